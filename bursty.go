@@ -1,0 +1,93 @@
+package pace
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// NewBursty returns a limiter that saves up permits while it is idle, one second's
+// worth by default, and hands those out at once: Guava's SmoothBursty.
+//
+// At 5/s, after 3 s of idleness, 5 permits are stored; a sixth request goes at once
+// as well, because the first fresh one is prepaid, and the seventh waits 200 ms.
+// A new limiter has nothing stored.
+//
+// It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no
+// limit), and a *[reserve.OptionError] for an option that does not apply. Of the options,
+// [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront], [reserve.WithMaxWait] and
+// [reserve.WithClock] do.
+func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limiter, error) {
+	p, err := Bursty(permitsPerSecond, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+// Bursty returns the policy of limiters like NewBursty's: to be shared, or had by
+// many keys. Its errors are the same.
+func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
+	s := store{burst: time.Second}
+	return reserve.NewSmoothPolicy(reserve.Variant{Package: "pace", Limiter: "a bursty limiter"},
+		permitsPerSecond, s.curve, 0, &s, opts)
+}
+
+// store is what a bursty limiter can save up: the fresh permits of a time, or a
+// number of permits.
+type store struct {
+	burst    time.Duration
+	capacity float64
+	fixed    bool
+}
+
+// WithBurst sets the idle time whose permits are saved up; their number follows the
+// rate. At 10/s, WithBurst(500*time.Millisecond) saves up to 5 permits. Default: 1 s, as in
+// Guava. 0 saves nothing: no two permits are ever closer than the interval.
+func WithBurst(d time.Duration) reserve.Option {
+	return reserve.NewOption("WithBurst", func(s *store) error {
+		if d < 0 {
+			return &reserve.ValueError{Package: "pace", Name: "WithBurst", Value: d, Want: "0 or more"}
+		}
+		*s = store{burst: d}
+		return nil
+	})
+}
+
+// WithCapacity sets how many permits can be saved up, as a number that no change of
+// the rate alters. It replaces WithBurst. 0 saves nothing.
+func WithCapacity(permits float64) reserve.Option {
+	return reserve.NewOption("WithCapacity", func(s *store) error {
+		if !(permits >= 0 && permits <= math.MaxFloat64) {
+			return &reserve.ValueError{Package: "pace", Name: "WithCapacity", Value: permits, Want: "0 or more permits, and a finite number"}
+		}
+		*s = store{capacity: permits, fixed: true}
+		return nil
+	})
+}
+
+// curve is SmoothBursty's: a stored permit costs nothing, and idleness stores
+// permits as fast as they would have been handed out.
+func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
+	c := &smooth.Curve{
+		Rate:     permitsPerSecond,
+		Capacity: s.capacity,
+		Interval: smooth.Interval(permitsPerSecond),
+		Refill:   permitsPerSecond / 1e9,
+		Full:     true,
+		AtRate:   s.curve,
+	}
+	switch {
+	case s.fixed || s.burst == 0: // also where the rate is infinite
+	case c.Interval == 0:
+		c.Capacity = math.Inf(1)
+	default:
+		c.Capacity = min(permitsPerSecond*s.burst.Seconds(), math.MaxFloat64)
+	}
+	if c.Interval == 0 {
+		c.Refill = 0 // without limit the store is always full
+	}
+	return c
+}

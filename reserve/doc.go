@@ -1,0 +1,30 @@
+// Package reserve is the one API of pace's limiters: a [Limiter] that promises
+// permits, and the [Reservation] that it gives. What is limited, and how, is a
+// [Policy], which comes from package pace (bursty), warmup or window.
+//
+// # Which method
+//
+// Most callers should use [Limiter.Acquire]: it waits until the permits may be used.
+// [Limiter.TryAcquire] takes them now or not at all. [Limiter.Reserve] says when, and leaves the
+// waiting to the caller; its Reservation can be given back, or settled at what was
+// really used. [All] asks several limiters at once.
+//
+// # Time
+//
+// Promised times are to the nanosecond, and never move, except by a pause. On
+// Linux a wait ends, typically, within tens of microseconds of them; elsewhere within what the system's
+// timers allow. With [WithClock] a limiter uses a fake clock, and one that is made in a
+// testing/synctest bubble follows the bubble's time, exactly.
+//
+// # Errors
+//
+// A request that would wait for too long gets a *[WaitError], a value that makes no
+// sense a *[ValueError], an option that does not fit an *[OptionError], a context
+// that is done its cause. In each case nothing was taken.
+//
+// # Limiters of one's own
+//
+// A variant whose permits differ only in price is a smooth.Curve: see
+// [NewSmoothPolicy]. One that counts differently is a [Ledger]: see [NewPolicy]. Anything else
+// that can promise permits is a [Reserver], and makes its reservations with [NewReservation].
+package reserve

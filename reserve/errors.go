@@ -1,0 +1,73 @@
+package reserve
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A WaitError says that a request was refused because it would have had to wait
+// for too long. Nothing was taken.
+//
+// With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second)
+// returns a WaitError with Wait 8 s and MaxWait 2 s. Where the context's deadline
+// was the limit, errors.Is(err, context.DeadlineExceeded) holds as well.
+type WaitError struct {
+	Wait    time.Duration // how long it would have taken
+	MaxWait time.Duration // the longest wait that was allowed; negative: the deadline had passed
+	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
+}
+
+func (e *WaitError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("reserve: a wait of %v would pass the deadline, %v from now", e.Wait, e.MaxWait)
+	}
+	return fmt.Sprintf("reserve: a wait of %v is longer than the longest allowed, %v", e.Wait, e.MaxWait)
+}
+
+// Unwrap returns Cause.
+func (e *WaitError) Unwrap() error { return e.Cause }
+
+// Timeout reports whether a deadline was the reason, as net.Error has it.
+func (e *WaitError) Timeout() bool { return e.Cause != nil }
+
+// A ValueError says that an argument or an option has a value that makes no sense.
+// Nothing was changed.
+type ValueError struct {
+	Package string // that refused it: "pace", "reserve"
+	Name    string // of the argument or option: "permits", "WithBurst"
+	Value   any
+	Want    string // what would be right: "at least 1"
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s: %s is %v; want %s", e.Package, e.Name, e.Value, e.Want)
+}
+
+// An OptionError says that an option was given to a limiter that it does not fit.
+type OptionError struct {
+	Package string // of the constructor: "warmup"
+	Option  string // "WithBurst"
+	Limiter string // "a warming-up limiter"
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("%s: %s does not apply to %s", e.Package, e.Option, e.Limiter)
+}
+
+// ErrCancelled is what waiting for a reservation returns that was given back, or settled.
+var ErrCancelled = errors.New("reserve: the reservation was cancelled")
+
+func checkPermits(n int) error {
+	if n < 1 {
+		return &ValueError{Package: "reserve", Name: "permits", Value: n, Want: "at least 1"}
+	}
+	return nil
+}
+
+func checkRate(pkg string, permitsPerSecond float64) error {
+	if permitsPerSecond > 0 { // false for NaN
+		return nil
+	}
+	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
+}

@@ -1,0 +1,57 @@
+package reserve_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/window"
+	"github.com/nextfree/pace/warmup"
+)
+
+func TestOutlook(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	own := reserve.WithClock(clock)
+	for _, c := range []struct {
+		name  string
+		l     *reserve.Limiter
+		take  int
+		pause time.Duration
+		want  reserve.Outlook
+	}{
+		{"stored", reserve.Must(pace.NewBursty(10, own, reserve.WithStored(10))), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Stored: 4}},
+		{"in debt", reserve.Must(pace.NewBursty(10, own)), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 600 * ms}},
+		{"upfront", reserve.Must(pace.NewBursty(10, own, reserve.PayUpfront())), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 700 * ms}},
+		{"paused", reserve.Must(pace.NewBursty(10, own)), 1, 5 * s, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 5100 * ms}},
+		{"warm-up", reserve.Must(warmup.New(2, 4*s, own)), 1, 0, reserve.Outlook{Rate: 2, Wait: 1375 * ms}},
+		{"window", reserve.Must(window.New(5, time.Minute, own)), 2, 0, reserve.Outlook{Rate: 5. / 60, Capacity: 5, Stored: 3, Window: true}},
+		{"full window", reserve.Must(window.New(5, time.Minute, own)), 5, 0, reserve.Outlook{Rate: 5. / 60, Capacity: 5, Wait: time.Minute, Window: true}},
+		{"no limit", reserve.Must(pace.NewBursty(math.Inf(1), own)), 5, 0, reserve.Outlook{Rate: math.Inf(1), Capacity: math.Inf(1), Stored: math.Inf(1)}},
+	} {
+		r, err := c.l.Reserve(context.Background(), c.take)
+		require.NoError(t, err, c.name)
+		c.l.PauseUntil(clock.Now().Add(c.pause))
+		require.Equal(t, c.want, c.l.Outlook(), c.name)
+		got, ok := r.Outlook()
+		require.True(t, ok, c.name)
+		require.Equal(t, c.want, got, c.name)
+	}
+
+	l := reserve.Must(pace.NewBursty(10, own))
+	require.NoError(t, l.SetRate(20))
+	require.Equal(t, reserve.Outlook{Rate: 20, Capacity: 20}, l.Outlook())
+
+	var none reserve.Reservation
+	_, ok := none.Outlook()
+	require.False(t, ok)
+	all, err := reserve.All(l).ReserveWithin(context.Background(), 1, 0)
+	require.NoError(t, err)
+	_, ok = all.Outlook()
+	require.False(t, ok)
+}

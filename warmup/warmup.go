@@ -1,0 +1,97 @@
+// Package warmup limits what must be warmed up: a server with cold caches, a pool
+// that opens connections as they are needed. It is the port of Guava's
+// SmoothWarmingUp to pace's limiters.
+//
+// A limiter that has been idle is cold, and hands out permits more slowly at first:
+// coldFactor times more slowly for the first one, then faster and faster, until
+// after a warm-up period it reaches its rate. At 2/s with a period of 4 s, eight
+// callers in a row wait for 0, 1.38, 1.13, 0.88, 0.63, 0.5, 0.5 and 0.5 s.
+//
+// # The curve
+//
+// The store is the thermometer: full when cold, empty when warm. A stored permit is
+// dearer the more of them there are:
+//
+//	interval
+//	  cold ^                  /
+//	       |                /
+//	       |              /    the area under the line between two numbers of
+//	       |            /      stored permits is the time that taking them costs
+//	stable +----------/
+//	       |          |       |
+//	       +----------+-------+--> stored permits
+//	       0      threshold  capacity
+//
+// The area right of the threshold is the warm-up period, and left of it half the
+// period. Idleness stores permits so that after a period, from any state and for
+// every cold factor, the limiter is fully cold. The source is Guava's
+// SmoothRateLimiter, whose comment derives it.
+package warmup
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// New returns a limiter that warms up: cold at first and after idleness of a period,
+// it takes a period under load to reach the rate.
+//
+// It returns a *[reserve.ValueError] for a rate or a period that is not positive,
+// and a *[reserve.OptionError] for an option that does not apply. Of the options,
+// [WithColdFactor], [reserve.WithStored] (default: full, that is cold), [reserve.PayUpfront], [reserve.WithMaxWait] and
+// [reserve.WithClock] do. A rate of +Inf is no limit; coming back from it the limiter is warm.
+func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
+	p, err := Policy(permitsPerSecond, period, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+// Policy returns the policy of limiters like New's: to be shared, or had by many
+// keys. Its errors are the same.
+func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
+	if period <= 0 {
+		return nil, &reserve.ValueError{Package: "warmup", Name: "period", Value: period, Want: "more than 0"}
+	}
+	w := warming{period: float64(period), coldFactor: 3}
+	return reserve.NewSmoothPolicy(reserve.Variant{Package: "warmup", Limiter: "a warming-up limiter"},
+		permitsPerSecond, w.curve, math.Inf(1), &w, opts)
+}
+
+// WithColdFactor sets how many times longer than at the rate a cold limiter takes for a
+// permit. At 2/s and with a factor of 3, the first two permits of a cold limiter are nearly
+// 1.5 s apart. At least 1, which is no warm-up at all. Default: 3, as in Guava.
+func WithColdFactor(f float64) reserve.Option {
+	return reserve.NewOption("WithColdFactor", func(w *warming) error {
+		if !(f >= 1 && f <= math.MaxFloat64) {
+			return &reserve.ValueError{Package: "warmup", Name: "WithColdFactor", Value: f, Want: "a number of at least 1"}
+		}
+		w.coldFactor = f
+		return nil
+	})
+}
+
+type warming struct {
+	period     float64 // nanoseconds
+	coldFactor float64
+}
+
+// curve is SmoothWarmingUp's.
+func (w *warming) curve(permitsPerSecond float64) *smooth.Curve {
+	stable := smooth.Interval(permitsPerSecond)
+	c := &smooth.Curve{Rate: permitsPerSecond, Interval: stable, AtRate: w.curve}
+	threshold := 0.5 * w.period / stable
+	above := 2 * w.period / (stable * (1 + w.coldFactor)) // permits between threshold and capacity
+	if threshold+above > math.MaxFloat64 {                // no limit, or as good as none: the limiter is warm
+		c.Interval = 0
+		return c
+	}
+	c.Capacity = threshold + above
+	c.Refill = c.Capacity / w.period
+	c.Line = &smooth.Line{Base: stable, Threshold: threshold, Slope: stable * (w.coldFactor - 1) / above}
+	return c
+}
