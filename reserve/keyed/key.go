@@ -1,0 +1,72 @@
+package keyed
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// For returns the key's limiter. It holds nothing but the key, and asks for the
+// key's limiter at each call; so it may be kept, and keeps no key from being dropped.
+//
+// What it returns has more methods than Reserver, which mean what [reserve.Limiter]'s do:
+//
+//	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
+//	TryAcquire(n int) bool
+//	Rate() float64
+//	SetRate(permitsPerSecond float64) error
+//	Stored() float64
+//	NextFree() time.Time
+//	PauseUntil(t time.Time)
+//
+// Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They
+// are 0 if the policy function returns an error. PauseUntil and SetRate make the key
+// one to remember; if there is no policy or no room for it, SetRate returns that error,
+// and PauseUntil does nothing: with [WithMaxKeys] keys in debt, requests for the key are refused for
+// as long as there is no room, but not for the rest of the pause.
+func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
+
+// limiter is one key's limiter.
+type limiter[K comparable] struct {
+	all *Limiters[K]
+	key K
+}
+
+func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
+}
+
+func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	return l.all.Acquire(ctx, l.key, n)
+}
+
+func (l *limiter[K]) TryAcquire(n int) bool { return l.all.TryAcquire(l.key, n) }
+
+func (l *limiter[K]) Rate() (permitsPerSecond float64) {
+	l.all.look(l.key, func(of *reserve.Limiter) { permitsPerSecond = of.Rate() })
+	return
+}
+
+func (l *limiter[K]) Stored() (permits float64) {
+	l.all.look(l.key, func(of *reserve.Limiter) { permits = of.Stored() })
+	return
+}
+
+func (l *limiter[K]) NextFree() (t time.Time) {
+	l.all.look(l.key, func(of *reserve.Limiter) { t = of.NextFree() })
+	return
+}
+
+func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
+	var err error
+	asked := l.all.with(context.Background(), l.key, func(e *entry[K]) { err = e.grown().SetRate(permitsPerSecond) })
+	if asked != nil {
+		return asked
+	}
+	return err
+}
+
+func (l *limiter[K]) PauseUntil(t time.Time) {
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { e.grown().PauseUntil(t) })
+}

@@ -1,0 +1,158 @@
+package keyed
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
+// remembered and none of those looked at can be dropped. Nothing was taken.
+var ErrTooManyKeys = errors.New("keyed: too many keys")
+
+// Limiters is a limiter for each key. Make it with [New]; it must not be copied. All
+// methods may be called at the same time.
+//
+// Keys are compared with ==, so a NaN is a new key each time; and a key of an interface type whose
+// value can't be compared panics, as it does in a map.
+type Limiters[K comparable] struct {
+	policy   func(K) (*reserve.Policy, error)
+	seed     maphash.Seed
+	begin    time.Time
+	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen
+	maxKeys  int64
+	keys     atomic.Int64  // remembered in all shards
+	asking   atomic.Int64  // whose policy is being asked for
+	turn     atomic.Uint32 // of the shard that is swept next
+	shards   []shard[K]
+}
+
+// An Option changes a setting of [New].
+type Option func(*settings)
+
+type settings struct{ maxKeys int }
+
+// WithMaxKeys sets how many keys are remembered at most: those that are not, or not yet, like
+// new. Past it a new key is refused with [ErrTooManyKeys], however many come. Default:
+// 1<<20, that is some 90 MB. With 0 or less, every key is refused.
+//
+// One thing goes past it: what [reserve.Reservation.Settle] charges to a key that has been
+// dropped since, because no debt is forgotten.
+func WithMaxKeys(n int) Option {
+	return func(s *settings) { s.maxKeys = n }
+}
+
+// New returns limiters whose policies the function says. It is called when a key is
+// seen of which nothing is remembered, by whoever asks for that key, at most once per
+// key at a time (others who want the key wait for it), and under no lock: it may take its
+// time, and ask for other keys, but not for the same one, nor for one whose policy asks for this one. Its error goes to all who have been waiting
+// for it, and is not remembered. Policies are best made once and returned many times: keys
+// of one policy share all but their memory.
+//
+// A key's limiter is taken to exist since New was called: so a bursty one
+// is empty then, unless its policy says otherwise, and full a burst later, whenever
+// its key is first seen. Where the policies have a clock of their own ([reserve.WithClock]),
+// which New can't read, it is since the first policy that was seen was made.
+func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
+	s := settings{maxKeys: 1 << 20}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	return &Limiters[K]{
+		policy:  policy,
+		seed:    maphash.MakeSeed(),
+		begin:   time.Now(),
+		maxKeys: int64(s.maxKeys),
+		shards:  make([]shard[K], shardsFor(s.maxKeys)),
+	}
+}
+
+// shardsFor returns how many shards there are: a power of two, so that none has
+// many more than 4096 keys, because a table of that size grows in some 50 us, and whoever
+// inserts the key waits for it; at least 16, so that 8 goroutines seldom meet; and at most 1024, 128 KB.
+func shardsFor(maxKeys int) int {
+	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
+}
+
+// TryAcquire takes n permits of the key (at least 1) if they may be used now, and
+// reports whether it did. If nothing is remembered of the key it may also be that there is no
+// policy for it, or no room; [Limiters.ReserveWithin] tells. Of a key that is remembered
+// it neither blocks nor allocates.
+func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
+	err := k.with(context.Background(), key, func(e *entry[K]) {
+		if e.limiter == nil {
+			ok = e.seed.TryAcquire(e.policy, n)
+		} else {
+			ok = e.limiter.TryAcquire(n)
+		}
+	})
+	return ok && err == nil
+}
+
+// Acquire waits for n permits of the key (at least 1), and returns how long that took. It
+// is [reserve.Limiter.Acquire] of the key's limiter, and has its errors, the policy function's
+// and [ErrTooManyKeys]. Where it need not wait, and the key is remembered, it does not allocate.
+func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
+	var r reserve.Reservation
+	asked := k.with(ctx, key, func(e *entry[K]) {
+		if e.limiter == nil {
+			var gone bool
+			if gone, err = e.seed.Acquire(ctx, e.policy, n); gone || err != nil {
+				return
+			}
+		}
+		r, err = e.reserve(ctx, n, reserve.Forever)
+	})
+	if asked != nil {
+		return 0, asked
+	}
+	at, wait := r.At(), r.Delay() // 0 where nothing had to be reserved
+	if err != nil || wait == 0 {
+		return 0, err
+	}
+	err = r.Wait(ctx)
+	wait += r.At().Sub(at) // a pause meanwhile
+	return max(0, wait-r.Delay()), err
+}
+
+// ReserveWithin reserves n permits of the key (at least 1), if they may be used
+// within maxWait. It is [reserve.Limiter.ReserveWithin] of the key's limiter, and has its
+// errors, the policy function's and [ErrTooManyKeys].
+//
+// Until the reservation's time has come, and until the key is like new then, the key
+// is remembered. Cancel after that gives nothing back: the store has filled up without. What Settle
+// charges after that is charged to the key.
+func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
+	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })
+	if asked != nil {
+		err = asked
+	}
+	return
+}
+
+// Len returns how many keys are remembered now.
+func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
+
+// reserve reserves permits of the entry's limiter.
+func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	if e.limiter == nil {
+		// Who is refused, and under load those are many, costs no memory.
+		if err := e.seed.Check(ctx, e.policy, n, maxWait); err != nil {
+			return reserve.Reservation{}, err
+		}
+	}
+	return e.grown().ReserveWithin(ctx, n, maxWait)
+}
+
+// grown returns the entry's limiter, which from now on is a whole one.
+func (e *entry[K]) grown() *reserve.Limiter {
+	if e.limiter == nil {
+		e.limiter = e.seed.Limiter(e.policy)
+	}
+	return e.limiter
+}

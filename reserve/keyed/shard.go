@@ -1,0 +1,169 @@
+package keyed
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A shard is a part of the keys, behind a lock.
+//
+// Locks are taken in this order: of a limiter that has been retired, of a shard, of a
+// limiter in its table; and never two of a kind.
+type shard[K comparable] struct {
+	mu sync.Mutex
+	table[K]
+	swept int       // the position in the table where the next sweep begins
+	calls uint32    // so far
+	asks  []*ask[K] // for policies, under way
+	_     [32]byte  // to 128: two cache lines, which are fetched in pairs
+}
+
+// shardOf returns the key's shard and its hash within that.
+func (k *Limiters[K]) shardOf(key K) (*shard[K], uint32) {
+	h := maphash.Comparable(k.seed, key)
+	return &k.shards[(h>>32)&uint64(len(k.shards)-1)], uint32(h)
+}
+
+// with calls do with the key's entry, locked.
+func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error {
+	s, hash := k.shardOf(key)
+	s.mu.Lock()
+	e := s.find(hash, key)
+	if e == nil && k.full() && !s.asked(key) { // before the policy is asked for: a flood stays cheap
+		s.mu.Unlock()
+		if !k.makeRoom() {
+			return ErrTooManyKeys
+		}
+		s.mu.Lock()
+		e = s.find(hash, key)
+	}
+	if e == nil {
+		return k.withNew(ctx, s, hash, key, do)
+	}
+	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
+	do(e)
+	return nil
+}
+
+// withNew is with for a key of which nothing is remembered, in a shard that is locked. The
+// entry is kept only if do leaves in it what is no longer like new: so who is refused costs no memory.
+func (k *Limiters[K]) withNew(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
+	a, err := k.ask(ctx, s, key)
+	if err != nil {
+		return err
+	}
+	for {
+		s.mu.Lock()
+		if e := s.find(hash, key); e != nil { // somebody else was quicker
+			k.finish(s, a, e, do)
+			return nil
+		}
+		if k.claim() {
+			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
+				defer func() {
+					if u := k.untouched(a.policy); u.is(e) && k.retire(s, &u, e) {
+						s.remove(len(s.entries) - 1)
+						k.keys.Add(-1)
+					}
+				}()
+				do(e)
+			})
+			return nil
+		}
+		s.mu.Unlock()
+		if !k.makeRoom() {
+			s.answered(a)
+			return ErrTooManyKeys
+		}
+	}
+}
+
+// finish calls do, and leaves nothing locked or waiting even if that panics.
+func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry[K])) {
+	defer k.unlock(s)
+	defer s.forget(a)
+	do(e)
+}
+
+// insert adds the entry of a key that is not in the table.
+func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Policy) *entry[K] {
+	e := entry[K]{key: key, hash: hash, policy: policy}
+	u := k.untouched(policy)
+	var small bool
+	if e.seed, small = u.Seed(); !small {
+		e.limiter = u.Limiter()
+	}
+	return s.table.insert(e)
+}
+
+// look calls do with the key's limiter, or with what that would be: do must change nothing.
+func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
+	s, hash := k.shardOf(key)
+	s.mu.Lock()
+	if e := s.find(hash, key); e != nil {
+		defer s.mu.Unlock()
+		if e.limiter != nil {
+			do(e.limiter)
+			return
+		}
+		do(e.seed.Limiter(e.policy)) // a copy
+		return
+	}
+	a, err := k.ask(context.Background(), s, key)
+	if err != nil {
+		return
+	}
+	s.answered(a)
+	u := k.untouched(a.policy)
+	do(u.Limiter())
+}
+
+// charge takes permits of a key that have been used already: what a reservation
+// settles at after its limiter was retired. It also finds room where there is none.
+func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Policy, permits int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.find(hash, key)
+	if e == nil {
+		k.keys.Add(1)
+		e = k.insert(s, hash, key, policy)
+	}
+	if e.limiter != nil {
+		e.limiter.Charge(permits)
+	} else {
+		e.seed.Charge(e.policy, permits)
+	}
+}
+
+// An untouched is what the limiter of a key is like now if nobody has ever asked it.
+type untouched[K comparable] struct{ reserve.Untouched }
+
+func (k *Limiters[K]) untouched(p *reserve.Policy) untouched[K] {
+	return untouched[K]{p.Untouched(k.since(p))}
+}
+
+// is reports whether an entry is like it, and need not be kept.
+func (u *untouched[K]) is(e *entry[K]) bool {
+	if e.limiter != nil {
+		return u.IsLimiter(e.limiter)
+	}
+	return u.IsSeed(&e.seed)
+}
+
+// since returns when the limiters of that policy begin.
+func (k *Limiters[K]) since(p *reserve.Policy) time.Time {
+	made, own := p.Epoch()
+	if !own {
+		return k.begin
+	}
+	if begin := k.ownBegin.Load(); begin != nil {
+		return *begin
+	}
+	first := made
+	k.ownBegin.CompareAndSwap(nil, &first)
+	return *k.ownBegin.Load()
+}

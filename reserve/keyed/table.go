@@ -1,0 +1,131 @@
+package keyed
+
+import (
+	"github.com/nextfree/pace/reserve"
+)
+
+// A table is a hash table whose entries lie one after the other, so that a sweep can
+// go on where it stopped, and that shrinks: what Go's map does not do. An index
+// finds them: open addressing with linear probing, Knuth's algorithm 6.4 L, and R to
+// delete without leaving marks.
+//
+// The zero value is an empty table.
+type table[K comparable] struct {
+	entries []entry[K]
+	// index has a power of two of slots. A slot is 0 if it is free; otherwise its
+	// low bits, as many as a position in the index has, are 1 + the entry's position,
+	// and the others are those of the entry's hash, so that a wrong entry is hardly
+	// ever looked at.
+	index []uint32
+}
+
+// An entry is what is remembered of a key.
+type entry[K comparable] struct {
+	key     K
+	policy  *reserve.Policy
+	seed    reserve.Seed     // while it is small,
+	limiter *reserve.Limiter // and then this
+	hash    uint32
+}
+
+const smallestIndex = 8
+
+// find returns the key's entry, or nil. It is good until the table changes.
+func (t *table[K]) find(hash uint32, key K) *entry[K] {
+	if len(t.index) == 0 {
+		return nil
+	}
+	mask := uint32(len(t.index) - 1)
+	for at := hash & mask; t.index[at] != 0; at = (at + 1) & mask {
+		if slot := t.index[at]; (slot^hash)&^mask == 0 {
+			if e := &t.entries[slot&mask-1]; e.key == key {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// insert adds an entry whose key is not in the table, and returns it.
+func (t *table[K]) insert(e entry[K]) *entry[K] {
+	// Three quarters full at most: two or three slots are looked at, next to each other.
+	if len(t.entries) >= len(t.index)/4*3 {
+		t.reindex(max(smallestIndex, 2*len(t.index)))
+	}
+	t.entries = append(t.entries, e)
+	t.point(len(t.entries) - 1)
+	return &t.entries[len(t.entries)-1]
+}
+
+// remove removes the entry at that position, and puts the last one there.
+func (t *table[K]) remove(position int) {
+	t.free(t.slotOf(position))
+	last := len(t.entries) - 1
+	if position != last {
+		slot := t.slotOf(last)
+		t.entries[position] = t.entries[last]
+		t.index[slot] += uint32(position) - uint32(last)
+	}
+	t.entries[last] = entry[K]{} // for the garbage collector
+	t.entries = t.entries[:last]
+	t.shrink()
+}
+
+// slotOf returns where the index points to that entry.
+func (t *table[K]) slotOf(position int) uint32 {
+	mask := uint32(len(t.index) - 1)
+	at := t.entries[position].hash & mask
+	for t.index[at]&mask != uint32(position)+1 {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// free empties a slot of the index, and closes the gap: who stands behind it
+// only because it was taken moves up.
+func (t *table[K]) free(gap uint32) {
+	mask := uint32(len(t.index) - 1)
+	for at := (gap + 1) & mask; t.index[at] != 0; at = (at + 1) & mask {
+		home := t.entries[t.index[at]&mask-1].hash & mask
+		if (at-home)&mask >= (at-gap)&mask {
+			t.index[gap] = t.index[at]
+			gap = at
+		}
+	}
+	t.index[gap] = 0
+}
+
+// point makes the index point to the entry at that position.
+func (t *table[K]) point(position int) {
+	mask := uint32(len(t.index) - 1)
+	hash := t.entries[position].hash
+	at := hash & mask
+	for t.index[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.index[at] = hash&^mask | uint32(position) + 1
+}
+
+// reindex makes a new index of that many slots.
+func (t *table[K]) reindex(slots int) {
+	t.index = make([]uint32, slots)
+	for i := range t.entries {
+		t.point(i)
+	}
+}
+
+// shrink gives memory back once three quarters of it are of no use; so that it is not
+// needed again at once, it keeps twice what is needed.
+func (t *table[K]) shrink() {
+	n := len(t.entries)
+	if n == 0 {
+		*t = table[K]{}
+		return
+	}
+	if 4*n <= cap(t.entries) {
+		t.entries = append(make([]entry[K], 0, 2*n), t.entries...)
+	}
+	if len(t.index) > smallestIndex && 8*n <= len(t.index) {
+		t.reindex(len(t.index) / 2)
+	}
+}
