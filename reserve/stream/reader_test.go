@@ -1,0 +1,183 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/stream"
+	"github.com/nextfree/pace/reserve/window"
+)
+
+func TestReaderIsAReader(t *testing.T) {
+	for name, source := range map[string]func(io.Reader) io.Reader{
+		"as it is": func(r io.Reader) io.Reader { return r },
+		"one byte": iotest.OneByteReader,
+		"half":     iotest.HalfReader,
+		"data err": iotest.DataErrReader,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 1000, func(b *bench) {
+				want := content(500)
+				r := stream.Reader(ctx, source(bytes.NewReader(want)), b)
+				require.NoError(b, iotest.TestReader(r, want))
+				require.Equal(b, s/2, b.taken())
+			})
+		})
+	}
+}
+
+// What a Read does not get is not paid for, however little it is, and keeps nobody waiting.
+func TestShortReadsRefund(t *testing.T) {
+	inBubble(t, 1000, func(b *bench) {
+		r := stream.Reader(ctx, iotest.OneByteReader(bytes.NewReader(content(50))), b)
+		buffer := make([]byte, 4096)
+		for i := range 50 {
+			n, err := r.Read(buffer)
+			require.NoError(b, err)
+			require.Equal(b, 1, n)
+			require.Equal(b, time.Duration(i)*ms, b.passed())
+			require.Equal(b, time.Duration(i+1)*ms, b.taken())
+		}
+		n, err := r.Read(buffer)
+		require.Zero(b, n)
+		require.Equal(b, io.EOF, err)
+		require.Equal(b, 50*ms, b.taken(), "the end costs nothing")
+	})
+}
+
+func TestReaderPassesErrors(t *testing.T) {
+	inBubble(t, 1000, func(b *bench) {
+		n, err := stream.Reader(ctx, iotest.ErrReader(errFull), b).Read(make([]byte, 10))
+		require.Zero(b, n)
+		require.Same(b, errFull, err)
+		require.Zero(b, b.taken())
+
+		source := iotest.DataErrReader(io.MultiReader(bytes.NewReader(content(10)), iotest.ErrReader(errFull)))
+		n, err = stream.Reader(ctx, source, b).Read(make([]byte, 20))
+		require.Equal(b, 10, n, "with the bytes that came with it")
+		require.Same(b, errFull, err)
+		require.Equal(b, 10*ms, b.taken())
+
+		source = io.MultiReader(bytes.NewReader(content(10)), iotest.ErrReader(errFull))
+		copied, err := io.Copy(io.Discard, stream.Reader(ctx, source, b))
+		require.EqualValues(b, 10, copied)
+		require.Same(b, errFull, err)
+		require.Equal(b, 20*ms, b.taken())
+
+		copied, err = io.Copy(plainWriter{&shortWriter{left: 7, err: errFull}}, stream.Reader(ctx, plainReader{bytes.NewReader(content(50))}, b))
+		require.EqualValues(b, 7, copied)
+		require.Same(b, errFull, err)
+		require.Equal(b, 27*ms, b.taken(), "what could not be written is not paid for")
+	})
+}
+
+func TestEmptyRead(t *testing.T) {
+	inBubble(t, 1, func(b *bench) {
+		n, err := stream.Reader(ctx, untouched{t}, b).Read(nil)
+		require.Zero(b, n)
+		require.NoError(b, err)
+		require.Zero(b, b.taken())
+	})
+}
+
+// A source that must not be asked.
+type untouched struct{ *testing.T }
+
+func (u untouched) Read([]byte) (int, error)  { u.Fatal("read"); return 0, nil }
+func (u untouched) Write([]byte) (int, error) { u.Fatal("written"); return 0, nil }
+
+func TestContextsThatAreOver(t *testing.T) {
+	inBubble(t, 10, func(b *bench) {
+		gone, cancel := context.WithCancelCause(ctx)
+		cancel(errGone)
+		near, stop := context.WithTimeout(ctx, s)
+		defer stop()
+		_, err := b.Reserve(ctx, 20)
+		require.NoError(b, err)
+		for name, do := range map[string]func(context.Context) error{
+			"Read": func(ctx context.Context) error {
+				_, err := stream.Reader(ctx, untouched{t}, b).Read(make([]byte, 1))
+				return err
+			},
+			"Write": func(ctx context.Context) error {
+				_, err := stream.Writer(ctx, untouched{t}, b).Write(make([]byte, 1))
+				return err
+			},
+			"WriteTo": func(ctx context.Context) error {
+				_, err := io.Copy(io.Discard, stream.Reader(ctx, untouched{t}, b))
+				return err
+			},
+			"ReadFrom": func(ctx context.Context) error {
+				_, err := io.Copy(stream.Writer(ctx, io.Discard, b), untouched{t})
+				return err
+			},
+		} {
+			require.Same(b, errGone, do(gone), name)
+			var wait *reserve.WaitError
+			err := do(near)
+			require.ErrorAs(b, err, &wait, name)
+			require.ErrorIs(b, err, context.DeadlineExceeded, name)
+			require.Equal(b, 2*s, wait.Wait)
+			require.Equal(b, 2*s, b.taken(), "nothing was taken")
+		}
+		require.Zero(b, b.passed())
+	})
+}
+
+// A context that ends while a step waits.
+func TestContextEndsAWait(t *testing.T) {
+	inBubble(t, 100, func(b *bench) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(250*ms, func() { cancel(errGone) })
+		var to bytes.Buffer
+		n, err := stream.Writer(ctx, &to, b).Write(content(1000))
+		require.Same(b, errGone, err)
+		require.Equal(b, 30, n, "at 0, 100 and 200 ms")
+		require.Equal(b, content(1000)[:30], to.Bytes())
+		require.Equal(b, 250*ms, b.passed())
+		require.Equal(b, 300*ms, b.taken())
+
+		n, err = stream.Reader(ctx, untouched{t}, b).Read(to.Bytes())
+		require.Zero(b, n)
+		require.Same(b, errGone, err)
+	})
+}
+
+// A window that holds less than a step is asked for what it holds, alone or with others.
+func TestSmallWindow(t *testing.T) {
+	for name, alone := range map[string]bool{"alone": true, "all": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var by reserve.Reserver = reserve.Must(window.New(100, 10*ms))
+				if !alone {
+					by = reserve.All(reserve.Must(pace.NewBursty(1e9)), reserve.Must(window.New(300, ms)), by)
+				}
+				n, err := stream.Writer(ctx, io.Discard, by).Write(make([]byte, 1000))
+				require.NoError(t, err)
+				require.Equal(t, 1000, n)
+				require.Equal(t, 90*ms, time.Since(begin))
+			})
+		})
+	}
+	by := refusing{errors.New("no")}
+	_, err := stream.Reader(ctx, untouched{t}, by).Read(make([]byte, 1))
+	require.Same(t, by.error, err)
+}
+
+// refusing is a Reserver that refuses.
+type refusing struct{ error }
+
+func (r refusing) ReserveWithin(context.Context, int, time.Duration) (reserve.Reservation, error) {
+	return reserve.Reservation{}, r.error
+}

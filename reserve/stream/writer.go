@@ -1,0 +1,59 @@
+package stream
+
+import (
+	"context"
+	"io"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// Writer returns a writer that writes to w as fast as the Reserver allows, a permit for
+// each byte. Write splits what it gets into steps, and waits for the permits of each before it
+// writes that: see the package's documentation.
+//
+// An error of w comes back unchanged, with the number of bytes that were written;
+// the permits of those that were not are given back. If w writes less than it
+// should and says nothing, the error is [io.ErrShortWrite]. When the context is done Write returns its
+// cause, and when its deadline comes before the permits a *[reserve.WaitError], with the number of bytes
+// written so far.
+//
+// At 1 MiB/s a Write of 10 MiB takes 10 s. It is an [io.ReaderFrom] as well, so that
+// io.Copy to a w that is one, a TCP connection for one, leaves the copying to w, step by step.
+func Writer(ctx context.Context, w io.Writer, by reserve.Reserver) io.Writer {
+	return &writer{pacer{ctx, by}, w}
+}
+
+type writer struct {
+	pacer
+	w io.Writer
+}
+
+func (w *writer) Write(p []byte) (written int, err error) {
+	if len(p) == 0 {
+		return w.w.Write(p)
+	}
+	for len(p) > 0 {
+		var paid reserve.Reservation
+		step, err := w.pay(len(p), &paid)
+		if err != nil {
+			return written, err
+		}
+		n, err := w.w.Write(p[:step])
+		n = max(0, min(n, step)) // whatever a broken w says
+		written += n
+		if n < step {
+			paid.Settle(n)
+			if err == nil {
+				err = io.ErrShortWrite
+			}
+		}
+		if err != nil {
+			return written, err
+		}
+		p = p[step:]
+	}
+	return written, nil
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) { return w.copy(w.w, r) }
