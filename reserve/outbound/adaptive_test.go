@@ -1,0 +1,348 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+)
+
+var unknownRate = math.Inf(1)
+
+// at is a time in a pacer's life.
+func at(seconds float64) time.Time {
+	return received.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// send has a pacer send requests at a rate, from one time to another, all accepted.
+func send(p *pacer, rate, from, to float64) {
+	for t := from; t < to; t += 1 / rate {
+		p.sent.add(at(t))
+		p.accept(at(t))
+	}
+}
+
+// The example of pacer's comment, in a steady flow.
+func TestPacer(t *testing.T) {
+	p := newPacer(80)
+	require.False(t, p.unknown())
+	send(&p, 80, 0, 0.33)
+	require.Equal(t, 80., p.rate)
+	require.True(t, p.refuse(at(0.33), at(0.32), at(0.33)))
+	require.InDelta(t, 56, p.rate, 2) // 0.7 of what was measured
+	first := p.rate
+
+	// The same event: they were sent before the cut.
+	for range 10_000 {
+		require.False(t, p.refuse(at(0.34), at(0.325), at(0.34)))
+	}
+	require.Equal(t, first, p.rate)
+
+	p = newPacer(80)
+	require.True(t, p.refuse(at(0.33), at(0.32), at(0.33)))
+	require.InDelta(t, 56, p.rate, 1e-9)
+	require.True(t, p.refuse(at(0.5), at(0.49), at(0.5)))
+	require.InDelta(t, 39.2, p.rate, 1e-9)
+	last := 0.5
+	for _, c := range []struct{ at, rate float64 }{ // concave towards 47.6, then slow
+		{0.5, 39.2}, {1, 42.7}, {2, 46.7}, {3.3, 47.6}, {6.3, 48.4}, {9.2, 50}, {20, 74.5},
+	} {
+		send(&p, 100, last, c.at)
+		p.accept(at(c.at))
+		last = c.at
+		require.InDelta(t, c.rate, p.rate, 1.2, "at %v s", c.at)
+	}
+	send(&p, 100, 20, 60)
+	require.Equal(t, 80., p.rate, "never above the ceiling")
+
+	// Who got there slowly is cut a little.
+	p = newPacer(80)
+	p.refuse(at(0), at(-1), at(0))
+	send(&p, 80, 0, 6)
+	before := p.rate
+	require.True(t, p.refuse(at(6), at(5.9), at(6)))
+	require.InDelta(t, 0.9*before, p.rate, 1e-9)
+}
+
+// The rate is never raised above twice what is used, and never falls below the floor.
+func TestPacerBounds(t *testing.T) {
+	p := newPacer(1000)
+	p.refuse(at(0), at(-1), at(0))
+	cut := p.rate
+	send(&p, 5, 0, 100) // far less than allowed: no reason to allow more
+	require.Equal(t, cut, p.rate)
+	for i := range 1000 {
+		p.refuse(at(float64(200+i)), at(float64(200+i)), at(float64(200+i)))
+		require.GreaterOrEqual(t, p.rate, leastRate)
+	}
+	require.Equal(t, leastRate, p.rate)
+	for _, ceiling := range []float64{0.1, 1e-9, 1e12} {
+		p = newPacer(ceiling)
+		for i := range 100 {
+			p.refuse(at(float64(i)), at(float64(i)), at(float64(i)))
+			require.Positive(t, p.rate)
+			require.LessOrEqual(t, p.rate, ceiling)
+		}
+	}
+}
+
+// What the server says holds at once, less the margin, but never above the ceiling; old news do not count.
+func TestPacerListens(t *testing.T) {
+	p := newPacer(80)
+	p.say(at(1), at(0.9), 50)
+	require.InDelta(t, 49, p.rate, 1e-9)
+	p.say(at(2), at(0.8), 10)
+	require.InDelta(t, 49, p.rate, 1e-9, "sent before")
+	p.say(at(2), at(1.9), 0.1)
+	require.InDelta(t, 0.098, p.rate, 1e-9)
+	p.say(at(3), at(2.9), 1000)
+	require.Equal(t, 80., p.rate)
+
+	p = newPacer(unknownRate)
+	require.True(t, p.unknown())
+	p.say(at(1), at(0.9), 50)
+	require.InDelta(t, 49, p.rate, 1e-9)
+	p.refuse(at(2), at(1.9), at(2))
+	require.InDelta(t, 34.3, p.rate, 1e-9)
+	send(&p, 100, 2, 30)
+	require.InDelta(t, 49, p.rate, 1e-9)
+
+	p = newPacer(unknownRate) // a server that speaks late
+	p.accept(at(1))
+	require.Equal(t, firstRate, p.rate)
+	p.say(at(2), at(1.9), 50)
+	require.InDelta(t, 49, p.rate, 1e-9)
+
+	p = newPacer(80)
+	p.slow(at(1), at(0.9)) // nothing left for a moment: a little less, once
+	p.slow(at(1.1), at(1.05))
+	require.InDelta(t, 72, p.rate, 1e-9)
+	p = newPacer(unknownRate)
+	p.slow(at(1), at(0.9))
+	require.Equal(t, firstRate, p.rate)
+}
+
+// Without a word from the server the rate doubles until the first refusal.
+func TestPacerDoubles(t *testing.T) {
+	p := newPacer(unknownRate)
+	p.accept(at(0))
+	require.Equal(t, 16., p.rate)
+	send(&p, 100, 0, 1)
+	require.InDelta(t, 64, p.rate, 4)
+	p.refuse(at(1), at(1), at(1))
+	require.InDelta(t, 0.7*64, p.rate, 4)
+	p = newPacer(unknownRate)
+	p.refuse(at(0), at(-1), at(0)) // the probe itself
+	require.InDelta(t, 0.7*16, p.rate, 1e-9)
+}
+
+// Those who queue when the rate is cut go at the new one, in their order.
+func TestQueueIsRetimed(t *testing.T) {
+	var j *journal
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		if j.note(r) == 2 {
+			refuse(w, "Retry-After: 1")
+		}
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		limiter := evenly10()
+		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() { get(client, fmt.Sprintf("http://a/%d", i)) })
+			synctest.Wait()
+		}
+		all.Wait()
+		times := j.times()
+		require.Equal(t, ms(0, 100), times[:2])
+		// From here on at 7/s or soon a little more, after the stop; the first had its interval paid at 10/s.
+		require.Equal(t, 1200*time.Millisecond, times[2])
+		for i := 3; i < len(times); i++ {
+			require.InDelta(t, 135*time.Millisecond, times[i]-times[i-1], float64(10*time.Millisecond))
+		}
+		require.Equal(t, []string{"/0", "/1", "/2", "/3", "/4", "/5"}, j.order())
+	})
+}
+
+// With no rate known, one request goes alone. The rate is what the server says.
+func TestProbe(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		by      func() reserve.Reserver
+		header  string
+		spacing time.Duration
+	}{
+		{"a limiter without limit", func() reserve.Reserver { return reserve.Must(pace.NewBursty(unknownRate, pace.WithBurst(0))) }, `RateLimit-Policy: "a";q=50;w=1`, time.Second / 49},
+		{"one that has saved up", func() reserve.Reserver { return reserve.Must(pace.NewBursty(unknownRate)) }, `RateLimit-Policy: "a";q=50;w=1`, time.Second / 49},
+		{"no limiter", func() reserve.Reserver { return nil }, `RateLimit-Policy: "a";q=50;w=1`, time.Second / 49},
+		{"GitHub's headers", func() reserve.Reserver { return nil }, "X-RateLimit-Remaining: 300\nX-RateLimit-Reset: 60", time.Second * 100 / 98 / 5},
+		{"a server that says nothing", func() reserve.Reserver { return nil }, "", time.Second / 16},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var j *journal
+			release := make(chan struct{})
+			bubble(t, func(w http.ResponseWriter, r *http.Request) {
+				if j.note(r) == 1 {
+					<-release
+				}
+				refuseWith(w, 200, strings.Split(c.header, "\n")...)
+			}, func(t *testing.T, base *http.Transport) {
+				release = make(chan struct{})
+				j = newJournal()
+				client := &http.Client{Transport: New(base, c.by(), Adaptive())}
+				done := make(chan map[int]int)
+				go func() { done <- getAll(client, "http://a", 3) }()
+				pass(10 * time.Second)
+				require.Equal(t, ms(0), j.times(), "the probe is alone")
+				close(release)
+				require.Equal(t, map[int]int{200: 3}, <-done)
+				times := j.times()
+				require.InDelta(t, c.spacing, times[2]-times[1], float64(c.spacing/10))
+			})
+		})
+	}
+}
+
+// A probe that fails, or that is given up, leaves the next one to be it.
+func TestProbeFails(t *testing.T) {
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("RateLimit-Policy", `"a";q=50;w=1`)
+	}, func(t *testing.T, base *http.Transport) {
+		var n atomic.Int64
+		hold := make(chan struct{})
+		transport := New(tripper(func(r *http.Request) (*http.Response, error) {
+			if n.Add(1) <= 2 {
+				select {
+				case <-hold:
+				case <-r.Context().Done():
+				}
+				return nil, errGone
+			}
+			return base.RoundTrip(r)
+		}), nil, Adaptive())
+		client := &http.Client{Transport: transport}
+		errs := make(chan error, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		for i := range 5 {
+			go func() {
+				own := t.Context()
+				if i == 3 {
+					own = ctx // one that gives up while it waits for the probe
+				}
+				r, err := http.NewRequestWithContext(own, http.MethodGet, "http://a", nil)
+				if err != nil {
+					errs <- err
+					return
+				}
+				response, err := client.Do(r)
+				if err == nil {
+					response.Body.Close()
+				}
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		require.Equal(t, int64(1), n.Load())
+		cancel()
+		require.ErrorIs(t, <-errs, context.Canceled)
+		hold <- struct{}{}
+		require.ErrorIs(t, <-errs, errGone)
+		synctest.Wait()
+		require.Equal(t, int64(2), n.Load(), "the next probe")
+		hold <- struct{}{}
+		for range 3 {
+			err := <-errs
+			require.True(t, err == nil || errors.Is(err, errGone))
+		}
+		require.Equal(t, int64(4), n.Load())
+	})
+}
+
+// A rate that is set elsewhere is a new ceiling; a limiter that can't be set is left alone.
+func TestCeiling(t *testing.T) {
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit-Policy", `"a";q=50;w=1`)
+	}, func(t *testing.T, base *http.Transport) {
+		limiter := evenly10()
+		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		get(client, "http://a")
+		require.Equal(t, 10., limiter.Rate())
+		require.NoError(t, limiter.SetRate(1000))
+		get(client, "http://a")
+		require.InDelta(t, 49, limiter.Rate(), 1e-9)
+		require.NoError(t, limiter.SetRate(20))
+		get(client, "http://a")
+		require.Equal(t, 20., limiter.Rate())
+
+		fixed := evenly10()
+		status, err := get(&http.Client{Transport: New(base, bare{fixed}, Adaptive())}, "http://a")
+		require.NoError(t, err)
+		require.Equal(t, 200, status)
+		require.Equal(t, 10., fixed.Rate())
+	})
+}
+
+// Nothing left for a moment is no reason to stop: 500 requests to a server that says
+// "0 left, for 1 s" whenever its bucket is empty go at its rate.
+func TestNothingLeftForAMoment(t *testing.T) {
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+		refuseWith(w, 200, `RateLimit: "a";r=0;t=1`)
+	}, func(t *testing.T, base *http.Transport) {
+		limiter := reserve.Must(pace.NewBursty(50, pace.WithBurst(0)))
+		begin := time.Now()
+		require.Equal(t, map[int]int{200: 500}, getAll(&http.Client{Transport: New(base, limiter)}, "http://a", 500))
+		require.Equal(t, 499*20*time.Millisecond, time.Since(begin))
+
+		get(&http.Client{Transport: New(base, limiter, Adaptive())}, "http://a")
+		require.InDelta(t, 45, limiter.Rate(), 1e-9, "a little less, where that is wanted")
+	})
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// A probe that is given up while it waits, and one that a cache answers, leave the next
+// one to be it.
+func TestProbeLeaves(t *testing.T) {
+	answered := 0
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+		if answered++; answered == 1 {
+			w.Header().Set("Age", "60")
+		}
+		w.Header().Set("RateLimit-Policy", `"a";q=50;w=1`)
+	}, func(t *testing.T, base *http.Transport) {
+		limiter := reserve.Must(pace.NewBursty(unknownRate, pace.WithBurst(0)))
+		limiter.PauseUntil(time.Now().Add(time.Second))
+		begin := time.Now()
+		transport := New(base, limiter, Adaptive())
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/", nil))
+			gone <- err
+		}()
+		synctest.Wait()
+		done := make(chan map[int]int)
+		go func() { done <- getAll(&http.Client{Transport: transport}, "http://a", 3) }()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-gone, context.Canceled)
+		require.Equal(t, map[int]int{200: 3}, <-done)
+		require.InDelta(t, time.Second, time.Since(begin), float64(time.Millisecond))
+		require.InDelta(t, 49, limiter.Rate(), 1e-9)
+	})
+}

@@ -1,0 +1,150 @@
+package outbound_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// api answers every call.
+var api = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `{"usage": 25}`)
+})
+
+func Example() {
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	limiter := reserve.Must(pace.NewBursty(50)) // what the API's documentation says
+	client := &http.Client{Transport: outbound.New(nil, limiter)}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	fmt.Println(response.Status)
+	// Output: 200 OK
+}
+
+// A limiter for each host, and one for all of them.
+func ExamplePer() {
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	everything := reserve.Must(pace.NewBursty(100))
+	tenPerSecond := reserve.Must(pace.Bursty(10))
+	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
+	client := &http.Client{Transport: outbound.New(nil, everything, outbound.Per(outbound.Host, hosts.For))}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	fmt.Println(response.Status, hosts.Len())
+	// Output: 200 OK 1
+}
+
+// An API whose limit is not known, but which tells it in its headers.
+func ExampleAdaptive() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit-Policy", `"default";q=100;w=60`)
+	}))
+	defer server.Close()
+
+	limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0)))
+	client := &http.Client{Transport: outbound.New(nil, limiter, outbound.Adaptive(), outbound.WithRetries(3))}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	fmt.Printf("%.3f calls/s: 100 a minute, less 2 %%\n", limiter.Rate())
+	// Output: 1.633 calls/s: 100 a minute, less 2 %
+}
+
+// Tokens: 100 are estimated, and what it came to is in the response.
+func ExampleWithCost() {
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	tokens := reserve.Must(pace.NewBursty(1000))
+	cost := outbound.WithCost(
+		func(*http.Request) int { return 100 },
+		func(r *http.Response) int {
+			body, err := io.ReadAll(r.Body)
+			r.Body.Close()
+			r.Body = io.NopCloser(strings.NewReader(string(body))) // for the caller
+			var answer struct{ Usage int }
+			if err != nil || json.Unmarshal(body, &answer) != nil {
+				return 100
+			}
+			return answer.Usage
+		})
+	client := &http.Client{Transport: outbound.New(nil, tokens, cost)}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	fmt.Println(string(body))
+	// Output: {"usage": 25}
+}
+
+// A call that would come too late fails at once, and says why.
+func ExampleTransport_RoundTrip() {
+	limiter := reserve.Must(pace.NewBursty(1))
+	limiter.Reserve(context.Background(), 3600) // an hour's worth has been promised already
+	client := &http.Client{Transport: outbound.New(nil, limiter), Timeout: time.Minute}
+	_, err := client.Get("http://api.example.com")
+	var wait *reserve.WaitError
+	fmt.Println(errors.As(err, &wait), errors.Is(err, context.DeadlineExceeded), wait.Wait.Round(time.Minute))
+	// Output: true true 1h0m0s
+}
+
+// What is worth knowing in production.
+func ExampleWithHooks() {
+	first := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if first {
+			w.Header().Set("Retry-After", "0.01")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		first = false
+	}))
+	defer server.Close()
+
+	hooks := outbound.Hooks{
+		Throttled: func(r *http.Response, retryAfter time.Duration) { fmt.Println(r.Status, retryAfter) },
+	}
+	limiter := reserve.Must(pace.NewBursty(1000))
+	client := &http.Client{Transport: outbound.New(nil, limiter,
+		outbound.WithRetries(1), outbound.WithHooks(hooks), outbound.WithLogger(slog.Default(), time.Second))}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	fmt.Println(response.Status)
+	// Output:
+	// 429 Too Many Requests 10ms
+	// 200 OK
+}

@@ -1,0 +1,206 @@
+package outbound
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// received is when the responses below were received; their Date says the same.
+var received = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // 1795262400
+
+// headers makes a header out of lines.
+func headers(lines ...string) http.Header {
+	h := http.Header{}
+	for _, l := range lines {
+		name, value, _ := strings.Cut(l, ": ")
+		h.Add(name, value)
+	}
+	return h
+}
+
+func TestRetryAfter(t *testing.T) {
+	const never = -1
+	for _, c := range []struct {
+		header string
+		want   time.Duration
+	}{
+		{"Retry-After: 120", 2 * time.Minute},
+		{"Retry-After:  7 ", 7 * time.Second},
+		{"Retry-After: 0", 0},
+		{"Retry-After: 1.5", 1500 * time.Millisecond},
+		{"Retry-After: 0.3000000000000000000001", 300 * time.Millisecond},
+		{"Retry-After: 007", 7 * time.Second},
+		{"Retry-After: Sat, 21 Nov 2026 12:00:30 GMT", 30 * time.Second},
+		{"Retry-After: Saturday, 21-Nov-26 12:00:30 GMT", 30 * time.Second},
+		{"Retry-After: Sat Nov 21 12:00:30 2026", 30 * time.Second},
+		{"Retry-After: Sat, 21 Nov 2026 12:00:30 UTC", 30 * time.Second},
+		{"Retry-After: Sat, 21 Nov 2020 12:00:30 GMT", 0},
+		{"Retry-After: 1795262460", time.Minute},
+		{"Retry-After: 1795262460.5", 60500 * time.Millisecond},
+		{"Retry-After: 1795262460000", time.Minute},
+		{"Retry-After: 1000000000", 0}, // the epoch, in 2001
+		{"Retry-After: 999999999", longest},
+		{"Retry-After: 9223372037", longest}, // overflows a time.Duration
+		{"Retry-After: 1000000000000000000", longest},
+		{"Retry-After: 99999999999999999999999999999999999", longest},
+		{"Retry-After: " + strings.Repeat("9", 1<<20), longest},
+		{"Retry-After: 1e18", never},
+		{"Retry-After: -1", never},
+		{"Retry-After: +1", never},
+		{"Retry-After: 1.", never},
+		{"Retry-After: .5", never},
+		{"Retry-After: NaN", never},
+		{"Retry-After: Inf", never},
+		{"Retry-After: 0x10", never},
+		{"Retry-After: 1, 2", never},
+		{"Retry-After: soon", never},
+		{"Retry-After: ", never},
+		{"Retry-After: Sat, 21 Nov 2026 12:00:30 PST", never},
+		{"Retry-After-Ms: 250", 250 * time.Millisecond},
+		{"retry-after-ms: 250.5", 250500 * time.Microsecond},
+		{"X-Ms-Retry-After-Ms: 42", 42 * time.Millisecond},
+		{"Retry-After-Ms: 1e3", never},
+	} {
+		s := readHints(headers(c.header), received)
+		if c.want == never {
+			require.False(t, s.told, c.header)
+			continue
+		}
+		require.True(t, s.told, c.header)
+		require.InDelta(t, c.want, s.retryAfter, float64(time.Millisecond), c.header)
+	}
+}
+
+// The most specific header that can be read counts.
+func TestRetryAfterPrecedence(t *testing.T) {
+	h := headers("Retry-After: 3", "X-Ms-Retry-After-Ms: 2000", "Retry-After-Ms: 1000")
+	for _, want := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+		require.Equal(t, want, readHints(h, received).retryAfter)
+		switch want {
+		case time.Second:
+			h.Set("Retry-After-Ms", "never")
+		case 2 * time.Second:
+			h.Del("X-Ms-Retry-After-Ms")
+		}
+	}
+}
+
+// A server whose clock is wrong by an hour means the same as one whose clock is right.
+func TestServerClock(t *testing.T) {
+	for _, line := range []string{
+		"Retry-After: Sat, 21 Nov 2026 13:00:30 GMT",
+		"Retry-After: 1795266030",
+	} {
+		s := readHints(headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", line), received)
+		require.Equal(t, 30*time.Second, s.retryAfter, line)
+		s = readHints(headers("Date: nonsense", line), received)
+		require.Equal(t, time.Hour+30*time.Second, s.retryAfter, line)
+	}
+	s := readHints(headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1795266030"), received)
+	require.Equal(t, 30*time.Second, s.stop)
+}
+
+// What a server says of its quota, in all dialects.
+func TestQuota(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines string
+		want  hints
+	}{
+		{"draft 11: a policy", `RateLimit-Policy: "default";q=100;w=60`, hints{rate: 100. / 60}},
+		{"draft 11: the lower of two", `RateLimit-Policy: "burst";q=100;w=60,"slow";q=10;w=60`, hints{rate: 10. / 60}},
+		{"draft 11: over two lines", "RateLimit-Policy: \"burst\";q=100;w=60\nRateLimit-Policy: \"slow\";q=10;w=60", hints{rate: 10. / 60}},
+		{"draft 11: 1000 a day are not spread over it", `RateLimit-Policy: "burst";q=100;w=60,"daily";q=1000;w=86400`, hints{rate: 100. / 60}},
+		{"draft 11: a policy without a window", `RateLimit-Policy: "default";q=100`, hints{}},
+		{"draft 11: a quota of bytes", `RateLimit-Policy: "b";q=100;w=60;qu="content-bytes"`, hints{}},
+		{"draft 11: a quota of requests", `RateLimit-Policy: "b";q=120;w=60;qu="requests";pk=:YQ==:;x`, hints{rate: 2}},
+		{"draft 11: a token for a name", `RateLimit-Policy: default;q=120;w=60`, hints{rate: 2}},
+		{"draft 11: what is left", `RateLimit: "default";r=50;t=30`, hints{rate: 50. / 30}},
+		{"draft 11: what is left of a slow policy", "RateLimit-Policy: \"a\";q=120;w=60\nRateLimit: \"a\";r=15;t=30", hints{rate: 0.5}},
+		{"draft 11: what is left of a fast one", "RateLimit-Policy: \"a\";q=60;w=60\nRateLimit: \"a\";r=60;t=30", hints{rate: 1}},
+		{"draft 11: nothing for long", `RateLimit: "default";r=0;t=30`, hints{stop: 30 * time.Second}},
+		{"draft 11: nothing for a moment", `RateLimit: "default";r=0;t=2`, hints{slow: true}},
+		{"draft 11: little for a moment says little", `RateLimit: "default";r=3;t=1`, hints{}},
+		{"draft 11: no time", `RateLimit: "default";r=0`, hints{}},
+		{"draft 11: the longest stop", `RateLimit: "a";r=0;t=30,"b";r=0;t=60`, hints{stop: time.Minute}},
+		{"draft 11: r=-1", `RateLimit: "default";r=-1;t=30`, hints{}},
+		{"draft 11: t=-1", `RateLimit: "default";r=0;t=-1`, hints{}},
+		{"draft 11: r=1.5", `RateLimit: "default";r=1.5;t=30`, hints{}},
+		{"draft 11: the largest integer", `RateLimit: "default";r=0;t=999999999999999`, hints{stop: longest}},
+		{"draft 11: too large an integer", `RateLimit: "default";r=0;t=9999999999999999`, hints{}},
+		{"draft 11: a trailing comma", `RateLimit: "default";r=0;t=30,`, hints{}},
+		{"draft 11: an open string", `RateLimit: "default;r=0;t=30`, hints{}},
+		{"draft 11: w=0", `RateLimit-Policy: "default";q=100;w=0`, hints{}},
+		{"draft 11: q=0", `RateLimit-Policy: "default";q=0;w=60`, hints{}},
+		{"draft 11: an inner list", `RateLimit-Policy: ("a" "b");q=100;w=60`, hints{}},
+		{"draft 11: a megabyte", "RateLimit-Policy: " + strings.Repeat(`"a";q=1;w=60,`, 80000) + `"a";q=1;w=60`, hints{}},
+		{"draft 7", "RateLimit: limit=20, remaining=0, reset=5\nRateLimit-Policy: 120;w=60, 4000;w=1800", hints{rate: 2, stop: 5 * time.Second}},
+		{"draft 7: nonsense", "RateLimit: limit=20, remaining=x, reset=5", hints{}},
+		{"draft 6", "RateLimit-Limit: 10\nRateLimit-Remaining: 0\nRateLimit-Reset: 5", hints{stop: 5 * time.Second}},
+		{"draft 6, with a policy", "RateLimit-Policy: 120;w=60\nRateLimit-Limit: 120\nRateLimit-Remaining: 0\nRateLimit-Reset: 30", hints{rate: 2, stop: 30 * time.Second}},
+		{"draft 11: bytes that are left", "RateLimit-Policy: \"b\";q=9000;w=60;qu=\"content-bytes\"\nRateLimit: \"b\";r=0;t=30,\"a\";r=60;t=30", hints{rate: 2}},
+		{"GitLab", "RateLimit-Remaining: 0\nRateLimit-Reset: 1795262460", hints{stop: time.Minute}},
+		{"GitHub", "X-RateLimit-Limit: 5000\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795262460", hints{stop: time.Minute}},
+		{"GitHub, some left", "X-RateLimit-Remaining: 30\nX-RateLimit-Reset: 1795262460", hints{rate: 0.5}},
+		{"GitHub, for an hour", "X-RateLimit-Remaining: 3000\nX-RateLimit-Reset: 1795266000", hints{}},
+		{"delta", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{stop: time.Minute}},
+		{"milliseconds", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795262460000", hints{stop: time.Minute}},
+		{"Discord", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\nX-RateLimit-Reset-After: 12.5", hints{stop: 12500 * time.Millisecond}},
+		{"OpenAI", "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0s", hints{stop: 6 * time.Minute}},
+		{"Anthropic", "anthropic-ratelimit-requests-remaining: 0\nanthropic-ratelimit-requests-reset: 2026-11-21T12:01:00Z", hints{stop: time.Minute}},
+		{"Okta", "X-Rate-Limit-Remaining: 0\nX-Rate-Limit-Reset: 1795262460", hints{stop: time.Minute}},
+		{"a date", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: Sat, 21 Nov 2026 12:00:30 UTC", hints{stop: 30 * time.Second}},
+		{"in the past", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1695262460", hints{}},
+		{"a negative duration", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: -5s", hints{}},
+		{"a negative rest", "X-RateLimit-Remaining: -1\nX-RateLimit-Reset: 60", hints{}},
+		{"absurd", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 9999999999999999999999", hints{stop: longest}},
+		{"the draft goes before", "RateLimit: \"a\";r=120;t=60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{rate: 2}},
+		{"a malformed one does not", "RateLimit: \"a\";r=oops;t=60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{stop: time.Minute}},
+		{"cached", "Age: 5\nRetry-After: 5\nRateLimit: \"a\";r=0;t=60", hints{}},
+		{"not cached", "Age: 0\nRateLimit: \"a\";r=0;t=60", hints{stop: time.Minute}},
+		{"cached by httpcache", "X-From-Cache: 1\nRetry-After: 5", hints{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := readHints(headers(strings.Split(c.lines, "\n")...), received)
+			require.InDelta(t, c.want.rate, got.rate, 1e-9)
+			got.rate = c.want.rate
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// FuzzHeaders: whatever a server sends, no hint is negative, absurd or a panic.
+func FuzzHeaders(f *testing.F) {
+	f.Add("120", "Sat, 21 Nov 2026 12:00:00 GMT", `"a";q=100;w=60`, `"a";r=0;t=30`, "0", "1795262460", "250")
+	f.Add("9223372037", "x", `100;w=60`, "limit=1, remaining=0, reset=1", "1", "6m0s", "1e9")
+	f.Add("Sat, 21 Nov 9999 12:00:00 UTC", "", "", "", "-1", "-9223372036854775808ns", "0.00")
+	f.Fuzz(func(t *testing.T, retryAfter, date, policy, limit, remaining, reset, millis string) {
+		h := http.Header{}
+		for name, value := range map[string]string{
+			"Retry-After": retryAfter, "Date": date, "RateLimit-Policy": policy, "RateLimit": limit, "Retry-After-Ms": millis,
+		} {
+			h.Set(name, value)
+		}
+		for _, d := range dialects {
+			h.Set(d.remaining, remaining)
+			h.Set(d.reset, reset)
+			for _, v := range []string{limit, ""} {
+				h.Set("RateLimit", v)
+				s := readHints(h, received)
+				for _, wait := range []time.Duration{s.retryAfter, s.stop, s.delay(1), s.delay(100)} {
+					require.GreaterOrEqual(t, wait, time.Duration(0))
+					require.LessOrEqual(t, wait, longest)
+				}
+				require.Positive(t, s.delay(1))
+				require.True(t, s.rate >= 0 && s.rate <= 999_999_999_999_999)
+				require.True(t, s.told || s.retryAfter == 0)
+			}
+			delete(h, http.CanonicalHeaderKey(d.remaining))
+			delete(h, http.CanonicalHeaderKey(d.reset))
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package outbound
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Hooks are functions that are told what happens, for metrics. Each may be nil. They
+// are called under no lock, by the goroutine that makes the request, which waits for
+// them; so they may be called at the same time.
+//
+// Label metrics by the kind of key, never by keys as such: there are too many.
+type Hooks struct {
+	// Waited: an attempt has waited for its permits, perhaps 0, and goes out now.
+	Waited func(r *http.Request, waited time.Duration)
+	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its
+	// context's end, or an error of the limiter's.
+	Refused func(r *http.Request, err error)
+	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over. The
+	// body of the response is not for the hook to read.
+	Throttled func(r *http.Response, retryAfter time.Duration)
+	// RateChanged: an adaptive key's rate is another one, in requests per second. The request is
+	// the one from which that was learned.
+	RateChanged func(r *http.Request, from, to float64)
+}
+
+func (h *Hooks) waited(r *http.Request, d time.Duration) {
+	if h.Waited != nil {
+		h.Waited(r, d)
+	}
+}
+
+func (h *Hooks) refused(r *http.Request, err error) {
+	if h.Refused != nil {
+		h.Refused(r, err)
+	}
+}
+
+func (h *Hooks) throttled(r *http.Response, d time.Duration) {
+	if h.Throttled != nil {
+		h.Throttled(r, d)
+	}
+}
+
+func (h *Hooks) rateChanged(r *http.Request, from, to float64) {
+	if h.RateChanged != nil && from != to {
+		h.RateChanged(r, from, to)
+	}
+}
+
+// A waitLog logs long waits, but not each of them: when there are many, there are very many.
+type waitLog struct {
+	logger     *slog.Logger
+	longerThan time.Duration
+
+	mu     sync.Mutex
+	last   time.Time
+	others int
+}
+
+const logEvery = time.Second
+
+func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
+	if l == nil || d <= l.longerThan {
+		return
+	}
+	others, ok := l.turn(now)
+	if !ok {
+		return
+	}
+	l.logger.InfoContext(r.Context(), "outbound: waited before sending a request, to keep to a rate limit",
+		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
+}
+
+// turn reports whether a line may be written, and how many were not since the last.
+func (l *waitLog) turn(now time.Time) (others int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.last.IsZero() && now.Sub(l.last) < logEvery {
+		l.others++
+		return 0, false
+	}
+	others, l.last, l.others = l.others, now, 0
+	return others, true
+}

@@ -1,0 +1,39 @@
+package outbound
+
+import (
+	"hash/maphash"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A scope says whose limiter a request is paced by: its key and the limiter of that.
+type scope func(*http.Request) (key any, by reserve.Reserver)
+
+// whole is the key of the limiter that is given to New.
+type whole struct{}
+
+// Host returns a request's host and port: the key of a limit that holds per server.
+// https://API.example.com/v1 and https://api.example.com:443/v2 are both "api.example.com:443".
+func Host(r *http.Request) string {
+	port := r.URL.Port()
+	if port == "" {
+		port = "80"
+		if r.URL.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(strings.ToLower(r.URL.Hostname()), port)
+}
+
+// Credential returns a request's host and a hash of its Authorization header: the
+// key of a limit that holds per user of a server. The hash is another one in each
+// process, and does not tell the credential.
+func Credential(r *http.Request) string {
+	return Host(r) + "#" + strconv.FormatUint(maphash.String(seed, r.Header.Get("Authorization")), 16)
+}
+
+var seed = maphash.MakeSeed()

@@ -1,0 +1,172 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
+)
+
+// A probe that is refused: what an unlimited limiter has saved up is spilled although the key is
+// stopped, so there is no herd at the end of the stop.
+func TestRefusedProbeSpills(t *testing.T) {
+	var j *journal
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		if j.note(r) == 1 {
+			refuse(w, "Retry-After: 1")
+		}
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		pass(time.Second) // to save up
+		limiter := reserve.Must(pace.NewBursty(unknownRate))
+		getAll(&http.Client{Transport: New(base, limiter, Adaptive())}, "http://a", 6)
+		times := j.times()
+		for i := 2; i < len(times); i++ {
+			require.Greater(t, times[i]-times[i-1], 50*time.Millisecond, "%v", times)
+		}
+	})
+}
+
+// If a rate is set elsewhere while all wait for the probe, there is nothing left to find
+// out, and they need not go one after the other.
+func TestRateBecomesKnownDuringProbe(t *testing.T) {
+	var j *journal
+	bubble(t, func(_ http.ResponseWriter, r *http.Request) {
+		j.note(r)
+		pass(time.Second)
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		limiter := reserve.Must(pace.NewBursty(unknownRate, pace.WithBurst(0)))
+		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		done := make(chan map[int]int)
+		go func() { done <- getAll(client, "http://a", 4) }()
+		synctest.Wait()
+		require.NoError(t, limiter.SetRate(10))
+		get(client, "http://a") // sees the new rate
+		<-done
+		times := j.times()
+		require.Len(t, times, 5)
+		require.Less(t, times[4], 1500*time.Millisecond, "%v", times)
+	})
+}
+
+// WithMaxWait holds for those who wait for the probe, too.
+func TestMaxWaitBehindProbe(t *testing.T) {
+	bubble(t, answer, func(t *testing.T, base *http.Transport) {
+		transport := New(tripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, errGone
+		}), nil, Adaptive(), WithMaxWait(2*time.Second))
+		ctx, cancel := context.WithCancel(t.Context())
+		probe := make(chan error)
+		go func() {
+			_, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/", nil))
+			probe <- err
+		}()
+		synctest.Wait()
+		begin := time.Now()
+		own, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		_, err := transport.RoundTrip(httptest.NewRequestWithContext(own, http.MethodGet, "http://a/", nil))
+		var wait *reserve.WaitError
+		require.ErrorAs(t, err, &wait)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 2*time.Second, wait.MaxWait)
+		require.Equal(t, 2*time.Second, time.Since(begin))
+		cancel()
+		require.ErrorIs(t, <-probe, errGone)
+	})
+}
+
+// A hook that panics while it is told of the probe leaves the next one to be it.
+func TestHookPanicsAtProbe(t *testing.T) {
+	bubble(t, answer, func(t *testing.T, base *http.Transport) {
+		first := true
+		transport := New(base, nil, Adaptive(), WithHooks(Hooks{Waited: func(*http.Request, time.Duration) {
+			if first {
+				first = false
+				panic(errGone)
+			}
+		}}))
+		r := httptest.NewRequest(http.MethodGet, "http://a/", nil)
+		require.PanicsWithError(t, errGone.Error(), func() { transport.RoundTrip(r) })
+		status, err := get(&http.Client{Transport: transport, Timeout: time.Hour}, "http://a")
+		require.NoError(t, err)
+		require.Equal(t, 200, status)
+	})
+}
+
+// Keys that share a limiter share what is found out about it. (If each had a lane of its
+// own, it would take the other's cuts for a new ceiling, and the rate would never grow again.)
+func TestKeysThatShareALimiter(t *testing.T) {
+	n := 0
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n == 1 {
+			refuse(w, "Retry-After-Ms: 1")
+		}
+	}, func(t *testing.T, base *http.Transport) {
+		limiter := reserve.Must(pace.NewBursty(80, pace.WithBurst(0)))
+		client := &http.Client{Transport: New(base, nil, Adaptive(), Per(Host, func(string) reserve.Reserver { return limiter }))}
+		get(client, "http://a")
+		require.InDelta(t, 56, limiter.Rate(), 1e-9)
+		for i := range 6000 {
+			get(client, fmt.Sprintf("http://host%d", i%2))
+		}
+		require.Equal(t, 80., limiter.Rate())
+	})
+}
+
+// The function that says a key's policy may itself use the transport.
+func TestPolicyUsesTheTransport(t *testing.T) {
+	bubble(t, answer, func(t *testing.T, base *http.Transport) {
+		var client *http.Client
+		ten := reserve.Must(pace.Bursty(10))
+		limiters := keyed.New(func(host string) (*reserve.Policy, error) {
+			if host == "a:80" {
+				if _, err := get(client, "http://quotas"); err != nil {
+					return nil, err
+				}
+			}
+			return ten, nil
+		})
+		client = &http.Client{Transport: New(base, nil, Adaptive(), Per(Host, limiters.For)), Timeout: time.Minute}
+		status, err := get(client, "http://a")
+		require.NoError(t, err)
+		require.Equal(t, 200, status)
+	})
+}
+
+// A refusal of which no request was counted does not spoil the measurement.
+func TestMeterSkipsNothing(t *testing.T) {
+	p := newPacer(80)
+	p.refuse(at(1), at(0.9), at(2)) // sent before the pacer began anew
+	for i := range 20 {
+		p.sent.add(at(3 + float64(i)*0.02))
+	}
+	p.refuse(at(3.4), at(3.3), at(3.4))
+	require.Greater(t, p.rate, 20.)
+}
+
+// What a server said once does not hold for good.
+func TestPacerForgetsWhatWasSaid(t *testing.T) {
+	for _, ceiling := range []float64{80, unknownRate} {
+		p := newPacer(ceiling)
+		p.say(at(1), at(0.9), 1./600) // 1 left, for 10 minutes
+		p.accept(at(1))
+		require.Less(t, p.rate, 0.002)
+		p.accept(at(600))
+		require.Less(t, p.rate, 0.002)
+		send(&p, 1, 613, 650)
+		require.GreaterOrEqual(t, p.rate, 1., "%v", ceiling)
+		require.False(t, p.unknown(), "or all who queue would go at once")
+	}
+}

@@ -1,0 +1,134 @@
+package outbound
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// An Option changes one setting of [New].
+type Option func(*Transport)
+
+// Per paces requests by key: by the limiter of each request's key, and by those of other
+// Pers and the one given to New as well, all of them or none. What a server says, it
+// says to the key of the last Per.
+//
+//	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
+//	outbound.New(nil, everything, outbound.Per(outbound.Host, hosts.For))
+//
+// If two credentials share that transport, and one of them is refused, both are
+// stopped, since the key is the host; with Per(outbound.Credential, …) only the one is.
+// Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
+func Per[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
+	return func(t *Transport) {
+		if key == nil || limiter == nil {
+			t.fail("Per", nil, "a key function and a limiter function")
+			return
+		}
+		t.scopes = append(t.scopes, func(r *http.Request) (any, reserve.Reserver) {
+			k := key(r)
+			return k, limiter(k)
+		})
+	}
+}
+
+// WithCost sets what requests cost, in permits, where it is not 1 for each. Before says
+// it for a request; one that costs 0 or less goes at once and unpaced, such as one that
+// opens a stream of events and stays. After, which may be nil, says what it came to when there is a response, and
+// that is final: more is charged to the next requests, less is given back. To read
+// the response's body it has to put another one in its place.
+//
+// At 1000 tokens/s, a request estimated at 100 that came to 2100 makes the next one
+// wait 2 s longer.
+func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
+	return func(t *Transport) {
+		if before == nil {
+			t.fail("WithCost", nil, "a function that says what a request costs")
+			return
+		}
+		t.before, t.after = before, after
+	}
+}
+
+// WithMaxWait sets the longest time that a request is made to wait; one that would
+// have to wait for longer gets a *[reserve.WaitError] at once. Negative counts as 0.
+// Default: [reserve.Forever], that is the request's deadline and what the limiter says. Being stopped by the
+// server while it waits may make it longer.
+func WithMaxWait(d time.Duration) Option { return func(t *Transport) { t.maxWait = max(0, d) } }
+
+// WithMaxRetryAfter sets for how long a server can stop requests at a time. If it wants more, the
+// refusal is returned at once, since a retry before that would only be refused again, and the
+// key (unless [PauseRefused]) is stopped for this long. Negative counts as 0. Default: 5 minutes.
+func WithMaxRetryAfter(d time.Duration) Option {
+	return func(t *Transport) { t.maxRetryAfter = max(0, d) }
+}
+
+// WithRetries lets a request that was refused go again, up to so many times, paying
+// its permits each time: one without a body, or with GetBody. Other responses and errors are
+// for the caller. One that gives up while it waits to go again returns why, and no
+// longer the refusal. Default: 0, since a program often retries already, and some servers refuse for
+// longer if one does.
+func WithRetries(n int) Option { return func(t *Transport) { t.retries = max(0, n) } }
+
+// PauseRefused stops only the request that was refused for as long as the server
+// wants, and lets others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
+// others: a stop of 1 s by a server that has permits again after 20 ms costs 50
+// requests. Default: the key is stopped, as RFC 6585 can be read, and as GitHub and Discord
+// want it. Whoever does not retry is stopped anyway by being refused.
+func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true } }
+
+// Adaptive finds out the rate that the server accepts, for each key whose limiter has
+// Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A
+// refusal cuts the rate to 0.7 (or 0.9, if it had grown slowly), once for all
+// refusals of the same event; then it grows back, quickly at first, and slowly
+// beyond 0.85 (0.95) of what was refused, never to more than twice the rate at which
+// requests are made. The floor is 0.5/s. What the server says it allows in its headers is used at
+// once, less 2 %.
+//
+// With a limiter at +Inf, or none, no rate is known: the first request goes alone. What
+// the server says in reply is the rate; if it says nothing, the rate starts at 16/s and
+// doubles every 0.5 s, until the first refusal. Until that first response is there its
+// siblings wait; give requests a deadline, or [WithMaxWait], if a server may never answer.
+//
+// A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new
+// ceiling and begins anew.
+func Adaptive() Option { return func(t *Transport) { t.adaptive = true } }
+
+// WithHooks has functions called for what happens. Default: none.
+func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
+
+// WithLogger has requests logged, at level Info, that waited for longer than the given
+// time: one a second at most, which says how many others there were. Default: none
+// are. A second is a good value.
+func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
+	return func(t *Transport) {
+		if l == nil {
+			t.fail("WithLogger", nil, "a logger")
+			return
+		}
+		t.log = &waitLog{logger: l, longerThan: longerThan}
+	}
+}
+
+// WithClock replaces the clock by which headers are read and rates found: for tests. The
+// limiters have their own. Default: the real one.
+func WithClock(c clockwork.Clock) Option {
+	return func(t *Transport) {
+		if c == nil {
+			t.fail("WithClock", nil, "a clock")
+			return
+		}
+		t.clock = c
+	}
+}
+
+// fail takes note of the first option that makes no sense.
+func (t *Transport) fail(name string, value any, want string) {
+	if t.err == nil {
+		t.err = &reserve.ValueError{Package: "outbound", Name: name, Value: value, Want: want}
+	}
+}

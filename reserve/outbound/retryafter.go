@@ -1,0 +1,60 @@
+package outbound
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// readRetryAfter reads for how long the server wants to be left alone, from now by its clock.
+// Retry-After is RFC 9110, section 10.2.3; those in milliseconds are Azure's and
+// OpenAI's, and come first because they are more precise.
+func readRetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		if n, ok := number(h.Get(name)); ok {
+			return times(n, time.Millisecond), true
+		}
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if n, ok := number(v); ok {
+		return delayOrEpoch(n, now), true
+	}
+	if t, ok := date(v); ok {
+		return until(t, now), true
+	}
+	return 0, false
+}
+
+// Numbers that are too large for a delay in seconds are points in time: 1e9 s are 31
+// years, and 1e9 s after 1970 was in 2001. Docker Hub puts such into Retry-After.
+const (
+	leastEpoch       = 1e9
+	leastEpochMillis = 1e12 // or the year 33658
+)
+
+// delayOrEpoch reads a number of seconds, or a point in time in seconds or
+// milliseconds since 1970.
+func delayOrEpoch(n float64, now time.Time) time.Duration {
+	since1970 := float64(now.UnixMilli())
+	switch {
+	case n >= leastEpochMillis:
+		return times(n-since1970, time.Millisecond)
+	case n >= leastEpoch:
+		return times(n-since1970/1000, time.Second)
+	default:
+		return times(n, time.Second)
+	}
+}
+
+// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), or in the one that
+// servers written in Go send by mistake, with "UTC" for "GMT".
+func date(v string) (time.Time, bool) {
+	if t, err := http.ParseTime(v); err == nil {
+		return t, true
+	}
+	if strings.HasSuffix(v, " UTC") { // the only other zone whose offset is known
+		t, err := time.Parse(time.RFC1123, v)
+		return t, err == nil
+	}
+	return time.Time{}, false
+}
