@@ -1,0 +1,194 @@
+package inbound
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// ErrNoAddress is the error of key functions that find no address where they were
+// told to look. They never guess, and never return an empty one: that would be one key for
+// all who hide theirs. See [FailOpen].
+var ErrNoAddress = errors.New("inbound: no client address")
+
+// An Address is a key function: the address of a request's client. IPv6 addresses
+// are cut to their network, since one client has 2^64 of them; IPv4 addresses that are mapped into
+// IPv6 are taken out, and zones are dropped, so one client has one key.
+type Address = func(*http.Request) (netip.Addr, error)
+
+// An AddressOption changes how addresses are read.
+type AddressOption func(*addresses) error
+
+// IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128.
+// Default: 64, the smallest network that providers hand out. Some hand out 56 or 48.
+func IPv6Prefix(bits int) AddressOption {
+	return func(a *addresses) error {
+		if bits < 1 || bits > 128 {
+			return &reserve.ValueError{Package: "inbound", Name: "IPv6Prefix", Value: bits, Want: "1 to 128 bits"}
+		}
+		a.bits = bits
+		return nil
+	}
+}
+
+// RemoteAddr is the address at the other end of the connection: right where clients
+// connect to the program itself, with no proxy in between.
+func RemoteAddr(opts ...AddressOption) (Address, error) {
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
+}
+
+// TrustedHeader is the address in a header that the proxy in front sets, whatever
+// the client sends: CF-Connecting-IP, X-Real-IP. It is wrong for a header that the
+// proxy only adds to or lets through. More than one value is an error, as is none.
+func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
+	if name == "" {
+		return nil, &reserve.ValueError{Package: "inbound", Name: "TrustedHeader", Value: `""`, Want: "the name of a header"}
+	}
+	name = http.CanonicalHeaderKey(name)
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
+		values := r.Header[name]
+		if len(values) != 1 {
+			return netip.Addr{}, fmt.Errorf("%w: %d values of %s", ErrNoAddress, len(values), name)
+		}
+		addr, ok := parseAddress(values[0])
+		if !ok {
+			return netip.Addr{}, fmt.Errorf("%w: %s is %s", ErrNoAddress, name, shorten(values[0]))
+		}
+		return addr, nil
+	})
+}
+
+// ForwardedFor is the first address that is not a trusted proxy's, going back from
+// the connection itself and then through X-Forwarded-For from the right, where each
+// proxy writes whom it got the request from. What is further left the client may have
+// written. If all are trusted it is the leftmost. A trusted proxy that wrote
+// something else than an address is an error.
+func ForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
+	if len(trusted) == 0 {
+		return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedFor", Value: trusted, Want: "at least 1 network of proxies"}
+	}
+	proxies := make([]netip.Prefix, len(trusted))
+	for i, p := range trusted {
+		if !p.IsValid() || p.Addr().Is4In6() {
+			return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedFor", Value: p, Want: "networks of IPv4 or IPv6 addresses"}
+		}
+		proxies[i] = p.Masked()
+	}
+	isProxy := func(a netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
+		client, err := peer(r)
+		if err != nil || !isProxy(client) {
+			return client, err
+		}
+		for entry := range fromTheRight(r.Header["X-Forwarded-For"]) {
+			addr, ok := parseAddress(entry)
+			if !ok {
+				return netip.Addr{}, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
+			}
+			if client = addr; !isProxy(client) {
+				break
+			}
+		}
+		return client, nil
+	})
+}
+
+// ForwardedForHops is the address that the first of so many proxies (at least 1)
+// wrote into X-Forwarded-For: with 1 the last address in it, with 2 the one before. It is right if
+// requests come in no other way than through all of them, and each adds one address.
+func ForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
+	if proxies < 1 {
+		return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedForHops", Value: proxies, Want: "at least 1 proxy"}
+	}
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
+		hop := 0
+		for entry := range fromTheRight(r.Header["X-Forwarded-For"]) {
+			if hop++; hop < proxies {
+				continue
+			}
+			addr, ok := parseAddress(entry)
+			if !ok {
+				return netip.Addr{}, fmt.Errorf("%w: proxy %d forwards for %s", ErrNoAddress, hop, shorten(entry))
+			}
+			return addr, nil
+		}
+		return netip.Addr{}, fmt.Errorf("%w: %d addresses in X-Forwarded-For, and %d proxies", ErrNoAddress, hop, proxies)
+	})
+}
+
+type addresses struct{ bits int }
+
+// newAddress cuts the addresses that find returns to what tells clients apart.
+func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, error)) (Address, error) {
+	a := addresses{bits: 64}
+	for _, opt := range opts {
+		if err := opt(&a); err != nil {
+			return nil, err
+		}
+	}
+	return func(r *http.Request) (netip.Addr, error) {
+		addr, err := find(r)
+		if err != nil || addr.Is4() || a.bits == 128 {
+			return addr, err
+		}
+		network, err := addr.Prefix(a.bits)
+		return network.Addr(), err
+	}, nil
+}
+
+// peer returns the address at the other end of the connection.
+func peer(r *http.Request) (netip.Addr, error) {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("%w: the connection is from %s", ErrNoAddress, shorten(r.RemoteAddr))
+	}
+	return ap.Addr().Unmap().WithZone(""), nil
+}
+
+// parseAddress reads an address as proxies write it, some with a port or brackets.
+func parseAddress(s string) (netip.Addr, bool) {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			return ap.Addr().Unmap().WithZone(""), true
+		}
+		s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+	}
+	addr, err := netip.ParseAddr(s)
+	return addr.Unmap().WithZone(""), err == nil
+}
+
+// fromTheRight yields the entries of a list that may span several lines, the last
+// one first. It looks no further than it is asked to, so a long list costs nothing.
+func fromTheRight(lines []string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, line := range slices.Backward(lines) {
+			for more := true; more; {
+				entry := line
+				comma := strings.LastIndexByte(line, ',')
+				if more = comma >= 0; more {
+					entry, line = line[comma+1:], line[:comma]
+				}
+				if !yield(entry) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// shorten quotes what somebody else wrote, for an error.
+func shorten(s string) string {
+	const longest = 60
+	if len(s) > longest {
+		return fmt.Sprintf("%.*q...", longest, s)
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,44 @@
+//go:build !race
+
+package inbound_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+)
+
+// bare is a response that costs nothing by itself.
+type bare struct{ header http.Header }
+
+func (b bare) Header() http.Header         { return b.header }
+func (b bare) Write(p []byte) (int, error) { return len(p), nil }
+func (b bare) WriteHeader(int)             {}
+
+// Without headers the decision allocates nothing; with them, their values.
+func TestAllocations(t *testing.T) {
+	tiers := []inbound.Tier{
+		inbound.PerKey("client-endpoint", inbound.Both(reserve.Must(inbound.RemoteAddr()), inbound.Endpoint), bucket(1, 1e9)),
+		inbound.PerKey("endpoint", inbound.Endpoint, bucket(1, 1e9)),
+		inbound.Global("global", bucket(1, 1e9)),
+	}
+	r := request("203.0.113.7:4711")
+	r.Pattern = "GET /"
+	w := bare{http.Header{}}
+	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	for _, c := range []struct {
+		want float64
+		opts []inbound.Option
+	}{
+		{0, []inbound.Option{inbound.WithoutQuotas()}},
+		{0, []inbound.Option{inbound.WithoutQuotas(), inbound.WithQueue(s, 10)}},
+		{2, nil},
+	} {
+		h := build(t, tiers, c.opts...).Handler(nothing)
+		require.Equal(t, c.want, testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }))
+	}
+}

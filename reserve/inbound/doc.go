@@ -1,0 +1,53 @@
+// Package inbound protects a web API and is fair to its users: an http.Handler
+// middleware whose limits, the tiers, are charged all or nothing.
+//
+//	limits, err := inbound.New([]inbound.Tier{
+//		inbound.PerKey("user-endpoint", inbound.Both(user, inbound.Endpoint), perUser),
+//		inbound.PerKey("endpoint", inbound.Endpoint, perEndpoint),
+//		inbound.Global("global", everybody),
+//	})
+//	mux.Handle("GET /items/{id}", limits.Handler(items))
+//
+// A request passes all tiers, or is refused and has been charged by none. So a
+// client that hammers at its own limit takes nothing away from others: with 20 a
+// minute for everybody and 2 a minute for each, one abuser gets 2, and nine others
+// still get their 18. Name the tier that refuses most often first; those after a refusal are
+// only looked at, not even reserved for a moment.
+//
+// # Refusals
+//
+// A refused request is answered with 429 (503, if the tier is [Overload]), the
+// tiers' names, Cache-Control: no-store (RFC 6585, section 4), and a body as in
+// RFC 9457, or a line of text for clients that prefer that. [WithRefusal] replaces the body.
+//
+// Retry-After is the longest wait of the tier that refuses and of those behind it whose
+// limiter is in this process (others are not asked about a request that is refused
+// already), and more by the client's place among those who were refused (see
+// [WithSpread]), rounded up, at least 1. RateLimit and X-RateLimit-Reset say the same time.
+//
+//   - Refused by a global limiter whose rate is known, clients line up: at 20/s, of 100
+//     that are refused at one moment 20 are told 1 s, 20 are told 2 s, and so on, so
+//     that none is refused again. Nothing is reserved for them.
+//   - Refused by a key's own limiter, each is told up to 3 s more, or a quarter of
+//     the wait if that is longer, evenly spread.
+//
+// # Quota headers
+//
+// Responses carry RateLimit-Policy (all tiers whose quota is known) and RateLimit
+// (the tier that is closest to refusing), as in
+// draft-ietf-httpapi-ratelimit-headers-11. In "user";r=12;t=1 the 12 counts what is stored and
+// what flows in within that second: a client that takes "0 within 1 s" for a
+// stop, when 50 come in within it, is needlessly slow.
+//
+// # Waiting
+//
+// With [WithQueue] a request that has to wait a little waits, instead of being
+// refused. Which of both is decided when it arrives. When its client goes away it
+// gives its permits back. (net/http sees that only once the request's body has been read.)
+//
+// # Who is asking
+//
+// There is no default for a client's address: whoever believes a header that
+// clients can write has no limit at all. Say which it is: [RemoteAddr], [TrustedHeader],
+// [ForwardedFor] or [ForwardedForHops].
+package inbound

@@ -1,0 +1,51 @@
+package inbound
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has
+// routed: the middleware must be inside the mux, around its handlers, or use [EndpointOf].
+var ErrNoPattern = errors.New("inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
+
+// Endpoint is a key function: the pattern that http.ServeMux has found for the
+// request, "GET /items/{id}". So there are as many keys as the program has patterns, whatever paths clients
+// think of. It is for middleware inside the mux, around its handlers.
+func Endpoint(r *http.Request) (string, error) {
+	if r.Pattern == "" {
+		return "", ErrNoPattern
+	}
+	return r.Pattern, nil
+}
+
+// EndpointOf is Endpoint for middleware around the mux, before it has routed the
+// request: it asks the mux for the pattern, which costs as much as routing does. Requests
+// that the mux has no pattern for share one key.
+func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
+	if mux == nil {
+		return nil, &reserve.ValueError{Package: "inbound", Name: "EndpointOf", Value: nil, Want: "a ServeMux"}
+	}
+	return func(r *http.Request) (string, error) {
+		_, pattern := mux.Handler(r)
+		return pattern, nil
+	}, nil
+}
+
+// A Pair is a key of two parts: a user and an endpoint.
+type Pair[A, B comparable] struct {
+	First  A
+	Second B
+}
+
+// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error.
+func Both[A, B comparable](first func(*http.Request) (A, error), second func(*http.Request) (B, error)) func(*http.Request) (Pair[A, B], error) {
+	return func(r *http.Request) (key Pair[A, B], err error) {
+		if key.First, err = first(r); err == nil {
+			key.Second, err = second(r)
+		}
+		return key, err
+	}
+}

@@ -1,0 +1,114 @@
+package inbound_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/window"
+)
+
+// clock stands still, so that the examples print the same each time. A program
+// leaves it out.
+var clock = reserve.WithClock(clockwork.NewFakeClock())
+
+// Every request passes three limits; refused by one, it is charged by none.
+func Example() {
+	client := reserve.Must(inbound.ForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
+	perClient := reserve.Must(window.Policy(2, time.Minute, clock))
+	perEndpoint := reserve.Must(window.Policy(100, time.Minute, clock))
+	everybody := reserve.Must(pace.Bursty(50, reserve.WithStored(50), clock))
+
+	limits := reserve.Must(inbound.New([]inbound.Tier{
+		inbound.PerKey("client-endpoint", inbound.Both(client, inbound.Endpoint), perClient),
+		inbound.PerKey("endpoint", inbound.Endpoint, perEndpoint),
+		inbound.Global("global", everybody),
+	}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /items/{id}", limits.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "item", r.PathValue("id"))
+	})))
+
+	for id := range 3 {
+		r := httptest.NewRequest("GET", fmt.Sprint("/items/", id), nil)
+		r.RemoteAddr = "10.0.0.1:4711"
+		r.Header.Set("X-Forwarded-For", "203.0.113.7")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		body, _ := io.ReadAll(w.Body)
+		fmt.Printf("%d RateLimit: %s, Retry-After: %q\n%s", w.Code, w.Header().Get("RateLimit"), w.Header().Get("Retry-After"), body)
+	}
+	// Output:
+	// 200 RateLimit: "client-endpoint";r=1;t=1, Retry-After: ""
+	// item 0
+	// 200 RateLimit: "client-endpoint";r=1;t=60, Retry-After: ""
+	// item 1
+	// 429 RateLimit: "client-endpoint";r=0;t=60, Retry-After: "60"
+	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Try again in 60 s.","violated-policies":["client-endpoint"]}
+}
+
+// Other limits for some keys.
+func ExamplePerKeyBy() {
+	free := reserve.Must(window.Policy(1, time.Minute, clock))
+	paying := reserve.Must(window.Policy(1000, time.Minute, clock))
+	perUser := keyed.New(func(user string) (*reserve.Policy, error) {
+		if user == "ann" {
+			return paying, nil
+		}
+		return free, nil
+	})
+	user := func(r *http.Request) (string, error) {
+		name, _, ok := r.BasicAuth()
+		if !ok {
+			return "", inbound.ErrSkip // nobody's quota
+		}
+		return name, nil
+	}
+	limits := reserve.Must(inbound.New([]inbound.Tier{inbound.PerKeyBy("user", user, perUser)}))
+	h := limits.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, name := range []string{"ann", "ann", "bob", "bob"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.SetBasicAuth(name, "secret")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		fmt.Println(name, w.Code)
+	}
+	// Output:
+	// ann 200
+	// ann 200
+	// bob 200
+	// bob 429
+}
+
+// An answer of one's own, and what a program may want to know about a refusal.
+func ExampleWithRefusal() {
+	limits := reserve.Must(inbound.New(
+		[]inbound.Tier{inbound.Global("global", reserve.Must(window.Policy(1, time.Minute, clock)))},
+		inbound.WithRefusal(func(w http.ResponseWriter, r *http.Request, f *inbound.Refusal) {
+			var wait *reserve.WaitError
+			if errors.As(f.Err, &wait) {
+				fmt.Println(f.Err.Tier, "would have taken", wait.Wait)
+			}
+			http.Error(w, "please come back later", f.Status)
+		})))
+	h := limits.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for range 2 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Printf("%d, Retry-After: %q\n", w.Code, w.Header().Get("Retry-After"))
+	}
+	// Output:
+	// 200, Retry-After: ""
+	// global would have taken 1m0s
+	// 429, Retry-After: "60"
+}

@@ -1,0 +1,262 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Middleware lets requests pass that all its tiers allow. Make it with [New];
+// its zero value is not usable, and it must not be copied. All methods may be
+// called at the same time.
+type Middleware struct {
+	tiers  []Tier
+	counts []counters
+	lines  []line // of those who were refused, by tier
+
+	cost       func(*http.Request) int
+	skip       func(*http.Request) bool
+	answer     func(http.ResponseWriter, *http.Request, *Refusal)
+	onFailure  func(*http.Request, *TierError)
+	spread     time.Duration
+	quotas     bool
+	xRateLimit bool
+	policies   string // the value of RateLimit-Policy
+
+	maxWait  time.Duration
+	maxQueue int64
+	waiting  atomic.Int64
+	queued   atomic.Uint64
+	gone     atomic.Uint64
+
+	tarpit    time.Duration
+	maxTarpit int64
+	stuck     atomic.Int64
+	delayed   atomic.Uint64
+}
+
+// New returns a middleware with the given tiers (at least one), which are asked in
+// that order. Their names, and what they are called in headers, are printable ASCII without quotes
+// and backslashes, and differ. Errors are *reserve.ValueError.
+func New(tiers []Tier, opts ...Option) (*Middleware, error) {
+	m := &Middleware{
+		tiers:  append([]Tier(nil), tiers...),
+		counts: make([]counters, len(tiers)),
+		lines:  make([]line, len(tiers)),
+		spread: 3 * time.Second,
+		quotas: true,
+	}
+	if len(tiers) == 0 {
+		return nil, &reserve.ValueError{Package: "inbound", Name: "tiers", Value: len(tiers), Want: "at least 1"}
+	}
+	seen := map[string]bool{}
+	for _, t := range tiers {
+		switch {
+		case t.err != nil:
+			return nil, t.err
+		case t.reserve == nil:
+			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier", Value: "the zero Tier", Want: "one from Global or PerKey"}
+		case !wellNamed(t.name) || seen[t.name]:
+			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier's name", Value: fmt.Sprintf("%q", t.name),
+				Want: "printable ASCII without quotes and backslashes, and another for each tier"}
+		}
+		seen[t.name] = true
+	}
+	for _, opt := range opts {
+		if err := opt(m); err != nil {
+			return nil, err
+		}
+	}
+	m.policies = policies(m.tiers)
+	return m, nil
+}
+
+func wellNamed(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' })
+}
+
+// Handler returns a handler that lets through to next what the tiers allow. All
+// handlers of a middleware share its tiers. The ResponseWriter is passed on as it
+// is, so whatever it can do (flush, hijack) next can use.
+func (m *Middleware) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.passes(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// passes reports whether a request may go on. If not, it has been answered.
+func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
+	if m.skip != nil && m.skip(r) {
+		return true
+	}
+	cost := 1
+	if m.cost != nil {
+		cost = m.cost(r)
+	}
+	if cost <= 0 {
+		return true
+	}
+	// Reservations live on the stack of most requests. reserve.All would do the same
+	// with three allocations, and could tell neither tiers that fail open nor dry runs apart.
+	var few [4]reserve.Reservation
+	held := few[:]
+	if len(m.tiers) > len(few) {
+		held = make([]reserve.Reservation, len(m.tiers))
+	}
+	held = held[:len(m.tiers)]
+
+	ctx := r.Context()
+	tier, err := m.reserve(ctx, r, cost, held)
+	if err == nil && m.maxWait > 0 {
+		tier, err = m.wait(ctx, r, held)
+	}
+	if err == nil {
+		m.quotaHeaders(w.Header(), held)
+		return true
+	}
+	if ended(ctx) {
+		m.gone.Add(1)
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusServiceUnavailable) // in case somebody still reads it
+		return false
+	}
+	m.refuse(w, r, cost, tier, err)
+	return false
+}
+
+// reserve reserves from every tier; or from none, and returns which one ended it and why.
+func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []reserve.Reservation) (tier int, err error) {
+	done := false
+	defer func() {
+		if !done { // refused, or a key function has panicked
+			giveBack(held)
+		}
+	}()
+	for i := range m.tiers {
+		held[i], err = m.tiers[i].reserve(ctx, r, cost, m.maxWait)
+		if err != nil && m.stops(ctx, r, i, err) {
+			return i, err
+		}
+	}
+	done = true
+	return 0, nil
+}
+
+// giveBack begins with the last one, so that each can be as if it had never been.
+func giveBack(held []reserve.Reservation) {
+	for i := len(held) - 1; i >= 0; i-- {
+		held[i].Cancel()
+	}
+}
+
+// stops counts what a tier's error means, and reports whether the request ends here.
+func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err error) bool {
+	t, c := &m.tiers[i], &m.counts[i]
+	switch {
+	case errors.Is(err, ErrSkip):
+		return false
+	case ended(ctx):
+		return true
+	case isRefusal(err) && t.dryRun:
+		c.wouldRefuse.Add(1)
+		return false
+	case isRefusal(err):
+		c.refused.Add(1)
+		return true
+	}
+	c.failed.Add(1)
+	if m.onFailure != nil {
+		m.onFailure(r, &TierError{Tier: t.name, Err: err})
+	}
+	return !t.failOpen && !t.dryRun
+}
+
+// wait waits until all reservations are due, the last one first: if that can't be
+// reached, nobody need wait for the others. It returns which one ended it and why.
+func (m *Middleware) wait(ctx context.Context, r *http.Request, held []reserve.Reservation) (tier int, err error) {
+	last, longest := 0, time.Duration(0)
+	for i := range held {
+		if d := held[i].Delay(); d > longest && !m.tiers[i].dryRun {
+			last, longest = i, d
+		}
+	}
+	if longest == 0 {
+		return 0, nil
+	}
+	done := false
+	defer func() {
+		if !done {
+			giveBack(held)
+		}
+	}()
+	if m.waiting.Add(1) > m.maxQueue { // leave before giving back, which takes a while if a limiter is elsewhere
+		m.waiting.Add(-1)
+		m.counts[last].refused.Add(1)
+		return last, &queueFull{wait: longest}
+	}
+	defer m.waiting.Add(-1)
+	m.queued.Add(1)
+	for n := range held {
+		i := (last + n) % len(held)
+		if m.tiers[i].dryRun || held[i].Permits() == 0 {
+			continue
+		}
+		// A pause of the limiter meanwhile may be too long for the request's deadline.
+		if err := held[i].Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
+			return i, err
+		}
+	}
+	done = true
+	return 0, nil
+}
+
+// ended asks Done, since some contexts (clockwork's) block in Err until they are done.
+func ended(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Stats say what a middleware has done so far. What it let pass at once it does not count.
+type Stats struct {
+	Queued  uint64 // requests that had to wait, and were let
+	Waiting int    // of those, how many are waiting now
+	Gone    uint64 // requests whose client went away, or whose context ended, before they were decided
+	Delayed uint64 // refusals that were delayed by the tarpit
+	Tiers   []TierStats
+}
+
+// TierStats say what one tier has done so far.
+type TierStats struct {
+	Name        string
+	Refused     uint64 // requests that ended here
+	WouldRefuse uint64 // requests that would have, but for DryRun
+	Failed      uint64 // requests for which the limiter or the key function failed, open or closed
+}
+
+// Stats returns what the middleware has done so far.
+func (m *Middleware) Stats() Stats {
+	s := Stats{
+		Queued:  m.queued.Load(),
+		Waiting: int(min(m.waiting.Load(), m.maxQueue)),
+		Gone:    m.gone.Load(),
+		Delayed: m.delayed.Load(),
+		Tiers:   make([]TierStats, len(m.tiers)),
+	}
+	for i := range m.tiers {
+		c := &m.counts[i]
+		s.Tiers[i] = TierStats{Name: m.tiers[i].name, Refused: c.refused.Load(), WouldRefuse: c.wouldRefuse.Load(), Failed: c.failed.Load()}
+	}
+	return s
+}

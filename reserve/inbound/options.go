@@ -1,0 +1,99 @@
+package inbound
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// An Option changes one setting of a middleware.
+type Option func(*Middleware) error
+
+// WithQueue lets requests wait for up to maxWait instead of refusing them, at most
+// atMost of them at a time. Both are known when a request arrives: one that would
+// have to wait longer, or finds the queue full, is refused at once and has taken nothing.
+// Default: no request waits.
+//
+// At 10/s, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
+// once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.
+func WithQueue(maxWait time.Duration, atMost int) Option {
+	return func(m *Middleware) error {
+		if maxWait <= 0 {
+			return &reserve.ValueError{Package: "inbound", Name: "WithQueue", Value: maxWait, Want: "a positive wait"}
+		}
+		if atMost < 1 {
+			return &reserve.ValueError{Package: "inbound", Name: "WithQueue", Value: atMost, Want: "at least 1 request"}
+		}
+		m.maxWait, m.maxQueue = maxWait, int64(atMost)
+		return nil
+	}
+}
+
+// WithTarpit delays refusals, at most atMost of them at a time; those beyond are
+// sent at once. It slows down clients that send their next request as soon as the
+// last one was answered, whatever that was. Default: none is delayed.
+func WithTarpit(delay time.Duration, atMost int) Option {
+	return func(m *Middleware) error {
+		if delay <= 0 {
+			return &reserve.ValueError{Package: "inbound", Name: "WithTarpit", Value: delay, Want: "a positive delay"}
+		}
+		if atMost < 1 {
+			return &reserve.ValueError{Package: "inbound", Name: "WithTarpit", Value: atMost, Want: "at least 1 request"}
+		}
+		m.tarpit, m.maxTarpit = delay, int64(atMost)
+		return nil
+	}
+}
+
+// WithCost sets how many permits a request takes of each tier. A request that costs
+// 0 or less passes and takes nothing. Default: 1.
+func WithCost(cost func(*http.Request) int) Option {
+	return func(m *Middleware) error { m.cost = cost; return nil }
+}
+
+// WithSkip lets the requests pass for which skip is true: a health check, for one.
+func WithSkip(skip func(*http.Request) bool) Option {
+	return func(m *Middleware) error { m.skip = skip; return nil }
+}
+
+// WithRefusal answers refused requests. The headers are set already (and may be
+// changed); the function writes status and body. Default: (*Refusal).ServeHTTP.
+func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
+	return func(m *Middleware) error { m.answer = answer; return nil }
+}
+
+// WithOnFailure is called when a tier fails, open or closed: to log it. It
+// may be called by several requests at the same time.
+func WithOnFailure(failed func(*http.Request, *TierError)) Option {
+	return func(m *Middleware) error { m.onFailure = failed; return nil }
+}
+
+// WithSpread sets by how much longer than necessary a client may be told to stay
+// away, so that refused clients do not come back together. A wait longer than four
+// times that is spread by a quarter of itself. Clients that stand in line for a global
+// limiter are told their place in it, up to a minute more. 0: all are told the shortest
+// time. Default: 3 s.
+func WithSpread(d time.Duration) Option {
+	return func(m *Middleware) error {
+		if d < 0 {
+			return &reserve.ValueError{Package: "inbound", Name: "WithSpread", Value: d, Want: "0 or more"}
+		}
+		m.spread = d
+		return nil
+	}
+}
+
+// WithoutQuotas leaves out RateLimit-Policy and RateLimit: where clients are not to know
+// the limits.
+func WithoutQuotas() Option {
+	return func(m *Middleware) error { m.quotas = false; return nil }
+}
+
+// WithXRateLimit adds the older X-RateLimit-Limit, X-RateLimit-Remaining and
+// X-RateLimit-Reset, of the tier that is closest to refusing. Reset is in seconds
+// since 1970, as at GitHub: when all of the limit may be used again, or a little
+// later; in a refusal, when Retry-After ends. Default: they are not sent.
+func WithXRateLimit() Option {
+	return func(m *Middleware) error { m.xRateLimit = true; return nil }
+}

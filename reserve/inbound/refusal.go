@@ -1,0 +1,195 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Refusal says why a request was refused and what its client is told.
+type Refusal struct {
+	Status     int           // 429, or 503 if a tier failed or is Overload
+	Tiers      []string      // that refuse it, in their order; the first one decided (of those after it, not all are asked)
+	Wait       time.Duration // the longest of their waits; 0 if a tier failed
+	RetryAfter int           // seconds: the wait, spread, rounded up; at least 1, at most a year
+	Err        *TierError    // of the tier that decided
+}
+
+// ServeHTTP answers the request as package inbound does by default: with a problem
+// (RFC 9457), or a line of text if the client asks for text and not for JSON.
+func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	title, kind := http.StatusText(f.Status), "quota-exceeded"
+	if f.Status == http.StatusServiceUnavailable {
+		kind = "temporary-reduced-capacity"
+	}
+	body := make([]byte, 0, 256)
+	if wantsText(r) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		body = append(append(body, title...), " ("...)
+		body = append(f.appendTiers(body), "). Try again in "...)
+		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), " s.\n"...)
+	} else {
+		// Nothing here needs escaping: see wellNamed.
+		w.Header().Set("Content-Type", "application/problem+json")
+		body = append(append(body, `{"type":"https://iana.org/assignments/http-problem-types#`...), kind...)
+		body = append(append(append(body, `","title":"`...), title...), `","status":`...)
+		body = append(strconv.AppendInt(body, int64(f.Status), 10), `,"detail":"Try again in `...)
+		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), ` s.","violated-policies":[`...)
+		body = append(f.appendTiers(body), "]}\n"...)
+	}
+	w.WriteHeader(f.Status)
+	_, _ = w.Write(body)
+}
+
+// appendTiers appends "user","global".
+func (f *Refusal) appendTiers(b []byte) []byte {
+	for i, name := range f.Tiers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), '"')
+	}
+	return b
+}
+
+// wantsText reports whether a request names a type of text and none of JSON, as
+// browsers do.
+func wantsText(r *http.Request) bool {
+	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
+	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
+}
+
+// isRefusal reports whether a limiter has said no, rather than failed.
+func isRefusal(err error) bool { _, ok := waitOf(err); return ok }
+
+// waitOf returns the wait that was the reason for a refusal: forever, where no wait helps.
+func waitOf(err error) (time.Duration, bool) {
+	if refused, ok := err.(*reserve.WaitError); ok { // the usual one, without the cost of errors.As
+		return refused.Wait, true
+	}
+	var refused *reserve.WaitError
+	if errors.As(err, &refused) {
+		return refused.Wait, true
+	}
+	var full *queueFull
+	if errors.As(err, &full) {
+		return full.wait, true
+	}
+	var tooLarge *reserve.SizeError
+	return reserve.Forever, errors.As(err, &tooLarge)
+}
+
+// queueFull is ErrQueueFull, with the wait that would have been.
+type queueFull struct{ wait time.Duration }
+
+func (e *queueFull) Error() string        { return ErrQueueFull.Error() }
+func (e *queueFull) Is(target error) bool { return target == ErrQueueFull }
+
+// refuse answers a request that ended at a tier.
+func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier int, err error) {
+	room := &struct { // in one piece: under a flood refusals are what there is most of
+		Refusal
+		err   TierError
+		names [4]string
+	}{err: TierError{Tier: m.tiers[tier].name, Err: err}}
+	f := &room.Refusal
+	f.Err, f.Tiers = &room.err, append(room.names[:0], m.tiers[tier].name)
+	longest := tier
+	if wait, refused := waitOf(err); refused {
+		longest = m.violated(r, cost, tier, wait, f)
+	} else {
+		f.Status = http.StatusServiceUnavailable
+	}
+	wait := f.Wait
+	if m.tarpit > 0 {
+		if !m.delay(r.Context()) {
+			return // nobody is there to be answered
+		}
+		wait = max(0, wait-m.tarpit)
+	}
+	told := m.lines[longest].turn(wait, m.interval(longest, cost), m.spread)
+	f.RetryAfter = int(ceilSeconds(told))
+	m.refusedHeaders(w.Header(), longest, f.RetryAfter)
+	if m.answer != nil {
+		m.answer(w, r, f)
+		return
+	}
+	f.ServeHTTP(w, r)
+}
+
+// violated fills in which tiers refuse the request besides the first, and returns the
+// one with the longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach them.
+func (m *Middleware) violated(r *http.Request, cost, first int, wait time.Duration, f *Refusal) (longest int) {
+	longest, f.Wait, f.Status = first, wait, http.StatusTooManyRequests
+	overload := m.tiers[first].overload
+	for i := first + 1; i < len(m.tiers); i++ {
+		t := &m.tiers[i]
+		if t.dryRun || !t.local {
+			continue
+		}
+		wait, ok := t.peek(r, cost)
+		if !ok || wait <= m.maxWait {
+			continue
+		}
+		f.Tiers = append(f.Tiers, t.name)
+		overload = overload && t.overload
+		if wait > f.Wait {
+			longest, f.Wait = i, wait
+		}
+	}
+	if overload {
+		f.Status = http.StatusServiceUnavailable
+	}
+	return longest
+}
+
+// peek returns how long a request would have to wait at the tier, and takes nothing.
+func (t *Tier) peek(r *http.Request, cost int) (time.Duration, bool) {
+	held, err := t.reserve(expired{context.WithoutCancel(r.Context())}, r, cost, 0)
+	if err == nil { // by one without a limit, perhaps
+		held.Cancel()
+		return 0, false
+	}
+	return waitOf(err)
+}
+
+// An expired context has a deadline that has passed, but is not done. A Reserver
+// knows the deadline before it takes anything, so it refuses, and says how long it would have been.
+type expired struct{ context.Context }
+
+func (expired) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+
+// interval returns the time in which a tier that all clients share lets one such
+// request pass; 0 if there is none.
+func (m *Middleware) interval(i, cost int) time.Duration {
+	t := &m.tiers[i]
+	if t.rate == nil {
+		return 0
+	}
+	return seconds(float64(cost) / t.rate())
+}
+
+// delay holds a refusal back if there is room for it, and returns false if the
+// client went away meanwhile.
+func (m *Middleware) delay(ctx context.Context) bool {
+	defer m.stuck.Add(-1)
+	if m.stuck.Add(1) > m.maxTarpit {
+		return true
+	}
+	m.delayed.Add(1)
+	timer := time.NewTimer(m.tarpit)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		m.gone.Add(1)
+		return false
+	}
+}

@@ -1,0 +1,333 @@
+package inbound_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/window"
+	"github.com/nextfree/pace/warmup"
+)
+
+func TestRefusalHeadersAndBody(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	h := build(t, []inbound.Tier{
+		inbound.PerKey("user", user, bucket(1./30, 1, reserve.WithClock(clock))),
+		inbound.Global("global", bucket(1, 100, reserve.WithClock(clock))),
+	}).Handler(ok)
+	require.Equal(t, 200, status(h, get("ann", "/")))
+	clock.Advance(500 * time.Millisecond)
+	res := do(h, get("ann", "/"))
+	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
+	require.Equal(t, http.Header{
+		"Cache-Control":    {"no-store"},
+		"Content-Type":     {"application/problem+json"},
+		"Ratelimit":        {`"user";r=0;t=30`},
+		"Ratelimit-Policy": {`"user";q=1;w=30, "global";q=100;w=100`},
+		"Retry-After":      {"30"},
+	}, res.Header)
+	require.Equal(t, problem{
+		Type:     "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		Title:    "Too Many Requests",
+		Status:   429,
+		Detail:   "Try again in 30 s.",
+		Violated: []string{"user"},
+	}, problemOf(t, res))
+}
+
+func TestProblemOrText(t *testing.T) {
+	h := build(t, []inbound.Tier{inbound.Global("global", bucket(1e-3, 0))}, inbound.WithSpread(0)).Handler(ok)
+	for accept, problem := range map[string]bool{
+		"":                                   true,
+		"*/*":                                true,
+		"application/json":                   true,
+		"application/problem+json":           true,
+		"text/plain, application/JSON;q=0.1": true,
+		"text/html,application/xhtml+xml,*/*;q=0.8": false,
+		"text/plain": false,
+		"Text/*":     false,
+	} {
+		r := get("", "/")
+		if accept != "" {
+			r.Header.Set("Accept", accept)
+		}
+		res := do(h, r)
+		require.Equal(t, 429, res.StatusCode)
+		if problem {
+			problemOf(t, res)
+			continue
+		}
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Equal(t, "Too Many Requests (\"global\"). Try again in 1000 s.\n", string(body), accept)
+		require.Equal(t, "text/plain; charset=utf-8", res.Header.Get("Content-Type"))
+	}
+}
+
+// Retry-After is the longest wait of all tiers, also of those that come later.
+func TestRetryAfterIsTheLongest(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	h := build(t, []inbound.Tier{
+		inbound.Global("short", bucket(1./2, 0, clock)),
+		inbound.Global("fine", bucket(1, 1, clock)),
+		inbound.Global("long", bucket(1./50, 0, clock)),
+		inbound.Global("dry", bucket(1./99, 0, clock), inbound.DryRun()),
+		inbound.Global("middle", bucket(1./7, 0, clock)),
+	}).Handler(ok)
+	res := do(h, get("", "/"))
+	require.Equal(t, "50", res.Header.Get("Retry-After"))
+	require.Equal(t, `"long";r=0;t=50`, res.Header.Get("RateLimit"))
+	require.Equal(t, []string{"short", "long", "middle"}, problemOf(t, res).Violated)
+}
+
+// A request that is refused already is nothing to a limiter elsewhere, which would have
+// to be asked over the network.
+func TestARefusalAsksNobodyElsewhere(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	asked := 0
+	elsewhere := reserverFunc(func(context.Context) { asked++ })
+	h := build(t, []inbound.Tier{
+		inbound.PerKey("user", user, bucket(1, 1, clock)),
+		inbound.GlobalBy("elsewhere", elsewhere),
+		inbound.PerKeyBy("each", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) { return elsewhere, nil })),
+		inbound.PerKeyBy("here", user, keyed.New(func(string) (*reserve.Policy, error) { return bucket(1./9, 1, clock), nil })),
+	}).Handler(ok)
+	require.Equal(t, 200, status(h, get("ann", "/")))
+	require.Equal(t, 2, asked)
+	res := do(h, get("ann", "/"))
+	require.Equal(t, "9", res.Header.Get("Retry-After"))
+	require.Equal(t, []string{"user", "here"}, problemOf(t, res).Violated)
+	require.Equal(t, 2, asked)
+}
+
+// A thousand are refused at one moment; all do as they are told, and none is refused again.
+func TestRefusedClientsDoNotComeBackTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := build(t, []inbound.Tier{
+			inbound.PerKey("user", user, bucket(1, 5)),
+			inbound.Global("global", bucket(20, 20)),
+		})
+		h := m.Handler(ok)
+		told := map[string]int{}
+		for i := range 620 {
+			name := fmt.Sprint("user", i)
+			if res := do(h, get(name, "/")); res.StatusCode != 200 {
+				after, err := strconv.Atoi(res.Header.Get("Retry-After"))
+				require.NoError(t, err)
+				told[name] = after
+			}
+		}
+		require.Len(t, told, 600)
+		for second := 1; second <= 30; second++ {
+			time.Sleep(s)
+			back := 0
+			for name, after := range told {
+				if after == second {
+					back++
+					require.Equal(t, 200, status(h, get(name, "/")), "%s after %d s", name, after)
+				}
+			}
+			require.Equal(t, 20, back, "at %d s", second)
+		}
+	})
+}
+
+// Clients that never come back make the others wait for a minute longer, no more,
+// and these still don't come back together.
+func TestALineHasAnEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := build(t, []inbound.Tier{inbound.Global("global", bucket(20, 0))}).Handler(ok)
+		told := map[string]int{}
+		for range 6000 {
+			told[do(h, get("", "/")).Header.Get("Retry-After")]++
+		}
+		require.Len(t, told, 61) // 1 to 61
+		for after, n := range told {
+			require.Less(t, n, 110, after)
+		}
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, "1", do(h, get("", "/")).Header.Get("Retry-After"))
+	})
+}
+
+// Of those who are refused by limiters of their own each is told something else.
+func TestSpreadOfKeys(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	for _, c := range []struct {
+		every    float64 // seconds
+		opt      inbound.Option
+		min, max int
+	}{
+		{0.5, inbound.WithSpread(3 * s), 1, 4},
+		{10, inbound.WithSpread(3 * s), 10, 13},
+		{100, inbound.WithSpread(3 * s), 100, 125},
+		{10, inbound.WithSpread(0), 10, 10},
+		{10, inbound.WithSpread(20 * s), 10, 30},
+	} {
+		h := build(t, []inbound.Tier{inbound.PerKey("user", user, bucket(1/c.every, 0, clock))}, c.opt).Handler(ok)
+		told := map[int]int{}
+		for i := range 1000 {
+			after, err := strconv.Atoi(do(h, get(fmt.Sprint(i), "/")).Header.Get("Retry-After"))
+			require.NoError(t, err)
+			told[after]++
+		}
+		for after, n := range told {
+			require.GreaterOrEqual(t, after, c.min)
+			require.LessOrEqual(t, after, c.max)
+			require.LessOrEqual(t, n, 1+1000/max(1, c.max-c.min), "%d, of %v", after, told)
+		}
+		require.GreaterOrEqual(t, len(told), c.max-c.min, told)
+	}
+}
+
+func TestOverload(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	server := inbound.Global("server", bucket(1, 0, clock), inbound.Overload())
+	for want, tiers := range map[int][]inbound.Tier{
+		503: {inbound.Global("user", bucket(1, 1, clock)), server},
+		429: {server, inbound.Global("user", bucket(1, 0, clock))},
+	} {
+		res := do(build(t, tiers).Handler(ok), get("", "/"))
+		require.Equal(t, want, res.StatusCode)
+		kind := map[int]string{503: "temporary-reduced-capacity", 429: "quota-exceeded"}[want]
+		require.Equal(t, "https://iana.org/assignments/http-problem-types#"+kind, problemOf(t, res).Type)
+	}
+}
+
+func TestRefusalOfOnesOwn(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	var got *inbound.Refusal
+	h := build(t, []inbound.Tier{inbound.Global("global", bucket(0.1, 0, clock))},
+		inbound.WithRefusal(func(w http.ResponseWriter, r *http.Request, f *inbound.Refusal) {
+			got = f
+			w.Header().Del("RateLimit")
+			w.WriteHeader(http.StatusTeapot)
+		})).Handler(ok)
+	res := do(h, get("", "/"))
+	require.Equal(t, http.StatusTeapot, res.StatusCode)
+	require.Equal(t, "10", res.Header.Get("Retry-After"))
+	require.Empty(t, res.Header.Get("RateLimit"))
+	require.Equal(t, 429, got.Status)
+	require.Equal(t, []string{"global"}, got.Tiers)
+	require.Equal(t, 10*s, got.Wait)
+	require.Equal(t, 10, got.RetryAfter)
+	var wait *reserve.WaitError
+	require.ErrorAs(t, got.Err, &wait)
+	require.Equal(t, 10*s, wait.Wait)
+}
+
+// A cost that no window allows is refused, and does not pass a tier that fails open.
+func TestACostThatIsTooLarge(t *testing.T) {
+	h := build(t, []inbound.Tier{inbound.Global("global", reserve.Must(window.Policy(5, s)), inbound.FailOpen())},
+		inbound.WithCost(func(*http.Request) int { return 6 })).Handler(ok)
+	res := do(h, get("", "/"))
+	require.Equal(t, 429, res.StatusCode)
+	require.Equal(t, "31536000", res.Header.Get("Retry-After"), "a year")
+}
+
+func TestQuotaHeaders(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy func() *reserve.Policy
+		take   int
+		want   [2]string
+		x      [3]string
+	}{
+		{"50/s with 10 stored: what flows in counts", func() *reserve.Policy { return bucket(50, 10) }, 1, [2]string{`q=50;w=1`, `r=59;t=1`}, [3]string{"50", "9", "1"}},
+		{"none stored", func() *reserve.Policy { return bucket(50, 10) }, 10, [2]string{`q=50;w=1`, `r=50;t=1`}, [3]string{"50", "0", "1"}},
+		{"1000 an hour", func() *reserve.Policy { return bucket(1000./3600, 1000) }, 400, [2]string{`q=1000;w=3600`, `r=600;t=1`}, [3]string{"1000", "600", "1440"}},
+		{"the last of an hour", func() *reserve.Policy { return bucket(1000./3600, 1000) }, 1000, [2]string{`q=1000;w=3600`, `r=1;t=4`}, [3]string{"1000", "0", "3604"}},
+		{"one in 3 s", func() *reserve.Policy { return bucket(1./3, 1) }, 1, [2]string{`q=1;w=3`, `r=1;t=3`}, [3]string{"1", "0", "6"}},
+		{"Guava's bursty", func() *reserve.Policy { return reserve.Must(pace.Bursty(5)) }, 1, [2]string{`q=5;w=1`, `r=5;t=1`}, [3]string{"5", "0", "2"}},
+		{"warm-up", func() *reserve.Policy { return reserve.Must(warmup.Policy(10, 4*s)) }, 1, [2]string{`q=10;w=1`, `r=8;t=1`}, [3]string{"10", "0", "1"}},
+		{"window", func() *reserve.Policy { return reserve.Must(window.Policy(100, time.Minute)) }, 30, [2]string{`q=100;w=60`, `r=70;t=1`}, [3]string{"100", "70", "60"}},
+		{"window, all used", func() *reserve.Policy { return reserve.Must(window.Policy(100, time.Minute)) }, 100, [2]string{`q=100;w=60`, `r=1;t=60`}, [3]string{"100", "0", "60"}},
+	} {
+		bubble(t, func(t *testing.T) {
+			h := build(t, []inbound.Tier{inbound.Global("a tier", c.policy())}, inbound.WithXRateLimit(),
+				inbound.WithCost(func(*http.Request) int { return c.take })).Handler(ok)
+			now := time.Now().Unix()
+			res := do(h, get("", "/"))
+			require.Equal(t, 200, res.StatusCode, c.name)
+			reset, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
+			require.NoError(t, err)
+			require.Equal(t, c.want, [2]string{res.Header.Get("RateLimit-Policy")[len(`"a tier";`):], res.Header.Get("RateLimit")[len(`"a tier";`):]}, c.name)
+			require.Equal(t, c.x, [3]string{res.Header.Get("X-RateLimit-Limit"), res.Header.Get("X-RateLimit-Remaining"), fmt.Sprint(reset - now)}, c.name)
+		})
+	}
+}
+
+// A client that spends r within t is not refused.
+func TestQuotaIsHonest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := build(t, []inbound.Tier{inbound.Global("global", bucket(50, 10))}).Handler(ok)
+		for range 20 {
+			res := do(h, get("", "/"))
+			require.Equal(t, 200, res.StatusCode)
+			var r, seconds int
+			_, err := fmt.Sscanf(res.Header.Get("RateLimit"), `"global";r=%d;t=%d`, &r, &seconds)
+			require.NoError(t, err)
+			gap := time.Duration(seconds)*s/time.Duration(r) + 1
+			for range r - 1 {
+				time.Sleep(gap)
+				require.Equal(t, 200, status(h, get("", "/")))
+			}
+			time.Sleep(gap)
+		}
+	})
+}
+
+func TestWhichHeaders(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	limited := inbound.Global("closest", bucket(2, 2, clock))
+	roomy := inbound.Global("roomy", bucket(100, 100, clock))
+	unknown := inbound.PerKeyBy("unknown", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) {
+		return reserve.All(), nil
+	}))
+	told := inbound.PerKeyBy("told", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) {
+		return reserve.All(), nil
+	}), inbound.Quota(7, time.Minute))
+	for _, c := range []struct {
+		tiers         []inbound.Tier
+		opts          []inbound.Option
+		policy, limit string
+	}{
+		{[]inbound.Tier{roomy, limited}, nil, `"roomy";q=100;w=1, "closest";q=2;w=1`, `"closest";r=3;t=1`},
+		{[]inbound.Tier{limited, roomy}, []inbound.Option{inbound.WithoutQuotas()}, ``, ``},
+		{[]inbound.Tier{unknown, told}, nil, `"told";q=7;w=60`, ``},
+		{[]inbound.Tier{unknown}, nil, ``, ``},
+	} {
+		res := do(build(t, c.tiers, c.opts...).Handler(ok), get("ann", "/"))
+		require.Equal(t, 200, res.StatusCode)
+		require.Equal(t, c.policy, res.Header.Get("RateLimit-Policy"))
+		require.Equal(t, c.limit, res.Header.Get("RateLimit"))
+		require.Empty(t, res.Header.Get("X-RateLimit-Limit"))
+	}
+}
+
+// What handlers do with the values of one response reaches no other.
+func TestHeadersAreNotShared(t *testing.T) {
+	h := build(t, []inbound.Tier{inbound.Global("global", bucket(1, 9))}).Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("RateLimit", "more")
+		require.Equal(t, `"global";q=9;w=9`, w.Header().Get("RateLimit-Policy"))
+		w.Header()["Ratelimit-Policy"][0] = "mine"
+	}))
+	res := do(h, get("", "/"))
+	require.Equal(t, []string{"mine"}, res.Header["Ratelimit-Policy"])
+	require.Len(t, res.Header["Ratelimit"], 2)
+	w := httptest.NewRecorder()
+	build(t, []inbound.Tier{inbound.Global("global", bucket(1, 9))}).Handler(ok).ServeHTTP(w, get("", "/"))
+	require.Equal(t, []string{`"global";q=9;w=9`}, w.Header()["Ratelimit-Policy"])
+}

@@ -1,0 +1,188 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
+)
+
+// A Tier is one of the limits that a request has to pass: a name and a limiter, for
+// everybody or for each key. Make it with [Global], [GlobalBy], [PerKey] or
+// [PerKeyBy]; what is wrong with it, [New] says. A Tier may be used in several middlewares, which
+// then share its limiter.
+type Tier struct {
+	name    string
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error)
+	rate    func() float64 // of a limiter that all clients share; nil if there is none, or it isn't known
+	quota   quota          // zero if it isn't known
+	local   bool           // the limiter is in this process: a refused request may look at it
+
+	dryRun   bool
+	failOpen bool
+	overload bool
+	err      error
+}
+
+// Global limits all requests together, by a limiter of the policy's.
+func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
+	if policy == nil {
+		return Tier{name: name, err: noPolicy(name)}
+	}
+	return GlobalBy(name, policy.Limiter(), opts...)
+}
+
+// GlobalBy limits all requests together, by a limiter of one's own: one that is used elsewhere too, or
+// is shared between machines.
+func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
+	t := Tier{name: name}
+	if by == nil {
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
+	}
+	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error) {
+		return by.ReserveWithin(ctx, n, maxWait)
+	}
+	if l, ok := by.(interface{ Rate() float64 }); ok {
+		t.rate = l.Rate
+	}
+	if l, ok := by.(interface{ Outlook() reserve.Outlook }); ok {
+		t.quota, t.local = quotaOf(l.Outlook()), true
+	}
+	return t.with(opts)
+}
+
+// Limiters hold a limiter for each key, as a *keyed.Limiters[K] does.
+type Limiters[K comparable] interface {
+	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
+}
+
+// PerKeyBy limits the requests of each key apart, by limiters of one's own: with
+// another policy for some keys, or shared between machines. The key function may
+// return [ErrSkip]; any other error is a failure of the tier (see [FailOpen]).
+func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by Limiters[K], opts ...TierOption) Tier {
+	t := Tier{name: name}
+	switch {
+	case by == nil:
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
+	case key == nil:
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the key of tier " + name, Value: nil, Want: "a function"}
+	}
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error) {
+		k, err := key(r)
+		if err != nil {
+			return reserve.Reservation{}, err
+		}
+		return by.ReserveWithin(ctx, k, n, maxWait)
+	}
+	_, t.local = by.(*keyed.Limiters[K])
+	return t.with(opts)
+}
+
+func noPolicy(name string) error {
+	return &reserve.ValueError{Package: "inbound", Name: "the policy of tier " + name, Value: nil, Want: "a policy"}
+}
+
+// A ForKey finds a key's limiter, which must be the same at every call: Limiters
+// as a function.
+type ForKey[K comparable] func(key K) (reserve.Reserver, error)
+
+// ReserveWithin reserves from the key's limiter.
+func (f ForKey[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	by, err := f(key)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
+	return by.ReserveWithin(ctx, n, maxWait)
+}
+
+// ErrSkip is what a key function returns for a request that its tier has nothing to
+// do with: an anonymous one, where the tier is per user.
+var ErrSkip = errors.New("inbound: the tier does not apply")
+
+// A TierOption changes one setting of a tier.
+type TierOption func(*Tier) error
+
+// DryRun lets all requests pass the tier and only counts those that it would have
+// refused: to try a limit out. It does charge, as it would in earnest.
+func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
+
+// FailOpen lets requests pass the tier when it fails: its limiter returns an error
+// other than a refusal (Redis is down, there are too many keys), or its key function does. Default:
+// closed, such a request is answered with 503. Either way it is counted.
+func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
+
+// Overload says that the tier protects the server, and is no client's quota: a
+// refusal by it alone is answered with 503 and the problem type
+// temporary-reduced-capacity. Default: 429 and quota-exceeded.
+func Overload() TierOption { return func(t *Tier) error { t.overload = true; return nil } }
+
+// Quota sets what RateLimit-Policy says of the tier: so many requests (1 to 999999999999999) in a
+// window (whole seconds). Default: what the policy allows, if it is known; at 20/s that is 20 in
+// 1 s, at 1000 an hour with a store for as many 1000 in 3600 s.
+func Quota(requests int, window time.Duration) TierOption {
+	return func(t *Tier) error {
+		if requests < 1 || int64(requests) > maxInteger {
+			return &reserve.ValueError{Package: "inbound", Name: "Quota", Value: requests, Want: "1 to 999999999999999 requests"}
+		}
+		if window < time.Second || window%time.Second != 0 {
+			return &reserve.ValueError{Package: "inbound", Name: "Quota", Value: window, Want: "a window of whole seconds"}
+		}
+		t.quota = quota{requests: int64(requests), seconds: int64(window / time.Second)}
+		return nil
+	}
+}
+
+func (t Tier) with(opts []TierOption) Tier {
+	for _, opt := range opts {
+		if err := opt(&t); err != nil && t.err == nil {
+			t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
+		}
+	}
+	return t
+}
+
+// A quota is so many requests in a window.
+type quota struct{ requests, seconds int64 }
+
+// quotaOf describes a limiter by the time that fills its store, but at least 1 s
+// and long enough for one permit. The store itself is not counted: a client that uses the quota of
+// each window is then never refused.
+func quotaOf(o reserve.Outlook) quota {
+	const rounding = 1e-9 // of 1000/3600.0 * 3600
+	if math.IsInf(o.Rate, 1) {
+		return quota{}
+	}
+	seconds := math.Ceil(max(1, o.Capacity/o.Rate, 1/o.Rate) * (1 - rounding))
+	requests := math.Floor(seconds * o.Rate * (1 + rounding))
+	if !(seconds <= maxInteger && requests <= maxInteger) {
+		return quota{}
+	}
+	return quota{requests: int64(requests), seconds: int64(seconds)}
+}
+
+// maxInteger is the largest Integer that a structured field can hold (RFC 9651, section 3.3.1).
+const maxInteger = 999_999_999_999_999
+
+// A TierError says which tier an error comes from.
+type TierError struct {
+	Tier string
+	Err  error // a *reserve.WaitError, ErrQueueFull, or what went wrong
+}
+
+func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", e.Tier, e.Err) }
+
+// Unwrap returns Err.
+func (e *TierError) Unwrap() error { return e.Err }
+
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too
+// many requests were waiting already.
+var ErrQueueFull = errors.New("inbound: the queue is full")
+
+// counters count what became of requests at one tier of a middleware.
+type counters struct{ refused, wouldRefuse, failed atomic.Uint64 }
