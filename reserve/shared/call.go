@@ -1,0 +1,254 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync"
+	"time"
+)
+
+// A state is the limiter's as the server answered it.
+type state struct {
+	stored, debt, inflow, aside float64
+	slot                        int64 // the number at the end of the queue
+}
+
+const header = 10 // integers of an answer before the requests'
+
+// A call is one list, on its way to the server and back.
+type call struct {
+	args  []any
+	terms *terms
+	list  []*request
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// write writes the arguments of the script: see limiter.lua.
+func (c *call) write(now, notAfter int64) {
+	var pause, refunds int64
+	touch := false
+	for _, r := range c.list {
+		pause = max(pause, r.pause)
+		touch = touch || r.touch
+		if r.refund != nil {
+			refunds++
+		}
+	}
+	args := append(c.args[:0], c.terms.packed, notAfter, pause, flag(touch), refunds)
+	if refunds > 0 {
+		for _, r := range c.list {
+			if r.refund != nil {
+				r.refund.due = r.refund.due || r.refund.ready <= now
+				args = r.refund.append(args, c.terms)
+			}
+		}
+	}
+	for _, r := range c.list {
+		if r.permits > 0 {
+			limit := r.maxWait
+			if r.deadline != never {
+				limit = max(-1, min(limit, r.deadline-now))
+			}
+			args = append(args, r.permits, limit)
+		}
+	}
+	c.args = args
+}
+
+// read puts the answer into the requests. The server decided at the given time of
+// the limiter's. It returns the state after all of them.
+func (c *call) read(ints []int64, decided int64) (state, error) {
+	if len(ints) < header {
+		return state{}, fmt.Errorf("shared: an answer of %d integers", len(ints))
+	}
+	now := state{
+		slot:   ints[1],
+		stored: double(ints[2], ints[3]), debt: double(ints[4], ints[5]),
+		inflow: double(ints[6], ints[7]), aside: double(ints[8], ints[9]),
+	}
+	before, waits := now, ints[header:]
+	for _, r := range c.list {
+		r.seen = before
+		if r.permits == 0 {
+			continue
+		}
+		if len(waits) == 0 {
+			return state{}, fmt.Errorf("shared: an answer of %d integers", len(ints))
+		}
+		r.wait, r.granted = waits[0], waits[0] >= 0
+		waits = waits[1:]
+		if !r.granted {
+			r.wait = forever(-1 - r.wait)
+			continue
+		}
+		r.wait = forever(r.wait)
+		r.ready = add(decided, r.wait)
+		// The script's steps again, which saves sending the numbers.
+		taken, cost := c.terms.price(now.stored, float64(r.permits))
+		r.slot = slot{permits: r.permits, stored: now.stored, terms: c.terms}
+		now.stored -= taken
+		now.debt = min(now.debt+cost, longest)
+		now.slot++
+		r.slot.number = now.slot
+		r.slot.room = now.inflow + max(0, c.terms.curve.Capacity-now.stored-now.aside)
+	}
+	return now, nil
+}
+
+// longest is what the script counts to, in nanoseconds: 291 years.
+const longest = 9.2e18
+
+func forever(wait int64) int64 {
+	if wait >= int64(longest) {
+		return math.MaxInt64
+	}
+	return wait
+}
+
+// double puts together what the script took apart.
+func double(whole, rest int64) float64 { return float64(whole) + float64(rest)/(1<<53) }
+
+// add returns a + b, which is not negative, saturated.
+func add(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// fly takes a list to the server, and puts an error into its requests if there was no answer.
+func (l *Limiter) fly(ctx context.Context, list []*request) error {
+	return l.call(ctx, list, false)
+}
+
+// call is fly, also for the one who tries again whether the server is there. It returns the
+// error if it is not the callers' own, so that those who wait behind need not try: if the
+// callers of the list only had too little time, others may have more.
+func (l *Limiter) call(ctx context.Context, list []*request, probe bool) error {
+	begin := l.now()
+	// What was granted without the server is charged first. A lost answer may have charged
+	// it, so it goes only to a server that has answered since.
+	charge := &request{maxWait: never, deadline: never}
+	var owed int64
+	if !probe && !l.circuit.troubled.Load() {
+		if charge.permits, owed = l.owed.take(begin, l.terms.Load().curve); charge.permits > 0 {
+			list = append([]*request{charge}, list...)
+		}
+	}
+	err := l.send(ctx, list, begin)
+	if err != nil {
+		l.owed.add(owed)
+	}
+	unavailable, _ := err.(*UnavailableError)
+	short := begin+int64(l.timeout) > deadline(list, begin+int64(l.timeout))
+	own := short && late(err) // it was the callers' time that ended, not the server's
+	switch {
+	case unavailable != nil:
+		l.circuit.report(l.now(), probe, err, !own)
+	default: // a refusal is an answer
+		l.circuit.report(l.now(), probe, nil, true)
+	}
+	if err != nil {
+		for _, r := range list {
+			r.err = err
+		}
+	}
+	if own {
+		return nil // says nothing to those who wait behind
+	}
+	return err
+}
+
+// late reports whether an error is that the time was up.
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
+}
+
+// deadline is when the last of the callers gives up, and at most the given time.
+func deadline(list []*request, most int64) int64 {
+	latest := int64(0)
+	for _, r := range list {
+		latest = max(latest, r.deadline)
+		if r.permits == 0 {
+			return most
+		}
+	}
+	return min(latest, most)
+}
+
+func (l *Limiter) send(ctx context.Context, list []*request, begin int64) error {
+	by := deadline(list, begin+int64(l.timeout))
+	// The list is not only the caller's, so its end must not be the list's.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-begin))
+	defer cancel()
+	c := calls.Get().(*call)
+	defer func() {
+		clear(c.args)
+		c.list, c.terms = nil, nil
+		calls.Put(c)
+	}()
+	c.list, c.terms = list, l.terms.Load()
+	for {
+		sent := l.now()
+		c.write(sent, l.clock.notAfter(by))
+		if l.clocked != nil { // the tests' script is told the time
+			c.args = append(c.args, l.clocked())
+		}
+		ints, err := l.client.EvalInts(ctx, l.script, l.key, c.args...)
+		back := l.now()
+		if err != nil {
+			return failure(l.key, err)
+		}
+		if len(ints) == 0 {
+			return &UnavailableError{Key: l.key, Err: fmt.Errorf("shared: an empty answer")}
+		}
+		decided := l.clock.decided(ints[0], sent, back)
+		if len(ints) == 1 { // too late, or the server's clock was set forward: now it is known
+			if back < by {
+				continue
+			}
+			return &UnavailableError{Key: l.key, Err: errLate}
+		}
+		after, err := c.read(ints, decided)
+		if err != nil {
+			return &UnavailableError{Key: l.key, Err: err}
+		}
+		l.learn(after, c.terms, sent)
+		return nil
+	}
+}
+
+// A serverClock relates the server's clock, in microseconds, to the limiter's.
+type serverClock struct {
+	mu    sync.Mutex
+	known bool
+	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
+}
+
+// decided returns when the server decided, on the limiter's clock: not before the
+// question was sent, nor after the answer was back, and else as the fastest answer
+// so far tells, so that a slow one delays nobody. A clock that was set is noticed.
+func (s *serverClock) decided(micros, sent, back int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	server := micros * 1000
+	if at := server + s.ahead; !s.known || at > back || at < sent {
+		s.known, s.ahead = true, back-server
+	}
+	return server + s.ahead
+}
+
+// notAfter returns a time of the limiter's on the server's clock. While that is not known it is one
+// long past: the first call only learns the time, since one that came late would be charged.
+func (s *serverClock) notAfter(t int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.known {
+		return 1
+	}
+	return max(1, (t-s.ahead)/1000)
+}

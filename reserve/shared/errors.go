@@ -1,0 +1,65 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An UnavailableError says that Redis could not be asked, or did not answer in time:
+// killed, stopped, slow, loading, out of memory, a replica. With [FailOpen] and [Local]
+// only what can't be answered without Redis returns it. Whether the
+// request reached Redis and was charged is not known, unless it was not sent.
+type UnavailableError struct {
+	Key string // as in Redis: "pace:{api}"
+	Err error  // the last failure
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("shared: no answer from Redis for %q: %v", e.Key, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// A ConfigError says that Redis answered, and will not run the limiter until
+// somebody changes something: the key holds something else (WRONGTYPE), or the user may not use it (NOPERM, NOAUTH).
+// No fallback hides it.
+type ConfigError struct {
+	Key string // as in Redis
+	Err error  // Redis's answer
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("shared: Redis refuses the key %q: %v", e.Key, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// A CurveError says that a policy can't be shared, as its arithmetic is not what the
+// script does: a window's, or a curve of one's own whose price is not a smooth.Line.
+type CurveError struct{ Why string }
+
+func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
+
+// errLate is a failure of Redis that it told us about itself.
+var errLate = errors.New("shared: the request reached Redis after its time")
+
+// wrong are the answers that no waiting cures. Redis before 7 wraps an error inside a
+// script in another, so they may be anywhere in the text.
+var wrong = []string{"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command"}
+
+// failure turns a client's error into one of the package's.
+func failure(key string, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		text := err.Error()
+		for _, w := range wrong {
+			if strings.Contains(text, w) {
+				return &ConfigError{Key: key, Err: err}
+			}
+		}
+	}
+	return &UnavailableError{Key: key, Err: err}
+}

@@ -1,0 +1,79 @@
+package shared
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+var fakeScript = newScript(strings.Replace(source, "redis.call('TIME')", "{0, table.remove(ARGV)}", 1))
+
+// FakeTime makes the script, and the limiter with it, read the time from the
+// pointer: microseconds.
+func FakeTime(micros *int64) Option {
+	return func(s *settings) error {
+		s.script = fakeScript
+		s.clocked = func() any { return *micros }
+		s.now = func() int64 { return (*micros % 1e12) * 1000 }
+		s.begin = time.Unix(0, 0)
+		return nil
+	}
+}
+
+// Key is the limiter's key in Redis.
+func (l *Limiter) Key() string { return l.key }
+
+// Empty is the state of the limiter with nothing stored.
+func (l *Limiter) Empty(micros int64) string {
+	t := l.terms.Load()
+	capacity := t.curve.Capacity
+	if t.unlimited() {
+		capacity = -1
+	}
+	return fmt.Sprintf("0 0 %d %s 0 0 5 5", micros, number(capacity))
+}
+
+// A Sale is what the script said about one request.
+type Sale struct {
+	Granted bool
+	Wait    int64
+	promise *promise
+}
+
+// Sell asks for permits within limit nanoseconds.
+func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
+	r := &request{permits: permits, maxWait: limit, deadline: never}
+	err := l.ask(context.Background(), r)
+	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
+}
+
+// SellList asks for all in one call.
+func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
+	var list []*request
+	for i := range permits {
+		list = append(list, &request{permits: permits[i], maxWait: limits[i], deadline: never})
+	}
+	err := l.call(context.Background(), list, false)
+	var sales []Sale
+	for _, r := range list {
+		sales = append(sales, Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}})
+	}
+	return sales, err
+}
+
+func (s Sale) Promise() reserve.Promise { return s.promise }
+
+// SellUntil asks for permits in a call that the server must not run after that time of the limiter's.
+func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
+	args := []any{l.terms.Load().packed, l.clock.notAfter(at), 0, "0", 0, permits, never}
+	if l.clocked != nil {
+		args = append(args, l.clocked())
+	}
+	return l.client.EvalInts(context.Background(), l.script, l.key, args...)
+}
+
+// Owed is how many permits Redis does not know of yet.
+func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }

@@ -1,0 +1,91 @@
+// Package goredis lets shared limiters use github.com/redis/go-redis/v9: its Client,
+// ClusterClient and Ring.
+//
+//	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
+//	limiter, err := shared.New(goredis.Client(client), "api", policy)
+//
+// # Settings of the client
+//
+// ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a stopped server holds
+// a caller for 5 s. shared.New refuses a client that it can see has it off.
+//
+// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge four times for one
+// request; the limiter's commands are marked as not to be repeated (redirections of a cluster are followed, since a
+// node that redirects has not run the command).
+//
+// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers sooner that a server
+// is gone.
+package goredis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+)
+
+// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient
+// or *redis.Ring, or a type that embeds one (then its settings are not checked); shared.New refuses pipelines,
+// transactions and single connections (*redis.Conn). It closes nothing:
+// the client stays its owner's.
+func Client(c redis.Scripter) shared.Scripter { return &client{c} }
+
+type client struct{ redis redis.Scripter }
+
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// Check returns what is wrong with the client's settings: a *[reserve.ValueError].
+func (c *client) Check() error {
+	_, processes := c.redis.(processor)
+	switch c.redis.(type) {
+	case redis.Pipeliner, *redis.Conn, *redis.Tx: // a queue, or one connection whose settings can't be seen
+		processes = false
+	}
+	if !processes {
+		return &reserve.ValueError{Package: "goredis", Name: "client", Value: fmt.Sprintf("%T", c.redis), Want: "a *redis.Client, *redis.ClusterClient or *redis.Ring"}
+	}
+	obeys := true
+	switch r := c.redis.(type) {
+	case *redis.Client:
+		obeys = r.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		obeys = r.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		obeys = r.Options().ContextTimeoutEnabled
+	}
+	if !obeys {
+		return &reserve.ValueError{Package: "goredis", Name: "ContextTimeoutEnabled", Value: false, Want: "true, or a server that stops holds every caller for seconds"}
+	}
+	return nil
+}
+
+// EvalInts implements shared.Scripter.
+func (c *client) EvalInts(ctx context.Context, script *shared.Script, key string, args ...any) ([]int64, error) {
+	ints, err := c.eval(ctx, "evalsha", script.Hash, key, args)
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return c.eval(ctx, "eval", script.Source, key, args)
+	}
+	return ints, err
+}
+
+func (c *client) eval(ctx context.Context, name, script, key string, args []any) ([]int64, error) {
+	all := make([]any, 0, 4+len(args))
+	all = append(append(all, name, script, 1, key), args...)
+	cmd := once{redis.NewCmd(ctx, all...)}
+	cmd.SetFirstKeyPos(3)
+	if err := c.redis.(processor).Process(ctx, cmd); err != nil {
+		return nil, err
+	}
+	return cmd.Int64Slice()
+}
+
+// once is a command that go-redis does not send again when it does not know
+// whether the server has run it.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }

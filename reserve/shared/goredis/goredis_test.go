@@ -1,0 +1,116 @@
+package goredis_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/goredis"
+	"github.com/nextfree/pace/reserve/shared/internal/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func init() { redis.SetLogger(quiet{}) }
+
+// Client, ClusterClient and Ring must obey a context's deadline, or New refuses.
+func TestSettings(t *testing.T) {
+	s := server.Start(t)
+	policy := reserve.Must(pace.Bursty(1))
+	for _, obeys := range []bool{true, false} {
+		single := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: obeys})
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr}, ContextTimeoutEnabled: obeys})
+		ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": s.Addr}, ContextTimeoutEnabled: obeys})
+		for _, c := range []redis.Scripter{single, cluster, ring} {
+			_, err := shared.New(goredis.Client(c), "settings", policy)
+			if obeys {
+				require.NoError(t, err)
+				continue
+			}
+			var value *reserve.ValueError
+			require.ErrorAs(t, err, &value)
+			require.EqualError(t, err, "goredis: ContextTimeoutEnabled is false; want true, or a server that stops holds every caller for seconds")
+		}
+		if obeys {
+			l := reserve.Must(shared.New(goredis.Client(ring), "ring", policy, shared.WithTimeout(10*time.Second)))
+			require.NoError(t, l.Wait(t.Context()))
+		}
+		conn := single.Conn()
+		for _, c := range []redis.Scripter{single.Pipeline(), conn} {
+			_, err := shared.New(goredis.Client(c), "settings", policy)
+			var value *reserve.ValueError
+			require.ErrorAs(t, err, &value)
+		}
+		require.NoError(t, conn.Close())
+		require.NoError(t, single.Close())
+		require.NoError(t, cluster.Close())
+		require.NoError(t, ring.Close())
+	}
+}
+
+// The connection breaks after the server has run the script, and before the answer
+// is back: go-redis's own commands are sent four times, ours once.
+func TestNothingIsSentTwice(t *testing.T) {
+	s := server.Start(t)
+	var broken atomic.Bool
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, addr)
+		return &deaf{Conn: conn, broken: &broken}, err
+	}
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, Protocol: 2, DisableIdentity: true, MinRetryBackoff: -1})
+	defer c.Close()
+	l := reserve.Must(shared.New(goredis.Client(c), "once", reserve.Must(pace.Bursty(0.001, pace.WithCapacity(100))), shared.WithTimeout(10*time.Second)))
+	_, err := l.Reserve(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, c.Set(t.Context(), "count", 0, 0).Err())
+
+	broken.Store(true)
+	require.Error(t, c.Incr(t.Context(), "count").Err())
+	_, err = l.Reserve(t.Context(), 10)
+	require.IsType(t, &shared.UnavailableError{}, err)
+	broken.Store(false)
+
+	count, err := c.Get(t.Context(), "count").Int()
+	require.NoError(t, err)
+	require.Equal(t, 4, count, "go-redis does not repeat commands any more, and this test shows nothing")
+	stored, err := l.Stored(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 89, stored, 0.1)
+}
+
+// A deaf connection breaks when a command that counts has its answer; so handshakes pass.
+type deaf struct {
+	net.Conn
+	broken *atomic.Bool
+	counts atomic.Bool
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	d.counts.Store(bytes.Contains(b, []byte("incr")) || bytes.Contains(b, []byte("eval")))
+	return d.Conn.Write(b)
+}
+
+func (d *deaf) Read(b []byte) (int, error) {
+	n, err := d.Conn.Read(b)
+	if n > 0 && d.broken.Load() && d.counts.Load() {
+		_ = d.Conn.Close()
+		return 0, io.EOF
+	}
+	return n, err
+}

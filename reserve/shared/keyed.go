@@ -1,0 +1,121 @@
+package shared
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// Limiters are limiters of one policy, one for each key: for tenants, users, addresses. Each is
+// a key of its own in Redis ("pace:{alice}"), which Redis forgets when it has been idle for long enough to
+// fill; a cluster spreads them over its nodes. They share one client and one view
+// of whether Redis is there.
+//
+// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers
+// only the keys that are in use or in debt.
+type Limiters struct {
+	settings
+	client  Scripter
+	maxWait time.Duration
+	terms   *terms
+	circuit circuit
+	clock   serverClock
+
+	mu   sync.Mutex
+	keys map[string]*entry
+}
+
+// An entry is a key's limiter and the number of those who use it now.
+type entry struct {
+	*Limiter
+	users int
+}
+
+// NewKeyed returns limiters of that policy. Its errors are [New]'s.
+func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiters, error) {
+	s, t, err := prepare(client, policy, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Limiters{settings: s, client: client, maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}, nil
+}
+
+// For returns the Reserver of one key.
+func (k *Limiters) For(key string) reserve.Reserver { return forKey{k, key} }
+
+type forKey struct {
+	limiters *Limiters
+	key      string
+}
+
+func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	return f.limiters.ReserveWithin(ctx, f.key, n, maxWait)
+}
+
+// ReserveWithin is [Limiter.ReserveWithin] of a key.
+func (k *Limiters) ReserveWithin(ctx context.Context, key string, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	e := k.enter(key)
+	defer k.leave(e)
+	return e.ReserveWithin(ctx, n, maxWait)
+}
+
+// Acquire is [Limiter.Acquire] of a key.
+func (k *Limiters) Acquire(ctx context.Context, key string, n int) (waited time.Duration, err error) {
+	e := k.enter(key)
+	defer k.leave(e)
+	return e.Acquire(ctx, n)
+}
+
+// TryAcquire is [Limiter.TryAcquire] of a key.
+func (k *Limiters) TryAcquire(ctx context.Context, key string, n int) (bool, error) {
+	e := k.enter(key)
+	defer k.leave(e)
+	return e.TryAcquire(ctx, n)
+}
+
+// Len returns the number of keys that this process remembers.
+func (k *Limiters) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.keys)
+}
+
+// swept is how many keys each new one looks at: more than one, so that the useless
+// ones can't outgrow the rest.
+const swept = 4
+
+func (k *Limiters) enter(key string) *entry {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.keys[key]
+	if e == nil {
+		n := 0
+		for other, idle := range k.keys { // in random order
+			if idle.users == 0 && idle.forgettable() {
+				delete(k.keys, other)
+			}
+			if n++; n == swept {
+				break
+			}
+		}
+		e = &entry{Limiter: newLimiter(k.settings, k.client, key, k.maxWait, k.terms, &k.circuit, &k.clock)}
+		k.keys[key] = e
+	}
+	e.users++
+	return e
+}
+
+func (k *Limiters) leave(e *entry) {
+	k.mu.Lock()
+	e.users--
+	k.mu.Unlock()
+}
+
+// forgettable reports whether the limiter knows nothing that Redis doesn't: no
+// debt that refuses callers, and nothing granted without Redis that is still to be charged.
+func (l *Limiter) forgettable() bool {
+	now := l.now()
+	return now >= l.busy.Load() && l.owed.due(now, l.terms.Load().curve) == 0
+}

@@ -1,0 +1,322 @@
+package shared
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/internal/wake"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// A Limiter is a limiter whose state is in Redis, so that all processes with the
+// same key share it. Its methods are [reserve.Limiter]'s and mean the same; those
+// that ask Redis take a context and return an error. Most callers should use [Limiter.Acquire].
+//
+// It is a [reserve.Reserver]. It has no goroutine, and nothing has to be closed. It must not be copied; all methods
+// may be called at the same time. Two Limiters of one key in one process work, but
+// send their requests apart: share one.
+//
+// Besides what the methods say, whatever asks Redis returns an *[UnavailableError]
+// if that fails (see [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis
+// refuses, and the cause of a context that is done. A call takes at most about the timeout
+// ([WithTimeout]). A request waits for its own call and for those before it: one or two, unless more than 256 requests
+// wait. If a call fails, and not because its callers had less time than the timeout, those who wait fail with it; so
+// only a server that is slow, but answers in time, can keep a request for several timeouts. Whoever makes a call may make another, to
+// give back what it granted to callers who had left. A context that is cancelled
+// meanwhile is noticed at once by those who wait for another caller's call, and after it by the one who makes it.
+type Limiter struct {
+	settings
+	client  Scripter
+	key     string // in Redis
+	circuit *circuit
+	maxWait time.Duration
+	terms   atomic.Pointer[terms]
+	queue   queue
+	clock   *serverClock
+	busy    atomic.Int64 // nothing can be had at once before then
+	owed    tab
+
+	mu    sync.Mutex
+	alone *reserve.Limiter // the fallback; nil until it is needed
+	since int64            // how often Redis had come back when that was made
+}
+
+// New returns a limiter of that name. The policy gives its curve, rate, longest
+// wait and way of paying; its clock is Redis's, whatever the policy says. A name
+// that is new to Redis has a full store, where a limiter in one process may have an empty one: Redis forgets
+// a limiter that has been idle for long enough to fill, and can't tell the two apart.
+//
+// It returns a *[CurveError] for a policy that can't be shared (a window's), a *[reserve.OptionError] for
+// one that says WithStored, and a *[reserve.ValueError] for options that make no sense, or a client whose
+// settings would break the promises.
+func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
+	s, t, err := prepare(client, policy, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newLimiter(s, client, name, policy.MaxWait(), t, &circuit{}, &serverClock{}), nil
+}
+
+func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, *terms, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return s, nil, err
+	}
+	if client == nil {
+		return s, nil, &reserve.ValueError{Package: "shared", Name: "client", Value: client, Want: "a client"}
+	}
+	if c, ok := client.(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return s, nil, err
+		}
+	}
+	t, err := describe(policy)
+	return s, t, err
+}
+
+func newLimiter(s settings, client Scripter, name string, maxWait time.Duration, t *terms, c *circuit, clock *serverClock) *Limiter {
+	l := &Limiter{settings: s, client: client, key: s.prefix + ":{" + name + "}", circuit: c, maxWait: maxWait, clock: clock}
+	l.terms.Store(t)
+	return l
+}
+
+// Reserve reserves n permits (at least 1), whenever they are. It is
+// ReserveWithin(ctx, n, reserve.Forever).
+func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, error) {
+	return l.ReserveWithin(ctx, n, reserve.Forever)
+}
+
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait,
+// the policy's longest wait and the context's deadline; otherwise it takes nothing
+// and returns a *[reserve.WaitError]. A negative maxWait counts as 0. What is granted to a caller
+// whose context ends meanwhile is given back.
+//
+// Cancel and Settle of the reservation ask Redis, and so take as long. They report no
+// error: what Redis does not hear of is not given back. What comes back is less than from a limiter in one process
+// in one case: an older reservation's time is not for sale again, but stored once
+// the debt is paid. See the package's comment.
+func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	p, local, err := l.reserve(ctx, n, maxWait)
+	switch {
+	case err != nil:
+		return reserve.Reservation{}, err
+	case local != nil:
+		return reserve.NewReservation(local), nil
+	}
+	return reserve.NewReservation(p), nil
+}
+
+// Acquire waits for n permits (at least 1), and returns how long that took, the
+// way to Redis not counted. It returns at once, having taken nothing, with a *[reserve.WaitError] if they would come
+// after the context's deadline or the policy's longest wait. A context that ends
+// while it waits gives the permits back.
+func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
+	if err != nil {
+		return 0, err
+	}
+	wait := r.Delay()
+	if wait == 0 {
+		return 0, nil
+	}
+	err = r.Wait(ctx)
+	return max(0, wait-r.Delay()), err
+}
+
+// Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients
+// take a limiter in.
+func (l *Limiter) Wait(ctx context.Context) error {
+	_, err := l.Acquire(ctx, 1)
+	return err
+}
+
+// TryAcquire takes n permits (at least 1) if they may be used now, and reports whether
+// it did. While the last answer shows that they can't be had it does not ask: at 100/s that
+// answers millions of calls a second. It trusts an answer for a second at most,
+// since others may have given permits back.
+func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
+	if l.now() < l.busy.Load() && n > 0 {
+		return false, ended(ctx)
+	}
+	_, _, err := l.reserve(ctx, n, 0)
+	if _, refused := err.(*reserve.WaitError); refused {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
+func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
+
+// Rate returns the number of fresh permits per second, as this process has it.
+func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
+
+// SetRate changes the rate of this process's requests, from now on; every process
+// has its own, and they may differ while a new version is rolled out. Debt keeps
+// its time, and stored permits scale with the capacity. For a rate that is not positive it returns
+// a *[reserve.ValueError]. After any error the rate is what it was.
+func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
+	if !(permitsPerSecond > 0) {
+		return &reserve.ValueError{Package: "shared", Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
+	}
+	t, err := l.terms.Load().atRate(permitsPerSecond)
+	if err != nil {
+		return err
+	}
+	// What was stored until now was stored at the old rate.
+	if err := l.ask(ctx, &request{touch: true, deadline: never}); err != nil {
+		return err
+	}
+	l.terms.Store(t)
+	l.busy.Store(0)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone != nil {
+		return l.alone.SetRate(permitsPerSecond * l.share)
+	}
+	return nil
+}
+
+// Stored returns the number of permits that are stored now. It takes nothing.
+func (l *Limiter) Stored(ctx context.Context) (float64, error) {
+	r := &request{deadline: never}
+	err := l.ask(ctx, r)
+	return r.seen.stored, err
+}
+
+// NextFree returns when a request for one permit, made now, would be granted. It
+// takes nothing, so by the time of a request it may no longer be true.
+func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
+	r := &request{deadline: never}
+	if err := l.ask(ctx, r); err != nil {
+		return time.Time{}, err
+	}
+	wait := r.seen.debt
+	if t := l.terms.Load(); t.upfront {
+		_, cost := t.price(r.seen.stored, 1)
+		wait += cost
+	}
+	return time.Now().Add(time.Duration(min(wait, longest))), nil
+}
+
+// PauseUntil keeps every process from being promised permits before t, and from
+// storing any. What has been promised stays promised: the others can't be told. A later PauseUntil extends the
+// pause; an earlier one changes nothing. t is compared with this process's clock.
+func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
+	d := time.Until(t)
+	if d <= 0 {
+		return nil
+	}
+	return l.ask(ctx, &request{pause: int64(d), deadline: never})
+}
+
+// reserve returns a promise of Redis's, or one that was made without it.
+func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*promise, reserve.Promise, error) {
+	if n < 1 {
+		return nil, nil, &reserve.ValueError{Package: "shared", Name: "permits", Value: n, Want: "at least 1"}
+	}
+	maxWait = max(0, min(maxWait, l.maxWait))
+	r := &request{permits: n, maxWait: int64(maxWait), deadline: never}
+	until, limited := ctx.Deadline()
+	if limited {
+		r.deadline = add(l.now(), max(0, int64(time.Until(until))))
+	}
+	if err := l.ask(ctx, r); err != nil {
+		if _, unavailable := err.(*UnavailableError); !unavailable {
+			return nil, nil, err
+		}
+		if limited && l.now() >= r.deadline { // the caller's time was up, and its context is about to say so
+			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
+			return nil, nil, cmp.Or(ended(ctx), context.DeadlineExceeded)
+		}
+		p, err := l.withoutRedis(ctx, n, maxWait, err)
+		return nil, p, err
+	}
+	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
+	late := r.granted && r.ready > r.deadline // on the way back
+	if late {
+		p.Cancel()
+	}
+	if late || !r.granted {
+		e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait}
+		if left := time.Until(until); limited && left < maxWait {
+			e.MaxWait, e.Cause = left, context.DeadlineExceeded
+		}
+		return nil, nil, e
+	}
+	return p, nil, nil
+}
+
+// ask has a request answered, and returns what went wrong.
+func (l *Limiter) ask(ctx context.Context, r *request) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	probe, err := l.circuit.enter(l.now())
+	if err != nil {
+		return err
+	}
+	if probe {
+		_ = l.call(ctx, []*request{r}, true) // in r
+		return r.err
+	}
+	if err := l.queue.do(ctx, r, l.fly); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// learn remembers what an answer proves: until when nobody can have permits at once.
+func (l *Limiter) learn(s state, t *terms, sent int64) {
+	busy := s.debt
+	if t.upfront && t.curve.Free() && s.stored < 1 && t.curve.Refill > 0 {
+		busy += (1-s.stored)/t.curve.Refill - 1000 // its rounding, generously
+	}
+	l.busy.Store(sent + int64(min(busy, float64(time.Second))))
+	if orderly := s.debt > 0; orderly != l.queue.order.Load() {
+		l.queue.order.Store(orderly)
+	}
+}
+
+// ended returns the cause of a context that is done. It asks Done, since some
+// contexts (clockwork's, on a fake clock) block in Err until they are.
+func ended(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	default:
+		return nil
+	}
+}
+
+// fallback returns the limiter of this process alone.
+func (l *Limiter) fallback() (*reserve.Limiter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	returns := l.circuit.returns.Load()
+	// What it stored while Redis answered was Redis's to grant, but a debt is still to be waited for.
+	if l.alone != nil && (l.since == returns || l.alone.NextFree().After(time.Now())) {
+		return l.alone, nil
+	}
+	t := l.terms.Load()
+	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
+	if t.upfront {
+		opts = append(opts, reserve.PayUpfront())
+	}
+	stored := 0.0 // a bursty one begins with an empty store, and a warming-up one cold
+	if !t.curve.Full {
+		stored = t.curve.Capacity
+	}
+	variant := reserve.Variant{Package: "shared", Limiter: "a fallback"}
+	p, err := reserve.NewSmoothPolicy(variant, t.curve.Rate*l.share,
+		func(rate float64) *smooth.Curve { return t.curve.AtRate(rate) }, stored, &struct{}{}, opts)
+	if err != nil {
+		return nil, err
+	}
+	l.alone, l.since = p.Limiter(), returns
+	return l.alone, nil
+}

@@ -1,0 +1,104 @@
+package shared
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// An Option changes one setting of a shared limiter.
+type Option func(*settings) error
+
+type settings struct {
+	prefix  string
+	timeout time.Duration
+	mode    mode
+	share   float64 // of the rate, where the mode is local
+	script  *Script // the tests' has a clock of its own
+	begin   time.Time
+	now     func() int64 // nanoseconds since begin
+	clocked func() any   // what time that script is told
+}
+
+type mode int
+
+const (
+	closed mode = iota
+	open
+	local
+)
+
+func newSettings(opts []Option) (settings, error) {
+	begin := time.Now()
+	s := settings{
+		prefix:  "pace",
+		timeout: 50 * time.Millisecond,
+		script:  script,
+		begin:   begin,
+		now:     func() int64 { return int64(time.Since(begin)) },
+	}
+	for _, opt := range opts {
+		if err := opt(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and
+// the name "api" make the key "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
+func WithPrefix(prefix string) Option {
+	return func(s *settings) error {
+		if strings.ContainsAny(prefix, "{}") {
+			return &reserve.ValueError{Package: "shared", Name: "WithPrefix", Value: prefix, Want: "no braces, which choose the node of a cluster"}
+		}
+		s.prefix = prefix
+		return nil
+	}
+}
+
+// WithTimeout sets how long Redis may take to answer; then the call counts as
+// failed. Longer than a round trip and a pause of the server's, and shorter than the deadlines of callers: a call that
+// ends early because of theirs tells nothing about the server, so no fallback takes over. Default: 50 ms.
+func WithTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 {
+			return &reserve.ValueError{Package: "shared", Name: "WithTimeout", Value: d, Want: "more than 0"}
+		}
+		s.timeout = d
+		return nil
+	}
+}
+
+// FailClosed refuses every request with an *[UnavailableError] while Redis fails. It is the default.
+func FailClosed() Option {
+	return func(s *settings) error {
+		s.mode = closed
+		return nil
+	}
+}
+
+// FailOpen grants every request at once while Redis fails: for limits that are a
+// courtesy. What was granted is charged when Redis is back: at most a store of it, less what
+// has flowed into a store since.
+func FailOpen() Option {
+	return func(s *settings) error {
+		s.mode = open
+		return nil
+	}
+}
+
+// Local limits each process on its own while Redis fails, at the given share of the
+// rate, in (0, 1]: with 4 processes at 100/s, Local(0.25) lets 25/s through in each. A store that follows the
+// rate (pace.WithBurst, warm-up) is as much smaller. What was granted is charged
+// when Redis is back: at most a store of it, less what has flowed into a store since.
+func Local(share float64) Option {
+	return func(s *settings) error {
+		if !(share > 0 && share <= 1) {
+			return &reserve.ValueError{Package: "shared", Name: "Local", Value: share, Want: "a share of the rate, more than 0 and at most 1"}
+		}
+		s.mode, s.share = local, share
+		return nil
+	}
+}

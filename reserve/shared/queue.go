@@ -1,0 +1,197 @@
+package shared
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A queue sends requests to the server in lists. While calls are in flight the
+// requests that arrive wait, and go together in the next call. There is no
+// goroutine: a caller takes the list that it is first in with it, and when it is
+// back it wakes the first of those who arrived meanwhile, to do the same.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request // first come, first served
+	flights int
+	order   atomic.Bool // somebody has to wait for permits, so the order counts
+}
+
+const (
+	// maxFlights calls in flight keep a server busy while answers travel. Two made as
+	// many decisions as four, for four fifths of the server's time: their lists are longer. Where
+	// callers queue for permits it is one, for two calls may overtake each other.
+	maxFlights = 2
+	// maxList bounds how long one script runs: a few hundred microseconds.
+	maxList = 256
+)
+
+// A request is what one caller wants of the server.
+type request struct {
+	permits  int   // 0: none
+	maxWait  int64 // nanoseconds, from when the server decides
+	deadline int64 // on the limiter's clock: ready by then; or never
+	refund   *refund
+	pause    int64
+	touch    bool // bring the state up to date
+
+	// The answer.
+	err     error
+	granted bool
+	wait    int64 // as the server decided
+	ready   int64 // on the limiter's clock
+	slot    slot
+	seen    state // before the requests of the list
+
+	// Guarded by the queue's lock.
+	stage stage
+	wake  chan struct{} // nil: nobody waits for the answer
+}
+
+type stage int
+
+const (
+	waits stage = iota
+	leads       // is to take a list with it
+	flies
+	left // whoever waited for the answer does not any more
+	done
+)
+
+const never = int64(1<<63 - 1)
+
+// do has the request answered, and returns the context's cause if that ends first.
+// An error of the call's is in the request.
+func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []*request) error) error {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, r)
+	if q.flights < q.allowed() {
+		q.flights++
+		q.lead(ctx, r, fly)
+		return nil
+	}
+	r.wake = make(chan struct{}, 1)
+	q.mu.Unlock()
+	for {
+		select {
+		case <-r.wake:
+			q.mu.Lock()
+		case <-ctx.Done():
+			q.mu.Lock()
+			if r.stage != done {
+				q.leave(ctx, r, fly)
+				return context.Cause(ctx)
+			}
+		}
+		switch r.stage {
+		case leads:
+			q.lead(ctx, r, fly)
+			return nil
+		case done:
+			q.mu.Unlock()
+			return nil
+		}
+		q.mu.Unlock() // somebody else has taken it along
+	}
+}
+
+// leave takes a request off the queue, or, if it is under way, leaves a note. The
+// queue must be locked; it is unlocked when leave returns.
+func (q *queue) leave(ctx context.Context, r *request, fly func(context.Context, []*request) error) {
+	was := r.stage
+	r.stage = left
+	if was != flies {
+		q.waiting = slices.DeleteFunc(q.waiting, func(other *request) bool { return other == r })
+	}
+	if was == leads && !q.handOver() {
+		q.flights++
+		q.lead(ctx, r, fly)
+		return
+	}
+	q.mu.Unlock()
+}
+
+func (q *queue) allowed() int {
+	if q.order.Load() {
+		return 1
+	}
+	return maxFlights
+}
+
+// lead takes the first of those who wait, the leader among them, to the server. The queue
+// must be locked; it is unlocked when lead returns. What the leader's caller left behind
+// (permits granted to those who are gone) is sent back with the next list, or by itself.
+func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Context, []*request) error) {
+	for again := true; again; {
+		n := min(len(q.waiting), maxList)
+		if i := slices.Index(q.waiting, leader); i >= n {
+			n = i + 1
+		}
+		list := slices.Clone(q.waiting[:n])
+		q.waiting = slices.Delete(q.waiting, 0, n)
+		for _, r := range list {
+			if r.stage == leads && r != leader {
+				q.flights-- // it need not any more
+			}
+			r.stage = flies
+		}
+		q.mu.Unlock()
+		err := fly(ctx, list)
+		q.mu.Lock()
+		for _, r := range list {
+			if r.stage == left && r.granted {
+				q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits, ready: r.ready}})
+			}
+			q.finish(r)
+		}
+		if err != nil {
+			// Those who wait have waited for as long as this call took, and would not fare better.
+			for _, r := range q.waiting {
+				if r.stage == leads {
+					q.flights--
+				}
+				r.err = err
+				q.finish(r)
+			}
+			q.waiting = nil
+		}
+		again = !q.handOver()
+		if again {
+			q.flights++
+		}
+	}
+	q.mu.Unlock()
+}
+
+// finish wakes whoever waits for the answer.
+func (q *queue) finish(r *request) {
+	r.stage = done
+	if r.wake != nil {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// handOver ends a flight and lets others begin, led by the first who waits for an answer. It
+// reports false if there are only requests that nobody waits for: then the
+// caller is to take them.
+func (q *queue) handOver() bool {
+	q.flights--
+	for _, r := range q.waiting {
+		if q.flights >= q.allowed() {
+			return true
+		}
+		if r.wake != nil {
+			if r.stage == waits {
+				r.stage = leads
+				q.flights++
+				r.wake <- struct{}{}
+			}
+			return true
+		}
+	}
+	return len(q.waiting) == 0 || q.flights > 0
+}

@@ -1,0 +1,193 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A fakeServer grants everything, a second after it is asked, and remembers the lists.
+type fakeServer struct {
+	mu     sync.Mutex
+	lists  [][]int // permits; a refund is negative
+	flying int
+	most   int
+	fail   error
+}
+
+func (s *fakeServer) fly(_ context.Context, list []*request) error {
+	s.mu.Lock()
+	s.flying++
+	s.most = max(s.most, s.flying)
+	var asked []int
+	for _, r := range list {
+		n := r.permits
+		if r.refund != nil {
+			n = -r.refund.permits
+		}
+		asked = append(asked, n)
+	}
+	s.lists = append(s.lists, asked)
+	s.mu.Unlock()
+	time.Sleep(time.Second) // the bubble's
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flying--
+	for _, r := range list {
+		r.err, r.granted = s.fail, s.fail == nil
+	}
+	return s.fail
+}
+
+// ask sends requests of 1, 2, 3 ... permits, one after the other.
+func ask(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
+	for i := range n {
+		wg.Go(func() {
+			r := &request{permits: 1 + i}
+			if err := q.do(context.Background(), r, s.fly); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
+				t.Error(i, err, r.err)
+			}
+		})
+		synctest.Wait()
+	}
+}
+
+func TestQueueIsFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		var s fakeServer
+		var wg sync.WaitGroup
+		q.order.Store(true)
+		begin := time.Now()
+		ask(t, &q, &s, 9, &wg)
+		wg.Wait()
+		require.Equal(t, [][]int{{1}, {2, 3, 4, 5, 6, 7, 8, 9}}, s.lists)
+		require.Equal(t, 2*time.Second, time.Since(begin))
+		require.Equal(t, 1, s.most)
+		require.Zero(t, q.flights)
+	})
+}
+
+func TestQueueSendsTwoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		var s fakeServer
+		var wg sync.WaitGroup
+		ask(t, &q, &s, 7, &wg)
+		wg.Wait()
+		require.Equal(t, [][]int{{1}, {2}, {3, 4, 5, 6, 7}}, s.lists)
+		require.Equal(t, maxFlights, s.most)
+		require.Zero(t, q.flights)
+		require.Empty(t, q.waiting)
+	})
+}
+
+func TestQueueBoundsItsLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		var s fakeServer
+		var wg sync.WaitGroup
+		q.order.Store(true)
+		ask(t, &q, &s, 2*maxList+11, &wg)
+		wg.Wait()
+		require.Len(t, s.lists, 4)
+		require.Len(t, s.lists[1], maxList)
+		require.Len(t, s.lists[3], 10)
+	})
+}
+
+// Who leaves the queue is not charged; who leaves a call under way is given back
+// what it granted; and the others are served as before.
+func TestQueueIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		var s fakeServer
+		var wg sync.WaitGroup
+		q.order.Store(true)
+		gone := errors.New("gone")
+		ask(t, &q, &s, 1, &wg) // flies
+		leave := func(permits int, after time.Duration) {
+			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
+			wg.Go(func() {
+				defer cancel()
+				if err := q.do(ctx, &request{permits: permits}, s.fly); !errors.Is(err, gone) {
+					t.Error(permits, err)
+				}
+			})
+			synctest.Wait()
+		}
+		leave(100, 500*time.Millisecond) // from the queue
+		wg.Go(func() {
+			if err := q.do(context.Background(), &request{permits: 7}, s.fly); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		leave(200, 1500*time.Millisecond) // under way
+		wg.Wait()
+		require.Equal(t, [][]int{{1}, {7, 200}, {-200}}, s.lists)
+		require.Zero(t, q.flights)
+		require.Empty(t, q.waiting)
+	})
+}
+
+// Those who wait behind a call that fails have waited long enough.
+func TestQueueFailsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		s := fakeServer{fail: errors.New("down")}
+		var wg sync.WaitGroup
+		begin := time.Now()
+		ask(t, &q, &s, 50, &wg)
+		wg.Wait()
+		require.Equal(t, time.Second, time.Since(begin))
+		require.Len(t, s.lists, maxFlights)
+		require.Zero(t, q.flights)
+		s.fail = nil
+		ask(t, &q, &s, 1, &wg)
+		wg.Wait()
+	})
+}
+
+func TestCircuit(t *testing.T) {
+	var c circuit
+	down := errors.New("down")
+	now := int64(0)
+	step := func(probe bool, err error, counts bool) { c.report(now, probe, err, counts) }
+	for range 10 {
+		step(false, down, false) // the callers' own doing
+	}
+	step(false, down, true)
+	step(false, nil, true)
+	for range tolerated {
+		probe, err := c.enter(now)
+		require.NoError(t, err)
+		require.False(t, probe)
+		step(false, down, true)
+	}
+	for _, pause := range []time.Duration{50, 100, 200, 400, 800, 1000, 1000} {
+		now += int64(pause*time.Millisecond) - 1
+		_, err := c.enter(now)
+		require.Equal(t, down, err)
+		now++
+		probe, err := c.enter(now)
+		require.NoError(t, err)
+		require.True(t, probe)
+		_, err = c.enter(now) // one tries, the others go on without
+		require.Equal(t, down, err)
+		step(true, down, true)
+	}
+	now += int64(time.Second)
+	probe, err := c.enter(now)
+	require.NoError(t, err)
+	require.True(t, probe)
+	step(true, nil, true)
+	probe, err = c.enter(now)
+	require.NoError(t, err)
+	require.False(t, probe)
+}

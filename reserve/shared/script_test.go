@@ -1,0 +1,144 @@
+package shared_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/server"
+	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/warmup"
+)
+
+// eachServer runs a test on every server that there is.
+func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
+	for _, program := range server.Programs(t) {
+		t.Run(program, func(t *testing.T) { test(t, connect(t, server.StartProgram(t, program))) })
+	}
+}
+
+var policies = map[string]func(rate float64, more ...reserve.Option) (*reserve.Policy, error){
+	"bursty": func(r float64, more ...reserve.Option) (*reserve.Policy, error) { return pace.Bursty(r, more...) },
+	"no burst": func(r float64, more ...reserve.Option) (*reserve.Policy, error) {
+		return pace.Bursty(r, append(more, pace.WithBurst(0))...)
+	},
+	"capacity": func(r float64, more ...reserve.Option) (*reserve.Policy, error) {
+		return pace.Bursty(r, append(more, pace.WithCapacity(7.5))...)
+	},
+	"warm-up": func(r float64, more ...reserve.Option) (*reserve.Policy, error) {
+		return warmup.Policy(r, 3*time.Second, more...)
+	},
+	"cold factor 8": func(r float64, more ...reserve.Option) (*reserve.Policy, error) {
+		return warmup.Policy(r, 3*time.Second, append(more, warmup.WithColdFactor(8))...)
+	},
+}
+
+// The script and smooth's ledger, side by side: reservations, refusals, changes of
+// rate, and the newest given back.
+func TestScriptAgreesWithSmooth(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		compared := 0
+		for name, policy := range policies {
+			for seed := range uint64(12) {
+				for _, pay := range [][]reserve.Option{nil, {reserve.PayUpfront()}} {
+					what := fmt.Sprintf("%s, seed %d, %d options", name, seed, len(pay))
+					compared += agree(t, c, what, seed, policy, pay)
+				}
+			}
+		}
+		t.Logf("%d operations agree to 2 ns", compared)
+		require.Greater(t, compared, 10_000)
+	})
+}
+
+func agree(t *testing.T, c *redis.Client, what string, seed uint64, policy func(float64, ...reserve.Option) (*reserve.Policy, error), pay []reserve.Option) (compared int) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	rates := []float64{0.3, 1, 7, 100, 1000.5, 3e4, 3e6}
+	rate := rates[random.IntN(len(rates))]
+	p, err := policy(rate, pay...)
+	require.NoError(t, err)
+	micros := int64(1_790_000_000_000_000)
+	l := newShared(t, c, what, p, shared.FakeTime(&micros))
+	terms, _ := p.Terms()
+	begin := micros
+	now := func() int64 { return (micros - begin) * 1000 }
+	ledger := smooth.New(terms.Curve, 0, math.Inf(1), terms.Upfront)
+	type sold struct {
+		slot smooth.Slot
+		sale shared.Sale
+	}
+	var queue []sold
+	for i := range 100 {
+		at := fmt.Sprintf("%s, operation %d", what, i)
+		switch random.IntN(10) {
+		case 0, 1, 2, 3, 4:
+			n, limit := 1+random.IntN(9), int64(math.MaxInt64)
+			if random.IntN(2) == 0 {
+				limit = int64(random.ExpFloat64() * 3e9 / rate)
+			}
+			latest := int64(math.MaxInt64)
+			if limit < math.MaxInt64 {
+				latest = now() + limit
+			}
+			slot, ok := ledger.Reserve(now(), n, latest)
+			sale, err := l.Sell(n, limit)
+			require.NoError(t, err, at)
+			wait := max(0, slot.Ready-now())
+			require.InDelta(t, wait, sale.Wait, 2, at)
+			if ok != sale.Granted {
+				require.InDelta(t, limit, wait, 2, at) // on the edge: what follows can't be compared
+				return compared
+			}
+			if ok {
+				queue = append(queue, sold{slot, sale})
+			}
+		case 5, 6:
+			micros += int64(random.ExpFloat64() * 4e6 / rate)
+		case 7:
+			if random.IntN(10) == 0 {
+				micros += 5_000_000
+			}
+		case 8:
+			if len(queue) == 0 {
+				continue
+			}
+			last := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			n := last.slot.Permits
+			keep := 0
+			if random.IntN(3) == 0 {
+				keep = random.IntN(n + 3)
+				if keep < n && len(pay) > 0 {
+					keep = 0 // smooth sells the time again
+				}
+				queue = nil // then the others are older ones
+			}
+			switch {
+			case keep < n:
+				ledger.Return(now(), last.slot, n-keep, last.slot.Ready <= now())
+			case keep > n:
+				ledger.Charge(now(), keep-n)
+			}
+			last.sale.Promise().Settle(keep)
+		case 9:
+			if random.IntN(5) == 0 {
+				rate = rates[random.IntN(len(rates))]
+				ledger.SetRate(now(), rate)
+				require.NoError(t, l.SetRate(t.Context(), rate), at)
+			}
+		}
+		stored, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		require.InDelta(t, ledger.Stored(now()), stored, 1e-9+4e-9*rate, at)
+		compared++
+	}
+	return compared
+}
