@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+
+	"github.com/nextfree/pace/bench/internal/picture"
+)
+
+// step is the time that a bar of the picture stands for.
+const step = 100 * time.Millisecond
+
+// draw draws the calls of each half over time, one half below the other, in the same scales.
+func draw(w io.Writer, halves []half) error {
+	var end time.Duration
+	tallest := 0.
+	bars := make([][2]*plotter.Histogram, len(halves))
+	for i, h := range halves {
+		all, answered := count(h.seen)
+		for _, n := range all {
+			tallest = max(tallest, n)
+		}
+		bars[i] = [2]*plotter.Histogram{histogram(all, picture.Red), histogram(answered, picture.Blue)}
+		end = max(end, h.took)
+	}
+	var plots [][]*plot.Plot
+	for i, h := range halves {
+		row := h.row()
+		p := picture.Plot(fmt.Sprintf("%s: %s, %s calls sent, %s refused, longest wait %s", row[0], row[1], row[3], row[4], row[6]),
+			"seconds", "calls in 100 ms")
+		p.X.Min, p.X.Max = 0, end.Seconds()
+		p.Y.Min, p.Y.Max = 0, tallest*1.05
+		p.X.Tick.Marker, p.Y.Tick.Marker = every(1), every(20)
+		grid := plotter.NewGrid()
+		grid.Horizontal.Color, grid.Vertical.Color = picture.Pale, picture.Pale
+		p.Add(grid, bars[i][0], bars[i][1], // those answered stand before all, so that those refused are seen above them
+			&plotter.Line{XYs: plotter.XYs{{X: 0, Y: allowed}, {X: end.Seconds(), Y: allowed}}, LineStyle: allowedLine})
+		plots = append(plots, []*plot.Plot{p})
+	}
+	keys := []picture.Key{
+		{Name: "answered", Thumb: bars[0][1]},
+		{Name: "refused with 429", Thumb: bars[0][0]},
+		{Name: fmt.Sprintf("what the API allows: %d calls/s", callsPerSecond), Thumb: &plotter.Line{LineStyle: allowedLine}},
+	}
+	return picture.WritePNG(w, 26*vg.Centimeter, 16*vg.Centimeter,
+		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d", calls, goroutines, callsPerSecond, burst),
+		[][]picture.Key{keys}, plots)
+}
+
+// allowed is how many calls the API allows in a step.
+const allowed = callsPerSecond * float64(step) / float64(time.Second)
+
+var allowedLine = vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+
+// count counts the calls of every step: all of them, and those that were answered.
+func count(seen []call) (all, answered []float64) {
+	for _, c := range seen {
+		i := int(c.at / step)
+		for i >= len(all) {
+			all, answered = append(all, 0), append(answered, 0)
+		}
+		all[i]++
+		if !c.refused {
+			answered[i]++
+		}
+	}
+	return all, answered
+}
+
+func histogram(counts []float64, c color.Color) *plotter.Histogram {
+	h := &plotter.Histogram{FillColor: c, Width: step.Seconds()}
+	for i, n := range counts {
+		from := float64(i) * step.Seconds()
+		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
+	}
+	return h
+}
+
+// every puts a label at all multiples of a number.
+type every int
+
+func (e every) Ticks(_, to float64) (ticks []plot.Tick) {
+	for n := 0; float64(n) <= to; n += int(e) {
+		ticks = append(ticks, plot.Tick{Value: float64(n), Label: fmt.Sprint(n)})
+	}
+	return ticks
+}

@@ -1,0 +1,18 @@
+package peers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A limiter that refused would be measured at something else than the others.
+func TestEveryCallIsGranted(t *testing.T) {
+	for name, ops := range map[string][]Op{
+		"TryAcquire": TryAcquire(), "Reserve": Reserve(), "ReserveInQueue": ReserveInQueue(), "ReserveAndCancel": ReserveAndCancel(),
+	} {
+		for _, op := range ops {
+			require.Zero(t, op.Start()(10_000), "%s, %s", name, op.Limiter)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+// Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate, throttled
+// and go-zero's TokenLimiter. It starts a redis-server of its own (from PATH) on a free port.
+//
+//	go run ./shared              # in bench/
+//	go run ./shared -seconds 2   # longer rounds
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func main() {
+	log.SetFlags(0)
+	seconds := flag.Float64("seconds", 1, "the length of a round")
+	rounds := flag.Int("rounds", 3, "rounds; the median counts")
+	worker := flag.String("worker", "", "the address of a server: be one of the processes that share a rate (internal)")
+	flag.Parse()
+	if *worker != "" {
+		share(*worker, *seconds)
+		return
+	}
+	redis.SetLogger(quiet{}) // of dialling before the server is up
+	addr, stop, err := startRedis()
+	if err != nil {
+		log.Fatal("shared: no redis-server: ", err, " (Debian: apt-get install redis-server)")
+	}
+	defer stop()
+	throughput(addr, time.Duration(*seconds*float64(time.Second)), *rounds)
+	localRefusals(addr)
+	if err := processes(addr, 4, 4*(*seconds)); err != nil {
+		log.Fatal("shared: ", err)
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// startRedis starts a server without persistence, and returns when it answers.
+func startRedis() (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	_ = l.Close()
+	dir, err := os.MkdirTemp("", "pace-bench")
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = os.RemoveAll(dir)
+	}
+	addr = "127.0.0.1:" + port
+	c := connect(addr)
+	defer c.Close()
+	for range 100 {
+		if err = c.Ping(context.Background()).Err(); err == nil {
+			return addr, stop, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	return "", nil, err
+}
+
+func connect(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 64})
+}
+
+// serverCPU returns the CPU time that the server has used.
+func serverCPU(c *redis.Client) time.Duration {
+	var used float64
+	info, err := c.Info(context.Background(), "cpu").Result()
+	if err != nil {
+		log.Fatal("shared: ", err)
+	}
+	for line := range strings.Lines(info) {
+		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
+			if text, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
+				f, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					log.Fatal("shared: ", err)
+				}
+				used += f
+			}
+		}
+	}
+	return time.Duration(used * float64(time.Second))
+}
+
+func row(cells ...any) { fmt.Printf("| %-34v | %10v | %10v | %10v | %10v | %14v |\n", cells...) }
