@@ -5,8 +5,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // An alarm wakes one goroutine at a time with a timerfd, a descriptor that the kernel makes readable at the right
@@ -20,18 +18,18 @@ type alarm struct {
 	file *os.File
 	conn syscall.RawConn
 	step func(fd uintptr) bool // a.arm, bound once: binding allocates
-	spec unix.ItimerSpec
+	spec itimerspec
 
 	start time.Time // what is being slept: until d after start
 	d     time.Duration
 }
 
 func newAlarm() (*alarm, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	fd, err := timerfdCreate()
 	if err != nil {
 		return nil, err
 	}
-	a := &alarm{file: os.NewFile(uintptr(fd), "timerfd")}
+	a := &alarm{file: os.NewFile(fd, "timerfd")}
 	a.step = a.arm
 	// NewFile keeps silent when the poller doesn't take the descriptor; a deadline tells.
 	if err = a.file.SetReadDeadline(time.Time{}); err == nil {
@@ -60,8 +58,8 @@ func (a *alarm) arm(fd uintptr) (over bool) {
 	if left <= 0 {
 		return true
 	}
-	a.spec.Value = unix.NsecToTimespec(int64(left))
-	_ = unix.TimerfdSettime(int(fd), 0, &a.spec, nil)
+	a.spec.value = syscall.NsecToTimespec(int64(left))
+	timerfdSettime(fd, &a.spec)
 	return false
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // closeAll ends a test's own pool, which no program ever needs to.
@@ -102,7 +102,7 @@ func TestFullPoolIsStillCancelled(t *testing.T) {
 func TestCancelledBeforeItsLastStretchTakesNoAlarm(t *testing.T) {
 	p := newAlarms(1, func() (*alarm, error) {
 		t.Error("asked for an alarm")
-		return nil, unix.EMFILE
+		return nil, syscall.EMFILE
 	})
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -129,7 +129,7 @@ func TestStormOnASmallPool(t *testing.T) {
 }
 
 func TestRefusedDescriptorIsAskedForAgainAfterASecond(t *testing.T) {
-	for _, refusal := range []error{unix.EMFILE, unix.ENFILE, unix.EPERM, unix.ENOSYS} {
+	for _, refusal := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EPERM, syscall.ENOSYS} {
 		t.Run(refusal.Error(), func(t *testing.T) {
 			asked, refused := 0, true
 			p := newAlarms(1, func() (*alarm, error) {
@@ -162,15 +162,15 @@ func TestRefusedDescriptorIsAskedForAgainAfterASecond(t *testing.T) {
 
 // The real refusal: a process that may open no more files.
 func TestOutOfDescriptors(t *testing.T) {
-	var old unix.Rlimit
-	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	var old syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
 	none := old
 	none.Cur = 1 // 0 to 2 are open, so there is nothing under it
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
-	defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old)) }()
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	defer func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old)) }()
 
 	_, err := newAlarm()
-	require.ErrorIs(t, err, unix.EMFILE)
+	require.ErrorIs(t, err, syscall.EMFILE)
 	p := newAlarms(4, newAlarm)
 	requireSlept(t, p, 100*time.Microsecond)
 	requireSlept(t, p, 2*time.Millisecond)
