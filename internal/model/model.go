@@ -1,310 +1,315 @@
-// Package model is a limiter for tests to compare the real one with: slow, obvious, and
-// written from the rules alone.
+// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from
+// one sentence. At every moment it is what it would be had it known from the start what it knows
+// now; but nobody who has gone is called back.
 //
-// It keeps a list of everything that ever happened and, asked anything, walks it from
-// the start. What was reserved owns a stretch of limiter time; a stretch that nobody owns
-// is for sale while it is ahead of now and before the end of the queue, and earns
-// permits when it has passed. Giving back a reservation that was not used takes it off the
-// list, so that it has never been, or takes its stretch away, or notes that so many
-// permits came back late: see giveBack. Nothing else is remembered.
+// It keeps a list of all that ever happened: the requests that have gone, each with the time at
+// which it went and what is known now that it came to, and the changes of the rate. Asked
+// anything, it fills a bucket from that list again, from the start: see level. Those who wait stand
+// in a line, first come, first served, and the head goes at the first moment at which the bucket
+// allows it. A promise is found by letting a copy of the model run until its time.
+//
+// The bucket holds time, not permits: a permit is its interval when it was sold.
 package model
 
 import (
-	"fmt"
 	"math"
-	"sort"
+	"slices"
 )
 
-// hair is the length, in nanoseconds, under which two times are the same.
-const hair = 1e-3
+// A Config is a kind of limiter.
+type Config struct {
+	Rate     float64                    // permits per second at the start
+	Capacity func(rate float64) float64 // permits that can be saved up
+	Stored   float64                    // permits at the start, at most as many as fit
+	Upfront  bool                       // a request pays for itself, not for the one before it
+}
 
-// Limiter is one model. Real times are nanoseconds since it was made; limiter times are
-// the same without the pauses.
+// Burst is the capacity of a limiter that saves up so many seconds, Fixed that of one that saves
+// up so many permits.
+func Burst(seconds float64) func(rate float64) float64 {
+	return func(rate float64) float64 { return rate * seconds }
+}
+
+// Fixed is a capacity that no rate changes.
+func Fixed(permits float64) func(rate float64) float64 {
+	return func(float64) float64 { return permits }
+}
+
+// A Limiter is one model. Times and costs are nanoseconds, real times since it was made. The
+// limiter's own time is the same without the pauses.
 type Limiter struct {
-	// Unsure is how far, in nanoseconds, a decision may be from the edge for the model to
-	// accept either outcome: the real limiter counts in whole nanoseconds.
-	Unsure float64
+	// Closest is the smallest margin by which anything was decided, exact ties aside: how much
+	// earlier or later, by rounding, would have changed what happened. Tests may reset it.
+	Closest float64
 
-	curve   func(rate float64) Curve
-	start   float64 // stored at the start
-	rate    float64 // at the start
-	upfront bool
-	events  []*event
-	now     float64 // real
-	pauses  []pause
+	config Config
+	rate   float64   // now
+	start  float64   // what the bucket held at the start
+	first  float64   // what it could hold then
+	past   []event   // what has happened, in order
+	line   []request // those who wait, in order
+	now    float64   // the limiter's time
+	real   float64   // real time
+	until  float64   // the end of the latest pause, real
+	lastID int
 }
 
-type pause struct {
-	at     float64 // limiter time
-	until  float64 // real
-	length float64
-	after  int // events that had happened when it began
+// A request is one that asked for permits, or a charge: what a settlement came to beyond what had
+// been reserved. A charge waits in line, but for nothing except those before it.
+type request struct {
+	id       int
+	charge   bool
+	asked    float64 // the limiter's time
+	reserved int
+	permits  int     // what is known now that it comes to
+	each     float64 // what a permit costs
+	settled  bool
 }
 
-// event is one line of the list: a grant, permits that came back, or a new rate.
+func (r request) cost() float64 { return float64(r.permits) * r.each }
+
+// An event is a request that went, or a change of the rate.
 type event struct {
-	at   float64 // limiter time
-	kind kind
-	id   int
+	at   float64 // the limiter's time
+	real float64
+	went bool
+	request
 
-	// Of a grant.
-	permits  int
-	from, to float64 // its stretch
-	took     float64 // stored permits
-	stored   float64 // how many there were
-	curve    Curve   // its price list
-	gone     bool    // its stretch was given back
-	buried   bool    // a later one was taken back, and not as the newest
-	closed   bool    // nothing more can be given back
-	ready    float64 // limiter time
-
-	// Of permits that came back.
-	of       *event
-	amount   float64
-	cutOff   bool // the queue is shorter now, so they go to the store at once,
-	wasAside bool // and they had been aside
-
-	// Of a new rate.
-	rate float64
+	scale    float64 // a change of the rate: what the bucket held is worth so many times as much,
+	capacity float64 // and this is what it can hold from now on
 }
-
-type kind int
-
-const (
-	grant kind = iota
-	comeback
-	newRate
-)
 
 // New returns a model.
-func New(curve func(rate float64) Curve, rate, stored float64, upfront bool) *Limiter {
-	return &Limiter{curve: curve, rate: rate, start: math.Min(stored, curve(rate).Capacity), upfront: upfront}
+func New(c Config) *Limiter {
+	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate}
+	l.first = l.capacity(c.Rate)
+	l.start = min(c.Stored*interval(c.Rate), l.first)
+	return l
 }
 
-// Advance lets real time pass.
-func (l *Limiter) Advance(nanos float64) { l.now += nanos }
+func interval(rate float64) float64 { return 1e9 / rate }
 
-// Now is the real time.
-func (l *Limiter) Now() float64 { return l.now }
+// capacity is what the bucket can hold at a rate.
+func (l *Limiter) capacity(rate float64) float64 { return l.config.Capacity(rate) * interval(rate) }
 
-// Paused says whether the limiter's clock stands still.
-func (l *Limiter) Paused() bool {
-	return len(l.pauses) > 0 && l.now < l.pauses[len(l.pauses)-1].until
-}
-
-// clock is the limiter time.
-func (l *Limiter) clock() float64 {
-	if l.Paused() {
-		return l.pauses[len(l.pauses)-1].at
-	}
-	t := l.now
-	for _, p := range l.pauses {
-		t -= p.length
-	}
-	return t
-}
-
-// PauseUntil stops the limiter's clock.
-func (l *Limiter) PauseUntil(t float64) {
-	switch {
-	case t <= l.now:
-	case !l.Paused():
-		l.pauses = append(l.pauses, pause{at: l.clock(), until: t, length: t - l.now, after: len(l.events)})
-	default:
-		p := &l.pauses[len(l.pauses)-1]
-		if t > p.until {
-			p.length += t - p.until
-			p.until = t
-		}
-	}
-}
-
-// real is when the limiter time of a grant comes. The pauses that it did not see
-// begin all move it; of the others, those that began before that time.
-func (l *Limiter) real(ready float64, index int) float64 {
-	t := ready
-	for _, p := range l.pauses {
-		if index >= p.after || ready > p.at+hair {
-			t += p.length
-		}
-	}
-	return t
-}
-
-// At is when the permits of a grant may be used: real time.
-func (l *Limiter) At(id int) float64 {
-	for i, e := range l.events {
-		if e.kind == grant && e.id == id {
-			return l.real(e.ready, i)
-		}
-	}
-	return math.NaN()
-}
-
-// Stored is how many permits are stored now. What is aside counts as well if that was
-// seen, and it is too near to tell whether the queue is over.
-func (l *Limiter) Stored(seen float64) float64 {
-	s := l.walk(nil)
-	if math.Abs(l.clock()-l.end()) <= l.Unsure && math.Abs(seen-s.stored) > s.aside/2 {
-		return s.stored + s.aside
-	}
-	return s.stored
-}
-
-// Aside is how many permits wait for the end of the queue.
-func (l *Limiter) Aside() float64 { return l.walk(nil).aside }
-
-// Capacity is how many permits can be stored.
-func (l *Limiter) Capacity() float64 { return l.walk(nil).curve.Capacity }
-
-// Interval is what a fresh permit costs now, in nanoseconds.
-func (l *Limiter) Interval() float64 { return l.walk(nil).curve.Interval }
-
-// end is that of the queue: limiter time.
-func (l *Limiter) end() float64 {
-	end := 0.0
-	for _, e := range l.events {
-		if e.kind == grant && !e.gone {
-			end = math.Max(end, e.to)
-		}
-	}
-	return end
-}
-
-// forSale lists the stretches ahead that nobody owns, in order; the last has no end.
-func (l *Limiter) forSale() [][2]float64 {
-	var owned []*event
-	for _, e := range l.events {
-		if e.kind == grant && !e.gone {
-			owned = append(owned, e)
-		}
-	}
-	sort.SliceStable(owned, func(i, j int) bool { return owned[i].from < owned[j].from })
-	var free [][2]float64
-	t := l.clock()
-	for _, e := range owned {
-		if e.from > t+hair {
-			free = append(free, [2]float64{t, e.from})
-		}
-		t = math.Max(t, e.to)
-	}
-	return append(free, [2]float64{t, math.Inf(1)})
-}
-
-// ForSale is how many stretches before the end of the queue are for sale.
-func (l *Limiter) ForSale() int { return len(l.forSale()) - 1 }
-
-// place is where a request can go.
-type place struct {
-	grant *event
-	at    float64 // real
-	spare float64 // how much longer than the cost the stretch is
-}
-
-// places are all that a request could get, the first that fits being the right one.
-func (l *Limiter) places(n int) []place {
-	s := l.walk(nil)
-	took := math.Min(float64(n), s.stored)
-	cost := s.curve.Cost(s.stored, took) + (float64(n)-took)*s.curve.Interval
-	var all []place
-	for _, free := range l.forSale() {
-		g := &event{
-			at: l.clock(), permits: n, from: free[0], to: free[0] + cost,
-			took: took, stored: s.stored, curve: s.curve, ready: free[0],
-		}
-		if l.upfront {
-			g.ready = g.to
-		}
-		all = append(all, place{grant: g, at: l.real(g.ready, len(l.events)), spare: free[1] - free[0] - cost})
-	}
-	return all
-}
-
-// find is the place for n permits. Where the edge is too near to tell, it is that
-// which the real limiter chose, given as the wait that it said.
-func (l *Limiter) find(n int, wait float64) place {
-	all := l.places(n)
-	for _, p := range all {
-		sure := p.spare > l.Unsure
-		maybe := p.spare > -l.Unsure
-		same := math.Abs(math.Max(0, p.at-l.now)-wait) <= l.Unsure+1
-		if sure || maybe && same || l.Unsure == 0 && p.spare >= 0 {
-			return p
-		}
-	}
-	return all[len(all)-1]
-}
-
-// NextFree is when a request for one permit would be granted: real time, not
-// before now. Seen is what the real limiter says, for when it is too near to tell.
-func (l *Limiter) NextFree(seen float64) float64 {
-	return math.Max(l.now, l.find(1, seen-l.now).at)
-}
-
-// Reserve grants n permits if they may be used within maxWait, and returns the wait.
-// The wait and the decision that were seen are used only where it is too near to tell.
-func (l *Limiter) Reserve(id, n int, maxWait, seenWait float64, seenOk bool) (wait float64, ok bool) {
-	p := l.find(n, seenWait)
-	wait = math.Max(0, p.at-l.now)
-	ok = wait <= math.Max(0, maxWait)
-	if l.Unsure > 0 && math.Abs(wait-math.Max(0, maxWait)) <= l.Unsure {
-		ok = seenOk
-	}
-	if ok {
-		p.grant.id = id
-		l.events = append(l.events, p.grant)
-	}
-	return wait, ok
-}
-
-// SetRate changes the rate.
-func (l *Limiter) SetRate(rate float64) {
-	l.events = append(l.events, &event{at: l.clock(), kind: newRate, rate: rate})
-}
-
-func (l *Limiter) get(id int) (int, *event) {
-	for i, e := range l.events {
-		if e.kind == grant && e.id == id && !e.gone {
-			return i, e
-		}
-	}
-	return -1, nil
-}
-
-// String is the whole list: two models that have the same one are the same.
-func (l *Limiter) String() string {
-	text := fmt.Sprint(l.now, l.pauses)
-	for _, e := range l.events {
-		text += fmt.Sprintln(e.at, e.kind, e.id, e.from, e.to, e.took, e.gone, e.buried, e.amount, e.cutOff, e.wasAside, e.rate)
-	}
-	return text
-}
-
-// Clone returns a copy.
+// Clone returns a model that knows the same.
 func (l *Limiter) Clone() *Limiter {
 	c := *l
-	c.pauses = append([]pause(nil), l.pauses...)
-	c.events = nil
-	copies := map[*event]*event{}
-	for _, e := range l.events {
-		twin := *e
-		copies[e] = &twin
-		c.events = append(c.events, &twin)
-	}
-	for _, e := range c.events {
-		if e.of != nil {
-			e.of = copies[e.of]
-		}
-	}
+	c.past, c.line = slices.Clone(l.past), slices.Clone(l.line)
 	return &c
 }
 
-func (l *Limiter) charge(id, n int) {
-	all := l.places(n)
-	for all[0].spare < 0 {
-		all = all[1:]
+// Paused says whether the limiter's time stands still.
+func (l *Limiter) Paused() bool { return l.real < l.until }
+
+// Advance lets real time pass, and lets everybody go that goes meanwhile.
+func (l *Limiter) Advance(d float64) {
+	end := l.real + d
+	if l.Paused() {
+		l.real = min(end, l.until)
+		l.letGo()
 	}
-	g := all[0].grant
-	g.id, g.closed = id, true
-	l.events = append(l.events, g)
+	for l.real < end {
+		wait := math.Inf(1)
+		if len(l.line) > 0 {
+			wait = l.wait()
+			l.decide(l.real + wait - end)
+		}
+		if l.real+wait > end {
+			l.now += end - l.real
+			l.real = end
+			return
+		}
+		l.now += wait
+		l.real += wait
+		l.leave()
+		l.letGo()
+	}
 }
+
+// letGo lets everybody go that may go now, and returns by how little that was decided.
+func (l *Limiter) letGo() (margin float64) {
+	margin = math.Inf(1)
+	for len(l.line) > 0 {
+		if !l.line[0].charge {
+			if l.Paused() {
+				break
+			}
+			wait := l.wait()
+			if wait != 0 {
+				margin = min(margin, math.Abs(wait))
+			}
+			if wait > 0 {
+				break
+			}
+		}
+		l.leave()
+	}
+	return margin
+}
+
+// wait is how long the head of the line has to wait; 0 or less if it may go.
+func (l *Limiter) wait() float64 {
+	if l.config.Upfront {
+		return l.line[0].cost() - l.level()
+	}
+	return -l.level()
+}
+
+// leave lets the head of the line go, now.
+func (l *Limiter) leave() {
+	l.past = append(l.past, event{at: l.now, real: l.real, went: true, request: l.line[0]})
+	l.line = slices.Delete(l.line, 0, 1)
+}
+
+// decide notes by how much a decision was made.
+func (l *Limiter) decide(margin float64) {
+	if margin != 0 {
+		l.Closest = min(l.Closest, math.Abs(margin))
+	}
+}
+
+// Reserve asks for permits. The request is refused, and has never been, if it would wait for
+// longer than maxWait.
+func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, ok bool) {
+	r := request{id: l.lastID + 1, asked: l.now, reserved: permits, permits: permits, each: interval(l.rate)}
+	c := l.Clone()
+	c.line = append(c.line, r)
+	wait = c.promises()[r.id] - l.real
+	l.decide(wait - maxWait)
+	if wait > maxWait {
+		return 0, wait, false
+	}
+	l.lastID++
+	l.line = append(l.line, r)
+	l.decide(l.letGo())
+	return r.id, wait, true
+}
+
+// TryAcquire asks for permits now, or not at all.
+func (l *Limiter) TryAcquire(permits int) (id int, ok bool) {
+	id, _, ok = l.Reserve(permits, 0)
+	return id, ok
+}
+
+// Settle says what a request came to. Only the first time counts. A request that waits keeps its
+// place with less, or leaves it with nothing. What is missing is charged at the end of the line.
+func (l *Limiter) Settle(id, actual int) {
+	r := l.find(id)
+	if r == nil || r.settled {
+		return
+	}
+	r.settled = true
+	if actual > r.reserved {
+		l.line = append(l.line, request{charge: true, asked: l.now, permits: actual - r.reserved, each: interval(l.rate)})
+	} else {
+		r.permits = max(0, actual)
+	}
+	l.line = slices.DeleteFunc(l.line, func(r request) bool { return r.permits == 0 })
+	l.decide(l.letGo())
+}
+
+func (l *Limiter) find(id int) *request {
+	for i := range l.past {
+		if l.past[i].went && l.past[i].id == id {
+			return &l.past[i].request
+		}
+	}
+	for i := range l.line {
+		if l.line[i].id == id {
+			return &l.line[i]
+		}
+	}
+	return nil
+}
+
+// PauseUntil stops the limiter's time. A later one extends the pause, an earlier one changes nothing.
+func (l *Limiter) PauseUntil(t float64) { l.until = max(l.until, t) }
+
+// Resume ends the pause.
+func (l *Limiter) Resume() {
+	l.until = min(l.until, l.real)
+	l.decide(l.letGo())
+}
+
+// Busy says whether somebody waits or anything is owed, so that a new rate leaves all times alone.
+func (l *Limiter) Busy() bool {
+	level := l.level()
+	l.decide(level)
+	return len(l.line) > 0 || level < 0
+}
+
+// SetRate changes the rate. Where somebody waits or anything is owed, all costs stay; otherwise
+// what is stored scales with the store.
+func (l *Limiter) SetRate(rate float64) {
+	scale := 1.0
+	if before := l.capacity(l.rate); !l.Busy() && before > 0 {
+		scale = l.capacity(rate) / before
+	}
+	l.changeRate(rate, scale)
+}
+
+// Retime changes the rate, and all that is owed or waits scales with it, and whatever may come back.
+func (l *Limiter) Retime(rate float64) {
+	if !l.Busy() {
+		l.SetRate(rate)
+		return
+	}
+	scale := l.rate / rate
+	for i := range l.line {
+		l.line[i].each *= scale
+	}
+	l.changeRate(rate, scale)
+}
+
+func (l *Limiter) changeRate(rate, scale float64) {
+	l.rate = rate
+	l.past = append(l.past, event{at: l.now, scale: scale, capacity: l.capacity(rate)})
+	l.decide(l.letGo())
+}
+
+// Waiting lists those who wait, first come first.
+func (l *Limiter) Waiting() (ids []int) {
+	for _, r := range l.line {
+		if !r.charge {
+			ids = append(ids, r.id)
+		}
+	}
+	return ids
+}
+
+// Times says of everybody who has gone when that was, and of everybody who waits when it will go: real times.
+func (l *Limiter) Times() map[int]float64 { return l.Clone().promises() }
+
+// promises lets the model run until everybody has gone, and says when each did.
+func (l *Limiter) promises() map[int]float64 {
+	l.real = max(l.real, l.until)
+	for l.letGo(); len(l.line) > 0; l.letGo() {
+		wait := l.wait()
+		l.now += wait
+		l.real += wait
+		l.leave()
+	}
+	times := map[int]float64{}
+	for _, e := range l.past {
+		if e.went && !e.charge {
+			times[e.id] = e.real
+		}
+	}
+	return times
+}
+
+// NextFree is when a request for one permit, made now, would go: real time.
+func (l *Limiter) NextFree() float64 {
+	_, wait, _ := l.Clone().Reserve(1, math.Inf(1))
+	return l.real + wait
+}
+
+// Stored is how many permits are stored now.
+func (l *Limiter) Stored() float64 { return max(0, l.level()) / interval(l.rate) }
+
+// Interval is what a fresh permit costs now.
+func (l *Limiter) Interval() float64 { return interval(l.rate) }
+
+// Rate is the number of fresh permits per second now.
+func (l *Limiter) Rate() float64 { return l.rate }

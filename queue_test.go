@@ -1,0 +1,160 @@
+package pace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A subject is a limiter that the model judges: the real one, or, to see that a fault would be
+// found, the model with one. Times are nanoseconds since it was made.
+type subject interface {
+	advance(d time.Duration)
+	reserve(n int, maxWait time.Duration) (id int, wait time.Duration, ok bool)
+	tryAcquire(n int) bool
+	settle(id, actual int)
+	at(id int) time.Duration
+	nextFree() time.Duration // never before now
+	stored() float64
+	pause(until time.Duration)
+	resume()
+	setRate(rate float64)
+	retime(rate float64)
+}
+
+// A kind is what limiters are made of.
+type kind struct {
+	rate    float64
+	burst   time.Duration // where the capacity follows the rate,
+	fixed   float64       // and where it does not
+	isFixed bool
+	stored  float64
+	upfront bool
+	unit    int // permits in one: where an interval is shorter than a nanosecond, single ones tell nothing
+}
+
+func (k kind) String() string {
+	store := fmt.Sprint("burst ", k.burst)
+	if k.isFixed {
+		store = fmt.Sprint("capacity ", k.fixed)
+	}
+	return fmt.Sprintf("%v/s, %s, stored %v, upfront %v", k.rate, store, k.stored, k.upfront)
+}
+
+func (k kind) model() *model.Limiter {
+	c := model.Config{Rate: k.rate, Capacity: model.Burst(k.burst.Seconds()), Stored: k.stored, Upfront: k.upfront}
+	if k.isFixed {
+		c.Capacity = model.Fixed(k.fixed)
+	}
+	return model.New(c)
+}
+
+// capacity is what the limiter can save up, in permits.
+func (k kind) capacity() float64 {
+	if k.isFixed {
+		return k.fixed
+	}
+	return k.rate * k.burst.Seconds()
+}
+
+// exact says whether all times are whole nanoseconds, and sums of few powers of two, so that no
+// rounding is excused.
+func (k kind) exact() bool {
+	power, _ := math.Frexp(1e9 / k.rate)
+	return power == 0.5 && 1e9/k.rate >= 1024
+}
+
+func (k kind) interval() float64 { return 1e9 / k.rate }
+
+// dyadic is a rate whose interval is a power of two nanoseconds: dyadic(27) is 7.45/s.
+func dyadic(power int) float64 { return 1e9 / float64(int64(1)<<power) }
+
+// A real is the limiter of the library.
+type realSubject struct {
+	clock   *clockwork.FakeClock
+	begin   time.Time
+	limiter *reserve.Limiter
+	held    []*reserve.Reservation
+}
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+func (k kind) real(tb testing.TB) *realSubject {
+	clock := clockwork.NewFakeClockAt(epoch)
+	opts := []reserve.Option{reserve.WithClock(clock), reserve.WithStored(k.stored), pace.WithBurst(k.burst)}
+	if k.isFixed {
+		opts = append(opts, pace.WithCapacity(k.fixed))
+	}
+	if k.upfront {
+		opts = append(opts, reserve.PayUpfront())
+	}
+	limiter, err := pace.NewBursty(k.rate, opts...)
+	require.NoError(tb, err)
+	return &realSubject{clock: clock, begin: epoch, limiter: limiter}
+}
+
+func (s *realSubject) advance(d time.Duration) { s.clock.Advance(d) }
+
+// deadline is a context that ends at a time of the fake clock.
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
+
+// reserve says how long it is willing to wait by either of the two ways.
+func (s *realSubject) reserve(n int, maxWait time.Duration) (int, time.Duration, bool) {
+	ctx, within := context.Background(), maxWait
+	if maxWait%2 == 1 && maxWait < reserve.Forever {
+		ctx, within = deadline{ctx, s.clock.Now().Add(maxWait)}, reserve.Forever
+	}
+	r, err := s.limiter.ReserveWithin(ctx, n, within)
+	var refused *reserve.WaitError
+	switch {
+	case err == nil:
+		s.held = append(s.held, &r)
+		return len(s.held) - 1, r.Delay(), true
+	case errors.As(err, &refused):
+		return 0, refused.Wait, false
+	default:
+		panic(err)
+	}
+}
+
+func (s *realSubject) tryAcquire(n int) bool { return s.limiter.TryAcquire(n) }
+
+func (s *realSubject) settle(id, actual int) {
+	if actual == 0 {
+		s.held[id].Cancel()
+	} else {
+		s.held[id].Settle(actual)
+	}
+}
+
+func (s *realSubject) at(id int) time.Duration { return s.held[id].At().Sub(s.begin) }
+
+func (s *realSubject) nextFree() time.Duration {
+	return max(s.clock.Since(s.begin), s.limiter.NextFree().Sub(s.begin))
+}
+
+func (s *realSubject) stored() float64           { return s.limiter.Stored() }
+func (s *realSubject) pause(until time.Duration) { s.limiter.PauseUntil(s.begin.Add(until)) }
+func (s *realSubject) resume()                   { resume(s.limiter) }
+func (s *realSubject) retime(rate float64)       { retime(s.limiter, rate) }
+
+func (s *realSubject) setRate(rate float64) {
+	if err := s.limiter.SetRate(rate); err != nil {
+		panic(err)
+	}
+}
