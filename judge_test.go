@@ -68,7 +68,11 @@ func (j *judge) slack() time.Duration {
 	if j.exact {
 		return 0
 	}
-	return time.Duration(2 + len(j.history))
+	slack := time.Duration(2 + len(j.history))
+	if w := j.kind.warm; w != nil { // a nanosecond of idle time makes a permit dearer by so much
+		slack *= time.Duration(2 + 2*w.ColdFactor)
+	}
+	return slack
 }
 
 func (j *judge) note(format string, args ...any) {
@@ -159,7 +163,7 @@ func (j *judge) tryAcquire(n int) {
 
 func (j *judge) settle(i, actual int) {
 	t := j.tickets[i]
-	if t.tried || j.unsure(func(m *model.Limiter) { m.Settle(t.model, actual) }) {
+	if t.tried || j.model.Unclear(t.model, actual) || j.unsure(func(m *model.Limiter) { m.Settle(t.model, actual) }) {
 		return
 	}
 	j.note("settle #%d of %d at %d", i, t.permits, actual)
@@ -249,7 +253,7 @@ func (j *judge) look() {
 		j.keeps(what, t, at)
 	}
 	j.compare("next free", j.subject.nextFree(), j.model.NextFree(), false)
-	if len(j.model.Waiting()) == 0 { // otherwise what is stored is spoken for
+	if len(j.model.Waiting()) == 0 || j.kind.warm != nil { // otherwise what is stored is spoken for
 		got, want := j.subject.stored(), j.model.Stored()
 		excess := (got - want) * j.model.Interval() // as a time
 		if slack := float64(j.slack()) + 1 + 1e-9*(1+want)*j.model.Interval(); math.Abs(excess) > slack {
@@ -316,11 +320,22 @@ func (j *judge) invariant() {
 	}
 }
 
-// What a program of random operations may contain, beside asking, cancelling, settling and time.
+// open lists those that can be settled.
+func (j *judge) open() (all []int) {
+	for i, t := range j.tickets {
+		if !t.settled {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// What a program of random operations may contain, beside asking and time.
 type features int
 
 const (
-	charges features = 1 << iota // settling at more
+	returns features = 1 << iota // cancelling, and settling at less
+	charges                      // settling at more
 	pauses
 	rates
 )
@@ -330,6 +345,12 @@ func (j *judge) run(program []byte, with features) {
 	unit := time.Duration(j.kind.interval()*float64(j.kind.unit)/16) + 1
 	if j.exact {
 		unit--
+	}
+	open := func() []int {
+		if with&returns == 0 {
+			return nil
+		}
+		return j.open()
 	}
 	for len(program) >= 2 && len(j.history) < 150 && !j.over() {
 		op, arg := program[0]%20, int(program[1])
@@ -344,19 +365,21 @@ func (j *judge) run(program []byte, with features) {
 		case 6:
 			j.tryAcquire((1 + arg%4) * j.kind.unit)
 		case 7, 8, 9: // anyone
-			if len(j.tickets) > 0 {
-				j.settle(arg%len(j.tickets), 0)
+			if open := open(); len(open) > 0 {
+				j.settle(open[arg%len(open)], 0)
 			}
 		case 10, 11: // the latest
-			if n := len(j.tickets); n > 0 {
-				t := n - 1 - arg>>4%min(n, 16)
-				less := (arg & 15) * j.kind.unit
-				j.settle(t, max(0, j.tickets[t].permits-less))
+			if open := open(); len(open) > 0 {
+				i := open[len(open)-1-arg>>4%len(open)]
+				j.settle(i, max(0, j.tickets[i].permits-(arg&15)*j.kind.unit))
 			}
 		case 12:
-			if n := len(j.tickets); n > 0 && with&charges != 0 {
-				t := n - 1 - arg>>4%min(n, 16)
-				j.settle(t, j.tickets[t].permits+(arg&15)*j.kind.unit)
+			switch open := open(); {
+			case len(j.tickets) > 0 && arg == 0 && with&returns != 0: // nothing, if it is settled
+				j.settle(0, 0)
+			case len(open) > 0 && with&charges != 0:
+				i := open[len(open)-1-arg>>4%len(open)]
+				j.settle(i, j.tickets[i].permits+(arg&15)*j.kind.unit)
 			}
 		case 13:
 			switch {
@@ -411,6 +434,26 @@ func kinds(upfront bool) (all []kind) {
 				k.fixed *= 1e6
 				k.stored *= 1e6
 				k.burst /= 1e3
+			}
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// warming are warming-up limiters.
+func warming(upfront bool) (all []kind) {
+	for _, rate := range []float64{10, 3, 7.3, 1000, 2e6} {
+		for _, k := range []kind{
+			{warm: &model.WarmUp{Period: 2e9, ColdFactor: 3}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 2e9, ColdFactor: 3}},
+			{warm: &model.WarmUp{Period: 1e9, ColdFactor: 1}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 8e9, ColdFactor: 7}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 5e8, ColdFactor: 1.5}, stored: 2},
+		} {
+			k.rate, k.upfront, k.unit = rate, upfront, 1
+			if rate > 1e6 {
+				k.unit = 1000
 			}
 			all = append(all, k)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/model"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/warmup"
 )
 
 // A subject is a limiter that the model judges: the real one, or, to see that a fault would be
@@ -41,27 +42,36 @@ type kind struct {
 	stored  float64
 	upfront bool
 	unit    int // permits in one: where an interval is shorter than a nanosecond, single ones tell nothing
+
+	warm *model.WarmUp // of a warming-up limiter, in place of a store
 }
 
 func (k kind) String() string {
 	store := fmt.Sprint("burst ", k.burst)
-	if k.isFixed {
+	switch {
+	case k.warm != nil:
+		store = fmt.Sprintf("warm-up of %v, cold factor %v", time.Duration(k.warm.Period), k.warm.ColdFactor)
+	case k.isFixed:
 		store = fmt.Sprint("capacity ", k.fixed)
 	}
 	return fmt.Sprintf("%v/s, %s, stored %v, upfront %v", k.rate, store, k.stored, k.upfront)
 }
 
 func (k kind) model() *model.Limiter {
-	c := model.Config{Rate: k.rate, Capacity: model.Burst(k.burst.Seconds()), Stored: k.stored, Upfront: k.upfront}
+	c := model.Config{Rate: k.rate, Capacity: model.Burst(k.burst.Seconds()), Stored: k.stored, Upfront: k.upfront, Warm: k.warm}
 	if k.isFixed {
 		c.Capacity = model.Fixed(k.fixed)
 	}
 	return model.New(c)
 }
 
-// capacity is what the limiter can save up, in permits.
+// capacity is what the limiter can save up and give at once, in permits. What a warming-up one stores is no
+// cheaper than what it gives fresh.
 func (k kind) capacity() float64 {
-	if k.isFixed {
+	switch {
+	case k.warm != nil:
+		return 0
+	case k.isFixed:
 		return k.fixed
 	}
 	return k.rate * k.burst.Seconds()
@@ -71,7 +81,7 @@ func (k kind) capacity() float64 {
 // rounding is excused.
 func (k kind) exact() bool {
 	power, _ := math.Frexp(1e9 / k.rate)
-	return power == 0.5 && 1e9/k.rate >= 1024
+	return power == 0.5 && 1e9/k.rate >= 1024 && k.warm == nil
 }
 
 func (k kind) interval() float64 { return 1e9 / k.rate }
@@ -79,7 +89,7 @@ func (k kind) interval() float64 { return 1e9 / k.rate }
 // dyadic is a rate whose interval is a power of two nanoseconds: dyadic(27) is 7.45/s.
 func dyadic(power int) float64 { return 1e9 / float64(int64(1)<<power) }
 
-// A real is the limiter of the library.
+// A realSubject is the limiter of the library.
 type realSubject struct {
 	clock   *clockwork.FakeClock
 	begin   time.Time
@@ -90,17 +100,29 @@ type realSubject struct {
 var epoch = time.Unix(1_700_000_000, 0)
 
 func (k kind) real(tb testing.TB) *realSubject {
-	clock := clockwork.NewFakeClockAt(epoch)
-	opts := []reserve.Option{reserve.WithClock(clock), reserve.WithStored(k.stored), pace.WithBurst(k.burst)}
-	if k.isFixed {
-		opts = append(opts, pace.WithCapacity(k.fixed))
-	}
+	return k.realOn(tb, clockwork.NewFakeClockAt(epoch))
+}
+
+func (k kind) realOn(tb testing.TB, clock *clockwork.FakeClock) *realSubject {
+	limiter, err := k.limiter(reserve.WithClock(clock))
+	require.NoError(tb, err)
+	return &realSubject{clock: clock, begin: clock.Now(), limiter: limiter}
+}
+
+func (k kind) limiter(opts ...reserve.Option) (*reserve.Limiter, error) {
+	opts = append(opts, reserve.WithStored(k.stored))
 	if k.upfront {
 		opts = append(opts, reserve.PayUpfront())
 	}
-	limiter, err := pace.NewBursty(k.rate, opts...)
-	require.NoError(tb, err)
-	return &realSubject{clock: clock, begin: epoch, limiter: limiter}
+	switch {
+	case k.warm != nil:
+		return warmup.New(k.rate, time.Duration(k.warm.Period), append(opts, warmup.WithColdFactor(k.warm.ColdFactor))...)
+	case k.isFixed:
+		opts = append(opts, pace.WithCapacity(k.fixed))
+	default:
+		opts = append(opts, pace.WithBurst(k.burst))
+	}
+	return pace.NewBursty(k.rate, opts...)
 }
 
 func (s *realSubject) advance(d time.Duration) { s.clock.Advance(d) }

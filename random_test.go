@@ -21,7 +21,7 @@ func queues(t *testing.T) int {
 	if testing.Short() {
 		return 1000
 	}
-	return 6000
+	return 4000
 }
 
 // program is what a random queue does.
@@ -38,24 +38,31 @@ func program(seed uint64) []byte {
 // thousand later.
 func TestRandomQueues(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		upfront bool
-		with    features
+		name  string
+		kinds []kind
+		with  features
 	}{
-		{"paid later", false, 0},
-		{"paid later, with pauses and charges", false, pauses | charges},
-		{"paid later, with new rates", false, rates},
-		{"paid later, with all of it", false, pauses | charges | rates},
-		{"paid upfront", true, 0},
-		{"paid upfront, with pauses and charges", true, pauses | charges},
-		{"paid upfront, with new rates", true, rates},
+		{"nothing given back, paid later", kinds(false), pauses | rates},
+		{"nothing given back, paid upfront", kinds(true), pauses | rates},
+		{"nothing given back, warming up", warming(false), pauses | rates},
+		{"nothing given back, warming up, paid upfront", warming(true), pauses},
+		{"paid later", kinds(false), returns},
+		{"paid later, with pauses and charges", kinds(false), returns | pauses | charges},
+		{"paid later, with new rates", kinds(false), returns | rates},
+		{"paid later, with all of it", kinds(false), returns | pauses | charges | rates},
+		{"paid upfront", kinds(true), returns},
+		{"paid upfront, with pauses and charges", kinds(true), returns | pauses | charges},
+		{"paid upfront, with new rates", kinds(true), returns | rates},
+		{"warming up", warming(false), returns},
+		{"warming up, with all of it", warming(false), returns | pauses | charges | rates},
+		{"warming up, paid upfront", warming(true), returns},
+		{"warming up, paid upfront, with pauses and charges", warming(true), returns | pauses | charges},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all := kinds(c.upfront)
 			n := queues(t)
 			slots, earlier, laterQueues, laterSlots, longest := 0, 0, 0, 0, time.Duration(0)
 			for seed := range n {
-				j := all[seed%len(all)].judge(t)
+				j := c.kinds[seed%len(c.kinds)].judge(t)
 				j.run(program(uint64(seed)), c.with)
 				slots += len(j.tickets)
 				if j.early != "" {

@@ -22,6 +22,7 @@ type Config struct {
 	Capacity func(rate float64) float64 // permits that can be saved up
 	Stored   float64                    // permits at the start, at most as many as fit
 	Upfront  bool                       // a request pays for itself, not for the one before it
+	Warm     *WarmUp                    // of a warming-up limiter, in place of Capacity
 }
 
 // Burst is the capacity of a limiter that saves up so many seconds, Fixed that of one that saves
@@ -52,6 +53,10 @@ type Limiter struct {
 	real   float64   // real time
 	until  float64   // the end of the latest pause, real
 	lastID int
+
+	// Of a warming-up limiter.
+	stored float64 // permits
+	newest int     // the latest that was sold
 }
 
 // A request is one that asked for permits, or a charge: what a settlement came to beyond what had
@@ -61,12 +66,16 @@ type request struct {
 	charge   bool
 	asked    float64 // the limiter's time
 	reserved int
-	permits  int     // what is known now that it comes to
-	each     float64 // what a permit costs
+	permits  int // what is known now that it comes to
+	price    func(permits int) float64
+	scale    float64 // of the price, since it was sold: Retime
 	settled  bool
+
+	curve  *curve  // of a warming-up limiter: at the time of the sale,
+	stored float64 // and what was stored then
 }
 
-func (r request) cost() float64 { return float64(r.permits) * r.each }
+func (r request) cost() float64 { return r.price(r.permits) * r.scale }
 
 // An event is a request that went, or a change of the rate.
 type event struct {
@@ -82,6 +91,10 @@ type event struct {
 // New returns a model.
 func New(c Config) *Limiter {
 	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate}
+	if c.Warm != nil {
+		l.stored = min(c.Stored, c.Warm.curve(c.Rate).capacity)
+		return l
+	}
 	l.first = l.capacity(c.Rate)
 	l.start = min(c.Stored*interval(c.Rate), l.first)
 	return l
@@ -89,8 +102,13 @@ func New(c Config) *Limiter {
 
 func interval(rate float64) float64 { return 1e9 / rate }
 
-// capacity is what the bucket can hold at a rate.
-func (l *Limiter) capacity(rate float64) float64 { return l.config.Capacity(rate) * interval(rate) }
+// capacity is what the bucket can hold at a rate. A warming-up limiter's store is not in the bucket.
+func (l *Limiter) capacity(rate float64) float64 {
+	if l.config.Warm != nil {
+		return 0
+	}
+	return l.config.Capacity(rate) * interval(rate)
+}
 
 // Clone returns a model that knows the same.
 func (l *Limiter) Clone() *Limiter {
@@ -116,6 +134,7 @@ func (l *Limiter) Advance(d float64) {
 			l.decide(l.real + wait - end)
 		}
 		if l.real+wait > end {
+			l.idle(end - l.real)
 			l.now += end - l.real
 			l.real = end
 			return
@@ -172,7 +191,8 @@ func (l *Limiter) decide(margin float64) {
 // Reserve asks for permits. The request is refused, and has never been, if it would wait for
 // longer than maxWait.
 func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, ok bool) {
-	r := request{id: l.lastID + 1, asked: l.now, reserved: permits, permits: permits, each: interval(l.rate)}
+	r := l.sell(permits)
+	r.id = l.lastID + 1
 	c := l.Clone()
 	c.line = append(c.line, r)
 	wait = c.promises()[r.id] - l.real
@@ -181,9 +201,21 @@ func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, o
 		return 0, wait, false
 	}
 	l.lastID++
+	l.take(r)
 	l.line = append(l.line, r)
 	l.decide(l.letGo())
 	return r.id, wait, true
+}
+
+// sell returns a request for permits at what they cost now.
+func (l *Limiter) sell(permits int) request {
+	each := interval(l.rate)
+	r := request{asked: l.now, reserved: permits, permits: permits, scale: 1}
+	r.price = func(permits int) float64 { return float64(permits) * each }
+	if l.config.Warm != nil {
+		l.config.Warm.sell(&r, l.rate, l.stored)
+	}
+	return r
 }
 
 // TryAcquire asks for permits now, or not at all.
@@ -201,12 +233,23 @@ func (l *Limiter) Settle(id, actual int) {
 	}
 	r.settled = true
 	if actual > r.reserved {
-		l.line = append(l.line, request{charge: true, asked: l.now, permits: actual - r.reserved, each: interval(l.rate)})
+		charge := l.sell(actual - r.reserved)
+		charge.charge = true
+		l.take(charge)
+		l.line = append(l.line, charge)
 	} else {
-		r.permits = max(0, actual)
+		l.giveBack(r, max(0, actual))
 	}
 	l.line = slices.DeleteFunc(l.line, func(r request) bool { return r.permits == 0 })
 	l.decide(l.letGo())
+}
+
+// giveBack makes it known that a request comes to less.
+func (l *Limiter) giveBack(r *request, actual int) {
+	if l.config.Warm != nil {
+		l.restore(*r, actual)
+	}
+	r.permits = actual
 }
 
 func (l *Limiter) find(id int) *request {
@@ -257,12 +300,13 @@ func (l *Limiter) Retime(rate float64) {
 	}
 	scale := l.rate / rate
 	for i := range l.line {
-		l.line[i].each *= scale
+		l.line[i].scale *= scale
 	}
 	l.changeRate(rate, scale)
 }
 
 func (l *Limiter) changeRate(rate, scale float64) {
+	l.restock(rate)
 	l.rate = rate
 	l.past = append(l.past, event{at: l.now, scale: scale, capacity: l.capacity(rate)})
 	l.decide(l.letGo())
@@ -306,7 +350,12 @@ func (l *Limiter) NextFree() float64 {
 }
 
 // Stored is how many permits are stored now.
-func (l *Limiter) Stored() float64 { return max(0, l.level()) / interval(l.rate) }
+func (l *Limiter) Stored() float64 {
+	if l.config.Warm != nil {
+		return l.stored
+	}
+	return max(0, l.level()) / interval(l.rate)
+}
 
 // Interval is what a fresh permit costs now.
 func (l *Limiter) Interval() float64 { return interval(l.rate) }
