@@ -62,8 +62,175 @@ func TestModelAgainstItself(t *testing.T) {
 		}
 		k := all[i%len(all)]
 		j := newJudge(k, k.fake())
+		j.movable = true
 		j.run(program(uint64(i)), with)
 		require.Empty(t, j.early, "queue %d: %s", i, j.trace())
 		require.Empty(t, j.late, "queue %d: %s", i, j.trace())
 	}
 }
+
+func TestModelAgainstItselfExhaustively(t *testing.T) {
+	for _, k := range []kind{
+		{rate: dyadic(27), fixed: 0, isFixed: true, unit: 1},
+		{rate: dyadic(27), fixed: 2, isFixed: true, stored: 2, unit: 1, upfront: true},
+	} {
+		e := &exhaustive{t: t, kind: k, subject: func() subject { return k.fake() }}
+		e.extend(nil, 4)
+		require.Greater(t, e.sequences, 1500)
+		require.Zero(t, e.earlier+e.later)
+	}
+}
+
+// Faults that a limiter might have. Each is found by random queues, as earlier or as later.
+func TestFaultsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		make    func(k kind, m *modelSubject) subject
+		upfront bool
+		earlier bool // or else later
+	}{
+		{name: "saves up more", earlier: true, make: func(k kind, m *modelSubject) subject {
+			k.fixed, k.isFixed = k.capacity()+1, true
+			return k.fake()
+		}},
+		{name: "saves up less", make: func(k kind, m *modelSubject) subject {
+			k.fixed, k.isFixed = max(0, k.capacity()-1), true
+			return k.fake()
+		}},
+		{name: "starts with more", earlier: true, make: func(k kind, m *modelSubject) subject {
+			k.stored++
+			return k.fake()
+		}},
+		{name: "pays later", upfront: true, earlier: true, make: func(k kind, m *modelSubject) subject {
+			k.upfront = false
+			return k.fake()
+		}},
+		{name: "pays upfront", make: func(k kind, m *modelSubject) subject {
+			k.upfront = true
+			return k.fake()
+		}},
+		{name: "nothing comes back after its time", make: func(k kind, m *modelSubject) subject { return lateIsLost{m} }},
+		{name: "nothing comes back after its time, upfront", upfront: true, make: func(k kind, m *modelSubject) subject { return lateIsLost{m} }},
+		{name: "what is waiting gives nothing back", make: func(k kind, m *modelSubject) subject { return waitingIsLost{m} }},
+		{name: "what is settled goes to the end of the line", earlier: true, make: func(k kind, m *modelSubject) subject { return &placeIsLost{modelSubject: m} }},
+		{name: "charges are forgotten", earlier: true, make: func(k kind, m *modelSubject) subject { return noCharge{m} }},
+		{name: "nobody waits for a pause", earlier: true, make: func(k kind, m *modelSubject) subject { return noPause{m} }},
+		{name: "pauses do not end early", make: func(k kind, m *modelSubject) subject { return noResume{m} }},
+		{name: "an overtaker", earlier: true, make: func(k kind, m *modelSubject) subject { return overtaker{m} }},
+		{name: "a promise becomes later", earlier: true, make: func(k kind, m *modelSubject) subject { return &drift{modelSubject: m} }},
+		{name: "a new rate moves those who wait", earlier: true, make: func(k kind, m *modelSubject) subject { return mover{m} }},
+		{name: "Retime leaves them", make: func(k kind, m *modelSubject) subject { return leaver{m} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := kinds(c.upfront)
+			earlier, later := 0, 0
+			for i := range 300 {
+				k := all[i%len(all)]
+				j := newJudge(k, c.make(k, k.fake()))
+				j.movable = true
+				j.run(program(uint64(i)), returns|pauses|charges|rates)
+				if j.early != "" {
+					earlier++
+				}
+				if len(j.late) > 0 {
+					later++
+				}
+			}
+			t.Logf("%d queues earlier, %d later", earlier, later)
+			if c.earlier {
+				require.Positive(t, earlier)
+			} else {
+				require.Positive(t, later)
+			}
+		})
+	}
+}
+
+type lateIsLost struct{ *modelSubject }
+
+func (s lateIsLost) settle(id, actual int) {
+	if s.Times()[id] > float64(s.now) {
+		s.Settle(id, actual)
+	}
+}
+
+type waitingIsLost struct{ *modelSubject }
+
+func (s waitingIsLost) settle(id, actual int) {
+	if s.Times()[id] <= float64(s.now) {
+		s.Settle(id, actual)
+	}
+}
+
+// placeIsLost puts whoever is settled at less while waiting at the end of the line.
+type placeIsLost struct {
+	*modelSubject
+	moved map[int]int
+}
+
+func (s *placeIsLost) settle(id, actual int) {
+	if s.moved == nil {
+		s.moved = map[int]int{}
+	}
+	if actual > 0 && s.Times()[id] > float64(s.now) {
+		s.Settle(id, 0)
+		s.moved[id], _, _ = s.Reserve(actual, math.Inf(1))
+		return
+	}
+	s.Settle(id, actual)
+}
+
+func (s *placeIsLost) at(id int) time.Duration {
+	if other, ok := s.moved[id]; ok {
+		id = other
+	}
+	return s.modelSubject.at(id)
+}
+
+type noCharge struct{ *modelSubject }
+
+func (s noCharge) settle(id, actual int) {
+	if at, before := s.Times()[id], s.Clone(); at >= 0 {
+		s.Settle(id, actual)
+		if s.NextFree() > before.NextFree() {
+			*s.Limiter = *before
+		}
+	}
+}
+
+type noPause struct{ *modelSubject }
+
+func (s noPause) pause(time.Duration) {}
+
+type noResume struct{ *modelSubject }
+
+func (s noResume) resume() {}
+
+type overtaker struct{ *modelSubject }
+
+func (s overtaker) tryAcquire(n int) bool {
+	return s.modelSubject.tryAcquire(n) || len(s.Waiting()) > 2
+}
+
+// drift forgets a microsecond with each operation.
+type drift struct {
+	*modelSubject
+	asked time.Duration
+}
+
+func (s *drift) at(id int) time.Duration {
+	at := s.modelSubject.at(id)
+	if at > s.now {
+		s.asked += time.Microsecond
+		at += s.asked
+	}
+	return at
+}
+
+type mover struct{ *modelSubject }
+
+func (s mover) setRate(rate float64) { s.Retime(rate) }
+
+type leaver struct{ *modelSubject }
+
+func (s leaver) retime(rate float64) { s.SetRate(rate) }

@@ -19,9 +19,9 @@ func queues(t *testing.T) int {
 		return n
 	}
 	if testing.Short() {
-		return 1000
+		return 200
 	}
-	return 4000
+	return 1000
 }
 
 // program is what a random queue does.
