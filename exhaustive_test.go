@@ -20,7 +20,7 @@ func TestExhaustive(t *testing.T) {
 	depth := 5
 	if os.Getenv("PACE_QUEUES") != "" {
 		depth = 6
-	} else if testing.Short() {
+	} else if testing.Short() || slow {
 		depth = 4
 	}
 	for _, upfront := range []bool{false, true} {

@@ -124,7 +124,7 @@ func TestFaultsAreFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			all := kinds(c.upfront)
 			earlier, later := 0, 0
-			for i := range 300 {
+			for i := range 200 {
 				k := all[i%len(all)]
 				j := newJudge(k, c.make(k, k.fake()))
 				j.movable = true

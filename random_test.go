@@ -11,17 +11,18 @@ import (
 )
 
 // queues is how many random queues a test runs: PACE_QUEUES of the environment, for the long run
-// (PACE_QUEUES=600000), or a number that takes a few seconds.
+// (PACE_QUEUES=600000), or a number that takes
+// a few seconds. A row of 600,000 takes about five minutes.
 func queues(t *testing.T) int {
 	if text := os.Getenv("PACE_QUEUES"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
 		return n
 	}
-	if testing.Short() {
-		return 200
+	if testing.Short() || slow {
+		return 100
 	}
-	return 1000
+	return 600
 }
 
 // program is what a random queue does.
