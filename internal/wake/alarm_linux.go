@@ -20,8 +20,9 @@ type alarm struct {
 	step func(fd uintptr) bool // a.arm, bound once: binding allocates
 	spec itimerspec
 
-	start time.Time // what is being slept: until d after start
+	start time.Time       // what is being slept: until d after start
 	d     time.Duration
+	woken <-chan struct{} // or until there is a token in it
 }
 
 func newAlarm() (*alarm, error) {
@@ -42,20 +43,25 @@ func newAlarm() (*alarm, error) {
 	return a, nil
 }
 
-// sleep parks until d after start. Errors need no care: the deadline's is how the timer wakes, and the caller
-// sleeps on a plain timer what may be missing.
-func (a *alarm) sleep(start time.Time, d time.Duration) {
-	a.start, a.d = start, d
+// sleep parks until d after start, or until it is interrupted. Errors need no care: the deadline's is how the timer
+// wakes, and the caller sleeps on a plain timer what may be missing.
+func (a *alarm) sleep(start time.Time, d time.Duration, woken <-chan struct{}) {
+	a.start, a.d, a.woken = start, d, woken
 	// The deadline is not taken back: it is past when the sleep is over, and costs no wake-up of its own.
 	_ = a.file.SetReadDeadline(start.Add(d))
 	_ = a.conn.Read(a.step)
 }
 
+// interrupt ends the sleep of one that finds a token in its channel.
+func (a *alarm) interrupt() { _ = a.file.SetReadDeadline(longAgo) }
+
+var longAgo = time.Unix(1, 0)
+
 // arm is called by Read before the goroutine parks and after each wake-up, until it returns true. It doesn't read from
 // the descriptor: setting it again clears it.
 func (a *alarm) arm(fd uintptr) (over bool) {
 	left := a.d - time.Since(a.start)
-	if left <= 0 {
+	if left <= 0 || len(a.woken) > 0 {
 		return true
 	}
 	a.spec.value = syscall.NsecToTimespec(int64(left))

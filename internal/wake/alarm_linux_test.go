@@ -27,7 +27,7 @@ func descriptors(t *testing.T) int {
 func requireSlept(t *testing.T, p *alarms, d time.Duration) {
 	t.Helper()
 	start := time.Now()
-	p.sleep(t.Context(), start, d, nil)
+	p.sleep(t.Context(), start, d, new(Sleeper).fresh())
 	require.GreaterOrEqual(t, time.Since(start), d)
 }
 
@@ -48,7 +48,7 @@ func TestAlarmSleepsAlone(t *testing.T) {
 	defer a.file.Close()
 	for _, d := range []time.Duration{1, time.Microsecond, 30 * time.Microsecond, 100 * time.Microsecond, 3 * time.Millisecond} {
 		start := time.Now()
-		a.sleep(start, d)
+		a.sleep(start, d, nil)
 		require.GreaterOrEqual(t, time.Since(start), d)
 	}
 }
@@ -67,8 +67,28 @@ func TestEitherTimerWakes(t *testing.T) {
 
 	a.step = func(uintptr) bool { return false } // the descriptor is never set: the deadline wakes
 	start = time.Now()
-	a.sleep(start, d)
+	a.sleep(start, d, nil)
 	require.GreaterOrEqual(t, time.Since(start), d)
+}
+
+// However a Wake meets the sleeper: before it, or while it sets its timers, or sleeps. One that
+// is missed hangs the test.
+func TestWakeInterruptsTheLastStretch(t *testing.T) {
+	a, err := newAlarm()
+	require.NoError(t, err)
+	defer a.file.Close()
+	s := new(Sleeper)
+	for range 2_000 {
+		s.Reset()
+		s.last.use(a)
+		var sleeper sync.WaitGroup
+		sleeper.Go(func() { a.sleep(time.Now(), time.Hour, s.woken) })
+		s.Wake()
+		sleeper.Wait()
+		s.last.use(nil)
+	}
+	s.Wake() // of one that sleeps no more: the alarm is somebody else's
+	require.NoError(t, a.file.SetReadDeadline(time.Time{}))
 }
 
 func TestFullPool(t *testing.T) {
@@ -94,7 +114,7 @@ func TestFullPoolIsStillCancelled(t *testing.T) {
 	p := newAlarms(0, newAlarm)
 	ctx, cancel := context.WithCancel(context.Background())
 	var sleeper sync.WaitGroup
-	sleeper.Go(func() { p.sleep(ctx, time.Now(), time.Hour, nil) })
+	sleeper.Go(func() { p.sleep(ctx, time.Now(), time.Hour, new(Sleeper).fresh()) })
 	cancel()
 	sleeper.Wait()
 }
@@ -106,8 +126,8 @@ func TestCancelledBeforeItsLastStretchTakesNoAlarm(t *testing.T) {
 	})
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	p.sleep(cancelled, time.Now(), lastStretch, nil)
-	p.sleep(context.Background(), time.Now(), lastStretch, closed())
+	p.sleep(cancelled, time.Now(), lastStretch, new(Sleeper).fresh())
+	p.sleep(context.Background(), time.Now(), lastStretch, woken())
 }
 
 func TestStormOnASmallPool(t *testing.T) {
@@ -118,7 +138,7 @@ func TestStormOnASmallPool(t *testing.T) {
 	for range 2_000 {
 		all.Go(func() {
 			now := time.Now()
-			p.sleep(context.Background(), now, due.Sub(now), nil)
+			p.sleep(context.Background(), now, due.Sub(now), new(Sleeper).fresh())
 			if left := time.Until(due); left > 0 {
 				t.Errorf("woken %v before its time", left)
 			}
@@ -189,8 +209,9 @@ func TestCancelledWaitsLeaveNoDescriptor(t *testing.T) {
 }
 
 func TestAlarmAllocatesNothing(t *testing.T) {
+	s := new(Sleeper).fresh()
 	for _, d := range []time.Duration{5 * time.Microsecond, 100 * time.Microsecond} {
-		require.Zero(t, testing.AllocsPerRun(100, func() { Sleep(context.Background(), d, nil) }), d)
+		require.Zero(t, testing.AllocsPerRun(100, func() { s.Sleep(context.Background(), d) }), d)
 	}
 }
 
@@ -210,11 +231,11 @@ func TestLastStretchIsSleptOnAnAlarm(t *testing.T) {
 		}
 		return a, err
 	})
-	p.sleep(t.Context(), time.Now(), 300*time.Microsecond, nil)
+	p.sleep(t.Context(), time.Now(), 300*time.Microsecond, new(Sleeper).fresh())
 	require.GreaterOrEqual(t, slept, 1, "the alarm was waited for")
 	require.Len(t, p.idle, 1)
 	require.Equal(t, 300*time.Microsecond, p.idle[0].d)
-	p.sleep(t.Context(), time.Now(), lastStretch+time.Millisecond, nil)
+	p.sleep(t.Context(), time.Now(), lastStretch+time.Millisecond, new(Sleeper).fresh())
 	require.GreaterOrEqual(t, slept, 2, "after the timer, too")
 	require.NoError(t, p.idle[0].file.Close())
 }

@@ -14,9 +14,9 @@ import (
 func TestTimerAllocatesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	moved := make(chan struct{})
+	s := new(Sleeper).fresh()
 	for _, d := range []time.Duration{100 * time.Microsecond, 2 * time.Millisecond} {
-		require.Zero(t, testing.AllocsPerRun(50, func() { Sleep(ctx, d, moved) }), d)
-		require.Zero(t, testing.AllocsPerRun(50, func() { sleepOnTimer(ctx, time.Now(), d, moved) }), d)
+		require.Zero(t, testing.AllocsPerRun(50, func() { s.Sleep(ctx, d) }), d)
+		require.Zero(t, testing.AllocsPerRun(50, func() { s.sleepOnTimer(ctx, time.Now(), d) }), d)
 	}
 }

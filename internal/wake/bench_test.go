@@ -20,8 +20,8 @@ var kinds = []struct {
 	name  string
 	sleep func(d time.Duration)
 }{
-	{"wake", func(d time.Duration) { Sleep(context.Background(), d, nil) }},
-	{"timer", func(d time.Duration) { sleepOnTimer(context.Background(), time.Now(), d, nil) }},
+	{"wake", func(d time.Duration) { sleep(context.Background(), d) }},
+	{"timer", func(d time.Duration) { new(Sleeper).fresh().sleepOnTimer(context.Background(), time.Now(), d) }},
 	{"time.Sleep", time.Sleep},
 }
 

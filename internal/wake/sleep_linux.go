@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -21,19 +22,19 @@ const (
 // sharedAlarms serves every Sleep in the process.
 var sharedAlarms = newAlarms(maxAlarms, newAlarm)
 
-func sleep(ctx context.Context, start time.Time, d time.Duration, moved <-chan struct{}) {
-	sharedAlarms.sleep(ctx, start, d, moved)
+func (s *Sleeper) sleep(ctx context.Context, start time.Time, d time.Duration) {
+	sharedAlarms.sleep(ctx, start, d, s)
 }
 
 // sleep waits on a timer to the last stretch and on an alarm for the rest.
-func (p *alarms) sleep(ctx context.Context, start time.Time, d time.Duration, moved <-chan struct{}) {
-	if !sleepOnTimer(ctx, start, d-lastStretch, moved) {
+func (p *alarms) sleep(ctx context.Context, start time.Time, d time.Duration, s *Sleeper) {
+	if !s.sleepOnTimer(ctx, start, d-lastStretch) {
 		return
 	}
 	select { // a short sleep had no look at them yet
 	case <-ctx.Done():
 		return
-	case <-moved:
+	case <-s.woken:
 		return
 	default:
 	}
@@ -43,8 +44,32 @@ func (p *alarms) sleep(ctx context.Context, start time.Time, d time.Duration, mo
 		return
 	}
 	if a := p.get(time.Now()); a != nil {
-		a.sleep(start, d)
+		s.last.use(a)
+		a.sleep(start, d, s.woken)
+		s.last.use(nil)
 		p.put(a)
 	}
-	sleepOnTimer(ctx, start, d, moved) // for want of an alarm; after one the time is up, and it returns at once
+	s.sleepOnTimer(ctx, start, d) // for want of an alarm; after one the time is up, and it returns at once
+}
+
+// A stretch is the last of a sleep: on an alarm, which a Wake interrupts.
+type stretch struct {
+	mu sync.Mutex
+	on *alarm // nil: none
+}
+
+func (s *stretch) use(a *alarm) {
+	s.mu.Lock()
+	s.on = a
+	s.mu.Unlock()
+}
+
+// interrupt is called when the sleeper has its token. One that comes before the alarm has its deadline is
+// seen when that is armed.
+func (s *stretch) interrupt() {
+	s.mu.Lock()
+	if s.on != nil {
+		s.on.interrupt()
+	}
+	s.mu.Unlock()
 }

@@ -12,25 +12,63 @@ import (
 	"time"
 )
 
-// Sleep waits until d has passed, on the monotonic clock and counted from the call, or until ctx is done or moved
-// is closed, whichever comes first. A nil moved never closes. It never ends early for any other reason, and at
+// A Sleeper is one that sleeps, and can be woken. It may be used again and again, by one
+// goroutine at a time, after a Reset.
+type Sleeper struct {
+	woken chan struct{} // a token: it has been woken
+	last  stretch
+}
+
+// Reset makes the sleeper ready for use. A Wake from before is forgotten.
+func (s *Sleeper) Reset() {
+	if s.woken == nil {
+		s.woken = make(chan struct{}, 1)
+	}
+	select {
+	case <-s.woken:
+	default:
+	}
+}
+
+// Wake ends the sleeper's sleep, or else its next one. Any goroutine may call it.
+func (s *Sleeper) Wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+	s.last.interrupt()
+}
+
+// Woken returns the channel on which a Wake arrives, for those that wait with a clock of their own.
+func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
+
+// Untimed is a length for Sleep: until ctx or a Wake ends it. So is all that is longer than 100 years.
+const Untimed = 100 * 366 * 24 * time.Hour
+
+// Sleep waits until d has passed, on the monotonic clock and counted from the call, or until ctx is
+// done or Wake is called, whichever comes first. It never ends early for any other reason, and at
 // once if d is not positive.
 //
-// Sleep does not say what ended it: the caller looks at its clock and its context again. A ctx or a moved that
-// comes in the last 1.5 ms may be noticed only when d has passed.
+// Sleep does not say what ended it: the caller looks at its clock and its context again. A ctx that
+// ends in the last 1.5 ms may be noticed only when d has passed.
 //
-// It may be called by any number of goroutines at once and, once warm, allocates nothing. In a testing/synctest bubble
+// Any number of sleepers may sleep at once. Once warm, Sleep allocates nothing. In a testing/synctest bubble
 // it takes exactly d of the bubble's time.
-func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
-	if d <= 0 {
-		return
+func (s *Sleeper) Sleep(ctx context.Context, d time.Duration) {
+	switch {
+	case d <= 0:
+	case d >= Untimed:
+		select {
+		case <-ctx.Done():
+		case <-s.woken:
+		}
+	default:
+		if start := time.Now(); bubbled(start) {
+			s.sleepBubbled(ctx, d)
+		} else {
+			s.sleep(ctx, start, d)
+		}
 	}
-	start := time.Now()
-	if bubbled(start) {
-		sleepBubbled(ctx, d, moved)
-		return
-	}
-	sleep(ctx, start, d, moved)
 }
 
 // bubbled reports whether now was read in a testing/synctest bubble, the one place where the time has no monotonic part.
@@ -39,13 +77,13 @@ func bubbled(now time.Time) bool {
 }
 
 // sleepBubbled shares nothing: the runtime crashes the program when a timer made in one bubble is used outside it.
-func sleepBubbled(ctx context.Context, d time.Duration, moved <-chan struct{}) {
+func (s *Sleeper) sleepBubbled(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-moved:
+	case <-s.woken:
 	}
 }
 
@@ -56,9 +94,9 @@ var timers = sync.Pool{New: func() any {
 	return timer
 }}
 
-// sleepOnTimer waits on a plain timer until d after start, and returns true, or until ctx or moved comes first, and
-// returns false.
-func sleepOnTimer(ctx context.Context, start time.Time, d time.Duration, moved <-chan struct{}) bool {
+// sleepOnTimer waits on a plain timer until d after start, and returns true, or until ctx or a Wake
+// comes first, and returns false.
+func (s *Sleeper) sleepOnTimer(ctx context.Context, start time.Time, d time.Duration) bool {
 	left := d - time.Since(start)
 	if left <= 0 {
 		return true
@@ -75,7 +113,7 @@ func sleepOnTimer(ctx context.Context, start time.Time, d time.Duration, moved <
 		case <-timer.C:
 		case <-ctx.Done():
 			return false
-		case <-moved:
+		case <-s.woken:
 			return false
 		}
 	}

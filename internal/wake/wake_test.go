@@ -15,11 +15,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// closed is a moved channel that says so.
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
+// sleep sleeps once, with nobody to wake it.
+func sleep(ctx context.Context, d time.Duration) { new(Sleeper).fresh().Sleep(ctx, d) }
+
+func (s *Sleeper) fresh() *Sleeper {
+	s.Reset()
+	return s
+}
+
+// woken is a sleeper that is woken before it sleeps.
+func woken() *Sleeper {
+	s := new(Sleeper).fresh()
+	s.Wake()
+	return s
 }
 
 func TestBubbleTimeComesOutExact(t *testing.T) {
@@ -31,7 +39,7 @@ func TestBubbleTimeComesOutExact(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				for i := range 50 {
-					Sleep(t.Context(), d, nil)
+					sleep(t.Context(), d)
 					require.Equal(t, time.Duration(i+1)*d, time.Since(start))
 				}
 			})
@@ -46,7 +54,7 @@ func TestBubbleWaitersDueTogether(t *testing.T) {
 		for i := range 100 {
 			d := time.Duration(i%2+1) * time.Millisecond
 			all.Go(func() {
-				Sleep(t.Context(), d, nil)
+				sleep(t.Context(), d)
 				if got := time.Since(start); got != d {
 					t.Errorf("slept %v, want %v", got, d)
 				}
@@ -65,19 +73,19 @@ func TestBubbleEndsBeforeItsTime(t *testing.T) {
 		sleep func(t *testing.T)
 		want  time.Duration
 	}{
-		"zero":      {func(t *testing.T) { Sleep(t.Context(), 0, nil) }, 0},
-		"negative":  {func(t *testing.T) { Sleep(t.Context(), math.MinInt64, nil) }, 0},
-		"cancelled": {func(t *testing.T) { Sleep(cancelled, time.Hour, nil) }, 0},
-		"moved":     {func(t *testing.T) { Sleep(t.Context(), time.Hour, closed()) }, 0},
+		"zero":      {func(t *testing.T) { sleep(t.Context(), 0) }, 0},
+		"negative":  {func(t *testing.T) { sleep(t.Context(), math.MinInt64) }, 0},
+		"cancelled": {func(t *testing.T) { sleep(cancelled, time.Hour) }, 0},
+		"woken":     {func(t *testing.T) { woken().Sleep(t.Context(), time.Hour) }, 0},
 		"cancelled later": {func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), at)
 			defer cancel()
-			Sleep(ctx, math.MaxInt64, nil)
+			sleep(ctx, math.MaxInt64)
 		}, at},
-		"moved later": {func(t *testing.T) {
-			moved := make(chan struct{})
-			time.AfterFunc(at, func() { close(moved) })
-			Sleep(t.Context(), math.MaxInt64, moved)
+		"woken later": {func(t *testing.T) {
+			s := new(Sleeper).fresh()
+			time.AfterFunc(at, s.Wake)
+			s.Sleep(t.Context(), math.MaxInt64)
 		}, at},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,11 +101,11 @@ func TestBubbleEndsBeforeItsTime(t *testing.T) {
 // A timer that went from a bubble to the outside, or the other way, would crash the program.
 func TestNothingIsSharedWithBubbles(t *testing.T) {
 	for range 3 {
-		Sleep(t.Context(), time.Microsecond, nil)
-		Sleep(t.Context(), 2*time.Millisecond, nil)
+		sleep(t.Context(), time.Microsecond)
+		sleep(t.Context(), 2*time.Millisecond)
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			Sleep(t.Context(), 2*time.Millisecond, nil)
+			sleep(t.Context(), 2*time.Millisecond)
 			require.Equal(t, 2*time.Millisecond, time.Since(start))
 		})
 	}
@@ -110,31 +118,32 @@ func TestNeverEarly(t *testing.T) {
 	} {
 		for range 20 {
 			start := time.Now()
-			Sleep(t.Context(), d, nil)
+			sleep(t.Context(), d)
 			require.GreaterOrEqual(t, time.Since(start), d)
 		}
 	}
 }
 
-func TestReturnsWhenCancelledOrMoved(t *testing.T) {
+func TestReturnsWhenCancelledOrWoken(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, d := range []time.Duration{time.Millisecond, math.MaxInt64} { // these return, or the test hangs
-		Sleep(cancelled, d, nil)
-		Sleep(t.Context(), d, closed())
+		sleep(cancelled, d)
+		woken().Sleep(t.Context(), d)
 	}
 }
 
 // TestMain looks for goroutines left behind, TestCancelledWaitsLeaveNoDescriptor for descriptors.
 func TestCancelledWaits(t *testing.T) { cancelWaits(10_000) }
 
-// cancelWaits starts n waits of many lengths, ends them, half by their context and half by moved, and sees them off.
+// cancelWaits starts n waits of many lengths, ends them, half by their context and half by Wake, and sees them off.
 func cancelWaits(n int) {
 	ctx, cancel := context.WithCancel(context.Background())
-	moved := make(chan struct{})
+	sleepers := make([]Sleeper, n)
 	var started, done sync.WaitGroup
 	started.Add(n)
 	for i := range n {
+		sleepers[i].Reset()
 		done.Go(func() {
 			started.Done()
 			d := time.Hour
@@ -142,15 +151,17 @@ func cancelWaits(n int) {
 				d = time.Duration(i) * time.Microsecond // up to 10 ms: some are over, some in their last stretch
 			}
 			if i%2 == 0 {
-				Sleep(ctx, d, nil)
+				sleepers[i].Sleep(ctx, d)
 			} else {
-				Sleep(context.Background(), d, moved)
+				sleepers[i].Sleep(context.Background(), d)
 			}
 		})
 	}
 	started.Wait()
 	cancel()
-	close(moved)
+	for i := range sleepers {
+		sleepers[i].Wake()
+	}
 	done.Wait()
 }
 
@@ -161,7 +172,7 @@ func TestStormDueInTheSameMillisecond(t *testing.T) {
 	var all sync.WaitGroup
 	for range waiters {
 		all.Go(func() {
-			Sleep(context.Background(), time.Until(due), nil)
+			sleep(context.Background(), time.Until(due))
 			if left := time.Until(due); left > 0 {
 				early <- left
 			}
@@ -171,11 +182,12 @@ func TestStormDueInTheSameMillisecond(t *testing.T) {
 	require.Empty(t, early, "woken before their time")
 }
 
-func ExampleSleep() {
-	moved := make(chan struct{})
-	close(moved) // whoever closes it has changed the time that is waited for
+func ExampleSleeper() {
+	var s Sleeper
+	s.Reset()
+	s.Wake() // by another goroutine, which has changed the time that is waited for
 
-	Sleep(context.Background(), time.Hour, moved)
+	s.Sleep(context.Background(), time.Hour)
 	fmt.Println("awake, to look at the time again")
 	// Output: awake, to look at the time again
 }
