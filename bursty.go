@@ -31,8 +31,32 @@ func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limit
 // many keys. Its errors are the same.
 func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	s := store{burst: time.Second}
-	return reserve.NewSmoothPolicy(reserve.Variant{Package: "pace", Limiter: "a bursty limiter"},
-		permitsPerSecond, s.curve, 0, &s, opts)
+	return reserve.NewPolicy(reserve.Variant{
+		Package: "pace", Limiter: "a bursty limiter", Settings: &s, Curve: s.curve,
+	}, permitsPerSecond, opts...)
+}
+
+// NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its
+// own permits. Its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity); but a
+// request for more than the capacity, which that refuses, waits for what is missing.
+//
+// At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
+//
+// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity), [reserve.PayUpfront]()),
+// with further options, and has that one's errors.
+func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
+	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+// TokenBucket returns the policy of limiters like NewTokenBucket's: to be shared, or had by
+// many keys. Its errors are the same.
+func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
+	classic := []reserve.Option{WithCapacity(capacity), reserve.WithStored(max(0, capacity)), reserve.PayUpfront()}
+	return Bursty(permitsPerSecond, append(classic, opts...)...)
 }
 
 // store is what a bursty limiter can save up: the fresh permits of a time, or a

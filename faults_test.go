@@ -62,7 +62,6 @@ func TestModelAgainstItself(t *testing.T) {
 		}
 		k := all[i%len(all)]
 		j := newJudge(k, k.fake())
-		j.movable = true
 		j.run(program(uint64(i)), with)
 		require.Empty(t, j.early, "queue %d: %s", i, j.trace())
 		require.Empty(t, j.late, "queue %d: %s", i, j.trace())
@@ -127,7 +126,6 @@ func TestFaultsAreFound(t *testing.T) {
 			for i := range 200 {
 				k := all[i%len(all)]
 				j := newJudge(k, c.make(k, k.fake()))
-				j.movable = true
 				j.run(program(uint64(i)), returns|pauses|charges|rates)
 				if j.early != "" {
 					earlier++

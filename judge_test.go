@@ -30,7 +30,6 @@ type judge struct {
 	model    *model.Limiter
 	exact    bool
 	constant bool // the rate was never changed
-	movable  bool // there are Resume and Retime
 	now      time.Duration
 	tickets  []*ticket
 	pauses   []stretch
@@ -60,7 +59,7 @@ type late struct {
 }
 
 func newJudge(k kind, s subject) *judge {
-	return &judge{kind: k, subject: s, model: k.model(), exact: k.exact(), constant: true, movable: movable}
+	return &judge{kind: k, subject: s, model: k.model(), exact: k.exact(), constant: true}
 }
 
 // slack is a nanosecond for the rounding of the promise itself, and one for each operation: with
@@ -385,7 +384,7 @@ func (j *judge) run(program []byte, with features) {
 		case 13:
 			switch {
 			case with&pauses == 0:
-			case arg%4 == 0 && j.movable:
+			case arg%4 == 0:
 				j.resume()
 			default:
 				j.pause(time.Duration(arg-32) * unit)
@@ -394,7 +393,7 @@ func (j *judge) run(program []byte, with features) {
 			rate := j.kind.rate * []float64{0.5, 1, 2}[arg%3]
 			switch {
 			case with&rates == 0:
-			case arg&64 != 0 && j.movable:
+			case arg&64 != 0:
 				j.retime(rate)
 			default:
 				j.setRate(rate)

@@ -172,8 +172,13 @@ func (s *realSubject) nextFree() time.Duration {
 
 func (s *realSubject) stored() float64           { return s.limiter.Stored() }
 func (s *realSubject) pause(until time.Duration) { s.limiter.PauseUntil(s.begin.Add(until)) }
-func (s *realSubject) resume()                   { resume(s.limiter) }
-func (s *realSubject) retime(rate float64)       { retime(s.limiter, rate) }
+func (s *realSubject) resume()                   { s.limiter.Resume() }
+
+func (s *realSubject) retime(rate float64) {
+	if err := s.limiter.Retime(rate); err != nil {
+		panic(err)
+	}
+}
 
 func (s *realSubject) setRate(rate float64) {
 	if err := s.limiter.SetRate(rate); err != nil {

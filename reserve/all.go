@@ -29,9 +29,9 @@ func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err 
 // All returns a Reserver that reserves from each of the given ones, or from none:
 // for a request that is limited per second and per hour, or per key and overall.
 // The permits may be used at the latest of the times. If one refuses, those before it
-// get theirs back, and are as if they had never been asked; only who asked them in between
-// keeps the later time that it was promised, so name the one that refuses most often
-// first. Cancel, Settle and Wait apply to all of them. All of none promises everything at once.
+// get theirs back, and are as if they had never been asked, and so are those that asked them in
+// between: they move up, unless they were refused meanwhile or it is a limiter shared between
+// machines. Cancel, Settle and Wait apply to all of them. All of none promises everything at once.
 //
 // Each limiter sells at its own time, which may be long before the latest: where calls wait
 // for the slower of two, the faster one does not space them again when they go.

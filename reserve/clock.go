@@ -1,69 +1,88 @@
 package reserve
 
-import "math"
+import (
+	"context"
+	"math"
+	"time"
 
-// A pausable clock turns real time into the limiter's, which stands still during
-// pauses. Until must be at or before the first time.
-type pausable struct {
-	until  int64  // the end of the latest pause, real
-	paused int64  // the length of all pauses, to the end of the latest
-	last   *pause // the latest; nil until somebody needs one
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/wake"
+)
+
+// A clock tells nanoseconds since an epoch. It is immutable.
+type clock struct {
+	fake  clockwork.Clock // nil: the real one
+	epoch time.Time
 }
 
-// A pause is remembered for as long as somebody holds a reservation from before it:
-// each points to the latest pause of its time, and from there to later ones. So
-// nobody keeps a list, and what nobody can ask about is garbage.
-type pause struct {
-	begin  int64 // when the limiter's time stood still
-	paused int64 // the length of all pauses, this one included
-	next   *pause
-}
-
-// at returns the limiter's time at a real one, and for how long it will stand still.
-func (c *pausable) at(real int64) (now, standing int64) {
-	if real < c.until {
-		return c.until - c.paused, c.until - real
-	}
-	return real - c.paused, 0
-}
-
-// pauseUntil stops the clock from a real time to another, and reports whether that
-// changes anything.
-func (c *pausable) pauseUntil(real, until int64) bool {
-	now, standing := c.at(real)
-	more := add(until, -max(real, c.until))
-	if more <= 0 {
-		return false
-	}
-	latest := c.latest()
-	c.paused = add(c.paused, more)
-	c.until = until
-	if standing == 0 {
-		c.last = &pause{begin: now, paused: c.paused}
-		latest.next = c.last
+// begun returns the clock with now as its epoch.
+func (c clock) begun() clock {
+	if c.fake == nil {
+		c.epoch = time.Now()
 	} else {
-		latest.paused = c.paused
+		c.epoch = c.fake.Now()
 	}
-	return true
+	return c
 }
 
-// latest returns the latest pause. The first one is no pause at all.
-func (c *pausable) latest() *pause {
-	if c.last == nil {
-		c.last = &pause{begin: math.MinInt64}
+// now reads the clock.
+func (c *clock) now() int64 {
+	if c.fake == nil {
+		return int64(time.Since(c.epoch)) // half the price of time.Now
 	}
-	return c.last
+	return int64(c.fake.Since(c.epoch))
 }
 
-// real turns a time of the limiter's, promised during or after the given pause and
-// before the next, into real time. Later pauses move it too, if it had not come by then.
-func (p *pause) real(t int64) int64 {
-	paused := p.paused
-	for p = p.next; p != nil && p.begin < t; p = p.next {
-		paused = p.paused
+// time turns a reading of the clock into a time, and since turns it back.
+// Between a time without a monotonic part (a date that a server sent) and the epoch
+// the wall clock may have been set; between it and now it hardly was.
+func (c *clock) time(t int64) time.Time {
+	if c.fake != nil {
+		return c.epoch.Add(time.Duration(t))
 	}
-	return add(t, paused)
+	now := time.Now()
+	return now.Add(time.Duration(add(t, -int64(now.Sub(c.epoch)))))
 }
+
+func (c *clock) since(t time.Time) int64 {
+	if c.fake != nil || t != t.Round(0) { // Round(0) takes the monotonic part away
+		return int64(t.Sub(c.epoch))
+	}
+	now := time.Now()
+	return add(int64(now.Sub(c.epoch)), int64(t.Sub(now)))
+}
+
+// deadline returns when the context ends by itself, or never.
+func (c *clock) deadline(ctx context.Context) int64 {
+	if d, ok := ctx.Deadline(); ok {
+		return c.since(d)
+	}
+	return never
+}
+
+// sleep blocks until the given time, unless the context ends or the sleeper is woken before. Now
+// is the reading of the clock that the caller has looked at.
+func (c *clock) sleep(ctx context.Context, now, until int64, s *wake.Sleeper) {
+	if c.fake == nil {
+		s.Sleep(ctx, time.Duration(add(until, -now)))
+		return
+	}
+	timer := c.fake.NewTimer(time.Duration(add(until, -now)))
+	defer timer.Stop()
+	// If a fake clock was moved on before the timer was there, the timer would be late.
+	if later := c.now(); later != now {
+		timer.Reset(time.Duration(max(0, add(until, -later))))
+	}
+	select {
+	case <-timer.Chan():
+	case <-s.Woken():
+	case <-ctx.Done():
+	}
+}
+
+// never is the last time that there is.
+const never = math.MaxInt64
 
 // add returns a + b, saturated.
 func add(a, b int64) int64 {
@@ -74,5 +93,20 @@ func add(a, b int64) int64 {
 		return math.MinInt64
 	default:
 		return sum
+	}
+}
+
+// ended returns the cause of a context that is done. It asks Done, since some
+// contexts (clockwork's, on a fake clock) block in Err until they are.
+func ended(ctx context.Context) error {
+	done := ctx.Done()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return context.Cause(ctx)
+	default:
+		return nil
 	}
 }

@@ -11,7 +11,8 @@
 //
 // # Time
 //
-// Promised times are to the nanosecond, and never move, except by a pause. On
+// Promised times are to the nanosecond. They become earlier when others give back what they had
+// reserved, and later only by a pause or a lower [Limiter.Retime]. On
 // Linux a wait ends, typically, within tens of microseconds of them; elsewhere within what the system's
 // timers allow. With [WithClock] a limiter uses a fake clock, and one that is made in a
 // testing/synctest bubble follows the bubble's time, exactly.
@@ -24,7 +25,6 @@
 //
 // # Limiters of one's own
 //
-// A variant whose permits differ only in price is a smooth.Curve: see
-// [NewSmoothPolicy]. One that counts differently is a [Ledger]: see [NewPolicy]. Anything else
-// that can promise permits is a [Reserver], and makes its reservations with [NewReservation].
+// A variant whose permits differ only in price is a smooth.Curve, one that counts differently a
+// [Ledger]: see [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations with [NewReservation].
 package reserve

@@ -71,3 +71,17 @@ func checkRate(pkg string, permitsPerSecond float64) error {
 	}
 	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
 }
+
+// A SizeError says that a request asks for more permits than the limiter can ever
+// grant to one. Nothing was taken, and no wait would help: ask for Max at most, more often.
+//
+// With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with
+// Permits 11 and Max 10. Bursty and warming-up limiters never return one.
+type SizeError struct {
+	Permits int // that were asked for
+	Max     int // that one request may ask for
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("reserve: %d permits were asked for at once; this limiter never grants more than %d", e.Permits, e.Max)
+}

@@ -18,18 +18,16 @@ type Outlook struct {
 //
 // A limiter at 10/s with 4 stored permits has Rate 10, Capacity 10, Stored 4, Wait 0.
 func (l *Limiter) Outlook() Outlook {
-	t := l.policy.now()
-	l.mu.Lock()
+	now := l.lock()
 	defer l.mu.Unlock()
-	return l.outlook(t)
+	return l.outlook(now)
 }
 
-// outlook returns what the limiter, which must be locked, has to give at a reading of the clock.
-func (l *Limiter) outlook(t int64) (o Outlook) {
-	now, standing := l.read(t)
+// outlook returns what the limiter, which must be locked, has to give.
+func (l *Limiter) outlook(now int64) (o Outlook) {
 	o.Rate = l.ledger.Rate()
 	o.Stored = l.ledger.Stored(now)
-	o.Wait = time.Duration(max(0, add(l.ledger.NextFree(now)-now, standing)))
+	o.Wait = time.Duration(max(0, add(l.ledger.NextFree(now), -now)))
 	terms := l.policy.terms
 	if terms == nil {
 		if w, ok := l.ledger.(bounded); ok {
@@ -53,8 +51,11 @@ func (l *Limiter) outlook(t int64) (o Outlook) {
 // the clock, which costs more than all the rest. It returns false if that is not known: of
 // the zero Reservation, and of one that stands for a [Promise] without a method like this.
 func (r *Reservation) Outlook() (Outlook, bool) {
-	if p, ok := r.promise.(interface{ Outlook() (Outlook, bool) }); ok {
-		return p.Outlook()
+	if r.promise != nil {
+		if p, ok := (*r.promise).(interface{ Outlook() (Outlook, bool) }); ok {
+			return p.Outlook()
+		}
+		return Outlook{}, false
 	}
 	l := r.limiter
 	if l == nil {

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"math"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -14,48 +15,16 @@ import (
 //
 // Policies come from pace.Bursty, warmup.Policy and window.Policy.
 type Policy struct {
-	ledger  func(now int64) Ledger
-	terms   *Terms          // nil where the ledger is not smooth's
-	clock   clockwork.Clock // nil: the real one
-	epoch   time.Time       // the begin of the limiters' time
+	clock
+	variant Variant
+	rate    float64
+	terms   *Terms // nil where the ledger is not smooth's
 	maxWait time.Duration
-}
-
-// A Ledger is the arithmetic behind a [Limiter]: which stretch of the limiter's time a
-// request gets, and how it is given back. What varies between limiters is this and
-// nothing else. It need not be safe for concurrent use, and must not block: the
-// limiter calls it under its lock.
-//
-// Times are nanoseconds on the limiter's clock, which never runs back.
-//
-// A ledger that can't grant every number of permits to one request has a method
-// Max() int as well, always the same. It refuses what is larger, and the caller gets a *[SizeError].
-// One whose limiters package keyed shall drop when they are like new has Idle(now int64) bool: that
-// nothing it has sold is still to come or to be paid for, so that only what is stored matters.
-type Ledger interface {
-	// Reserve finds the time at which permits (at least 1) may be used and takes
-	// them, unless that is after latest: then it returns false, takes nothing, and
-	// the slot says only when they would have been ready.
-	Reserve(now int64, permits int, latest int64) (smooth.Slot, bool)
-	// Take takes permits (at least 1) if they may be used now.
-	Take(now int64, permits int) bool
-	// Charge takes permits (at least 1) that were used already.
-	Charge(now int64, permits int)
-	// Return takes back the last permits of a slot; due says that its time has come.
-	Return(now int64, slot smooth.Slot, permits int, due bool)
-	// Rate is in permits per second.
-	Rate() float64
-	// SetRate gets a positive number, which may be +Inf.
-	SetRate(now int64, permitsPerSecond float64)
-	// Stored returns the permits stored now, and changes nothing.
-	Stored(now int64) float64
-	// NextFree returns when a request for one permit would be ready, and changes nothing.
-	NextFree(now int64) int64
 }
 
 // common holds the options that every limiter takes.
 type common struct {
-	clock   clockwork.Clock
+	clock   clock
 	maxWait time.Duration
 }
 
@@ -92,7 +61,7 @@ func WithClock(c clockwork.Clock) Option {
 		if c == nil {
 			return &ValueError{Package: "reserve", Name: "WithClock", Value: c, Want: "a clock"}
 		}
-		s.clock = c
+		s.clock = clock{fake: c}
 		return nil
 	})
 }
@@ -133,39 +102,50 @@ func PayUpfront() Option {
 	})
 }
 
-// A Variant names a kind of limiter in its errors.
+// A Variant is a kind of limiter: what distinguishes it from the others. Either Curve or
+// Ledger must be set. The functions are called only after all options have been applied.
 type Variant struct {
-	Package string // "warmup"
-	Limiter string // "a warming-up limiter"
+	Package string // in errors: "warmup"
+	Limiter string // in errors: "a warming-up limiter"; policies of the same are of one kind
+
+	// Settings is what the variant's own options change: a pointer to a struct; see [NewOption].
+	Settings any
+
+	// Curve makes the curve at a rate, for a limiter that keeps smooth's ledger. It starts with Stored
+	// permits unless [WithStored] says otherwise, at most as many as fit.
+	Curve  func(permitsPerSecond float64) *smooth.Curve
+	Stored float64
+
+	// Ledger makes the ledger of a limiter that begins now. Change turns one of another policy
+	// of this kind into one of this policy, from now on: see [Limiter.SetPolicy].
+	Ledger func(now int64) Ledger
+	Change func(now int64, of Ledger)
 }
 
-// NewPolicy makes a policy whose limiters keep ledgers of the variant's own, where
-// smooth's does not fit. The settings are what the variant's options change, a
-// pointer to a struct; ledger makes the ledger of a limiter that begins now, and
-// is called only after all options have been applied.
-func NewPolicy(v Variant, permitsPerSecond float64, ledger func(now int64) Ledger, settings any, opts []Option) (*Policy, error) {
-	p, err := newPolicy(v, permitsPerSecond, opts, settings)
-	if err != nil {
+// NewPolicy makes a policy: the way to variants of one's own. It returns a *[ValueError] for
+// a rate that is not positive (+Inf is no limit), and what the options return.
+func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, error) {
+	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err
 	}
-	p.ledger = ledger
-	return p, nil
-}
-
-// NewSmoothPolicy makes a policy whose limiters keep smooth's ledger with a curve of
-// the variant's own. Stored is how many permits a limiter starts with unless
-// [WithStored] says otherwise, at most as many as fit. The settings are what the variant's
-// options change, a pointer to a struct; curve is called only after all options
-// have been applied.
-func NewSmoothPolicy(v Variant, permitsPerSecond float64, curve func(permitsPerSecond float64) *smooth.Curve, stored float64, settings any, opts []Option) (*Policy, error) {
-	pay := paying{stored: stored}
-	p, err := newPolicy(v, permitsPerSecond, opts, settings, &pay)
-	if err != nil {
-		return nil, err
+	general := common{maxWait: Forever}
+	settings := []any{&general}
+	if v.Settings != nil {
+		settings = append(settings, v.Settings)
 	}
-	t := &Terms{Curve: curve(permitsPerSecond), Stored: pay.stored, Upfront: pay.upfront}
-	p.terms = t
-	p.ledger = func(now int64) Ledger { return smooth.New(t.Curve, now, t.Stored, t.Upfront) }
+	pay := paying{stored: v.Stored}
+	if v.Curve != nil {
+		settings = append(settings, &pay)
+	}
+	for _, opt := range opts {
+		if err := opt.apply(v, settings); err != nil {
+			return nil, err
+		}
+	}
+	p := &Policy{clock: general.clock.begun(), variant: v, rate: permitsPerSecond, maxWait: general.maxWait}
+	if v.Curve != nil {
+		p.terms = &Terms{Curve: v.Curve(permitsPerSecond), Stored: pay.stored, Upfront: pay.upfront}
+	}
 	return p, nil
 }
 
@@ -189,26 +169,6 @@ func (p *Policy) Terms() (Terms, bool) {
 // MaxWait returns the longest wait that callers are promised; Forever if there is none.
 func (p *Policy) MaxWait() time.Duration { return p.maxWait }
 
-func newPolicy(v Variant, permitsPerSecond float64, opts []Option, settings ...any) (*Policy, error) {
-	if err := checkRate(v.Package, permitsPerSecond); err != nil {
-		return nil, err
-	}
-	general := common{maxWait: Forever}
-	settings = append(settings, &general)
-	for _, opt := range opts {
-		if err := opt.apply(v, settings); err != nil {
-			return nil, err
-		}
-	}
-	p := &Policy{clock: general.clock, maxWait: general.maxWait}
-	if p.clock == nil {
-		p.epoch = time.Now()
-	} else {
-		p.epoch = p.clock.Now()
-	}
-	return p, nil
-}
-
 // apply changes the first of the settings that the option fits.
 func (o Option) apply(v Variant, settings []any) error {
 	if o.set == nil {
@@ -222,15 +182,38 @@ func (o Option) apply(v Variant, settings []any) error {
 	return &OptionError{Package: v.Package, Option: o.name, Limiter: v.Limiter}
 }
 
-// Limiter returns a new limiter of this policy.
-func (p *Policy) Limiter() *Limiter {
-	return p.newLimiter(p.now())
+// differs says what a policy would have to be, to take the place of this one.
+func (p *Policy) differs(other *Policy) string {
+	switch {
+	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
+		return "a policy of " + p.variant.Limiter
+	case other.fake != p.fake:
+		return "a policy with the same clock"
+	case p.terms != nil && other.terms.Upfront != p.terms.Upfront:
+		return "a policy that is paid in the same way"
+	}
+	return ""
 }
 
-// now reads the clock.
-func (p *Policy) now() int64 {
-	if p.clock == nil {
-		return int64(time.Since(p.epoch)) // half the price of time.Now
+// Limiter returns a new limiter of this policy.
+func (p *Policy) Limiter() *Limiter { return p.newLimiter(p.now()) }
+
+// Per returns a rate in permits per second: Per(5000, time.Hour) is 5000 permits an
+// hour, 1.388…/s. A d that is not positive gives NaN, which no limiter accepts.
+func Per(permits float64, d time.Duration) float64 {
+	if d <= 0 {
+		return math.NaN()
 	}
-	return int64(p.clock.Since(p.epoch))
+	return permits / d.Seconds()
+}
+
+// Must returns v, and panics if there is an error: for limiters whose rate and
+// options are constants.
+//
+//	var limiter = reserve.Must(pace.NewBursty(10))
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -7,23 +7,28 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Reservation is a promise: so many permits, at a known time. Whoever got it may
-// use the permits from then on, or else should Cancel it: then they are for others.
+// A Reservation is a promise: so many permits, at a known time. The caller may use them
+// from then on, or else should Cancel it: then they are for others.
 //
-// It is returned by value and costs no allocation, but must not be copied further
+// The time may become earlier, when somebody in front gives up or has used less than it
+// reserved; it becomes later only by a pause or a lower [Limiter.Retime]. At and Delay say the
+// present one, and Wait ends at it.
+//
+// A Reservation is returned by value and costs no allocation, but must not be copied further
 // (go vet says so), so that a second Cancel finds the first. The zero value, which comes with
 // an error, promises nothing. All methods may be called at the same time.
 type Reservation struct {
 	_       noCopy
-	promise Promise // made elsewhere; nil where the limiter made it
+	promise *Promise // made elsewhere; nil where the limiter made it
 
 	limiter *Limiter
 	slot    smooth.Slot
-	pause   *pause // the limiter's latest when the promise was made
 
 	// Guarded by the limiter's lock.
-	over     bool  // cancelled or settled
+	told     int64 // the last time that was told, a reading of its clock
 	sleepers int32 // in Wait
+	settled  bool
+	nothing  bool // at 0
 }
 
 // A Promise is what a Reservation stands for, if a [Reserver] of one's own makes it:
@@ -39,95 +44,95 @@ type Promise interface {
 
 // NewReservation returns a reservation that stands for the given promise, for
 // implementations of Reserver other than pace's.
-func NewReservation(p Promise) Reservation { return Reservation{promise: p} }
+func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
 
 // Permits returns the number of permits that were reserved.
 func (r *Reservation) Permits() int {
 	if r.promise != nil {
-		return r.promise.Permits()
+		return (*r.promise).Permits()
 	}
 	return r.slot.Permits
 }
 
-// At returns when the permits may be used. A pause of the limiter moves it, nothing else does.
+// At returns when the permits may be used, by what is known now; after that, the last time that was
+// known before they could be. A caller that sleeps by At itself should ask again, or use Wait.
 func (r *Reservation) At() time.Time {
 	switch {
 	case r.promise != nil:
-		return r.promise.At()
+		return (*r.promise).At()
 	case r.limiter == nil:
 		return time.Time{}
 	}
-	r.limiter.mu.Lock()
+	now := r.limiter.lock()
 	defer r.limiter.mu.Unlock()
-	return r.limiter.policy.time(r.at())
+	return r.limiter.time(r.at(now))
 }
 
 // Delay returns how long it is from now until the permits may be used; never negative.
 func (r *Reservation) Delay() time.Duration {
 	switch {
 	case r.promise != nil:
-		return r.promise.Delay()
+		return (*r.promise).Delay()
 	case r.limiter == nil:
 		return 0
 	}
-	now := r.limiter.policy.now()
-	r.limiter.mu.Lock()
+	now := r.limiter.lock()
 	defer r.limiter.mu.Unlock()
-	return time.Duration(max(0, add(r.at(), -now)))
+	return time.Duration(max(0, add(r.at(now), -now)))
 }
 
 // Wait blocks until the permits may be used. If the context ends first it gives
 // them back, as Cancel does, and returns the context's cause; if the context's
-// deadline comes first, it does so at once and returns a *[WaitError]. Of a
-// reservation that was cancelled or settled, before or meanwhile, it returns [ErrCancelled].
+// deadline comes before the time that is promised now, it does so at once and returns a
+// *[WaitError]. Of a reservation that was cancelled, before or meanwhile, it returns [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error {
 	switch {
 	case r.promise != nil:
-		return r.promise.Wait(ctx)
+		return (*r.promise).Wait(ctx)
 	case r.limiter == nil:
 		return ErrCancelled
 	}
-	if err := ended(ctx); err != nil && r.cancel() {
+	deadline, err := r.limiter.deadline(ctx), ended(ctx)
+	now := r.limiter.lock()
+	if err != nil {
+		defer r.limiter.mu.Unlock()
+		if r.nothing {
+			return ErrCancelled
+		}
+		r.limiter.settle(now, r, 0)
 		return err
 	}
-	_, err := r.limiter.sleep(ctx, r)
+	_, err = r.limiter.sleep(ctx, r, now, deadline)
 	return err
 }
 
 // Cancel says: "I have not used them." It can be called in any order, at any time;
-// after the first Cancel or Settle it does nothing. No promised time moves.
+// after the first Cancel or Settle it does nothing. It is Settle(0).
 //
-//   - If nothing was reserved after it, it is as if it had never been.
-//   - If its time is still to come, the next request that fits takes its place.
-//   - If its time has come, its permits are stored again as soon as nobody waits any
-//     more, as many as would still be stored if they had never been granted. (Of more than
-//     1024 that come back at once and in disorder, it may be fewer.)
+// The limiter is then what it would be had it known from the start. If its time is still to come,
+// all behind it move up. If it has come, as much is there again as would still be there if
+// the permits had never been taken; the rest would have been more than can be stored.
+// Nobody who has gone is called back, and no promised time becomes later.
 //
 // So 100 callers that queue at 10/s and all give up leave the next one to wait for
-// one permit, in whichever order they do.
+// one permit, in whichever order they do. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and,
+// 400 ms later, Cancel of the first leave 10 stored.
+//
+// It is for permits that were not used. Where golang.org/x/time/rate does nothing once the time has
+// come, this gives back: a ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.Settle(0) }
 
-// cancel cancels a reservation of the limiter's own, and reports whether that was news.
-func (r *Reservation) cancel() bool {
-	now := r.limiter.lock()
-	defer r.limiter.mu.Unlock()
-	if r.over {
-		return false
-	}
-	r.limiter.settle(now, r, 0)
-	return true
-}
-
 // Settle says how many permits were really used; Cancel is Settle(0), and a
-// negative number counts as 0. What was too much is given back as by Cancel; what
-// was missing is charged to the next callers. It is final: afterwards Cancel and Settle do nothing.
+// negative number counts as 0. What was too much is given back as by Cancel, and before its time the
+// reservation keeps its place; what was missing is charged behind all that wait.
+// It is final: afterwards Cancel and Settle do nothing.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait
-// 2 s longer.
+// 2 s longer; one that settles at 1 before the next has gone, 0.4 s less.
 func (r *Reservation) Settle(actual int) {
 	switch {
 	case r.promise != nil:
-		r.promise.Settle(actual)
+		(*r.promise).Settle(actual)
 		return
 	case r.limiter == nil:
 		return
@@ -138,24 +143,36 @@ func (r *Reservation) Settle(actual int) {
 	l.settle(now, r, actual)
 }
 
-// at returns when the permits may be used, in real time. The limiter must be locked.
-func (r *Reservation) at() int64 { return r.pause.real(r.slot.Ready) }
+// at returns when the permits may be used. The limiter must be locked.
+func (r *Reservation) at(now int64) int64 {
+	if r.nothing {
+		return r.told
+	}
+	if ready, known := r.limiter.ledger.Ready(now, r.slot.Number); known {
+		r.told = ready
+	} else { // it has gone
+		r.told = min(r.told, now)
+	}
+	return r.told
+}
 
 // settle settles a reservation of the limiter, which must be locked.
 func (l *Limiter) settle(now int64, r *Reservation, actual int) {
-	if r.over {
+	if r.settled {
 		return
 	}
-	r.over = true
+	r.at(now)
+	actual = max(0, actual)
+	r.settled, r.nothing = true, actual == 0
 	switch reserved := r.slot.Permits; {
 	case actual < reserved:
-		due := r.at() <= l.seen
-		l.ledger.Return(now, r.slot, reserved-max(0, actual), due)
+		l.ledger.Return(now, r.slot, actual)
+		l.changed(now)
 	case actual > reserved:
 		l.ledger.Charge(now, actual-reserved)
 	}
-	if r.sleepers > 0 {
-		l.wakeSleepers()
+	if r.nothing && r.sleepers > 0 {
+		l.sleepers.wake(r.slot.Number)
 	}
 }
 

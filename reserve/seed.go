@@ -30,20 +30,22 @@ func (s *Seed) TryAcquire(p *Policy, n int) bool {
 }
 
 // Acquire is [Limiter.Acquire] where that need not wait. Where it would have to, it
-// takes nothing and returns false: who waits may give up, and a Seed can take nothing back.
+// takes nothing and returns false: a caller that waits may give up, and a Seed can take nothing back.
 func (s *Seed) Acquire(ctx context.Context, p *Policy, n int) (bool, error) {
-	after, wait, err := s.reserve(ctx, p, n, Forever)
-	if err != nil || wait > 0 {
+	if err := s.Check(ctx, p, n, Forever); err != nil {
 		return false, err
 	}
-	s.state = after
-	return true, nil
+	return s.TryAcquire(p, n), nil
 }
 
 // Check returns the error that [Limiter.ReserveWithin] would return. It takes nothing.
 func (s *Seed) Check(ctx context.Context, p *Policy, n int, maxWait time.Duration) error {
-	_, _, err := s.reserve(ctx, p, n, maxWait)
-	return err
+	if err := check(ctx, n); err != nil {
+		return err
+	}
+	now, deadline := p.now(), p.deadline(ctx)
+	l := s.ledger(p)
+	return p.refusal(now, l.Look(now, n), maxWait, deadline)
 }
 
 // Charge takes n permits (at least 1) that have been used already.
@@ -56,25 +58,6 @@ func (s *Seed) Charge(p *Policy, n int) {
 // Limiter returns the limiter that the seed has become. The seed is spent.
 func (s *Seed) Limiter(p *Policy) *Limiter {
 	return p.smoothLimiter(p.now(), s.ledger(p))
-}
-
-// reserve returns the state after a reservation, and how long that has to wait.
-func (s *Seed) reserve(ctx context.Context, p *Policy, n int, maxWait time.Duration) (after smooth.State, wait int64, err error) {
-	if err := checkPermits(n); err != nil {
-		return after, 0, err
-	}
-	if err := ended(ctx); err != nil {
-		return after, 0, err
-	}
-	now := p.now()
-	limit, cause := p.limit(ctx, now, maxWait)
-	l := s.ledger(p)
-	slot, ok := l.Reserve(now, n, add(now, limit))
-	wait = slot.Ready - now
-	if !ok {
-		return after, 0, &WaitError{Wait: time.Duration(wait), MaxWait: time.Duration(limit), Cause: cause}
-	}
-	return l.State(), wait, nil
 }
 
 func (s *Seed) ledger(p *Policy) smooth.Ledger {

@@ -2,81 +2,205 @@ package reserve
 
 import (
 	"context"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/nextfree/pace/internal/wake"
 )
 
 // sleep blocks until the reservation's time has come, and returns how long that
-// took. If it can't be awaited, the reservation is given back.
-func (l *Limiter) sleep(ctx context.Context, r *Reservation) (waited time.Duration, err error) {
-	begin := l.policy.now()
-	now := begin
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for {
-		at := r.at()
-		switch {
-		case r.over:
-			return time.Duration(now - begin), ErrCancelled
-		case at <= now:
-			return time.Duration(max(0, at-begin)), nil
+// took. If it can't be awaited, the reservation is given back. The limiter must be
+// locked; it is unlocked when sleep returns.
+func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
+	begin := now
+	over := false
+	defer func() {
+		if !over { // the context's methods are the caller's, and may panic
+			l.settle(now, r, 0)
 		}
-		if err := l.policy.hopeless(ctx, now, at); err != nil {
-			t, _ := l.read(now)
-			l.settle(t, r, 0)
+		l.mu.Unlock()
+	}()
+	for {
+		at := r.at(now)
+		if r.nothing {
+			err = ErrCancelled
+		} else if at <= now {
+			over = true
+			return time.Duration(max(0, at-begin)), nil
+		} else if deadline < at && err == nil {
+			err = &WaitError{Wait: time.Duration(add(at, -now)), MaxWait: time.Duration(add(deadline, -now)), Cause: context.DeadlineExceeded}
+		}
+		if err != nil {
 			return time.Duration(now - begin), err
 		}
-		if l.moved == nil {
-			l.moved = make(chan struct{})
-		}
-		moved := l.moved
-		r.sleepers++
-		l.mu.Unlock()
-		l.policy.sleep(ctx, now, at, moved)
-		now = l.policy.now()
-		l.mu.Lock()
+		now, err = l.nap(ctx, r, now, at, deadline)
+	}
+}
+
+// nap sleeps until the time given, or until there is a reason to look again. It unlocks the limiter
+// meanwhile.
+func (l *Limiter) nap(ctx context.Context, r *Reservation, now, at, deadline int64) (later int64, err error) {
+	if l.sleepers == nil {
+		l.sleepers = &sleepers{all: l.fake != nil}
+	}
+	s := l.sleepers.enter(r.slot.Number, at, deadline)
+	until := s.until
+	r.sleepers++
+	l.mu.Unlock()
+	defer func() {
+		later = l.lock()
 		r.sleepers--
-	}
+		l.sleepers.leave(s)
+		l.sleepers.tell(l, later)
+	}()
+	l.clock.sleep(ctx, now, until, &s.Sleeper)
+	return 0, ended(ctx)
 }
 
-// wakeSleepers makes all who sleep look at their times again. The limiter must be locked.
-func (l *Limiter) wakeSleepers() {
-	if l.moved != nil {
-		close(l.moved)
-		l.moved = nil
-	}
+// Sleepers are those that wait for their time, in the order of their numbers. Their times move
+// whenever something is given back, so only the first two sleep by a timer, and only
+// the first is woken when its time has become earlier: when it is there, it tells the next. The others
+// sleep until they are told. The second is for the case that the first is not scheduled
+// in time.
+type sleepers struct {
+	all  bool       // each has a timer: on a fake clock, whose user counts them
+	list []*sleeper // from first on; those that have left stay until they are passed
+	head int
+	left int // how many of those after head have left
+	free []*sleeper
 }
 
-// hopeless returns why the time can't be waited for, if so.
-func (p *Policy) hopeless(ctx context.Context, now, at int64) error {
-	if err := ended(ctx); err != nil {
-		return err
+type sleeper struct {
+	wake.Sleeper
+	number   uint64
+	deadline int64 // or never
+	until    int64 // when its timer wakes it; never: it has none
+	left     bool
+}
+
+const (
+	withTimer   = 2
+	keptSleeper = 1024 // so many sleepers that have left are kept for others
+)
+
+// enter adds a sleeper whose time is known.
+func (s *sleepers) enter(number uint64, at, deadline int64) *sleeper {
+	var e *sleeper
+	if n := len(s.free); n > 0 {
+		e, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		e = new(sleeper)
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := add(p.since(deadline), -now); left < add(at, -now) {
-			return &WaitError{Wait: time.Duration(add(at, -now)), MaxWait: time.Duration(left), Cause: context.DeadlineExceeded}
+	e.Reset()
+	e.number, e.deadline, e.until, e.left = number, deadline, never, false
+	i := len(s.list)
+	if i > s.head && s.list[i-1].number > number {
+		i = s.head + s.search(number)
+	}
+	if i == len(s.list) && len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
+		i = copy(s.list, s.list[s.head:])
+		clear(s.list[i:])
+		s.list, s.head = s.list[:i], 0
+	}
+	s.list = slices.Insert(s.list, i, e)
+	if s.all || i < s.head+withTimer || s.before(i) < withTimer {
+		e.until = at
+	}
+	return e
+}
+
+// before returns how many there are in front of one, if they are few.
+func (s *sleepers) before(i int) (n int) {
+	for i--; i >= s.head && n < withTimer; i-- {
+		if !s.list[i].left {
+			n++
 		}
 	}
-	return nil
+	return n
 }
 
-// sleep blocks until the given time, unless the context ends or moved is closed
-// before. Now is the reading of the clock that the caller has looked at.
-func (p *Policy) sleep(ctx context.Context, now, until int64, moved <-chan struct{}) {
-	if p.clock == nil {
-		wake.Sleep(ctx, time.Duration(add(until, -now)), moved)
+// search returns where, from head on, the first with a number that is higher is.
+func (s *sleepers) search(number uint64) int {
+	live := s.list[s.head:]
+	return sort.Search(len(live), func(i int) bool { return live[i].number > number })
+}
+
+// leave takes a sleeper off the list.
+func (s *sleepers) leave(e *sleeper) {
+	e.left = true
+	s.left++
+	for s.head < len(s.list) && s.list[s.head].left {
+		s.drop(s.list[s.head])
+		s.list[s.head] = nil
+		s.head++
+		s.left--
+	}
+	if live := s.list[s.head:]; s.left > 32 && s.left > len(live)/2 {
+		kept := s.list[:0]
+		for _, e := range live {
+			if e.left {
+				s.drop(e)
+			} else {
+				kept = append(kept, e)
+			}
+		}
+		clear(s.list[len(kept):])
+		s.list, s.head, s.left = kept, 0, 0
+	}
+}
+
+func (s *sleepers) drop(e *sleeper) {
+	if len(s.free) < keptSleeper {
+		s.free = append(s.free, e)
+	}
+}
+
+// tell wakes those of the first ones that have to look at their time again. S may be nil.
+func (s *sleepers) tell(l *Limiter, now int64) {
+	if s == nil {
 		return
 	}
-	timer := p.clock.NewTimer(time.Duration(add(until, -now)))
-	defer timer.Stop()
-	// If a fake clock was moved on before the timer was there, the timer would be late.
-	if later := p.now(); later != now {
-		timer.Reset(time.Duration(max(0, add(until, -later))))
+	for i, n := s.head, 0; i < len(s.list) && n < withTimer; i++ {
+		e := s.list[i]
+		if e.left {
+			continue
+		}
+		if e.until == never {
+			e.wake()
+		} else if n == 0 {
+			if at, known := l.ledger.Ready(now, e.number); known && at < e.until {
+				e.wake()
+			}
+		}
+		n++
 	}
-	select {
-	case <-timer.Chan():
-	case <-moved:
-	case <-ctx.Done():
+}
+
+// wake wakes those that sleep for a number.
+func (s *sleepers) wake(number uint64) {
+	for i := s.head + s.search(number) - 1; i >= s.head && s.list[i].number == number; i-- {
+		s.list[i].wake()
 	}
+}
+
+// wakeHopeless wakes those whose time has become later than their deadline. S may be nil.
+func (s *sleepers) wakeHopeless(l *Limiter, now int64) {
+	if s == nil {
+		return
+	}
+	for _, e := range s.list[s.head:] {
+		if e.left || e.deadline == never {
+			continue
+		}
+		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
+			e.wake()
+		}
+	}
+}
+
+// wake wakes one, once.
+func (e *sleeper) wake() {
+	e.until = 0
+	e.Wake()
 }

@@ -26,14 +26,14 @@ func (p *Policy) Untouched(begin time.Time) Untouched {
 		u.stored, u.rate = l.Stored(now), l.Rate()
 		return u
 	}
-	l := p.ledger(u.begin)
+	l := p.variant.Ledger(u.begin)
 	u.stored, u.rate = l.Stored(now), l.Rate()
 	return u
 }
 
 // Epoch returns when the policy was made. Own says that this is on a clock of its
 // own, [WithClock].
-func (p *Policy) Epoch() (t time.Time, own bool) { return p.epoch, p.clock != nil }
+func (p *Policy) Epoch() (t time.Time, own bool) { return p.epoch, p.fake != nil }
 
 // Seed returns the limiter as a [Seed], or false if it can't be one because its
 // ledger is not smooth's (a window's, for one).
@@ -81,10 +81,10 @@ func (u *Untouched) Retire(l *Limiter, charge func(permits int)) bool {
 
 // is is IsLimiter of a limiter that is locked.
 func (u *Untouched) is(l *Limiter) bool {
-	now, standing := l.read(u.now)
+	now := l.read(u.now)
 	ledger, ok := l.ledger.(idle)
 	// Idle first: it is quick, and what Stored takes may grow with the queue.
-	return ok && standing <= 0 && ledger.Idle(now) && l.ledger.Rate() == u.rate && l.ledger.Stored(now) == u.stored
+	return ok && ledger.Idle(now) && l.ledger.Rate() == u.rate && l.ledger.Stored(now) == u.stored
 }
 
 // idle is what a ledger must have, too, for its limiters ever to be like an Untouched:

@@ -1,169 +1,99 @@
 package smooth
 
-import (
-	"math"
-	"slices"
-	"sort"
-)
+import "math"
 
-// What is given back goes where nobody who holds a promise is touched by it:
+// Return takes back all permits of a slot but the first kept ones (fewer than it has).
 //
-//   - The newest slot is undone, as if it had never been sold.
-//   - A stretch at the end of the queue makes the queue shorter, and with it fall the
-//     stretches for sale that then touch the end.
-//   - A stretch further to the front, its time still to come, is for sale, and what
-//     it took from the store is set aside.
-//   - Time that passes unsold is set aside as the permits that it would have stored.
-//   - Of a slot whose time has come, as many permits are set aside as would not
-//     have been spilled had they never left the store.
-//
-// What is aside joins the store when the debt is paid, and not before: it was
-// earned over a time in which others were already promised all that was fresh, so
-// spending it within the queue would let more than the rate through.
-type back struct {
-	aside   float64    // permits
-	offers  []stretch  // for sale, in order, none touching the next one or the end of the queue
-	loans   []loan     // in order: of the permits aside, what belongs to the queue
-	returns []entry    // the permits that came back, by the slots' numbers
-	rates   []pastRate // the latest rates before today's, the oldest first
-	known   int64      // from when on they are known
-}
-
-// A loan says how many of the permits aside go back into the store if the queue is
-// cut off there or before: then all is as it was when they were taken.
-type loan struct {
-	at      int64
-	permits float64
-}
-
-// Return takes back the last permits of a slot: no more than it has, and no permit
-// twice. Due says that the time of the slot has come, so that it can't be sold
-// again. (It is for the caller to say: when its clock stands still, slots from
-// before and from after it stopped are ready at the same time.)
-func (l *Ledger) Return(now int64, slot Slot, permits int, due bool) {
-	l.givenBack()
-	all := permits == slot.Permits
-	newest := slot.number == l.slots && (all || !l.upfront)
-	freed, stored, fresh := l.undo(&slot, float64(permits))
-	inDebt := now < l.next
-	if newest && all {
-		if inDebt || freed.end == l.next { // else the carry is another one
-			l.uncarry(&slot)
-		}
-		l.slots--
-	}
-	switch {
-	case freed.end == l.next && (newest || inDebt):
-		if !newest { // the newer ones had a store without it
-			l.cameBack(&slot, stored, stored)
-		}
-		l.stored = min(l.stored+stored, l.curve.Capacity)
-		l.cutOff(freed.begin)
-	case inDebt && newest:
-		l.stored = min(l.stored+stored, l.curve.Capacity)
-		l.back.aside = min(l.back.aside, l.curve.Capacity-l.stored)
-		l.offer(now, freed)
-	case inDebt && !due:
-		l.lend(freed.begin, l.setAside(&slot, stored, stored))
-		l.offer(now, freed)
+// Of a slot that waits, the amount in the queue gets less, and those behind it go earlier. Of one that has
+// gone, what comes back is what the bucket would still hold if it had never been taken: no
+// more than fits now, or would have fitted at any time since. Either way, those that wait go
+// as soon as they may.
+func (l *Ledger) Return(now int64, slot Slot, kept int) {
+	l.advance(now)
+	b := l.book
+	permits, cost, back := l.worth(slot, kept)
+	b.changed(now)
+	switch i := b.queue.index(slot.Number); {
+	case i > b.queue.gone:
+		l.leave(i, back, kept)
+	case slot.Number <= b.lost:
+		return
 	default:
-		l.advance(now)
-		earned := l.worth(freed)
-		if !newest {
-			earned = min(earned, rescale(fresh, slot.curve, l.curve))
+		l.comeBack(now, slot.Number, cost, back)
+	}
+	l.stored = min(l.stored+permits, max(l.stored, l.curve.Capacity))
+	l.fill(now)
+	l.letGo(now)
+}
+
+// comeBack puts time back into the bucket, of what a request has taken that has gone.
+func (l *Ledger) comeBack(now int64, number uint64, cost, back float64) {
+	switch b := l.book; {
+	case l.curve.Free() || number != l.number:
+		if span := l.curve.span(l.curve.Capacity); l.upfront && cost > span { // it held more because this one waited
+			back = min(back, max(0, span-(cost-back)))
 		}
-		l.returnLate(now, &slot, stored, earned)
+		back = min(back, l.room(now), b.rooms.least(number))
+		b.rooms.takeOff(number, back)
+	case l.next <= l.origin(now): // its time is over
+		return
+	}
+	l.shift(-back)
+}
+
+// worth returns what a slot has cost, in terms of today, and what of that the permits are but for the
+// first kept ones: those that go back to the store at once, because they are paid for in time, and the time.
+func (l *Ledger) worth(slot Slot, kept int) (permits, cost, back float64) {
+	permits, cost = slot.curve.sold(slot.stored, float64(slot.Permits))
+	back = cost
+	if kept > 0 {
+		still, used := slot.curve.sold(slot.stored, float64(kept))
+		permits, back = permits-still, cost-used
+	}
+	if l.curve.unlimited() {
+		permits = 0
+	}
+	by := l.curve.worth() / slot.curve.worth()
+	return rescale(permits, slot.curve, l.curve), float64(cost * by), float64(back * by)
+}
+
+// leave takes time off the amount of one that waits. What that had of a nanosecond
+// more or less than it cost stays with the carry.
+func (l *Ledger) leave(i int, back float64, kept int) {
+	q := &l.book.queue
+	less := q.amount(i)
+	if kept > 0 {
+		n, _ := whole(back)
+		less = min(less, n)
+	} else {
+		q.note(i, left)
+	}
+	q.reduce(i, less)
+	l.book.skip()
+	part := float64(less) - back
+	if math.Abs(part) < 2 { // else time had ended
+		l.carry += part
+	}
+	if l.carry < 0 {
+		l.next, l.carry = shift(l.next, l.carry)
 	}
 }
 
-// givenBack returns the memory for it, which most limiters never need.
-func (l *Ledger) givenBack() *back {
-	if l.back == nil {
-		l.back = &back{known: math.MinInt64}
-	}
-	return l.back
-}
-
-// undo returns what permits of a slot had bought: a stretch of time; and how many came
-// out of the store, in terms of today's, and how many did not, in terms of the slot's.
-//
-// Of a slot that goes before it pays, those are the last permits, and the end of
-// its stretch. Of one that pays upfront, they are the first ones: its own time is
-// promised at its end, and if it kept what it took from the store and gave back the
-// time, a second store would fill meanwhile and both be used at once.
-func (l *Ledger) undo(slot *Slot, permits float64) (freed stretch, stored, fresh float64) {
-	all := float64(slot.Permits)
-	taken, _ := slot.curve.price(slot.stored, all)
-	begin, end := slot.Ready, slot.Ready+slot.length
-	if l.upfront {
-		begin, end = slot.Ready-slot.length, slot.Ready
-	}
-	switch {
-	case permits == all:
-		stored = taken
-	case l.upfront:
-		var cost float64
-		stored, cost = slot.curve.price(slot.stored, permits)
-		length, _ := whole(cost)
-		end = begin + min(length, slot.length)
-	default:
-		kept, cost := slot.curve.price(slot.stored, all-permits)
-		stored = taken - kept
-		length, part := whole(cost)
-		if part > 0 { // what is kept is paid in full
-			length = later(length, 1)
+// fill brings the bucket back to its rules after something was given back: time that it is
+// ahead of now is stored, and what it can't hold flows over.
+func (l *Ledger) fill(now int64) {
+	origin := l.origin(now)
+	if !l.upfront || !l.waiting() {
+		if over := origin - l.next; over > 0 {
+			l.stored = min(l.stored+float64(float64(over)*l.curve.Refill), max(l.stored, l.curve.Capacity))
+			l.next = origin
 		}
-		begin += min(length, slot.length)
+		return
 	}
-	if !l.sameEra(slot) {
-		return stretch{begin, end}, 0, 0
+	if q := &l.book.queue; origin > l.next {
+		limit := l.limit(q.amount(q.head()), q.time(q.head()), now)
+		if over := l.saved() + float64(origin-l.next) - limit; over > 0 {
+			l.shift(min(over, float64(origin-l.next)))
+		}
 	}
-	return stretch{begin, end}, rescale(stored, slot.curve, l.curve), permits - stored
-}
-
-// sameEra reports whether the permits of a slot have to do with today's store.
-func (l *Ledger) sameEra(slot *Slot) bool {
-	return slot.number/eraSlots == l.slots/eraSlots && !l.curve.unlimited()
-}
-
-// cutOff makes the queue end there, or where the stretches for sale before it begin.
-func (l *Ledger) cutOff(end int64) {
-	b := l.back
-	l.next = end
-	for i := len(b.offers) - 1; i >= 0 && b.offers[i].end == l.next; i-- {
-		l.next = b.offers[i].begin
-		b.offers = b.offers[:i]
-	}
-	for i := len(b.loans) - 1; i >= 0 && b.loans[i].at >= l.next; i-- {
-		again := min(b.loans[i].permits, b.aside)
-		b.aside -= again
-		l.stored = min(l.stored+again, l.curve.Capacity)
-		b.loans = b.loans[:i]
-	}
-	if changed := b.changed(); l.next < changed { // idle time stores what it did when it was
-		earned := l.worth(stretch{l.next, changed})
-		l.inflow += earned
-		l.stored = min(l.stored+earned, l.curve.Capacity)
-		l.next = changed
-	}
-}
-
-// lend notes that permits aside belong to the queue there.
-func (l *Ledger) lend(at int64, permits float64) {
-	if permits > 0 {
-		b := l.back
-		i := sort.Search(len(b.loans), func(i int) bool { return b.loans[i].at > at })
-		b.loans = slices.Insert(b.loans, i, loan{at, permits})
-	}
-}
-
-// uncarry takes a slot's part of a nanosecond out of the carry.
-func (l *Ledger) uncarry(slot *Slot) {
-	_, cost := slot.curve.price(slot.stored, float64(slot.Permits))
-	_, part := whole(cost)
-	l.carry -= part
-	if l.carry < -1e-6 { // beyond what rounding explains: that slot had filled a nanosecond
-		l.carry++
-	}
-	l.carry = max(0, l.carry)
 }

@@ -24,10 +24,31 @@ type Curve struct {
 	Full bool
 	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
+
+	scale float64 // see worth; 0: 1
 }
 
-// Interval returns the time between two permits at the given rate, in nanoseconds.
-func Interval(permitsPerSecond float64) float64 { return 1e9 / permitsPerSecond }
+// worth returns what a nanosecond that was sold when the ledger was new is worth while it has
+// this curve: changes of the rate may scale what comes back. Curves are made with 1.
+func (c *Curve) worth() float64 {
+	if c.scale == 0 {
+		return 1
+	}
+	return c.scale
+}
+
+// worthy returns the same curve, of a ledger with that worth.
+func (c *Curve) worthy(worth float64) *Curve {
+	if worth == c.worth() {
+		return c
+	}
+	same := *c
+	same.scale = worth
+	return &same
+}
+
+// Interval returns the time between two permits at the given rate, in nanoseconds; it is finite.
+func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
 // unlimited reports whether permits cost nothing at all.
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
@@ -54,6 +75,25 @@ func (c *Curve) price(stored, wanted float64) (taken, cost float64) {
 	return taken, cost
 }
 
+// sold returns what permits take out of the store at once, and how much time they are in the
+// bucket: see [Ledger.amount].
+func (c *Curve) sold(stored, wanted float64) (taken, time float64) {
+	if c.Free() {
+		return 0, min(float64(wanted*c.Interval), math.MaxFloat64)
+	}
+	taken, time = c.price(stored, wanted)
+	return taken, min(time, math.MaxFloat64)
+}
+
+// span returns how long fresh permits take in place of stored ones, where those are free: what they
+// are in the bucket. (Those that have a price are paid for in time, so there they are nothing.)
+func (c *Curve) span(stored float64) float64 {
+	if c.Interval == 0 || !c.Free() {
+		return 0
+	}
+	return min(float64(stored*c.Interval), math.MaxFloat64)
+}
+
 // Free reports whether stored permits cost nothing.
 func (c *Curve) Free() bool { return c.Line == nil && c.Cost == nil }
 
@@ -67,7 +107,11 @@ func (c *Curve) unlimitedStore() float64 {
 
 // whole splits a time into whole nanoseconds and the rest. Go's own conversion of
 // a float64 that is too large (or NaN) to int64 is undefined; this one saturates.
+// Of a negative time all is the rest.
 func whole(nanoseconds float64) (int64, float64) {
+	if nanoseconds < 0 {
+		return 0, nanoseconds
+	}
 	if nanoseconds < math.MaxInt64 { // false for NaN
 		n := int64(nanoseconds)
 		return n, nanoseconds - float64(n)

@@ -7,208 +7,244 @@ import "math"
 type Ledger struct {
 	curve   *Curve
 	stored  float64 // permits saved up, as of the moment next if that has passed
-	next    int64   // the end of the queue, "next free": where an unsold request would go
-	carry   float64 // of a nanosecond, [0, 2): what next is too early by
-	inflow  float64 // all permits that came into the store or aside so far, fitting or not
-	back    *back   // what has been given back; nil until something is
-	slots   uint64  // the number of the newest slot
+	next    int64   // when all that has gone is paid for
+	carry   float64 // what next is too early by, about a nanosecond at most
+	until   int64   // the end of the latest pause
+	number  uint64  // of the newest request
 	upfront bool
+	book    *book // nil until something has to wait or may come back
 }
 
-// A Slot is the stretch of time that a request bought. It begins when it is ready,
-// or ends then if the limiter is paid upfront.
+// A book is what is remembered of requests, beside the two numbers of Guava's model.
+type book struct {
+	queue  queue  // those that wait
+	rooms  rooms  // since those that have gone
+	lost   uint64 // nothing comes back of those up to this number
+	due    int64  // nobody goes before
+	front  int64  // since when the first of the queue is the first, or knows what it does
+	last   int64  // when the last one went, on the bucket's clock
+	paused int64  // what that clock is behind
+}
+
+// A Slot is the place of a request in the order of all. Its time may become earlier: see
+// [Ledger.Ready].
 type Slot struct {
-	Ready   int64 // when its permits may be used
+	Number  uint64
 	Permits int
 
-	length int64
-	stored float64 // held by the store right before it: that says what it took from there
-	room   float64 // Ledger.inflow at which the store may be full again, and spills what comes back
 	curve  *Curve  // that it was sold at
-	number uint64  // in the order of sale
+	stored float64 // permits stored right before it
 }
-
-// An era ends when a time without limit begins or ends: what was sold before has
-// nothing to do with the store after it. The upper bits of a slot's number tell
-// its era, which has so many.
-const eraSlots = 1 << 40
 
 // New returns the ledger of a limiter that is free from now on and holds the given
 // number of stored permits (no more than fit). With upfront a request waits for
 // its own cost, as in a classic token bucket; without, the next one does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
-	l := &Ledger{curve: curve, stored: min(stored, curve.Capacity), next: now, upfront: upfront}
+	l := &Ledger{curve: curve, stored: min(stored, curve.Capacity), next: now, until: math.MinInt64, upfront: upfront}
 	if curve.unlimited() {
 		l.stored = curve.unlimitedStore()
 	}
 	return l
 }
 
-// Reserve sells permits (at least 1) and returns the slot that they bought: the
-// first stretch for sale that is long enough, or else one at the end of the queue.
-// A slot that would be ready after latest is not sold: ok is false, nothing has
-// changed, and the slot tells only when it would have been ready.
-func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ok bool) {
-	slot.stored, slot.Ready, slot.length, ok = l.sell(now, float64(permits), latest)
-	if !ok {
-		return Slot{Ready: slot.Ready}, false
+// Reserve promises permits (at least 1), and says when they are ready. What would be
+// ready after latest is not promised: ok is false, and nothing has changed.
+func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready int64, ok bool) {
+	if l.book == nil {
+		l.book = &book{last: math.MinInt64}
 	}
-	slot.Permits, slot.number, slot.curve = permits, l.slots, l.curve
-	slot.room = l.inflow + l.vacant()
-	return slot, true
+	wanted := float64(permits)
+	if b := l.book; b.queue.empty() || now >= b.due {
+		if now <= latest {
+			if stored, ok := l.grant(now, wanted); ok {
+				return Slot{Number: l.number, Permits: permits, curve: l.curve, stored: stored}, now, true
+			}
+		}
+		l.advance(now)
+	}
+	taken, amount, carry := l.amount(wanted)
+	if ready = l.promise(l.book.queue.owed, amount); ready > latest {
+		return Slot{}, ready, false
+	}
+	slot = Slot{Number: l.number + 1, Permits: permits, curve: l.curve, stored: l.stored}
+	l.wait(now, taken, amount, carry)
+	return slot, ready, true
 }
 
-// Take sells permits (at least 1) that are ready now, or does nothing and returns
+// Take takes permits (at least 1) that are ready now, or does nothing and returns
 // false. It is Reserve without the slot.
 func (l *Ledger) Take(now int64, permits int) bool {
-	if now < l.next && (l.back == nil || !l.back.sellsAt(now)) {
-		return false // there is a queue
-	}
-	_, _, _, ok := l.sell(now, float64(permits), now)
+	_, ok := l.grant(now, float64(permits))
 	return ok
 }
 
-// Charge sells permits that have been used already: whoever comes next waits.
-func (l *Ledger) Charge(now int64, permits int) {
-	l.sell(now, float64(permits), math.MaxInt64)
-}
-
-// sell finds and takes a stretch of time for the permits, unless they would be
-// ready only after latest. It returns what the store held before, when the permits
-// are ready, and the length of the stretch.
-func (l *Ledger) sell(now int64, permits float64, latest int64) (before float64, ready, length int64, ok bool) {
-	if now > l.next || l.back != nil {
+// grant lets a request go at once, if it may, and returns what was stored before it.
+func (l *Ledger) grant(now int64, wanted float64) (before float64, ok bool) {
+	if l.waiting() {
 		l.advance(now)
 	}
-	before = l.stored
-	taken, carry := permits, l.carry
-	if c := l.curve; !c.Free() || permits > before || c.unlimited() { // else they are stored, and free
-		var cost float64
-		taken, cost = c.price(before, permits)
-		length, carry = whole(cost + carry)
+	if now < l.next || l.waiting() {
+		return 0, false
 	}
-
-	begin, offer := l.next, -1
-	if l.back != nil {
-		var at, room int64
-		if offer, at, room = l.back.find(now, length); offer >= 0 {
-			begin = at
-			if length > room {
-				length--
-				carry++
-			}
+	stored, carry := l.flowed(now)
+	taken, length := wanted, int64(0)
+	switch c := l.curve; {
+	case wanted > stored || c.Interval == 0 || c.Line == nil && c.Cost != nil:
+		taken, length, carry = l.price(stored, wanted, carry)
+	case c.Line != nil:
+		length, carry = whole(c.Line.Cost(stored, wanted) + carry)
+	}
+	if length > 0 && l.upfront {
+		return 0, false
+	}
+	if b := l.book; b != nil {
+		l.number++
+		b.rooms.push(l.number, l.curve.span(l.curve.Capacity-stored))
+		if l.upfront {
+			b.last = l.bucket(now)
 		}
 	}
-	end := later(begin, length)
-	ready = begin
-	if l.upfront {
-		ready = end
-	}
-	if ready > latest {
-		return before, ready, length, false
-	}
-	l.stored, l.carry = before-taken, carry
-	l.slots++
-	if offer >= 0 {
-		l.back.sell(offer, end)
-	} else {
-		l.next = end
-	}
-	return before, ready, end - begin, true
+	l.stored, l.next, l.carry = stored-taken, later(now, length), carry
+	return stored, true
 }
 
-// advance brings the ledger up to now. While there is debt (now before next)
-// nothing flows into the store; a stale reading of the clock looks like debt, so
-// it mints nothing.
-func (l *Ledger) advance(now int64) {
-	if l.back != nil {
-		l.passUnsold(now)
-	}
-	if now <= l.next {
-		return
-	}
-	idle := float64(now-l.next) - l.carry
-	l.next, l.carry = now, 0
-	if idle < 0 { // the carry may be more than the nanosecond that has passed
-		l.carry = -idle
-		return
-	}
-	flow := float64(idle * l.curve.Refill)
-	l.inflow += flow
-	l.stored += flow
-	if l.stored > l.curve.Capacity {
-		l.stored = l.curve.Capacity
-	}
-}
-
-// SetRate changes the rate from now on. Debt keeps its time, and stored permits
-// scale with the capacity.
-func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
-	if permitsPerSecond == l.curve.Rate {
-		return
-	}
+// Charge takes permits (at least 1) that have been used already, behind all that wait.
+func (l *Ledger) Charge(now int64, permits int) {
 	l.advance(now)
-	old, curve := l.curve, l.curve.AtRate(permitsPerSecond)
-	l.curve = curve
-	if curve.unlimited() || old.unlimited() {
-		l.stored, l.inflow = curve.unlimitedStore(), 0
-		l.slots = (l.slots/eraSlots + 1) * eraSlots
-		l.givenBack().newEra(now)
+	if l.waiting() {
+		taken, amount, carry := l.amount(float64(permits))
+		l.wait(now, taken, amount, carry)
+		l.book.queue.note(l.book.queue.size(), charged)
 		return
 	}
-	l.stored = rescale(l.stored, old, curve)
-	l.inflow = rescale(l.inflow, old, curve)
-	l.givenBack().rateChanged(now, old, curve)
+	taken, length, carry := l.price(l.stored, float64(permits), l.carry)
+	if l.book != nil {
+		l.number++
+		l.book.rooms.push(l.number, l.room(now))
+		l.book.last = l.bucket(now)
+	}
+	l.stored, l.next, l.carry = l.stored-taken, later(l.next, length), carry
 }
 
-// rescale turns permits of the store of one curve into permits of another's.
-func rescale(permits float64, from, to *Curve) float64 {
-	if from == to || from.Capacity == to.Capacity {
-		return permits
+// price returns what permits take out of the store, and how long the rest takes.
+func (l *Ledger) price(stored, wanted, carried float64) (taken float64, length int64, carry float64) {
+	taken, cost := l.curve.price(stored, wanted)
+	length, carry = whole(cost + carried)
+	return taken, length, carry
+}
+
+// amount returns what a request adds to the queue: the permits that leave the store at
+// once, and nanoseconds. Where stored permits are free they stay until the request goes, and the
+// bucket is counted in time alone.
+func (l *Ledger) amount(permits float64) (taken float64, amount int64, carry float64) {
+	taken, cost := l.curve.sold(l.stored, permits)
+	amount, carry = whole(cost + l.carry)
+	return taken, min(amount, math.MaxInt64-max(l.next, 0)-l.owed()), carry
+}
+
+// wait puts a request into the queue.
+func (l *Ledger) wait(now int64, taken float64, amount int64, carry float64) {
+	b := l.book
+	if b.queue.empty() {
+		b.front, b.due = now, now
 	}
-	if from.Capacity == 0 {
+	l.number++
+	b.queue.push(l.number, amount)
+	if l.upfront {
+		b.queue.note(b.queue.size(), l.bucket(now))
+	}
+	l.stored -= taken
+	l.carry = carry
+}
+
+// waiting reports whether anybody waits, and owed what they have to pay together.
+func (l *Ledger) waiting() bool { return l.book != nil && !l.book.queue.empty() }
+
+func (l *Ledger) owed() int64 {
+	if l.book == nil {
 		return 0
 	}
-	// The quotient first: it is small where the product could overflow.
-	return min(permits/from.Capacity*to.Capacity, math.MaxFloat64)
+	return l.book.queue.owed
+}
+
+// advance lets all go whose time has come. If then nobody waits, idle time flows into the
+// store. While there is debt (now before next) nothing does; a stale reading of the clock
+// looks like debt, so it mints nothing.
+func (l *Ledger) advance(now int64) {
+	if l.waiting() {
+		if now < l.book.due {
+			return
+		}
+		if l.letGo(now); l.waiting() {
+			return
+		}
+	}
+	if now > l.next {
+		l.flow(now)
+	}
+}
+
+// flow lets idle time flow into the store.
+func (l *Ledger) flow(now int64) {
+	l.stored, l.carry = l.flowed(now)
+	l.next = now
+}
+
+// flowed returns what is stored and carried now, at or after next.
+func (l *Ledger) flowed(now int64) (stored, carry float64) {
+	idle := float64(now-l.next) - l.carry
+	if idle < 0 { // the carry may be more than the nanosecond that has passed
+		return l.stored, -idle
+	}
+	stored = l.stored + float64(idle*l.curve.Refill)
+	if stored > l.curve.Capacity {
+		stored = l.curve.Capacity
+	}
+	return stored, 0
+}
+
+// Ready returns when the permits of a slot may be used, by what is known now. If its time has
+// come and that is not the one that was promised first, it is when it went, if that is remembered;
+// otherwise known is false.
+func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
+	l.advance(now)
+	if l.book == nil {
+		return 0, false
+	}
+	q := &l.book.queue
+	i := q.index(number)
+	if i > q.gone {
+		return l.promise(q.before(i), q.amount(i)), true
+	}
+	if i > 0 {
+		ready = q.time(i)
+		known = ready > charged
+	}
+	return ready, known
 }
 
 // Rate returns the number of fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
-// Stored returns the number of permits that are stored now. It changes nothing.
+// Stored returns the number of permits that are stored now and that nobody waits for.
 func (l *Ledger) Stored(now int64) float64 {
-	if now < l.next {
-		return l.stored
+	l.advance(now)
+	if !l.waiting() || l.curve.unlimited() || !l.curve.Free() {
+		return min(l.stored, l.curve.Capacity)
 	}
-	stored := l.stored
-	if l.back != nil {
-		earned, _ := l.back.unsold(now, l.curve.Refill)
-		stored = min(stored+l.back.aside+earned, l.curve.Capacity)
-	}
-	if now > l.next {
-		stored += max(0, float64((float64(now-l.next)-l.carry)*l.curve.Refill))
-	}
-	return min(stored, l.curve.Capacity)
+	spare := l.saved() + float64(max(0, l.origin(now)-l.next)) - float64(l.book.queue.owed)
+	return min(max(0, float64(spare*l.curve.Refill)), l.curve.Capacity)
 }
 
-// NextFree returns when a request for one permit, made now, would be ready. It
-// changes nothing.
-func (l *Ledger) NextFree(now int64) int64 {
-	_, cost := l.curve.price(l.Stored(now), 1)
-	carry := l.carry
-	if now > l.next {
-		carry = 0
+// NextFree returns when a request for one permit, made now, would be ready.
+func (l *Ledger) NextFree(now int64) int64 { return l.Look(now, 1) }
+
+// Look returns when a request, made now, would be ready. It takes nothing.
+func (l *Ledger) Look(now int64, permits int) int64 {
+	l.advance(now)
+	_, amount, _ := l.amount(float64(permits))
+	if ready := l.promise(l.owed(), amount); ready > now || l.waiting() {
+		return ready
 	}
-	length, _ := whole(cost + carry)
-	begin := max(now, l.next)
-	if l.back != nil {
-		if offer, at, room := l.back.find(now, length); offer >= 0 {
-			begin, length = at, min(length, room)
-		}
-	}
-	if l.upfront {
-		return later(begin, length)
-	}
-	return begin
+	return now
 }

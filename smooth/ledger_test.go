@@ -2,6 +2,7 @@ package smooth
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,8 +21,8 @@ const ms = 1_000_000
 // A step is something that happens to a ledger, at a time in milliseconds.
 type step struct {
 	at int64
-	do string // reserve, take, charge, return, late, rate
-	n  int    // permits, or which reservation (from 0) to return
+	do string // reserve, take, charge, return, keep1, rate, retime, pause, resume
+	n  int    // permits, which reservation (from 0), permits a second, or ms
 
 	ready  int64   // ms
 	ok     bool    // or not
@@ -29,7 +30,8 @@ type step struct {
 	next   int64   // ms, after it
 }
 
-// Every rule of giving back, one after another.
+// Every rule of giving back, one after another, at 10/s. The random tests of the root package
+// judge combinations by a model; these say what is meant.
 func TestLedger(t *testing.T) {
 	const yes, no = true, false
 	for name, tt := range map[string]struct {
@@ -49,84 +51,57 @@ func TestLedger(t *testing.T) {
 			{0, "take", 1, 0, no, 0, 300},
 			{400, "take", 2, 0, yes, 0, 500},
 		}},
-		"the newest rolls back": {5, 2, no, []step{
+		"the newest was never there": {5, 2, no, []step{
 			{0, "reserve", 3, 0, yes, 0, 100},
 			{0, "reserve", 2, 100, yes, 0, 300},
 			{0, "return", 1, 0, yes, 0, 100},
 			{0, "return", 0, 0, yes, 2, 0},
 		}},
-		"an older one is for sale": {5, 0, no, []step{
+		"those behind move up": {5, 0, no, []step{
 			{0, "reserve", 1, 0, yes, 0, 100},
 			{0, "reserve", 3, 100, yes, 0, 400},
 			{0, "reserve", 1, 400, yes, 0, 500},
-			{0, "return", 1, 0, yes, 0, 100},
-			{0, "reserve", 4, 500, yes, 0, 100}, // does not fit
-			{0, "reserve", 2, 100, yes, 0, 300},
-			{0, "reserve", 2, 900, yes, 0, 300}, // nor here, any more
-			{0, "reserve", 1, 300, yes, 0, 1100},
+			{0, "return", 1, 0, yes, 0, 200},
+			{0, "reserve", 4, 200, yes, 0, 600},
+			{150, "keep1", 2, 0, yes, 0, 600}, // of one: nothing
+			{150, "keep1", 3, 0, yes, 0, 300},
 		}},
-		"slots for sale join": {5, 0, no, []step{
-			{0, "reserve", 1, 0, yes, 0, 100},
-			{0, "reserve", 1, 100, yes, 0, 200},
-			{0, "reserve", 1, 200, yes, 0, 300},
+		"those that may go do": {5, 0, no, []step{
+			{0, "reserve", 3, 0, yes, 0, 300},
 			{0, "reserve", 1, 300, yes, 0, 400},
-			{0, "reserve", 1, 400, yes, 0, 500},
-			{0, "return", 1, 0, yes, 0, 100},
-			{0, "return", 3, 0, yes, 0, 100},
-			{0, "return", 2, 0, yes, 0, 100},
-			{0, "reserve", 3, 100, yes, 0, 500},
+			{50, "return", 0, 0, yes, 0, 100}, // half a permit would be stored, so the one behind goes at once
 		}},
-		"and fall with the end of the queue": {5, 0, no, []step{
-			{0, "reserve", 1, 0, yes, 0, 100},
-			{0, "reserve", 1, 100, yes, 0, 200},
-			{0, "reserve", 1, 200, yes, 0, 300},
-			{0, "return", 1, 0, yes, 0, 100},
-			{0, "return", 2, 0, yes, 0, 100},
-			{0, "return", 0, 0, yes, 0, 0},
+		"late, and nothing is lost": {10, 10, no, []step{
+			{0, "reserve", 6, 0, yes, 4, 0},
+			{0, "take", 4, 0, yes, 0, 0},
+			{400, "return", 0, 0, yes, 10, 400},
 		}},
-		"what passes unsold is stored when the debt is paid": {5, 0, no, []step{
-			{0, "reserve", 1, 0, yes, 0, 100},
-			{0, "reserve", 3, 100, yes, 0, 400},
-			{0, "reserve", 1, 400, yes, 0, 500},
-			{0, "return", 1, 0, yes, 0, 100},
-			{250, "reserve", 2, 500, yes, 0, 250}, // half of it has passed, and is not for sale
-			{699, "take", 1, 0, no, 0, 700},
-			{700, "reserve", 3, 700, yes, 0, 700},
-		}},
-		"no more than fits": {2, 0, no, []step{
-			{0, "reserve", 9, 0, yes, 0, 900},
-			{0, "reserve", 5, 900, yes, 0, 1400},
-			{0, "reserve", 1, 1400, yes, 0, 1500},
-			{0, "return", 1, 0, yes, 0, 900},
-			{1500, "take", 3, 0, yes, 0, 1600},
-		}},
-		"late, and nothing has flowed in": {5, 5, no, []step{
+		"late, and some would have been too much": {5, 5, no, []step{
 			{0, "reserve", 4, 0, yes, 1, 0},
-			{0, "reserve", 3, 0, yes, 0, 200},
-			{100, "late", 0, 0, yes, 0, 200}, // set aside
-			{200, "take", 4, 0, yes, 0, 200},
+			{200, "take", 2, 0, yes, 1, 200}, // at room for 2
+			{200, "return", 0, 0, yes, 3, 200},
 		}},
-		"late, and some would have spilled": {5, 5, no, []step{
-			{0, "reserve", 4, 0, yes, 1, 0},
-			{200, "take", 2, 0, yes, 1, 200}, // 2 have flowed in
-			{200, "late", 0, 0, yes, 3, 200},
-		}},
-		"late, and all would have spilled": {5, 5, no, []step{
+		"late, and all would have been too much": {5, 5, no, []step{
 			{0, "reserve", 4, 0, yes, 1, 0},
 			{500, "take", 5, 0, yes, 0, 500},
-			{500, "late", 0, 0, yes, 0, 500},
+			{500, "return", 0, 0, yes, 0, 500},
 		}},
 		"late, in the reverse order": {5, 5, no, []step{
 			{0, "reserve", 2, 0, yes, 3, 0},
 			{0, "reserve", 3, 0, yes, 0, 0},
 			{0, "reserve", 1, 0, yes, 0, 100},
-			{50, "late", 1, 0, yes, 0, 100},
-			{50, "late", 0, 0, yes, 0, 100},
-			{100, "take", 5, 0, yes, 0, 100},
+			{50, "return", 1, 0, yes, 2.5, 50},
+			{50, "return", 0, 0, yes, 4.5, 50},
+		}},
+		"upfront, larger than the store": {2, 2, yes, []step{
+			{0, "reserve", 6, 400, yes, 0, 500},
+			{400, "keep1", 0, 0, yes, 1, 400}, // the bucket held 6 only for it; of 1 it would have left 1
 		}},
 		"charged": {5, 0, no, []step{
 			{0, "charge", 3, 0, yes, 0, 300},
 			{0, "reserve", 1, 300, yes, 0, 400},
+			{0, "charge", 2, 0, yes, 0, 600},
+			{0, "return", 0, 0, yes, 0, 500},
 		}},
 		"a rate change keeps the debt and scales the store": {5, 5, no, []step{
 			{0, "rate", 20, 0, yes, 10, 0},
@@ -134,6 +109,22 @@ func TestLedger(t *testing.T) {
 			{0, "rate", 5, 0, yes, 0, 100},
 			{0, "reserve", 1, 100, yes, 0, 300},
 			{400, "rate", 10, 0, yes, 1, 400},
+		}},
+		"Retime scales the debt and the queue": {5, 0, no, []step{
+			{0, "reserve", 8, 0, yes, 0, 800},
+			{0, "reserve", 2, 800, yes, 0, 1000},
+			{200, "retime", 20, 0, yes, 0, 600}, // 300 and 100 ms from now
+			{200, "return", 1, 0, yes, 0, 500},
+			{200, "retime", 5, 0, yes, 0, 1400},
+		}},
+		"a pause moves what is to come": {5, 0, no, []step{
+			{0, "reserve", 1, 0, yes, 0, 100},
+			{0, "reserve", 1, 100, yes, 0, 200},
+			{50, "pause", 1050, 0, yes, 0, 1200},
+			{60, "pause", 500, 0, no, 0, 1200},
+			{60, "return", 0, 0, yes, 0, 1100}, // half a permit would be stored when the second goes
+			{100, "resume", 0, 0, yes, 0, 150},
+			{100, "resume", 0, 0, no, 0, 150},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,17 +135,26 @@ func TestLedger(t *testing.T) {
 				switch s.do {
 				case "reserve":
 					var slot Slot
-					slot, ok = l.Reserve(s.at*ms, s.n, math.MaxInt64)
-					require.Equal(t, s.ready*ms, slot.Ready, "step %d: ready", i)
+					var ready int64
+					slot, ready, ok = l.Reserve(s.at*ms, s.n, math.MaxInt64)
+					require.Equal(t, s.ready*ms, ready, "step %d: ready", i)
 					slots = append(slots, slot)
 				case "take":
 					ok = l.Take(s.at*ms, s.n)
 				case "charge":
 					l.Charge(s.at*ms, s.n)
-				case "return", "late":
-					l.Return(s.at*ms, slots[s.n], slots[s.n].Permits, s.do == "late")
+				case "return":
+					l.Return(s.at*ms, slots[s.n], 0)
+				case "keep1":
+					l.Return(s.at*ms, slots[s.n], 1)
 				case "rate":
 					l.SetRate(s.at*ms, float64(s.n))
+				case "retime":
+					l.Retime(s.at*ms, float64(s.n))
+				case "pause":
+					ok = l.Pause(s.at*ms, int64(s.n)*ms)
+				case "resume":
+					ok = l.Resume(s.at * ms)
 				}
 				require.Equal(t, s.ok, ok, "step %d", i)
 				require.InDelta(t, s.stored, l.Stored(s.at*ms), 1e-9, "step %d: stored", i)
@@ -164,15 +164,167 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// What is refused changes nothing but the slot that tells when it would have been.
+// A bucket that holds less after a change of the rate than those that wait have waited for.
+func TestRatesDelayNobodyThatWaits(t *testing.T) {
+	const s = 1000 * ms
+	var fixed func(rate float64) *Curve
+	fixed = func(rate float64) *Curve {
+		return &Curve{Rate: rate, Capacity: 10, Interval: 1e9 / rate, Refill: rate / 1e9, Full: true, AtRate: fixed}
+	}
+	unlimited := fixed(1)
+	unlimited.Interval, unlimited.Refill, unlimited.Rate = 0, 0, math.Inf(1)
+	for name, change := range map[string]func(l *Ledger){
+		"ten times faster": func(l *Ledger) { l.SetRate(0, 10) },
+		"ten times slower": func(l *Ledger) { l.SetRate(0, 0.1) },
+		"without limit":    func(l *Ledger) { l.SetCurve(0, unlimited) },
+		"Retime, and back": func(l *Ledger) { l.Retime(0, 10); l.Retime(0, 1) },
+	} {
+		for _, pause := range []int64{0, 5 * s} {
+			l := New(fixed(1), 0, 8, pause == 0)
+			l.Pause(0, pause)
+			first, ready, _ := l.Reserve(0, 9, math.MaxInt64)
+			require.Equal(t, max(1*s, pause), ready, name)
+			second, ready, _ := l.Reserve(0, 1, math.MaxInt64)
+			require.Equal(t, pause+map[bool]int64{true: 2 * s, false: 1 * s}[pause == 0], ready, name)
+			change(l)
+			at, _ := l.Ready(0, first.Number)
+			require.Equal(t, max(1*s, pause), at, name)
+			for _, now := range []int64{0, s, ready - 1} {
+				at, _ = l.Ready(now, second.Number)
+				require.Equal(t, ready, at, name)
+			}
+		}
+	}
+}
+
+// What is refused changes nothing.
 func TestRefusedTakesNothing(t *testing.T) {
 	l := New(bursty(10, 5), 0, 0, false)
-	l.Reserve(0, 3, 0)
-	before := *l
-	slot, ok := l.Reserve(100*ms, 1, 300*ms-1)
+	require.True(t, l.Take(0, 3))
+	_, ready, ok := l.Reserve(100*ms, 1, 300*ms-1)
 	require.False(t, ok)
-	require.Equal(t, Slot{Ready: 300 * ms}, slot)
-	require.Equal(t, before, *l)
+	require.Equal(t, int64(300*ms), ready)
+	require.False(t, l.waiting())
+	require.Zero(t, l.Stored(100*ms))
+	require.Equal(t, int64(300*ms), l.NextFree(100*ms))
+}
+
+// A queue against a slice.
+func TestQueue(t *testing.T) {
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(2, seed))
+		var q queue
+		var amounts, went []int64 // from number 1 on
+		gone := 0
+		for number := uint64(0); len(amounts) < 400; {
+			switch waiting := len(amounts) - gone; random.IntN(5) {
+			case 0, 1, 2:
+				number++
+				a := random.Int64N(1000)
+				q.push(number, a)
+				q.note(q.size(), int64(number))
+				amounts, went = append(amounts, a), append(went, int64(number))
+			case 3:
+				if waiting > 0 {
+					gone++
+					q.pop(int64(1e6 + gone))
+					went[gone-1] = int64(1e6 + gone)
+				}
+			case 4:
+				if waiting > 0 {
+					i := gone + random.IntN(waiting)
+					less := random.Int64N(amounts[i] + 1)
+					q.reduce(q.index(uint64(i+1)), less)
+					amounts[i] -= less
+				}
+			}
+			if random.IntN(100) == 0 && number > 0 {
+				q.rebuild(func(sum int64) int64 { return 3 * sum })
+				for i := range amounts {
+					amounts[i] *= 3
+				}
+			}
+			var before int64
+			for i := gone; i < len(amounts); i++ {
+				at := q.index(uint64(i + 1))
+				require.Greater(t, at, q.gone)
+				require.Equal(t, amounts[i], q.amount(at))
+				require.Equal(t, before, q.before(at))
+				require.Equal(t, went[i], q.time(at))
+				before += amounts[i]
+			}
+			require.Equal(t, before, q.owed)
+			require.Equal(t, gone == len(amounts), q.empty())
+			for i := range gone {
+				if at := q.index(uint64(i + 1)); at > 0 {
+					require.LessOrEqual(t, at, q.gone)
+					require.Equal(t, went[i], q.time(at))
+				}
+			}
+		}
+	}
+}
+
+// The memory of a queue that is used for ever is that of its longest moment.
+func TestQueueIsBounded(t *testing.T) {
+	var q queue
+	for number := uint64(1); number < 100_000; number++ {
+		q.push(number, 1)
+		if number > 10 {
+			q.pop(0)
+		}
+	}
+	require.LessOrEqual(t, cap(q.tree), 512)
+	for !q.empty() {
+		q.pop(0)
+	}
+	for number := uint64(200_000); number < 300_000; number++ {
+		q.push(number, 1)
+	}
+	for !q.empty() {
+		q.pop(0)
+	}
+	q.push(400_000, 1)
+	require.LessOrEqual(t, cap(q.tree), 2*keptEmpty)
+}
+
+// Rooms against all of them.
+func TestRooms(t *testing.T) {
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(3, seed))
+		var s rooms
+		all := []float64{math.Inf(1)}
+		for number := uint64(1); number < 300; number++ {
+			s.push(number, random.Float64()*100)
+			all = append(all, s[len(s)-1].room)
+			of := uint64(random.IntN(len(all)))
+			back := min(random.Float64()*10, s.least(of))
+			s.takeOff(of, back)
+			for i := of + 1; i < uint64(len(all)); i++ {
+				all[i] -= back
+			}
+			for i := range all {
+				least := math.Inf(1)
+				for _, r := range all[i+1:] {
+					least = min(least, r)
+				}
+				require.InDelta(t, least, s.least(uint64(i)), 1e-9)
+			}
+		}
+	}
+}
+
+// Too many rooms: what is merged says less than before, never more.
+func TestRoomsAreBounded(t *testing.T) {
+	var s rooms
+	for number := uint64(1); number <= 10*maxRooms; number++ {
+		s.push(number, float64(number))
+		require.LessOrEqual(t, len(s), maxRooms)
+	}
+	for number := range uint64(10 * maxRooms) {
+		require.LessOrEqual(t, s.least(number), float64(number+1))
+	}
+	require.Greater(t, s.least(10*maxRooms-10), float64(10*maxRooms-20))
 }
 
 func TestWholeSaturates(t *testing.T) {
@@ -184,5 +336,8 @@ func TestWholeSaturates(t *testing.T) {
 	n, rest := whole(3.25)
 	require.Equal(t, int64(3), n)
 	require.Equal(t, 0.25, rest)
+	n, rest = whole(-3.25)
+	require.Zero(t, n)
+	require.Equal(t, -3.25, rest)
 	require.Equal(t, int64(math.MaxInt64), later(5, math.MaxInt64))
 }

@@ -16,12 +16,13 @@ type Line struct {
 // Cost returns the cost, in nanoseconds, of taking permits out of a store that
 // holds stored of them: a [Curve]'s Cost.
 func (l *Line) Cost(stored, take float64) float64 {
-	cost := 0.0
-	if over := stored - l.Threshold; over > 0 {
-		dear := min(over, take)
-		// A trapezium, the price at each of its sides being Base + Slope*permits.
-		cost = float64(dear * (l.Base + float64(l.Slope*float64(over-dear*0.5))))
-		take -= dear
+	over := stored - l.Threshold
+	switch {
+	case over <= 0:
+		return float64(l.Base * take)
+	case take <= over: // a trapezium, the price at each of its sides being Base + Slope*permits
+		return float64(take * (l.Base + float64(l.Slope*float64(over-take*0.5))))
+	default:
+		return float64(over*(l.Base+float64(l.Slope*float64(over*0.5)))) + float64(l.Base*(take-over))
 	}
-	return cost + float64(l.Base*take)
 }

@@ -1,5 +1,7 @@
 package smooth
 
+import "math"
+
 // A State is all that a Ledger remembers as long as its rate is the first one and
 // nothing that it sold can come back: 24 bytes, for whoever keeps very many. A
 // Ledger made of it, used, and turned into a State again is as good as one that was kept.
@@ -17,11 +19,12 @@ func (l *Ledger) State() State {
 
 // Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
-	return Ledger{curve: curve, stored: s.stored, next: s.next, carry: s.carry, upfront: upfront}
+	return Ledger{curve: curve, stored: s.stored, next: s.next, carry: s.carry, until: math.MinInt64, upfront: upfront}
 }
 
 // Idle reports whether every slot that was sold is over, and paid for. What is left
 // to remember then is what is stored.
 func (l *Ledger) Idle(now int64) bool {
-	return float64(now-l.next) >= l.carry
+	l.advance(now)
+	return !l.waiting() && float64(now-l.next) >= l.carry
 }

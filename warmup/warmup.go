@@ -58,8 +58,9 @@ func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Opti
 		return nil, &reserve.ValueError{Package: "warmup", Name: "period", Value: period, Want: "more than 0"}
 	}
 	w := warming{period: float64(period), coldFactor: 3}
-	return reserve.NewSmoothPolicy(reserve.Variant{Package: "warmup", Limiter: "a warming-up limiter"},
-		permitsPerSecond, w.curve, math.Inf(1), &w, opts)
+	return reserve.NewPolicy(reserve.Variant{
+		Package: "warmup", Limiter: "a warming-up limiter", Settings: &w, Curve: w.curve, Stored: math.Inf(1),
+	}, permitsPerSecond, opts...)
 }
 
 // WithColdFactor sets how many times longer than at the rate a cold limiter takes for a

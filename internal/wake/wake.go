@@ -15,17 +15,19 @@ import (
 // A Sleeper is one that sleeps, and can be woken. It may be used again and again, by one
 // goroutine at a time, after a Reset.
 type Sleeper struct {
-	woken chan struct{} // a token: it has been woken
+	token chan struct{} // it has been woken
+	woken <-chan struct{}
 	last  stretch
 }
 
 // Reset makes the sleeper ready for use. A Wake from before is forgotten.
 func (s *Sleeper) Reset() {
-	if s.woken == nil {
-		s.woken = make(chan struct{}, 1)
+	if s.token == nil {
+		s.token = make(chan struct{}, 1)
+		s.woken = s.token
 	}
 	select {
-	case <-s.woken:
+	case <-s.token:
 	default:
 	}
 }
@@ -33,7 +35,7 @@ func (s *Sleeper) Reset() {
 // Wake ends the sleeper's sleep, or else its next one. Any goroutine may call it.
 func (s *Sleeper) Wake() {
 	select {
-	case s.woken <- struct{}{}:
+	case s.token <- struct{}{}:
 	default:
 	}
 	s.last.interrupt()
@@ -69,6 +71,13 @@ func (s *Sleeper) Sleep(ctx context.Context, d time.Duration) {
 			s.sleep(ctx, start, d)
 		}
 	}
+}
+
+// Sleep is a Sleeper's, of one that is woken when moved is closed. In the last 1.5 ms that is noticed only
+// when d has passed.
+func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
+	s := Sleeper{woken: moved}
+	s.Sleep(ctx, d)
 }
 
 // bubbled reports whether now was read in a testing/synctest bubble, the one place where the time has no monotonic part.

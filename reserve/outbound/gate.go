@@ -21,8 +21,7 @@ func unlimited(clock clockwork.Clock) *reserve.Policy {
 	if clock != nil {
 		opts = append(opts, reserve.WithClock(clock))
 	}
-	return reserve.Must(reserve.NewSmoothPolicy(reserve.Variant{Package: "outbound", Limiter: "a gate"},
-		math.Inf(1), evenly, 0, &struct{}{}, opts))
+	return reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "outbound", Limiter: "a gate", Curve: evenly}, math.Inf(1), opts...))
 }
 
 // evenly is the curve of a limiter that saves up nothing.

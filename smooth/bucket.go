@@ -1,0 +1,171 @@
+package smooth
+
+import "math"
+
+// While requests wait, the limiter is a bucket of time. Its level, when next has passed, is what is
+// saved up and the time since then; before that it is in debt. The first in the queue goes
+// when the bucket is not in debt, or, paid upfront, when it holds the request's amount.
+
+// promise returns when a request goes that has so much to be paid before it, and such an amount of its own.
+func (l *Ledger) promise(before, own int64) int64 {
+	wait := before
+	if l.upfront {
+		wait = later(before, own)
+	}
+	if saved := l.saved(); saved > 0 {
+		wait, _ = whole(max(0, float64(wait)-saved))
+	}
+	return max(later(l.next, wait), l.until)
+}
+
+// saved returns the time of the stored permits.
+func (l *Ledger) saved() float64 { return l.curve.span(l.stored) }
+
+// letGo lets those go whose time has come, each at its time.
+func (l *Ledger) letGo(now int64) {
+	for b := l.book; b.skip(); {
+		i := b.queue.gone + 1
+		amount, asked, went := b.queue.amount(i), b.queue.time(i), b.front
+		if asked != charged {
+			if went = max(went, l.promise(0, amount)); went > now {
+				b.due = went
+				return
+			}
+		}
+		if amount > 0 {
+			l.spend(b.queue.first+uint64(i-1), amount, asked, went)
+		}
+		b.queue.pop(went)
+		b.front = went
+	}
+}
+
+// skip passes over those that have given up, and reports whether anybody else waits.
+func (b *book) skip() bool {
+	for !b.queue.empty() && b.queue.time(b.queue.gone+1) == left {
+		b.queue.pop(left)
+	}
+	return !b.queue.empty()
+}
+
+// spend takes the amount of a request out of the bucket when it goes.
+func (l *Ledger) spend(number uint64, amount, asked, went int64) {
+	b, origin := l.book, l.origin(went)
+	saved := l.saved()
+	if origin > l.next {
+		saved += float64(origin - l.next)
+		l.next = origin
+	}
+	limit := l.limit(amount, asked, went)
+	saved = min(saved, limit)
+	b.rooms.push(number, limit-saved+float64(l.next-origin))
+	b.last = l.bucket(went)
+	rest := float64(amount) - saved
+	switch {
+	case saved == 0: // by far most often, and exact
+		l.next = later(l.next, amount)
+	case rest > 0:
+		l.shift(rest)
+	}
+	if l.curve.Free() && l.curve.Interval != 0 {
+		l.stored = max(0, float64(-rest*l.curve.Refill))
+	}
+}
+
+// limit returns how much the bucket may hold: its span, but while a request for more waits, as much
+// as that needs, from when it asked or the one before it went.
+func (l *Ledger) limit(amount, asked, now int64) float64 {
+	span := l.curve.span(l.curve.Capacity)
+	if !l.upfront || asked == charged || float64(amount) <= span {
+		return span
+	}
+	return min(span+float64(l.bucket(now)-max(asked, l.book.last)), float64(amount))
+}
+
+// room returns how much more the bucket could hold now.
+func (l *Ledger) room(now int64) float64 {
+	owed := float64(l.next-l.origin(now)) + l.carry
+	if !l.upfront || !l.waiting() {
+		return max(0, l.curve.span(l.curve.Capacity-l.stored)+owed)
+	}
+	q := &l.book.queue
+	head := q.head()
+	return max(0, l.limit(q.amount(head), q.time(head), now)-l.saved()+owed)
+}
+
+// origin returns the time from which on the bucket fills: now, or the end of a pause.
+func (l *Ledger) origin(now int64) int64 { return max(now, l.until) }
+
+// bucket turns a time into the bucket's, whose clock stands still during pauses.
+func (l *Ledger) bucket(now int64) int64 { return l.origin(now) - l.book.paused }
+
+// shift moves next. It carries what is missing in whole nanoseconds, too, rather than make
+// anybody's time later.
+func (l *Ledger) shift(by float64) {
+	t, part := shift(l.next, by)
+	l.carry += part
+	if l.carry > 1-hair && t < l.next {
+		t, l.carry = t+1, max(0, l.carry-1)
+	}
+	l.next = t
+}
+
+// shift moves a time, and returns the part of a nanosecond that is missing then.
+func shift(t int64, by float64) (int64, float64) {
+	n := math.Floor(by + hair)
+	if n < 0 {
+		m, _ := whole(-n)
+		return t - m, by - n
+	}
+	m, _ := whole(n)
+	return later(t, m), max(0, by-float64(m))
+}
+
+// hair is what rounding may make of nothing, in nanoseconds.
+const hair = 1e-6
+
+// Pause stops the bucket until a time: nobody goes before, nothing is saved up, and all that was
+// promised for later is later by as much. It reports false if that changes nothing.
+func (l *Ledger) Pause(now, until int64) bool {
+	l.advance(now)
+	until = min(until, 7<<60) // 255 years, so that nothing is lost when it is ended early
+	if until <= l.origin(now) {
+		return false
+	}
+	l.move(until - l.origin(now))
+	l.until = until
+	return true
+}
+
+// Resume ends a pause now, and reports whether there was one.
+func (l *Ledger) Resume(now int64) bool {
+	by := l.until - now
+	if l.until <= now {
+		return false
+	}
+	l.move(-by)
+	l.until = now
+	l.advance(now)
+	return true
+}
+
+// move moves all that is to come.
+func (l *Ledger) move(by int64) {
+	if by > 0 {
+		l.next = later(l.next, by)
+	} else {
+		l.next += by
+	}
+	if b := l.book; b != nil {
+		b.paused += by
+		b.changed(b.front)
+	}
+}
+
+// changed says that those that wait may have other times than were promised, from now on.
+func (b *book) changed(now int64) {
+	b.front, b.due = max(b.front, now), math.MinInt64
+	if !b.queue.empty() && !b.queue.noted {
+		b.queue.note(b.queue.size(), nothing)
+	}
+}
