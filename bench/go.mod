@@ -56,6 +56,7 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nextfree/pace/reserve/shared/goredis v0.0.0
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
@@ -94,3 +95,5 @@ require (
 )
 
 replace github.com/nextfree/pace => ../
+
+replace github.com/nextfree/pace/reserve/shared/goredis => ../reserve/shared/goredis

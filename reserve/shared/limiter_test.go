@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/goredis"
+	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -160,7 +159,7 @@ func TestAll(t *testing.T) {
 
 func TestKeyed(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
-		k, err := shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(0.01, pace.WithCapacity(1))), shared.WithTimeout(5*time.Second))
+		k, err := shared.NewKeyed(c, reserve.Must(pace.Bursty(0.01, pace.WithCapacity(1))), shared.WithTimeout(5*time.Second))
 		require.NoError(t, err)
 		for i := range 300 {
 			key := fmt.Sprint("user ", i)
@@ -173,12 +172,12 @@ func TestKeyed(t *testing.T) {
 		r, err := k.For("somebody else").ReserveWithin(t.Context(), 1, 0)
 		require.NoError(t, err)
 		require.Zero(t, r.Delay())
-		n, err := c.Exists(t.Context(), "pace:{user 7}").Result()
+		n, err := c.Do(t.Context(), "EXISTS", "pace:{user 7}")
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 
 		// Free keys are forgotten as new ones come.
-		k, err = shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(1000)), shared.WithTimeout(5*time.Second))
+		k, err = shared.NewKeyed(c, reserve.Must(pace.Bursty(1000)), shared.WithTimeout(5*time.Second))
 		require.NoError(t, err)
 		for i := range 1000 {
 			_, err := k.Acquire(t.Context(), fmt.Sprint("idle ", i), 1)
@@ -186,43 +185,6 @@ func TestKeyed(t *testing.T) {
 		}
 		require.Less(t, k.Len(), 10)
 	})
-}
-
-// A 3-node cluster: each key is on the node that its name says, and nothing crosses slots.
-func TestCluster(t *testing.T) {
-	nodes := server.Cluster(t)
-	var addrs []string
-	for _, n := range nodes {
-		addrs = append(addrs, n.Addr)
-	}
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
-	k, err := shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(0.01, pace.WithCapacity(4))), shared.WithTimeout(5*time.Second))
-	require.NoError(t, err)
-	granted := 0
-	for i := range 60 {
-		for range 6 {
-			ok, err := k.TryAcquire(t.Context(), fmt.Sprint("key ", i), 1)
-			require.NoError(t, err)
-			if ok {
-				granted++
-			}
-		}
-	}
-	require.Equal(t, 60*5, granted)
-	for _, n := range nodes {
-		keys, err := connect(t, n).DBSize(t.Context()).Result()
-		require.NoError(t, err)
-		require.Positive(t, keys)
-		t.Logf("%s holds %d of 60 limiters", n.Addr, keys)
-	}
-	l := newShared(t, c, "one", reserve.Must(pace.Bursty(100)))
-	r, err := l.Reserve(t.Context(), 300)
-	require.NoError(t, err)
-	r.Cancel()
-	stored, err := l.Stored(t.Context())
-	require.NoError(t, err)
-	require.InDelta(t, 100, stored, 1e-6)
 }
 
 // What makes no sense, or can't be shared, is refused with a typed error.
@@ -234,17 +196,17 @@ func TestBadInput(t *testing.T) {
 	var curve *shared.CurveError
 	var option *reserve.OptionError
 
-	_, err := shared.New(goredis.Client(c), "x", reserve.Must(window.Policy(5, time.Second)))
+	_, err := shared.New(c, "x", reserve.Must(window.Policy(5, time.Second)))
 	require.ErrorAs(t, err, &curve)
-	_, err = shared.New(goredis.Client(c), "x", reserve.Must(pace.Bursty(10, reserve.WithStored(5))))
+	_, err = shared.New(c, "x", reserve.Must(pace.Bursty(10, reserve.WithStored(5))))
 	require.ErrorAs(t, err, &option)
 	require.EqualError(t, err, "shared: WithStored does not apply to a shared limiter, which starts with a full store")
-	_, err = shared.New(goredis.Client(c), "x", nil)
+	_, err = shared.New(c, "x", nil)
 	require.ErrorAs(t, err, &value)
 	_, err = shared.New(nil, "x", good)
 	require.ErrorAs(t, err, &value)
 	for _, opt := range []shared.Option{shared.WithTimeout(0), shared.Local(0), shared.Local(1.5), shared.WithPrefix("a{b}")} {
-		_, err = shared.New(goredis.Client(c), "x", good, opt)
+		_, err = shared.New(c, "x", good, opt)
 		require.ErrorAs(t, err, &value)
 		require.ErrorContains(t, err, "shared: ")
 	}

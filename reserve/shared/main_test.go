@@ -4,28 +4,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/goredis"
+	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connect returns a client of a server's with the settings that the documentation asks for.
+// connect returns a client of a server's.
 func connect(t testing.TB, s *server.Server) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, DialerRetries: 1})
-	t.Cleanup(func() { _ = c.Close() })
+	c := &redis.Client{Addr: s.Addr}
+	t.Cleanup(c.Close)
 	return c
 }
 
 // newShared returns a limiter whose time-out no busy machine reaches, unless the options say otherwise.
-func newShared(t testing.TB, c redis.Scripter, name string, p *reserve.Policy, opts ...shared.Option) *shared.Limiter {
-	l, err := shared.New(goredis.Client(c), name, p, append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)...)
+func newShared(t testing.TB, c shared.Scripter, name string, p *reserve.Policy, opts ...shared.Option) *shared.Limiter {
+	l, err := shared.New(c, name, p, append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)...)
 	require.NoError(t, err)
 	return l
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 	"github.com/nextfree/pace/smooth"
 	"github.com/nextfree/pace/warmup"

@@ -4,6 +4,10 @@
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", policy)
 //
+// It is a module of its own, so that go-redis is required only where it is used:
+//
+//	go get github.com/nextfree/pace/reserve/shared/goredis
+//
 // # Settings of the client
 //
 // ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a stopped server holds

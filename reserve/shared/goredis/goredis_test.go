@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
@@ -19,14 +18,6 @@ import (
 	"github.com/nextfree/pace/reserve/shared/goredis"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type quiet struct{}
-
-func (quiet) Printf(context.Context, string, ...any) {}
-
-func init() { redis.SetLogger(quiet{}) }
 
 // Client, ClusterClient and Ring must obey a context's deadline, or New refuses.
 func TestSettings(t *testing.T) {

@@ -1,4 +1,4 @@
-package shared_test
+package goredis_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // Every process that does this shares 100 calls a second.
-func ExampleNew() {
+func ExampleClient() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
 	if err != nil {
@@ -30,7 +30,7 @@ func ExampleNew() {
 }
 
 // With Redis down, each of 4 processes goes on at a quarter of the rate.
-func ExampleLocal() {
+func ExampleClient_local() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)), shared.Local(0.25))
 	if err != nil {
@@ -41,7 +41,7 @@ func ExampleLocal() {
 }
 
 // Without a fallback the caller decides.
-func ExampleUnavailableError() {
+func ExampleClient_unavailable() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	limiter := reserve.Must(shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100))))
 	_, err := limiter.ReserveWithin(context.Background(), 1, time.Second)
@@ -56,7 +56,7 @@ func ExampleUnavailableError() {
 }
 
 // Each tenant has a limiter of its own in Redis, and all of them together have one in this process.
-func ExampleNewKeyed() {
+func ExampleClient_keyed() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	tenants := reserve.Must(shared.NewKeyed(goredis.Client(client), reserve.Must(pace.Bursty(10))))
 	machine := reserve.Must(pace.NewBursty(500))

@@ -1,4 +1,4 @@
-package shared_test
+package goredis_test
 
 import (
 	"context"

@@ -1,0 +1,53 @@
+package goredis_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/goredis"
+	"github.com/nextfree/pace/reserve/shared/internal/server"
+)
+
+// A 3-node cluster: each key is on the node that its name says, and nothing crosses slots.
+func TestCluster(t *testing.T) {
+	nodes := server.Cluster(t)
+	var addrs []string
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	k, err := shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(0.01, pace.WithCapacity(4))), shared.WithTimeout(5*time.Second))
+	require.NoError(t, err)
+	granted := 0
+	for i := range 60 {
+		for range 6 {
+			ok, err := k.TryAcquire(t.Context(), fmt.Sprint("key ", i), 1)
+			require.NoError(t, err)
+			if ok {
+				granted++
+			}
+		}
+	}
+	require.Equal(t, 60*5, granted)
+	for _, n := range nodes {
+		keys, err := connect(t, n).DBSize(t.Context()).Result()
+		require.NoError(t, err)
+		require.Positive(t, keys)
+		t.Logf("%s holds %d of 60 limiters", n.Addr, keys)
+	}
+	l := newShared(t, c, "one", reserve.Must(pace.Bursty(100)))
+	r, err := l.Reserve(t.Context(), 300)
+	require.NoError(t, err)
+	r.Cancel()
+	stored, err := l.Stored(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 100, stored, 1e-6)
+}
