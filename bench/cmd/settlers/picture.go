@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/nextfree/pace/bench/internal/picture"
+)
+
+// drawBars draws what is used in each load, and below it by how much that exceeds what is allowed.
+func drawBars(w io.Writer, results []result) error {
+	used := picture.Plot("", "", "permits used, per second")
+	exceeds := picture.Plot("", "", "permits beyond rate and store, at worst")
+	var names []string
+	for _, r := range results {
+		names = append(names, fmt.Sprintf("%s saved up\n%d callers reserve %d\nsettle at %s\n%s",
+			r.savedUp(), r.callers, r.reserves, r.settlesAt(), r.after()))
+	}
+	var keys []picture.Key
+	for i, s := range []struct {
+		name   string
+		colour color.Color
+		of     func(result) outcome
+	}{
+		{"pace", picture.Blue, func(r result) outcome { return r.pace }},
+		{"possible, if nothing is to go beyond rate and store", picture.Grey, func(r result) outcome { return r.possible }},
+		{"x/time/rate, given ReserveN(now, -n)", picture.Orange, func(r result) outcome { return r.xtime }},
+	} {
+		var above, below plotter.Values
+		for _, r := range results {
+			above = append(above, s.of(r).used)
+			below = append(below, r.exceeds(s.of(r)))
+		}
+		for _, p := range []struct {
+			*plot.Plot
+			plotter.Values
+		}{{used, above}, {exceeds, below}} {
+			bars, err := plotter.NewBarChart(p.Values, barWidth)
+			if err != nil {
+				return err
+			}
+			bars.Color, bars.LineStyle, bars.Offset = s.colour, draw.LineStyle{}, barWidth*vg.Length(i-1)
+			p.Add(bars)
+			if p.Plot == used {
+				keys = append(keys, picture.Key{Name: s.name, Thumb: bars})
+			}
+		}
+	}
+	for _, p := range []*plot.Plot{used, exceeds} {
+		p.NominalX(names...)
+		p.X.Tick.Label.Font = picture.Sans(9)
+		p.Y.Min = 0
+	}
+	used.Y.Max = 1.05 * permitsPerSecond
+	exceeds.Y.Max = max(1, exceeds.Y.Max)
+	return picture.WritePNG(w, 32*vg.Centimeter, 20*vg.Centimeter,
+		fmt.Sprintf("Callers reserve more than they use, and settle later: what is used of %d permits a second",
+			permitsPerSecond),
+		[][]picture.Key{keys}, [][]*plot.Plot{{used}, {exceeds}})
+}
+
+const barWidth = vg.Length(26)
