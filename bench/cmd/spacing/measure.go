@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/bench/internal/cpu"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -96,7 +97,7 @@ func (r *result) add(s setting, l limiter, duration time.Duration) {
 		grants[i] = make([]time.Duration, 0, 2*s.perSecond*int(1+duration/time.Second)/s.goroutines+100)
 	}
 	runtime.GC()
-	cpu, begin := cpuTime(), time.Now()
+	before, begin := cpu.Time(), time.Now()
 	var all sync.WaitGroup
 	for i := range grants {
 		all.Go(func() {
@@ -107,7 +108,7 @@ func (r *result) add(s setting, l limiter, duration time.Duration) {
 		})
 	}
 	all.Wait()
-	r.cpu += cpuTime() - cpu
+	r.cpu += cpu.Time() - before
 
 	calls := slices.Concat(grants...)
 	slices.Sort(calls)

@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package cpu
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the processor time that this process has taken so far.
-func cpuTime() time.Duration {
+// Time returns the processor time that this process has taken so far.
+func Time() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

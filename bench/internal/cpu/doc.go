@@ -1,0 +1,2 @@
+// Package cpu reads the processor time of this process.
+package cpu
