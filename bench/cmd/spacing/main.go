@@ -99,6 +99,7 @@ func goals(results map[setting][]result) (rows [][]string) {
 			row(s, p.name, "p50 / that of "+x.name, 0.1, p.p50()/x.p50())
 			if n > 1 {
 				row(s, p.name, "p99 / that of "+x.name, 0.1, p.p99()/x.p99())
+				row(s, p.name, "CPU / that of "+x.name, 1.6, p.cpuPerCall()/x.cpuPerCall())
 			}
 		}
 		s := setting{1000, 1}

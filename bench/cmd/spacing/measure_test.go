@@ -48,6 +48,7 @@ func TestDrawCurves(t *testing.T) {
 func TestGoals(t *testing.T) {
 	pace, xtime := sixCalls, sixCalls
 	pace.errors = []time.Duration{1, 1, 1, 1, 2}
+	pace.cpu = 2 * xtime.cpu
 	pace.counted = 5 * time.Millisecond
 	xtime.errors = []time.Duration{10, 10, 10, 10, 10}
 	results := map[setting][]result{}
@@ -60,7 +61,7 @@ func TestGoals(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"rate off by, % yes", "p50 / that of test yes",
-		"rate off by, % yes", "p50 / that of test yes", "p99 / that of test no",
+		"rate off by, % yes", "p50 / that of test yes", "p99 / that of test no", "CPU / that of test no",
 		"CPU / that of test yes",
-	}, reached[:6])
+	}, reached[:7])
 }
