@@ -15,6 +15,12 @@ func BenchmarkTryAcquire(b *testing.B) {
 	}
 }
 
+func BenchmarkTryRefused(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		benchmark(b, peers.TryRefused(), goroutines)
+	}
+}
+
 func BenchmarkReserve(b *testing.B)          { benchmark(b, peers.Reserve(), 1) }
 func BenchmarkReserveInQueue(b *testing.B)   { benchmark(b, peers.ReserveInQueue(), 1) }
 func BenchmarkReserveAndCancel(b *testing.B) { benchmark(b, peers.ReserveAndCancel(), 1) }

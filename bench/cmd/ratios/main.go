@@ -42,18 +42,24 @@ func run(rounds int, each time.Duration) error {
 	tables := []struct {
 		title      string
 		ops        []peers.Op
-		goroutines int
+		goroutines []int
 		goals      []goal
 	}{
-		{"TryAcquire, granted", peers.TryAcquire(), 1, []goal{
+		{"TryAcquire, granted", peers.TryAcquire(), []int{1}, []goal{
 			{limiter: peers.Bursty, to: peers.Clock, ratio: 1.5},
 			{limiter: peers.WarmUp, to: peers.Clock, ratio: 1.65},
 		}},
-		{"TryAcquire, granted, 2 goroutines", peers.TryAcquire(), 2, halfOfXTime},
-		{"TryAcquire, granted, 8 goroutines", peers.TryAcquire(), 8, halfOfXTime},
-		{"Reserve, granted at once", peers.Reserve(), 1, halfOfXTime},
-		{"Reserve, in a queue", peers.ReserveInQueue(), 1, halfOfXTime},
-		{"Reserve in a queue, and Cancel", peers.ReserveAndCancel(), 1, nil},
+		{"TryAcquire, granted, 2 goroutines", peers.TryAcquire(), []int{2}, halfOfXTime},
+		{"TryAcquire, granted, 8 goroutines", peers.TryAcquire(), []int{8}, halfOfXTime},
+		{"TryAcquire, refused", peers.TryRefused(), []int{1, 8}, []goal{
+			{limiter: peers.Bursty, to: peers.Clock, ratio: 1.15},
+			{limiter: peers.WarmUp, to: peers.Clock, ratio: 1.15},
+			{limiter: several(peers.Bursty, 8), to: peers.Bursty, ratio: 1},
+			{limiter: several(peers.WarmUp, 8), to: peers.WarmUp, ratio: 1},
+		}},
+		{"Reserve, granted at once", peers.Reserve(), []int{1}, halfOfXTime},
+		{"Reserve, in a queue", peers.ReserveInQueue(), []int{1}, halfOfXTime},
+		{"Reserve in a queue, and Cancel", peers.ReserveAndCancel(), []int{1}, halfOfXTime},
 	}
 	fmt.Printf("%s. Medians of %d rounds of %v.\n", report.Machine(), rounds, each)
 	var goals [][]string
@@ -101,23 +107,35 @@ type measured struct {
 	allocs   map[string]int64
 }
 
-// measure runs the ops in turn, round after round.
-func measure(ops []peers.Op, goroutines, rounds int) (measured, error) {
+// measure runs the ops in turn, round after round, from each number of goroutines. Where
+// there are two numbers, those of the second have a name that tells it.
+func measure(ops []peers.Op, goroutines []int, rounds int) (measured, error) {
 	m := measured{ns: map[string][]float64{}, allocs: map[string]int64{}}
-	for range rounds {
-		for _, op := range ops {
-			r := testing.Benchmark(op.Bench(goroutines))
-			if r.N == 0 {
-				return m, fmt.Errorf("the benchmark of %s failed", op.Limiter)
+	for round := range rounds {
+		for i, n := range goroutines {
+			for _, op := range ops {
+				name := op.Limiter
+				if i > 0 {
+					name = several(name, n)
+				}
+				r := testing.Benchmark(op.Bench(n))
+				if r.N == 0 {
+					return m, fmt.Errorf("the benchmark of %s failed", name)
+				}
+				if round == 0 {
+					m.limiters = append(m.limiters, name)
+				}
+				m.ns[name] = append(m.ns[name], float64(r.T.Nanoseconds())/float64(r.N))
+				m.allocs[name] = max(m.allocs[name], r.AllocsPerOp())
 			}
-			m.ns[op.Limiter] = append(m.ns[op.Limiter], float64(r.T.Nanoseconds())/float64(r.N))
-			m.allocs[op.Limiter] = max(m.allocs[op.Limiter], r.AllocsPerOp())
 		}
 	}
-	for _, op := range ops {
-		m.limiters = append(m.limiters, op.Limiter)
-	}
 	return m, nil
+}
+
+// several names a limiter that is called from so many goroutines, beside one that is called from fewer.
+func several(limiter string, goroutines int) string {
+	return fmt.Sprintf("%s, %d goroutines", limiter, goroutines)
 }
 
 // ratio returns the median, over the rounds, of one limiter's time to another's.

@@ -33,3 +33,27 @@ func TestQuantile(t *testing.T) {
 		quantile(values, 0), quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75), quantile(values, 1)})
 	require.Equal(t, []float64{5, 1, 4, 2, 3}, values)
 }
+
+func TestMeasureFromSeveralGoroutines(t *testing.T) {
+	ran := map[string]int{}
+	op := peers.Op{Limiter: "a", Start: func() func(int) int {
+		return func(n int) int {
+			ran["calls"] += n
+			return 0
+		}
+	}}
+	m, err := measure([]peers.Op{op}, []int{1}, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, m.limiters)
+	require.Len(t, m.ns["a"], 2)
+	require.Positive(t, ran["calls"])
+
+	op.Start = func() func(int) int { return func(int) int { return 0 } }
+	m, err = measure([]peers.Op{op}, []int{1, 8}, 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "a, 8 goroutines"}, m.limiters)
+
+	op.Start = func() func(int) int { return func(int) int { return 1 } }
+	_, err = measure([]peers.Op{op}, []int{1, 8}, 1)
+	require.ErrorContains(t, err, "the benchmark of a failed")
+}

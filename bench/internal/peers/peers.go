@@ -130,6 +130,68 @@ func TryAcquire() []Op {
 	}
 }
 
+// TryRefused returns the limiters asked for a permit that cannot be had now: their queue is
+// longer than a benchmark takes.
+func TryRefused() []Op {
+	return []Op{
+		clockRead,
+		{Bursty, func() func(int) int { return tryRefused(reserve.Must(pace.NewBursty(slow))) }},
+		{WarmUp, func() func(int) int { return tryRefused(reserve.Must(warmup.New(slow, time.Second))) }},
+		{XTime, func() func(int) int {
+			l := rate.NewLimiter(slow, 1)
+			for range queue {
+				l.Reserve()
+			}
+			return func(n int) (failed int) {
+				for range n {
+					if l.Allow() {
+						failed++
+					}
+				}
+				return failed
+			}
+		}},
+		{"juju/ratelimit", func() func(int) int {
+			l := juju.NewBucketWithRate(slow, 1)
+			l.Take(queue)
+			return func(n int) (failed int) {
+				for range n {
+					failed += int(l.TakeAvailable(1))
+				}
+				return failed
+			}
+		}},
+		{"failsafe-go, smooth", func() func(int) int {
+			l := ratelimiter.NewSmooth[any](slow, time.Second)
+			l.ReservePermits(queue)
+			return func(n int) (failed int) {
+				for range n {
+					if l.TryAcquirePermit() {
+						failed++
+					}
+				}
+				return failed
+			}
+		}},
+	}
+}
+
+// tryRefused asks a limiter whose next permits belong to somebody else.
+func tryRefused(l *reserve.Limiter) func(int) int {
+	r, err := l.Reserve(context.Background(), queue)
+	return func(n int) (failed int) {
+		if err != nil || r.Permits() != queue {
+			return n
+		}
+		for range n {
+			if l.TryAcquire(1) {
+				failed++
+			}
+		}
+		return failed
+	}
+}
+
 func tryAcquire(l *reserve.Limiter) func(int) int {
 	return func(n int) (failed int) {
 		for range n {

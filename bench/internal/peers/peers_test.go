@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A limiter that refused would be measured at something else than the others.
-func TestEveryCallIsGranted(t *testing.T) {
+// A limiter that answers otherwise would be measured at something else than the others.
+func TestEveryCallDoesWhatItShould(t *testing.T) {
 	for name, ops := range map[string][]Op{
-		"TryAcquire": TryAcquire(), "Reserve": Reserve(), "ReserveInQueue": ReserveInQueue(), "ReserveAndCancel": ReserveAndCancel(),
+		"TryAcquire": TryAcquire(), "TryRefused": TryRefused(),
+		"Reserve": Reserve(), "ReserveInQueue": ReserveInQueue(), "ReserveAndCancel": ReserveAndCancel(),
 	} {
 		for _, op := range ops {
 			require.Zero(t, op.Start()(10_000), "%s, %s", name, op.Limiter)
