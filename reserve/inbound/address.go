@@ -63,19 +63,19 @@ func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	})
 }
 
-// ForwardedFor is the first address that is not a trusted proxy's, going back from
+// XForwardedFor is the first address that is not a trusted proxy's, going back from
 // the connection itself and then through X-Forwarded-For from the right, where each
 // proxy writes whom it got the request from. What is further left the client may have
 // written. If all are trusted it is the leftmost. A trusted proxy that wrote
 // something else than an address is an error.
-func ForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
+func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	if len(trusted) == 0 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedFor", Value: trusted, Want: "at least 1 network of proxies"}
+		return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedFor", Value: trusted, Want: "at least 1 network of proxies"}
 	}
 	proxies := make([]netip.Prefix, len(trusted))
 	for i, p := range trusted {
 		if !p.IsValid() || p.Addr().Is4In6() {
-			return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedFor", Value: p, Want: "networks of IPv4 or IPv6 addresses"}
+			return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedFor", Value: p, Want: "networks of IPv4 or IPv6 addresses"}
 		}
 		proxies[i] = p.Masked()
 	}
@@ -100,12 +100,12 @@ func ForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error
 	})
 }
 
-// ForwardedForHops is the address that the first of so many proxies (at least 1)
+// XForwardedForHops is the address that the first of so many proxies (at least 1)
 // wrote into X-Forwarded-For: with 1 the last address in it, with 2 the one before. It is right if
 // requests come in no other way than through all of them, and each adds one address.
-func ForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
+func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	if proxies < 1 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "ForwardedForHops", Value: proxies, Want: "at least 1 proxy"}
+		return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedForHops", Value: proxies, Want: "at least 1 proxy"}
 	}
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
 		hop := 0

@@ -81,7 +81,7 @@ func TestTrustedHeader(t *testing.T) {
 }
 
 func TestForwardedFor(t *testing.T) {
-	key := reserve.Must(inbound.ForwardedFor(proxies))
+	key := reserve.Must(inbound.XForwardedFor(proxies))
 	for _, c := range []struct {
 		name      string
 		from      string
@@ -130,15 +130,15 @@ func TestForwardedForHops(t *testing.T) {
 		{"empty", 1, []string{""}, none},
 		{"garbage", 1, []string{"203.0.113.7, garbage"}, none},
 	} {
-		check(t, reserve.Must(inbound.ForwardedForHops(c.proxies)), request("192.0.2.9:1", c.forwarded...), c.want, c.name)
+		check(t, reserve.Must(inbound.XForwardedForHops(c.proxies)), request("192.0.2.9:1", c.forwarded...), c.want, c.name)
 	}
 }
 
 // Ten thousand addresses cost no more than the ones that count.
 func TestTenThousandAddresses(t *testing.T) {
 	lies := strings.Repeat("198.51.100.1, 10.0.0.9, ", 5_000)
-	trusted := reserve.Must(inbound.ForwardedFor(proxies))
-	hops := reserve.Must(inbound.ForwardedForHops(2))
+	trusted := reserve.Must(inbound.XForwardedFor(proxies))
+	hops := reserve.Must(inbound.XForwardedForHops(2))
 	r := request("10.0.0.1:1", lies+"203.0.113.7, 10.0.0.2")
 	for name, key := range map[string]inbound.Address{"trusted": trusted, "hops": hops} {
 		check(t, key, r, "203.0.113.7", name)
@@ -152,7 +152,7 @@ func TestTenThousandAddresses(t *testing.T) {
 
 // One client is one client, however it spells its address and whichever it takes of its network.
 func TestOneClientOneKey(t *testing.T) {
-	key := reserve.Must(inbound.ForwardedFor(proxies))
+	key := reserve.Must(inbound.XForwardedFor(proxies))
 	h := build(t, []inbound.Tier{inbound.PerKey("client", key, bucket(1e-6, 1))}).Handler(ok)
 	require.Equal(t, 200, status(h, request("10.0.0.1:1", "2001:db8:1:2::1")))
 	for i := range 100 {
@@ -165,14 +165,14 @@ func TestOneClientOneKey(t *testing.T) {
 
 func TestBadAddressOptions(t *testing.T) {
 	for want, build := range map[string]func() (inbound.Address, error){
-		"inbound: IPv6Prefix is 0; want 1 to 128 bits":                   func() (inbound.Address, error) { return inbound.RemoteAddr(inbound.IPv6Prefix(0)) },
-		"inbound: IPv6Prefix is 129; want 1 to 128 bits":                 func() (inbound.Address, error) { return inbound.ForwardedForHops(1, inbound.IPv6Prefix(129)) },
-		`inbound: TrustedHeader is ""; want the name of a header`:        func() (inbound.Address, error) { return inbound.TrustedHeader("") },
-		"inbound: ForwardedForHops is 0; want at least 1 proxy":          func() (inbound.Address, error) { return inbound.ForwardedForHops(0) },
-		"inbound: ForwardedFor is []; want at least 1 network":           func() (inbound.Address, error) { return inbound.ForwardedFor(nil) },
-		"inbound: ForwardedFor is invalid Prefix; want networks of IPv4": func() (inbound.Address, error) { return inbound.ForwardedFor(make([]netip.Prefix, 1)) },
-		"inbound: ForwardedFor is ::ffff:1.2.3.0/120; want networks of": func() (inbound.Address, error) {
-			return inbound.ForwardedFor([]netip.Prefix{netip.MustParsePrefix("::ffff:1.2.3.0/120")})
+		"inbound: IPv6Prefix is 0; want 1 to 128 bits":                    func() (inbound.Address, error) { return inbound.RemoteAddr(inbound.IPv6Prefix(0)) },
+		"inbound: IPv6Prefix is 129; want 1 to 128 bits":                  func() (inbound.Address, error) { return inbound.XForwardedForHops(1, inbound.IPv6Prefix(129)) },
+		`inbound: TrustedHeader is ""; want the name of a header`:         func() (inbound.Address, error) { return inbound.TrustedHeader("") },
+		"inbound: XForwardedForHops is 0; want at least 1 proxy":          func() (inbound.Address, error) { return inbound.XForwardedForHops(0) },
+		"inbound: XForwardedFor is []; want at least 1 network":           func() (inbound.Address, error) { return inbound.XForwardedFor(nil) },
+		"inbound: XForwardedFor is invalid Prefix; want networks of IPv4": func() (inbound.Address, error) { return inbound.XForwardedFor(make([]netip.Prefix, 1)) },
+		"inbound: XForwardedFor is ::ffff:1.2.3.0/120; want networks of": func() (inbound.Address, error) {
+			return inbound.XForwardedFor([]netip.Prefix{netip.MustParsePrefix("::ffff:1.2.3.0/120")})
 		},
 	} {
 		_, err := build()
@@ -186,7 +186,7 @@ func FuzzForwardedFor(f *testing.F) {
 		f.Add(lie, false)
 		f.Add(lie, true)
 	}
-	keys := []inbound.Address{reserve.Must(inbound.ForwardedFor(proxies)), reserve.Must(inbound.ForwardedForHops(2))}
+	keys := []inbound.Address{reserve.Must(inbound.XForwardedFor(proxies)), reserve.Must(inbound.XForwardedForHops(2))}
 	f.Fuzz(func(t *testing.T, lie string, ownLine bool) {
 		lines := []string{lie + ", 203.0.113.7, 10.0.0.2"}
 		if ownLine {
@@ -214,7 +214,7 @@ func FuzzForwardedFor(f *testing.F) {
 			want = append(want, strings.Split(line, ",")...)
 		}
 		for n := 1; n <= min(len(want), 4); n++ {
-			got, err := reserve.Must(inbound.ForwardedForHops(n))(request("10.0.0.1:1", lines...))
+			got, err := reserve.Must(inbound.XForwardedForHops(n))(request("10.0.0.1:1", lines...))
 			alone, alsoErr := reserve.Must(inbound.TrustedHeader("X-Forwarded-For"))(request("10.0.0.1:1", want[len(want)-n]))
 			require.Equal(t, alsoErr == nil, err == nil)
 			require.Equal(t, alone, got)

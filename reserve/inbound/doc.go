@@ -23,7 +23,7 @@
 // Retry-After is the longest wait of the tier that refuses and of those behind it whose
 // limiter is in this process (others are not asked about a request that is refused
 // already), and more by the client's place among those who were refused (see
-// [WithSpread]), rounded up, at least 1. RateLimit and X-RateLimit-Reset say the same time.
+// [WithJitter]), rounded up, at least 1. RateLimit and X-RateLimit-Reset say the same time.
 //
 //   - Refused by a global limiter whose rate is known, clients line up: at 20/s, of 100
 //     that are refused at one moment 20 are told 1 s, 20 are told 2 s, and so on, so
@@ -49,5 +49,5 @@
 //
 // There is no default for a client's address: whoever believes a header that
 // clients can write has no limit at all. Say which it is: [RemoteAddr], [TrustedHeader],
-// [ForwardedFor] or [ForwardedForHops].
+// [XForwardedFor] or [XForwardedForHops].
 package inbound

@@ -24,7 +24,7 @@ var clock = reserve.WithClock(clockwork.NewFakeClock())
 
 // Every request passes three limits; refused by one, it is charged by none.
 func Example() {
-	client := reserve.Must(inbound.ForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
+	client := reserve.Must(inbound.XForwardedFor([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 	perClient := reserve.Must(window.Policy(2, time.Minute, clock))
 	perEndpoint := reserve.Must(window.Policy(100, time.Minute, clock))
 	everybody := reserve.Must(pace.Bursty(50, reserve.WithStored(50), clock))

@@ -36,7 +36,7 @@ func TestAWaitWithoutEnd(t *testing.T) {
 		require.EqualValues(t, year, reset(t, res.Header))
 
 		// Most of a year, and spread by as much again.
-		h = build(t, []inbound.Tier{inbound.PerKey("user", user, bucket(1./3e7, 0))}, inbound.WithSpread(math.MaxInt64)).Handler(ok)
+		h = build(t, []inbound.Tier{inbound.PerKey("user", user, bucket(1./3e7, 0))}, inbound.WithJitter(math.MaxInt64)).Handler(ok)
 		for range 10 {
 			after, err := strconv.Atoi(do(h, get("ann", "/")).Header.Get("Retry-After"))
 			require.NoError(t, err)

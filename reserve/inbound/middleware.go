@@ -24,7 +24,7 @@ type Middleware struct {
 	skip       func(*http.Request) bool
 	answer     func(http.ResponseWriter, *http.Request, *Refusal)
 	onFailure  func(*http.Request, *TierError)
-	spread     time.Duration
+	jitter     time.Duration
 	quotas     bool
 	xRateLimit bool
 	policies   string // the value of RateLimit-Policy
@@ -49,7 +49,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		tiers:  append([]Tier(nil), tiers...),
 		counts: make([]counters, len(tiers)),
 		lines:  make([]line, len(tiers)),
-		spread: 3 * time.Second,
+		jitter: 3 * time.Second,
 		quotas: true,
 	}
 	if len(tiers) == 0 {

@@ -69,17 +69,17 @@ func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	return func(m *Middleware) error { m.onFailure = failed; return nil }
 }
 
-// WithSpread sets by how much longer than necessary a client may be told to stay
+// WithJitter sets by how much longer than necessary a client may be told to stay
 // away, so that refused clients do not come back together. A wait longer than four
 // times that is spread by a quarter of itself. Clients that stand in line for a global
 // limiter are told their place in it, up to a minute more. 0: all are told the shortest
 // time. Default: 3 s.
-func WithSpread(d time.Duration) Option {
+func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithSpread", Value: d, Want: "0 or more"}
+			return &reserve.ValueError{Package: "inbound", Name: "WithJitter", Value: d, Want: "0 or more"}
 		}
-		m.spread = d
+		m.jitter = d
 		return nil
 	}
 }

@@ -274,7 +274,7 @@ func TestQueueOfSeveralTiers(t *testing.T) {
 
 func TestTarpit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := build(t, []inbound.Tier{inbound.Global("global", bucket(0.01, 0))}, inbound.WithTarpit(3*s, 4), inbound.WithSpread(0))
+		m := build(t, []inbound.Tier{inbound.Global("global", bucket(0.01, 0))}, inbound.WithTarpit(3*s, 4), inbound.WithJitter(0))
 		h := m.Handler(ok)
 		begin := time.Now()
 		var mu sync.Mutex

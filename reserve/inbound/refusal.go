@@ -113,7 +113,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 		}
 		wait = max(0, wait-m.tarpit)
 	}
-	told := m.lines[longest].turn(wait, m.interval(longest, cost), m.spread)
+	told := m.lines[longest].turn(wait, m.interval(longest, cost), m.jitter)
 	f.RetryAfter = int(ceilSeconds(told))
 	m.refusedHeaders(w.Header(), longest, f.RetryAfter)
 	if m.answer != nil {

@@ -48,7 +48,7 @@ func TestRefusalHeadersAndBody(t *testing.T) {
 }
 
 func TestProblemOrText(t *testing.T) {
-	h := build(t, []inbound.Tier{inbound.Global("global", bucket(1e-3, 0))}, inbound.WithSpread(0)).Handler(ok)
+	h := build(t, []inbound.Tier{inbound.Global("global", bucket(1e-3, 0))}, inbound.WithJitter(0)).Handler(ok)
 	for accept, problem := range map[string]bool{
 		"":                                   true,
 		"*/*":                                true,
@@ -101,7 +101,7 @@ func TestARefusalAsksNobodyElsewhere(t *testing.T) {
 	h := build(t, []inbound.Tier{
 		inbound.PerKey("user", user, bucket(1, 1, clock)),
 		inbound.GlobalBy("elsewhere", elsewhere),
-		inbound.PerKeyBy("each", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) { return elsewhere, nil })),
+		inbound.PerKeyBy("each", user, inbound.LimitersFunc[string](func(string) (reserve.Reserver, error) { return elsewhere, nil })),
 		inbound.PerKeyBy("here", user, keyed.New(func(string) (*reserve.Policy, error) { return bucket(1./9, 1, clock), nil })),
 	}).Handler(ok)
 	require.Equal(t, 200, status(h, get("ann", "/")))
@@ -170,11 +170,11 @@ func TestSpreadOfKeys(t *testing.T) {
 		opt      inbound.Option
 		min, max int
 	}{
-		{0.5, inbound.WithSpread(3 * s), 1, 4},
-		{10, inbound.WithSpread(3 * s), 10, 13},
-		{100, inbound.WithSpread(3 * s), 100, 125},
-		{10, inbound.WithSpread(0), 10, 10},
-		{10, inbound.WithSpread(20 * s), 10, 30},
+		{0.5, inbound.WithJitter(3 * s), 1, 4},
+		{10, inbound.WithJitter(3 * s), 10, 13},
+		{100, inbound.WithJitter(3 * s), 100, 125},
+		{10, inbound.WithJitter(0), 10, 10},
+		{10, inbound.WithJitter(20 * s), 10, 30},
 	} {
 		h := build(t, []inbound.Tier{inbound.PerKey("user", user, bucket(1/c.every, 0, clock))}, c.opt).Handler(ok)
 		told := map[int]int{}
@@ -293,10 +293,10 @@ func TestWhichHeaders(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	limited := inbound.Global("closest", bucket(2, 2, clock))
 	roomy := inbound.Global("roomy", bucket(100, 100, clock))
-	unknown := inbound.PerKeyBy("unknown", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) {
+	unknown := inbound.PerKeyBy("unknown", user, inbound.LimitersFunc[string](func(string) (reserve.Reserver, error) {
 		return reserve.All(), nil
 	}))
-	told := inbound.PerKeyBy("told", user, inbound.ForKey[string](func(string) (reserve.Reserver, error) {
+	told := inbound.PerKeyBy("told", user, inbound.LimitersFunc[string](func(string) (reserve.Reserver, error) {
 		return reserve.All(), nil
 	}), inbound.Quota(7, time.Minute))
 	for _, c := range []struct {

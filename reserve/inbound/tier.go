@@ -88,12 +88,12 @@ func noPolicy(name string) error {
 	return &reserve.ValueError{Package: "inbound", Name: "the policy of tier " + name, Value: nil, Want: "a policy"}
 }
 
-// A ForKey finds a key's limiter, which must be the same at every call: Limiters
+// A LimitersFunc finds a key's limiter, which must be the same at every call: Limiters
 // as a function.
-type ForKey[K comparable] func(key K) (reserve.Reserver, error)
+type LimitersFunc[K comparable] func(key K) (reserve.Reserver, error)
 
 // ReserveWithin reserves from the key's limiter.
-func (f ForKey[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (f LimitersFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	by, err := f(key)
 	if err != nil {
 		return reserve.Reservation{}, err

@@ -323,7 +323,7 @@ func TestBadInput(t *testing.T) {
 		"inbound: WithQueue is 0; want at least 1 request":                 {[]inbound.Tier{global}, inbound.WithQueue(s, 0)},
 		"inbound: WithTarpit is -1s; want a positive delay":                {[]inbound.Tier{global}, inbound.WithTarpit(-s, 1)},
 		"inbound: WithTarpit is -1; want at least 1 request":               {[]inbound.Tier{global}, inbound.WithTarpit(s, -1)},
-		"inbound: WithSpread is -1s; want 0 or more":                       {[]inbound.Tier{global}, inbound.WithSpread(-s)},
+		"inbound: WithJitter is -1s; want 0 or more":                       {[]inbound.Tier{global}, inbound.WithJitter(-s)},
 	} {
 		var opts []inbound.Option
 		if c.opt != nil {

@@ -24,9 +24,9 @@ const longestWait = 365 * 24 * time.Hour
 // turn returns when the next client is to come back, which could be served after
 // wait. If all share a limiter that serves one in each interval, it comes an
 // interval after the one before. Otherwise (interval is 0), or if the line is
-// too long, its time is any in the spread, far from those of the clients before.
-func (l *line) turn(wait, interval, spread time.Duration) time.Duration {
-	if spread == 0 || wait >= longestWait {
+// too long, its time is any in the jitter, far from those of the clients before.
+func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
+	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
 	}
 	l.mu.Lock()
@@ -41,15 +41,15 @@ func (l *line) turn(wait, interval, spread time.Duration) time.Duration {
 			l.last = next
 			return min(wait+next-due, longestWait)
 		}
-		spread = longestLine
+		jitter = longestLine
 	}
-	spread = max(spread, wait/4)
+	jitter = max(jitter, wait/4)
 	// The multiples of the golden ratio, less their whole parts, are spread evenly
 	// however many are taken, and neighbours are far apart (Knuth, TAOCP 6.4).
 	const golden = 0x9E3779B97F4A7C15 // 2^64 / 1.618...
 	part := float64(l.told*golden>>11) / (1 << 53)
 	l.told++
-	return min(later(wait, time.Duration(part*float64(spread))), longestWait)
+	return min(later(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
 // later returns a + b (not negative), or the longest duration if that is beyond it.
