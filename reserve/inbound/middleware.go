@@ -122,7 +122,7 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 		m.quotaHeaders(w.Header(), held)
 		return true
 	}
-	if ended(ctx) {
+	if ended(ctx) && !isRefusal(err) {
 		m.gone.Add(1)
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusServiceUnavailable) // in case somebody still reads it
@@ -163,13 +163,13 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 	switch {
 	case errors.Is(err, ErrSkip):
 		return false
-	case ended(ctx):
-		return true
 	case isRefusal(err) && t.dryRun:
 		c.wouldRefuse.Add(1)
 		return false
 	case isRefusal(err):
 		c.refused.Add(1)
+		return true
+	case ended(ctx):
 		return true
 	}
 	c.failed.Add(1)
@@ -232,7 +232,7 @@ func ended(ctx context.Context) bool {
 type Stats struct {
 	Queued  uint64 // requests that had to wait, and were let
 	Waiting int    // of those, how many are waiting now
-	Gone    uint64 // requests whose client went away, or whose context ended, before they were decided
+	Gone    uint64 // requests whose client went away, or whose context ended, before they were served or answered
 	Delayed uint64 // refusals that were delayed by the tarpit
 	Tiers   []TierStats
 }

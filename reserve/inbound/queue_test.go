@@ -1,6 +1,7 @@
 package inbound_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -304,15 +305,56 @@ func TestTarpit(t *testing.T) {
 		all.Wait()
 		require.Equal(t, 4*s, time.Since(begin))
 		slices.Sort(answered)
-		require.Equal(t, "200 at 1s retry after ", answered[0], "nobody is there: nothing was written")
-		for i, line := range answered[1:] {
-			if i < 6 {
+		for i, line := range answered {
+			switch {
+			case i < 6:
 				require.Contains(t, line, "429 at 0s retry after ")
-			} else {
+			case i == 6:
+				require.Equal(t, "429 at 1s retry after 99", line, "its context ended")
+			default:
 				require.Equal(t, "429 at 3s retry after 97", line)
 			}
 		}
 		require.Equal(t, uint64(5), m.Stats().Delayed)
 		require.Equal(t, uint64(1), m.Stats().Gone)
 	})
+}
+
+// A client that sends no more may still read: a refusal that is delayed is sent at once then, and a
+// context that has ended does not make something else of it.
+func TestTarpitAndAHalfClosedConnection(t *testing.T) {
+	for _, first := range []bool{false, true} { // whether the context ends before the delay begins
+		half := make(chan *net.TCPConn, 1)
+		refuses := reserverOf(func(ctx context.Context) error {
+			if err := (<-half).CloseWrite(); err != nil {
+				t.Error(err)
+			}
+			if first {
+				<-ctx.Done()
+			}
+			return &reserve.WaitError{Wait: 100 * s}
+		})
+		m := build(t, []inbound.Tier{inbound.GlobalBy("global", refuses)}, inbound.WithTarpit(time.Hour, 1), inbound.WithJitter(0))
+		conn, err := net.Dial("tcp", server(t, m.Handler(ok)).Listener.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		half <- conn.(*net.TCPConn)
+		_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		require.NoError(t, err)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
+		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+		require.Equal(t, "100", res.Header.Get("Retry-After"))
+		problemOf(t, res)
+		require.Equal(t, inbound.Stats{Gone: 1, Delayed: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, m.Stats())
+	}
+}
+
+// reserverOf is a limiter that promises nothing, and says why.
+type reserverOf func(ctx context.Context) error
+
+func (f reserverOf) ReserveWithin(ctx context.Context, _ int, _ time.Duration) (reserve.Reservation, error) {
+	return reserve.Reservation{}, f(ctx)
 }

@@ -108,10 +108,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 	}
 	wait := f.Wait
 	if m.tarpit > 0 {
-		if !m.delay(r.Context()) {
-			return // nobody is there to be answered
-		}
-		wait = max(0, wait-m.tarpit)
+		wait = max(0, wait-m.delay(r.Context()))
 	}
 	told := m.lines[longest].turn(wait, m.interval(longest, cost), m.jitter)
 	f.RetryAfter = int(ceilSeconds(told))
@@ -175,21 +172,22 @@ func (m *Middleware) interval(i, cost int) time.Duration {
 	return seconds(float64(cost) / t.rate())
 }
 
-// delay holds a refusal back if there is room for it, and returns false if the
-// client went away meanwhile.
-func (m *Middleware) delay(ctx context.Context) bool {
+// delay holds a refusal back if there is room for it, and returns for how long. A context that
+// ends meanwhile ends the delay, and the refusal is still sent: a client that has closed its half of the
+// connection may be reading the other one.
+func (m *Middleware) delay(ctx context.Context) time.Duration {
 	defer m.stuck.Add(-1)
 	if m.stuck.Add(1) > m.maxTarpit {
-		return true
+		return 0
 	}
 	m.delayed.Add(1)
+	begin := time.Now()
 	timer := time.NewTimer(m.tarpit)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
 	case <-ctx.Done():
 		m.gone.Add(1)
-		return false
 	}
+	return time.Since(begin)
 }
