@@ -27,7 +27,8 @@
 //
 //   - Refused by a global limiter whose rate is known, clients line up: at 20/s, of 100
 //     that are refused at one moment 20 are told 1 s, 20 are told 2 s, and so on, so
-//     that none is refused again. Nothing is reserved for them.
+//     that none is refused again. Nothing is reserved for them. Once the limiter has had permits to spare for
+//     1.5 s, those in line are not expected any more, and the next client is told the shortest time again.
 //   - Refused by a key's own limiter, each is told up to 3 s more, or a quarter of
 //     the wait if that is longer, evenly spread.
 //

@@ -3,20 +3,36 @@ package inbound
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A line tells refused clients when to come back, so that they don't do so together.
-// Nothing is reserved for them: whoever comes first is served first.
+// Nothing is reserved for them: whichever request comes first is served first.
+//
+// Clients that never come back must not keep others away. So the line is over as soon as the limiter has
+// had permits to spare for longer than clients in line may be late: spare is the moment up to which its
+// permits are accounted for, by the refusals and by the requests that passed since.
+//
+// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each takes its 50 ms,
+// and a client that is refused at 10 s is told to come in 50 s. If none of them does, then at 2 s
+// the limiter has had 2 s to spare: the line is over, and a client that is refused then is told 1 s.
 type line struct {
+	stands atomic.Bool // there may be clients in line; without the lock, for requests that pass
+
 	mu    sync.Mutex
 	epoch time.Time
-	last  time.Duration // since the epoch: when the last one in line comes back
+	last  time.Duration // since the epoch: when the last client in line is to come back
+	spare time.Duration // since the epoch: from then on the limiter has had permits to spare
 	told  uint64
 }
 
 // longestLine bounds what clients that never come back can do to those who do.
 const longestLine = time.Minute
+
+// lateness is how late clients in line may be: a second because they are told whole seconds, and
+// half a second for the way there and back.
+const lateness = 1500 * time.Millisecond
 
 // longestWait is the longest time that a client is told.
 const longestWait = 365 * 24 * time.Hour
@@ -35,7 +51,7 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 		l.epoch = time.Now()
 	}
 	if interval > 0 {
-		due := later(time.Since(l.epoch), wait)
+		due := l.refused(wait)
 		next := max(due, later(l.last, interval))
 		if next-due <= longestLine {
 			l.last = next
@@ -51,6 +67,34 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 	l.told++
 	return min(later(wait, time.Duration(part*float64(jitter))), longestWait)
 }
+
+// refused accounts for a refusal by the limiter that could have been served after wait, and returns when that is. The line
+// must be locked.
+func (l *line) refused(wait time.Duration) (due time.Duration) {
+	now := time.Since(l.epoch)
+	if l.over(now) {
+		l.last = 0
+	}
+	l.stands.Store(true)
+	due = later(now, wait)
+	l.spare = due
+	return due
+}
+
+// passed accounts for a request that passed the limiter and took what that earns in an interval.
+func (l *line) passed(interval time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over(time.Since(l.epoch)) {
+		l.last = 0
+		l.stands.Store(false)
+		return
+	}
+	l.spare = later(l.spare, interval)
+}
+
+// over reports whether those in line have come back, or else will not. The line must be locked.
+func (l *line) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
 
 // later returns a + b (not negative), or the longest duration if that is beyond it.
 func later(a, b time.Duration) time.Duration {

@@ -115,8 +115,15 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 
 	ctx := r.Context()
 	tier, err := m.reserve(ctx, r, cost, held)
-	if err == nil && m.maxWait > 0 {
-		tier, err = m.wait(ctx, r, held)
+	if err == nil {
+		for i := range m.lines {
+			if l := &m.lines[i]; l.stands.Load() {
+				l.passed(m.interval(i, cost))
+			}
+		}
+		if m.maxWait > 0 {
+			tier, err = m.wait(ctx, r, held)
+		}
 	}
 	if err == nil {
 		m.quotaHeaders(w.Header(), held)
