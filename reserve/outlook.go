@@ -46,6 +46,18 @@ func (l *Limiter) outlook(now int64) (o Outlook) {
 	return o
 }
 
+// Outlook is [Limiter.Outlook].
+func (s *Seed) Outlook(p *Policy) (o Outlook) {
+	now := p.now()
+	l := s.ledger(p)
+	o.Rate, o.Stored, o.Capacity = l.Rate(), l.Stored(now), p.terms.Curve.Capacity
+	o.Wait = time.Duration(max(0, l.NextFree(now)-now))
+	if !p.terms.Curve.Free() {
+		o.Capacity, o.Stored = 0, 0
+	}
+	return o
+}
+
 // Outlook returns what the limiter that made the reservation had to give after the
 // latest request it got: for whoever has just reserved, and needs no newer reading of
 // the clock, which costs more than all the rest. It returns false if that is not known: of

@@ -19,20 +19,41 @@ type shard[K comparable] struct {
 	swept int       // the position in the table where the next sweep begins
 	calls uint32    // so far
 	asks  []*ask[K] // for policies, under way
-	_     [32]byte  // to 128: two cache lines, which are fetched in pairs
+
+	holds    []held[K] // that are not over
+	lastHold uint64
+}
+
+// place returns the number of the key's shard and its hash within that.
+func (k *Limiters[K]) place(key K) (shard, hash uint32) {
+	h := maphash.Comparable(k.seed, key)
+	return uint32(h>>32) & uint32(len(k.shards)-1), uint32(h)
 }
 
 // shardOf returns the key's shard and its hash within that.
 func (k *Limiters[K]) shardOf(key K) (*shard[K], uint32) {
-	h := maphash.Comparable(k.seed, key)
-	return &k.shards[(h>>32)&uint64(len(k.shards)-1)], uint32(h)
+	number, hash := k.place(key)
+	return &k.shards[number], hash
 }
 
 // with calls do with the key's entry, locked.
 func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error {
 	s, hash := k.shardOf(key)
+	return k.in(ctx, s, hash, key, do)
+}
+
+// in is with for a key whose shard is known.
+func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	s.mu.Lock()
 	e := s.find(hash, key)
+	if e == nil && k.guard != nil && !s.asked(key) {
+		s.mu.Unlock()
+		if !k.admits(key) {
+			return ErrTooManyKeys
+		}
+		s.mu.Lock()
+		e = s.find(hash, key)
+	}
 	if e == nil && k.full() && !s.asked(key) { // before the policy is asked for: a flood stays cheap
 		s.mu.Unlock()
 		if !k.makeRoom() {
@@ -45,6 +66,7 @@ func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error
 		return k.withNew(ctx, s, hash, key, do)
 	}
 	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
+	s.share(e)
 	do(e)
 	return nil
 }
@@ -65,9 +87,8 @@ func (k *Limiters[K]) withNew(ctx context.Context, s *shard[K], hash uint32, key
 		if k.claim() {
 			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
 				defer func() {
-					if u := k.untouched(a.policy); u.is(e) && k.retire(s, &u, e) {
-						s.remove(len(s.entries) - 1)
-						k.keys.Add(-1)
+					if u := k.untouched(a.policy); !e.held && u.is(e) && k.retire(s, &u, e) {
+						k.drop(s, len(s.entries)-1)
 					}
 				}()
 				do(e)
@@ -86,6 +107,7 @@ func (k *Limiters[K]) withNew(ctx context.Context, s *shard[K], hash uint32, key
 func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry[K])) {
 	defer k.unlock(s)
 	defer s.forget(a)
+	s.share(e)
 	do(e)
 }
 
@@ -97,7 +119,16 @@ func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Po
 	if e.seed, small = u.Seed(); !small {
 		e.limiter = u.Limiter()
 	}
+	k.counted(key, 1)
 	return s.table.insert(e)
+}
+
+// drop drops the entry at that position.
+func (k *Limiters[K]) drop(s *shard[K], position int) {
+	key := s.entries[position].key
+	s.remove(position)
+	k.keys.Add(-1)
+	k.counted(key, -1)
 }
 
 // look calls do with the key's limiter, or with what that would be: do must change nothing.
@@ -132,6 +163,7 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 		k.keys.Add(1)
 		e = k.insert(s, hash, key, policy)
 	}
+	s.share(e)
 	if e.limiter != nil {
 		e.limiter.Charge(permits)
 	} else {

@@ -58,12 +58,11 @@ func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 			policy = e.policy
 			u = k.untouched(policy)
 		}
-		if !u.is(e) || !k.retire(s, &u, e) {
+		if e.held || !u.is(e) || !k.retire(s, &u, e) {
 			s.swept++
 			continue
 		}
-		s.remove(s.swept)
-		k.keys.Add(-1)
+		k.drop(s, s.swept)
 		dropped++
 	}
 	return looked, dropped

@@ -26,6 +26,7 @@ type entry[K comparable] struct {
 	seed    reserve.Seed     // while it is small,
 	limiter *reserve.Limiter // and then this
 	hash    uint32
+	held    bool // by one Hold: the seed's latest permits may still come back
 }
 
 const smallestIndex = 8
