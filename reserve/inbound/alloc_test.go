@@ -3,7 +3,9 @@
 package inbound_test
 
 import (
+	"fmt"
 	"net/http"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,4 +43,30 @@ func TestAllocations(t *testing.T) {
 		h := build(t, tiers, c.opts...).Handler(nothing)
 		require.Equal(t, c.want, testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }))
 	}
+}
+
+// A client whose requests pass without waiting is remembered as a few numbers, whether or not a later tier refuses.
+func TestMemoryOfAClient(t *testing.T) {
+	const clients = 100_000
+	h := build(t, []inbound.Tier{
+		inbound.PerKey("client", reserve.Must(inbound.RemoteAddr()), bucket(1e-6, 60)),
+		inbound.Global("global", bucket(1e-6, clients/2)),
+	}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r, w := request(""), bare{http.Header{}}
+	live := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	before := live()
+	for i := range clients {
+		r.RemoteAddr = fmt.Sprintf("11.%d.%d.%d:1", i>>16, i>>8&255, i&255)
+		h.ServeHTTP(w, r)
+	}
+	each := (live() - before) / (clients / 2)
+	runtime.KeepAlive(h)
+	t.Logf("%.0f bytes", each)
+	require.Less(t, each, 200.)
 }

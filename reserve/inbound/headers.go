@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // The fields' names, as http.Header spells them.
@@ -64,7 +65,7 @@ func (a share) less(b share) bool {
 }
 
 // quotaHeaders sets the headers of a response to a request that passes.
-func (m *Middleware) quotaHeaders(h http.Header, held []reserve.Reservation) {
+func (m *Middleware) quotaHeaders(h http.Header, held []keyed.Hold) {
 	if !m.quotas && !m.xRateLimit {
 		return
 	}

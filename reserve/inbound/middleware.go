@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // A Middleware lets requests pass that all its tiers allow. Make it with [New];
@@ -106,10 +107,10 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 	}
 	// Reservations live on the stack of most requests. reserve.All would do the same
 	// with three allocations, and could tell neither tiers that fail open nor dry runs apart.
-	var few [4]reserve.Reservation
+	var few [4]keyed.Hold
 	held := few[:]
 	if len(m.tiers) > len(few) {
-		held = make([]reserve.Reservation, len(m.tiers))
+		held = make([]keyed.Hold, len(m.tiers))
 	}
 	held = held[:len(m.tiers)]
 
@@ -127,6 +128,9 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if err == nil {
 		m.quotaHeaders(w.Header(), held)
+		for i := range held {
+			held[i].Keep()
+		}
 		return true
 	}
 	if ended(ctx) && !isRefusal(err) {
@@ -140,7 +144,7 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // reserve reserves from every tier; or from none, and returns which one ended it and why.
-func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []reserve.Reservation) (tier int, err error) {
+func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keyed.Hold) (tier int, err error) {
 	done := false
 	defer func() {
 		if !done { // refused, or a key function has panicked
@@ -158,7 +162,7 @@ func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, hel
 }
 
 // giveBack begins with the last one, so that each can be as if it had never been.
-func giveBack(held []reserve.Reservation) {
+func giveBack(held []keyed.Hold) {
 	for i := len(held) - 1; i >= 0; i-- {
 		held[i].Cancel()
 	}
@@ -188,10 +192,10 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 
 // wait waits until all reservations are due, the last one first: if that can't be
 // reached, nobody need wait for the others. It returns which one ended it and why.
-func (m *Middleware) wait(ctx context.Context, r *http.Request, held []reserve.Reservation) (tier int, err error) {
+func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hold) (tier int, err error) {
 	last, longest := 0, time.Duration(0)
 	for i := range held {
-		if d := held[i].Delay(); d > longest && !m.tiers[i].dryRun {
+		if d := held[i].Reservation.Delay(); d > longest && !m.tiers[i].dryRun {
 			last, longest = i, d
 		}
 	}
@@ -213,11 +217,11 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []reserve.R
 	m.queued.Add(1)
 	for n := range held {
 		i := (last + n) % len(held)
-		if m.tiers[i].dryRun || held[i].Permits() == 0 {
+		if m.tiers[i].dryRun || held[i].Reservation.Permits() == 0 {
 			continue
 		}
 		// A pause of the limiter meanwhile may be too long for the request's deadline.
-		if err := held[i].Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
+		if err := held[i].Reservation.Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
 			return i, err
 		}
 	}
@@ -249,6 +253,7 @@ type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here
 	WouldRefuse uint64 // requests that would have, but for DryRun
+	Shared      uint64 // of a PerKey tier, in all middlewares: requests of keys that shared a limiter, because there was no room
 	Failed      uint64 // requests for which the limiter or the key function failed, open or closed
 }
 
@@ -264,6 +269,9 @@ func (m *Middleware) Stats() Stats {
 	for i := range m.tiers {
 		c := &m.counts[i]
 		s.Tiers[i] = TierStats{Name: m.tiers[i].name, Refused: c.refused.Load(), WouldRefuse: c.wouldRefuse.Load(), Failed: c.failed.Load()}
+		if shared := m.tiers[i].shared; shared != nil {
+			s.Tiers[i].Shared = shared()
+		}
 	}
 	return s
 }

@@ -19,10 +19,12 @@ import (
 // then share its limiter.
 type Tier struct {
 	name    string
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error)
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keyed.Hold, error)
 	rate    func() float64 // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota          // zero if it isn't known
 	local   bool           // the limiter is in this process: a refused request may look at it
+	maxKeys int            // of a PerKey tier
+	shared  func() uint64  // of a PerKey tier: see TierStats
 
 	dryRun   bool
 	failOpen bool
@@ -45,8 +47,9 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	if by == nil {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
 	}
-	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error) {
-		return by.ReserveWithin(ctx, n, maxWait)
+	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+		h.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
+		return
 	}
 	if l, ok := by.(interface{ Rate() float64 }); ok {
 		t.rate = l.Rate
@@ -71,17 +74,27 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 	case by == nil:
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
 	case key == nil:
-		t.err = &reserve.ValueError{Package: "inbound", Name: "the key of tier " + name, Value: nil, Want: "a function"}
+		t.err = noKey(name)
 	}
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (reserve.Reservation, error) {
-		k, err := key(r)
-		if err != nil {
-			return reserve.Reservation{}, err
+	var local *keyed.Limiters[K]
+	local, t.local = by.(*keyed.Limiters[K])
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+		var k K
+		if k, err = key(r); err != nil {
+			return
 		}
-		return by.ReserveWithin(ctx, k, n, maxWait)
+		if local != nil {
+			h, err = local.Hold(ctx, k, n, maxWait)
+		} else {
+			h.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
+		}
+		return
 	}
-	_, t.local = by.(*keyed.Limiters[K])
 	return t.with(opts)
+}
+
+func noKey(name string) error {
+	return &reserve.ValueError{Package: "inbound", Name: "the key of tier " + name, Value: nil, Want: "a function"}
 }
 
 func noPolicy(name string) error {

@@ -1,0 +1,160 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
+)
+
+// A crowd is the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for which there
+// is none shares a limiter with its neighbours, the clients of its network, so that an attacker with
+// very many addresses is in the way of the neighbours and of nobody else. All have the same policy.
+//
+//   - There is room for a key in own, unless that is full, or is half full and the key's network has its share (see census).
+//   - Otherwise it shares a limiter with its /24 or /48.
+//   - When too many of those are in use, and for keys without an address, there are 1024
+//     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
+type crowd[K comparable] struct {
+	own      *keyed.Limiters[K]
+	networks *keyed.Limiters[netip.Prefix]
+	groups   *keyed.Limiters[uint64]
+	address  func(K) (netip.Addr, bool)
+	seed     maphash.Seed
+	shared   atomic.Uint64 // requests that got no limiter of their own
+}
+
+const manyGroups = 1024
+
+func newCrowd[K comparable](policy *reserve.Policy, maxKeys int) *crowd[K] {
+	c := &crowd[K]{
+		networks: keyed.New(always[netip.Prefix](policy), keyed.WithMaxKeys(max(maxKeys/64, 64))),
+		groups:   keyed.New(always[uint64](policy), keyed.WithMaxKeys(2*manyGroups)),
+		address:  addressIn[K](),
+		seed:     maphash.MakeSeed(),
+	}
+	if c.address == nil {
+		c.own = keyed.New(always[K](policy), keyed.WithMaxKeys(maxKeys))
+	} else {
+		c.own = keyed.NewGuarded(always[K](policy), newCensus(c.address, maxKeys), keyed.WithMaxKeys(maxKeys))
+	}
+	return c
+}
+
+func always[K comparable](policy *reserve.Policy) func(K) (*reserve.Policy, error) {
+	return func(K) (*reserve.Policy, error) { return policy, nil }
+}
+
+// hold takes n permits for a key, of its own limiter or of one that it shares.
+func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+	h, err = c.own.Hold(ctx, key, n, maxWait)
+	if !errors.Is(err, keyed.ErrTooManyKeys) {
+		return
+	}
+	c.shared.Add(1)
+	group := maphash.Comparable(c.seed, key)
+	if c.address != nil {
+		if addr, ok := c.address(key); ok {
+			near, far := networksOf(addr)
+			h, err = c.networks.Hold(ctx, near, n, maxWait)
+			if !errors.Is(err, keyed.ErrTooManyKeys) {
+				return
+			}
+			group = maphash.Comparable(c.seed, far)
+		}
+	}
+	h, err = c.groups.Hold(ctx, group%manyGroups, n, maxWait)
+	return
+}
+
+// networksOf returns what an address shares limiters with: first its /24 or /48, which are the largest networks that one
+// customer usually has; then its /16 or /32, which are the usual ones of a small provider.
+func networksOf(a netip.Addr) (near, far netip.Prefix) {
+	nearBits, farBits := 48, 32
+	if a.Is4() {
+		nearBits, farBits = 24, 16
+	}
+	near, _ = a.Prefix(nearBits)
+	far, _ = a.Prefix(farBits)
+	return near, far
+}
+
+// addressIn returns a function that finds the address in a key, nil if keys of that type have none.
+func addressIn[K comparable]() func(K) (netip.Addr, bool) {
+	var key K
+	switch any(key).(type) {
+	case netip.Addr:
+		return func(key K) (netip.Addr, bool) { return any(key).(netip.Addr), true }
+	case addressed:
+		return func(key K) (netip.Addr, bool) { return any(key).(addressed).address() }
+	}
+	return nil
+}
+
+// An addressed is a key that may have an address in it: a Pair.
+type addressed interface{ address() (netip.Addr, bool) }
+
+func (p Pair[A, B]) address() (netip.Addr, bool) {
+	if find := addressIn[A](); find != nil {
+		if a, ok := find(p.First); ok {
+			return a, true
+		}
+	}
+	if find := addressIn[B](); find != nil {
+		return find(p.Second)
+	}
+	return netip.Addr{}, false
+}
+
+// A census counts the keys that are remembered of each network, in tables of counters by hash. Once half of the
+// room is taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a /16 or /32 that has 1/64. So
+// one network takes half of the room, and the other half is for others. (Networks whose hashes are the same count as one.)
+type census[K comparable] struct {
+	address           func(K) (netip.Addr, bool)
+	seed              maphash.Seed
+	half              int
+	mostNear, mostFar int32
+	near, far         [1 << 14]atomic.Int32
+}
+
+func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *census[K] {
+	return &census[K]{
+		address:  address,
+		seed:     maphash.MakeSeed(),
+		half:     maxKeys / 2,
+		mostNear: int32(min(max(maxKeys/4096, 8), 1<<30)),
+		mostFar:  int32(min(max(maxKeys/64, 64), 1<<30)),
+	}
+}
+
+// Admits implements [keyed.Guard].
+func (c *census[K]) Admits(key K, remembered int) bool {
+	if remembered < c.half {
+		return true
+	}
+	near, far := c.counters(key)
+	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
+}
+
+// Count implements [keyed.Guard].
+func (c *census[K]) Count(key K, by int) {
+	if near, far := c.counters(key); near != nil {
+		near.Add(int32(by))
+		far.Add(int32(by))
+	}
+}
+
+func (c *census[K]) counters(key K) (near, far *atomic.Int32) {
+	addr, ok := c.address(key)
+	if !ok {
+		return nil, nil
+	}
+	n, f := networksOf(addr)
+	const mask = uint64(len(c.near) - 1)
+	return &c.near[maphash.Comparable(c.seed, n)&mask], &c.far[maphash.Comparable(c.seed, f)&mask]
+}

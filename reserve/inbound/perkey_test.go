@@ -1,0 +1,134 @@
+package inbound_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+)
+
+// from sends a request from an address and returns the status.
+func from(h http.Handler, format string, args ...any) int {
+	r := get("", "/")
+	r.RemoteAddr = fmt.Sprintf(format, args...)
+	return status(h, r)
+}
+
+var remote = reserve.Must(inbound.RemoteAddr())
+
+// A network gets no more than half of the room, and the rest is for others. Its other
+// clients share a limiter in each /24 or /48.
+func TestANetworkDoesNotTakeAllRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		client func(h http.Handler, i int) int
+		shared int // limiters
+	}{
+		"an IPv6 /44": {func(h http.Handler, i int) int {
+			return from(h, "[2001:db8:%x:%x::1]:1", i&15, i>>4)
+		}, 16},
+		"an IPv4 /16": {func(h http.Handler, i int) int {
+			return from(h, "198.51.%d.%d:1", i>>8, i&255)
+		}, 11_999>>8 + 1 - 5000>>8},
+	} {
+		bubble(t, func(t *testing.T) {
+			both := inbound.Both(remote, func(*http.Request) (string, error) { return "GET /", nil })
+			for kind, tier := range map[string]inbound.Tier{
+				"address": inbound.PerKey("client", remote, bucket(1e-6, 3), inbound.MaxKeys(10_000)),
+				"pair":    inbound.PerKey("client", both, bucket(1e-6, 3), inbound.MaxKeys(10_000)),
+			} {
+				m := build(t, []inbound.Tier{tier})
+				h := m.Handler(ok)
+				served := 0
+				for i := range 12_000 {
+					if c.client(h, i) == http.StatusOK {
+						served++
+					}
+				}
+				require.Equal(t, 5000+3*c.shared, served, "%s, %s", name, kind)
+				require.EqualValues(t, 7000, m.Stats().Tiers[0].Shared, name)
+				served = 0
+				for i := range 4 * 512 { // others have their own, but for few whose networks have the hash of another
+					if from(h, "203.%d.0.%d:1", i>>2&127, i&3) == http.StatusOK {
+						served++
+					}
+					if from(h, "[2001:%x:1:%x::]:1", i>>2&127, i&3) == http.StatusOK {
+						served++
+					}
+				}
+				require.Greater(t, served, 2*512*3*9/10, "%s, %s", name, kind)
+				require.LessOrEqual(t, served, 2*512*3, "%s, %s", name, kind)
+			}
+		})
+	}
+}
+
+// When there is no room at all, new clients share limiters: first in each /24, of which a bounded number has
+// one, then in each of 1024 groups of larger networks. None is refused because of the others' number alone, and no
+// client that has used up its limit is forgiven.
+func TestNoRoomForAKey(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := build(t, []inbound.Tier{inbound.PerKey("client", remote, bucket(1e-6, 2), inbound.MaxKeys(100))})
+		h := m.Handler(ok)
+		shared := func() uint64 { return m.Stats().Tiers[0].Shared }
+		for i := range 100 {
+			require.Equal(t, 200, from(h, "%d.0.0.1:1", i+1))
+		}
+		require.Zero(t, shared())
+		for _, want := range []int{200, 200, 429} { // a /24 shares
+			require.Equal(t, want, from(h, "203.0.113.%d:1", shared()))
+			require.Equal(t, want, from(h, "[2001:db8:1:%x::]:1", shared()))
+		}
+		for i := range 62 {
+			require.Equal(t, 200, from(h, "203.0.%d.1:1", i))
+		}
+		require.EqualValues(t, 68, shared())
+		for _, want := range []int{200, 200, 429, 429} { // and then a /16
+			require.Equal(t, want, from(h, "198.51.%d.1:1", shared()))
+		}
+		for _, want := range []int{200, 200, 429, 429} { // and a /32
+			require.Equal(t, want, from(h, "[2001:db9:%x::]:1", shared()))
+		}
+		served := 0
+		for i := range 1000 {
+			if from(h, "[%x:%x::1]:1", 0x2400+i&255, i>>8) == 200 {
+				served++
+			}
+		}
+		require.Greater(t, served, 850, "of 1000 in 1024 groups with room for two requests")
+		for i := range 100 {
+			require.Equal(t, 200, from(h, "%d.0.0.1:1", i+1))
+			require.Equal(t, 429, from(h, "%d.0.0.1:1", i+1))
+		}
+	})
+}
+
+// Keys that are no addresses share limiters by chance.
+func TestNoRoomForAUser(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := build(t, []inbound.Tier{inbound.PerKey("user", user, bucket(1e-6, 1), inbound.MaxKeys(100))})
+		h := m.Handler(ok)
+		got := map[int]int{}
+		for i := range 20_000 {
+			got[status(h, get(fmt.Sprint("user", i), "/"))]++
+		}
+		require.Equal(t, map[int]int{200: 100 + 1024, 429: 20_000 - 1124}, got)
+		require.EqualValues(t, 19_900, m.Stats().Tiers[0].Shared)
+	})
+}
+
+func TestMaxKeysIsForPerKey(t *testing.T) {
+	for want, tier := range map[string]inbound.Tier{
+		`inbound: tier "a": inbound: MaxKeys is 5; want a tier from PerKey`: inbound.Global("a", bucket(1, 1), inbound.MaxKeys(5)),
+		`inbound: tier "b": inbound: MaxKeys is 0; want at least 1 key`:     inbound.PerKey("b", user, bucket(1, 1), inbound.MaxKeys(0)),
+		`inbound: tier "c": inbound: MaxKeys is 7; want a tier from PerKey`: inbound.PerKeyBy("c", func(*http.Request) (netip.Addr, error) { return netip.Addr{}, nil },
+			inbound.LimitersFunc[netip.Addr](func(netip.Addr) (reserve.Reserver, error) { return reserve.All(), nil }), inbound.MaxKeys(7)),
+	} {
+		_, err := inbound.New([]inbound.Tier{tier})
+		require.EqualError(t, err, want)
+	}
+}
