@@ -18,7 +18,7 @@ var ErrNoAddress = errors.New("inbound: no client address")
 
 // An Address is a key function: the address of a request's client. IPv6 addresses
 // are cut to their network, since one client has 2^64 of them; IPv4 addresses that are mapped into
-// IPv6 are taken out, and zones are dropped, so one client has one key.
+// IPv6, or translated (64:ff9b::/96, RFC 6052), are taken out, and zones are dropped. So one client has one key.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.
@@ -128,13 +128,21 @@ type addresses struct{ bits int }
 // newAddress cuts the addresses that find returns to what tells clients apart.
 func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, error)) (Address, error) {
 	a := addresses{bits: 64}
-	for _, opt := range opts {
-		if err := opt(&a); err != nil {
+	for i, opt := range opts {
+		err := noOption(i)
+		if opt != nil {
+			err = opt(&a)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return func(r *http.Request) (netip.Addr, error) {
 		addr, err := find(r)
+		if err == nil && translated.Contains(addr) {
+			all := addr.As16()
+			addr = netip.AddrFrom4([4]byte(all[12:]))
+		}
 		if err != nil || addr.Is4() || a.bits == 128 {
 			return addr, err
 		}
@@ -142,6 +150,9 @@ func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, erro
 		return network.Addr(), err
 	}, nil
 }
+
+// translated holds all of IPv4, as translators between IPv6 and IPv4 (NAT64) write it: RFC 6052, section 2.1.
+var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // peer returns the address at the other end of the connection.
 func peer(r *http.Request) (netip.Addr, error) {

@@ -134,6 +134,30 @@ func TestForwardedForHops(t *testing.T) {
 	}
 }
 
+// An IPv4 client that comes through a translator (RFC 6052, NAT64's prefix) is that client, and not the translator's network. As
+// a proxy it is trusted only by the address that it comes from.
+func TestClientsBehindATranslator(t *testing.T) {
+	for from, want := range map[string]string{
+		"[64:ff9b::203.0.113.7]:1":    "203.0.113.7",
+		"[64:ff9b::cb00:7108]:1":      "203.0.113.8",
+		"[64:ff9b::1:cb00:7108]:1":    "64:ff9b::",
+		"[64:ff9b:1::203.0.113.7]:1":  "64:ff9b:1::",
+		"[64:ff9b:0:1::cb00:7108]:1":  "64:ff9b:0:1::",
+		"[64:ff9b::10.0.0.1]:1":       "10.0.0.1",
+		"[64:ff9b::203.0.113.7%e1]:1": "203.0.113.7",
+	} {
+		check(t, remote, request(from), want, from)
+		check(t, reserve.Must(inbound.RemoteAddr(inbound.IPv6Prefix(48))), request("[64:ff9b::203.0.113.7]:1"), "203.0.113.7", "/48")
+		check(t, reserve.Must(inbound.RemoteAddr(inbound.IPv6Prefix(128))), request("[64:ff9b::203.0.113.7]:1"), "203.0.113.7", "/128")
+	}
+	key := reserve.Must(inbound.XForwardedFor(proxies))
+	check(t, key, request("10.0.0.1:1", "64:ff9b::203.0.113.7"), "203.0.113.7", "forwarded")
+	check(t, key, request("[64:ff9b::10.0.0.1]:1", "203.0.113.7"), "10.0.0.1", "no proxy")
+	check(t, key, request("10.0.0.2:1", "203.0.113.7, 64:ff9b::10.0.0.1"), "10.0.0.1", "no proxy")
+	both := reserve.Must(inbound.XForwardedFor(append(proxies, netip.MustParsePrefix("64:ff9b::a00:0/104"))))
+	check(t, both, request("[64:ff9b::10.0.0.1]:1", "203.0.113.7"), "203.0.113.7", "a proxy that is said to come through it")
+}
+
 // Ten thousand addresses cost no more than the ones that count.
 func TestTenThousandAddresses(t *testing.T) {
 	lies := strings.Repeat("198.51.100.1, 10.0.0.9, ", 5_000)
@@ -174,6 +198,7 @@ func TestBadAddressOptions(t *testing.T) {
 		"inbound: XForwardedFor is ::ffff:1.2.3.0/120; want networks of": func() (inbound.Address, error) {
 			return inbound.XForwardedFor([]netip.Prefix{netip.MustParsePrefix("::ffff:1.2.3.0/120")})
 		},
+		"inbound: option 1 is <nil>; want an option": func() (inbound.Address, error) { return inbound.RemoteAddr(nil) },
 	} {
 		_, err := build()
 		require.ErrorContains(t, err, want)

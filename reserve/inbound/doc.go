@@ -44,7 +44,9 @@
 //
 // With [WithQueue] a request that has to wait a little waits, instead of being
 // refused. Which of both is decided when it arrives. When its client goes away it
-// gives its permits back. (net/http sees that only once the request's body has been read.)
+// gives its permits back. With HTTP/1 net/http sees that only once the request's body has been read, so bodies of up to
+// 64 KiB are read while their requests wait; a client keeps its place if it goes away after it has
+// sent a longer one, or one whose length it has not told.
 //
 // # Who is asking
 //

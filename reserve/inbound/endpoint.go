@@ -40,8 +40,12 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error.
+// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one of them
+// is nil so is Both, and the tier reports it.
 func Both[A, B comparable](first func(*http.Request) (A, error), second func(*http.Request) (B, error)) func(*http.Request) (Pair[A, B], error) {
+	if first == nil || second == nil {
+		return nil
+	}
 	return func(r *http.Request) (key Pair[A, B], err error) {
 		if key.First, err = first(r); err == nil {
 			key.Second, err = second(r)

@@ -84,9 +84,7 @@ func (m *Middleware) quotaHeaders(h http.Header, held []keyed.Hold) {
 		}
 	}
 	if closest < 0 {
-		if m.quotas && m.policies != "" {
-			h[fieldPolicy] = []string{m.policies}
-		}
+		m.setPolicies(h)
 		return
 	}
 	m.set(h, closest, least)
@@ -106,13 +104,17 @@ func full(o reserve.Outlook) time.Duration {
 	return later(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
 }
 
-// refusedHeaders sets the headers of a refusal: nothing is left until the client is to come
+// setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest.
+func (m *Middleware) setPolicies(h http.Header) {
+	if m.quotas && m.policies != "" {
+		h[fieldPolicy] = []string{m.policies}
+	}
+}
+
+// refusedHeaders sets the quota headers of a refusal: nothing is left until the client is to come
 // back. All of them say the same time, so that those who read another one than
 // Retry-After do not come back together either (draft-11, section 8.5).
 func (m *Middleware) refusedHeaders(h http.Header, tier, retryAfter int) {
-	values := &[2]string{"no-store", strconv.Itoa(retryAfter)}
-	h["Cache-Control"] = values[0:1:1]
-	h["Retry-After"] = values[1:2:2]
 	m.set(h, tier, share{requests: 0, seconds: int64(retryAfter)})
 	if m.xRateLimit {
 		m.setX(h, tier, 0, time.Duration(retryAfter)*time.Second)

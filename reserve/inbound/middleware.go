@@ -69,8 +69,12 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		}
 		seen[t.name] = true
 	}
-	for _, opt := range opts {
-		if err := opt(m); err != nil {
+	for i, opt := range opts {
+		err := noOption(i)
+		if opt != nil {
+			err = opt(m)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -84,8 +88,11 @@ func wellNamed(name string) bool {
 
 // Handler returns a handler that lets through to next what the tiers allow. All
 // handlers of a middleware share its tiers. The ResponseWriter is passed on as it
-// is, so whatever it can do (flush, hijack) next can use.
+// is, so whatever it can do (flush, hijack) next can use. Handler panics if next is nil, as http.Handle does.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
+	if next == nil {
+		panic(&reserve.ValueError{Package: "inbound", Name: "Handler", Value: nil, Want: "a handler"})
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.passes(w, r) {
 			next.ServeHTTP(w, r)
@@ -215,6 +222,7 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hol
 	}
 	defer m.waiting.Add(-1)
 	m.queued.Add(1)
+	readEarly(r)
 	for n := range held {
 		i := (last + n) % len(held)
 		if m.tiers[i].dryRun || held[i].Reservation.Permits() == 0 {

@@ -13,7 +13,8 @@ type Option func(*Middleware) error
 // WithQueue lets requests wait for up to maxWait instead of refusing them, at most
 // atMost of them at a time. Both are known when a request arrives: one that would
 // have to wait longer, or finds the queue full, is refused at once and has taken nothing.
-// Default: no request waits.
+// The body of a request that waits is read meanwhile, if it is no longer than 64 KiB: so the queue takes up to
+// 64 KiB of memory for each request. Default: no request waits.
 //
 // At 10/s, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
 // once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.
@@ -49,24 +50,36 @@ func WithTarpit(delay time.Duration, atMost int) Option {
 // WithCost sets how many permits a request takes of each tier. A request that costs
 // 0 or less passes and takes nothing. Default: 1.
 func WithCost(cost func(*http.Request) int) Option {
-	return func(m *Middleware) error { m.cost = cost; return nil }
+	return func(m *Middleware) error {
+		m.cost = cost
+		return checkFunction("WithCost", cost == nil)
+	}
 }
 
 // WithSkip lets the requests pass for which skip is true: a health check, for one.
 func WithSkip(skip func(*http.Request) bool) Option {
-	return func(m *Middleware) error { m.skip = skip; return nil }
+	return func(m *Middleware) error {
+		m.skip = skip
+		return checkFunction("WithSkip", skip == nil)
+	}
 }
 
 // WithRefusal answers refused requests. The headers are set already (and may be
 // changed); the function writes status and body. Default: (*Refusal).ServeHTTP.
 func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
-	return func(m *Middleware) error { m.answer = answer; return nil }
+	return func(m *Middleware) error {
+		m.answer = answer
+		return checkFunction("WithRefusal", answer == nil)
+	}
 }
 
 // WithOnFailure is called when a tier fails, open or closed: to log it. It
 // may be called by several requests at the same time.
 func WithOnFailure(failed func(*http.Request, *TierError)) Option {
-	return func(m *Middleware) error { m.onFailure = failed; return nil }
+	return func(m *Middleware) error {
+		m.onFailure = failed
+		return checkFunction("WithOnFailure", failed == nil)
+	}
 }
 
 // WithJitter sets by how much longer than necessary a client may be told to stay
@@ -96,4 +109,12 @@ func WithoutQuotas() Option {
 // later; in a refusal, when Retry-After ends. Default: they are not sent.
 func WithXRateLimit() Option {
 	return func(m *Middleware) error { m.xRateLimit = true; return nil }
+}
+
+// checkFunction returns the error of a function that is nil.
+func checkFunction(name string, isNil bool) error {
+	if isNil {
+		return &reserve.ValueError{Package: "inbound", Name: name, Value: nil, Want: "a function"}
+	}
+	return nil
 }

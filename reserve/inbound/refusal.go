@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -14,7 +13,7 @@ import (
 // A Refusal says why a request was refused and what its client is told.
 type Refusal struct {
 	Status     int           // 429, or 503 if a tier failed or is Overload
-	Tiers      []string      // that refuse it, in their order; the first one decided (of those after it, not all are asked)
+	Tiers      []string      // that refuse it, in their order; the first one decided (of those after it, not all are asked); none if a tier failed
 	Wait       time.Duration // the longest of their waits; 0 if a tier failed
 	RetryAfter int           // seconds: the wait, spread, rounded up; at least 1, at most a year
 	Err        *TierError    // of the tier that decided
@@ -31,8 +30,11 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if wantsText(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		body = append(append(body, title...), " ("...)
-		body = append(f.appendTiers(body), "). Try again in "...)
+		body = append(body, title...)
+		if len(f.Tiers) > 0 {
+			body = append(f.appendTiers(append(body, " ("...)), ')')
+		}
+		body = append(body, ". Try again in "...)
 		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), " s.\n"...)
 	} else {
 		// Nothing here needs escaping: see wellNamed.
@@ -40,8 +42,11 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = append(append(body, `{"type":"https://iana.org/assignments/http-problem-types#`...), kind...)
 		body = append(append(append(body, `","title":"`...), title...), `","status":`...)
 		body = append(strconv.AppendInt(body, int64(f.Status), 10), `,"detail":"Try again in `...)
-		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), ` s.","violated-policies":[`...)
-		body = append(f.appendTiers(body), "]}\n"...)
+		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), ` s."`...)
+		if len(f.Tiers) > 0 {
+			body = append(f.appendTiers(append(body, `,"violated-policies":[`...)), ']')
+		}
+		body = append(body, "}\n"...)
 	}
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(body)
@@ -56,13 +61,6 @@ func (f *Refusal) appendTiers(b []byte) []byte {
 		b = append(append(append(b, '"'), name...), '"')
 	}
 	return b
-}
-
-// wantsText reports whether a request names a type of text and none of JSON, as
-// browsers do.
-func wantsText(r *http.Request) bool {
-	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
-	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
 }
 
 // isRefusal reports whether a limiter has said no, rather than failed.
@@ -99,20 +97,30 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 		names [4]string
 	}{err: TierError{Tier: m.tiers[tier].name, Err: err}}
 	f := &room.Refusal
-	f.Err, f.Tiers = &room.err, append(room.names[:0], m.tiers[tier].name)
-	longest := tier
-	if wait, refused := waitOf(err); refused {
-		longest = m.violated(r, cost, tier, wait, f)
+	f.Err = &room.err
+	longest, refused := tier, false
+	var interval time.Duration
+	if f.Wait, refused = waitOf(err); refused {
+		f.Tiers = append(room.names[:0], m.tiers[tier].name)
+		longest = m.violated(r, cost, tier, f)
+		interval = m.interval(longest, cost)
 	} else {
-		f.Status = http.StatusServiceUnavailable
+		f.Status, f.Wait = http.StatusServiceUnavailable, 0
 	}
 	wait := f.Wait
 	if m.tarpit > 0 {
 		wait = max(0, wait-m.delay(r.Context()))
 	}
-	told := m.lines[longest].turn(wait, m.interval(longest, cost), m.jitter)
-	f.RetryAfter = int(ceilSeconds(told))
-	m.refusedHeaders(w.Header(), longest, f.RetryAfter)
+	f.RetryAfter = int(ceilSeconds(m.lines[longest].turn(wait, interval, m.jitter)))
+	h := w.Header()
+	values := &[2]string{"no-store", strconv.Itoa(f.RetryAfter)} // one allocation for both
+	h["Cache-Control"] = values[0:1:1]
+	h["Retry-After"] = values[1:2:2]
+	if refused {
+		m.refusedHeaders(h, longest, f.RetryAfter)
+	} else {
+		m.setPolicies(h)
+	}
 	if m.answer != nil {
 		m.answer(w, r, f)
 		return
@@ -122,8 +130,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 
 // violated fills in which tiers refuse the request besides the first, and returns the
 // one with the longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach them.
-func (m *Middleware) violated(r *http.Request, cost, first int, wait time.Duration, f *Refusal) (longest int) {
-	longest, f.Wait, f.Status = first, wait, http.StatusTooManyRequests
+func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (longest int) {
+	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
 	for i := first + 1; i < len(m.tiers); i++ {
 		t := &m.tiers[i]

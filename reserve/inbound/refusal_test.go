@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,25 +55,53 @@ func TestProblemOrText(t *testing.T) {
 		"*/*":                                true,
 		"application/json":                   true,
 		"application/problem+json":           true,
-		"text/plain, application/JSON;q=0.1": true,
-		"text/html,application/xhtml+xml,*/*;q=0.8": false,
-		"text/plain": false,
-		"Text/*":     false,
+		"Application/*":                      true,
+		"image/png":                          true, // neither is acceptable
+		"text/plain, application/JSON;q=0.1": false,
+		"text/plain;q=0.1, application/vnd.api+json":                      true,
+		"text/plain, application/json":                                    true,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false, // a browser
+		"text/plain":                     false,
+		"Text/*":                         false,
+		"*/*;q=0.5, application/*;q=0.1": false,
+		"text/html;q=0":                  true,
+		"text/html;q=0.000, */*":         true,
+		"text/plain;q=0, */*":            true,
+		"text/plain;q=0, text/html":      true,
+		"text/*;q=0, text/plain":         false,
+		"text/*;q=0.9, text/plain;q=0.1, application/json;q=0.5":           true,
+		"application/json;q=0, text/html;q=0.1":                            false,
+		"application/json;q=0, */*":                                        false,
+		"application/problem+json;q=0, application/json, text/plain;q=0.2": false,
+		"application/json;q=0.2, text/html; level=1 ;Q=0.3":                false,
+		"application/json;q=0.2;x=\"a,b;c\", text/html;q=0.1":              true,
+		"text/html;x=\"\\\",\";q=0, application/json;q=0.1":                true,
+		"text/html;x=\"unfinished":                                         false,
+		// A weight that is none does not count, nor what it is the weight of.
+		"text/html;q=2, application/json;q=0.1":     true,
+		"text/html;q=-1, application/json;q=0.1":    true,
+		"text/html;q=NaN, application/json;q=0.1":   true,
+		"text/html;q=, application/json;q=0.1":      true,
+		"text/html;q=1e-1, application/json;q=0.01": true,
+		"text/html;q=0.4 | application/json;q=0.3":  false, // two lines
+		", ,;,/,;q=1,text":                          true,
 	} {
 		r := get("", "/")
 		if accept != "" {
-			r.Header.Set("Accept", accept)
+			r.Header["Accept"] = strings.Split(accept, " | ")
 		}
 		res := do(h, r)
 		require.Equal(t, 429, res.StatusCode)
 		if problem {
+			require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"), accept)
 			problemOf(t, res)
 			continue
 		}
+		require.Equal(t, "text/plain; charset=utf-8", res.Header.Get("Content-Type"), accept)
+		require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
 		body, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
 		require.Equal(t, "Too Many Requests (\"global\"). Try again in 1000 s.\n", string(body), accept)
-		require.Equal(t, "text/plain; charset=utf-8", res.Header.Get("Content-Type"))
 	}
 }
 

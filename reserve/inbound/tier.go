@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -44,8 +45,9 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 // is shared between machines.
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	t := Tier{name: name}
-	if by == nil {
+	if isNil(by) {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
+		return t
 	}
 	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
 		h.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
@@ -71,7 +73,7 @@ type Limiters[K comparable] interface {
 func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by Limiters[K], opts ...TierOption) Tier {
 	t := Tier{name: name}
 	switch {
-	case by == nil:
+	case isNil(by):
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
 	case key == nil:
 		t.err = noKey(name)
@@ -105,9 +107,12 @@ func noPolicy(name string) error {
 // as a function.
 type LimitersFunc[K comparable] func(key K) (reserve.Reserver, error)
 
-// ReserveWithin reserves from the key's limiter.
+// ReserveWithin reserves from the key's limiter. If the function returns none, and no error, that is an error.
 func (f LimitersFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	by, err := f(key)
+	if err == nil && isNil(by) {
+		err = &reserve.ValueError{Package: "inbound", Name: "the limiter of a key", Value: nil, Want: "a limiter or an error"}
+	}
 	if err != nil {
 		return reserve.Reservation{}, err
 	}
@@ -152,12 +157,30 @@ func Quota(requests int, window time.Duration) TierOption {
 }
 
 func (t Tier) with(opts []TierOption) Tier {
-	for _, opt := range opts {
-		if err := opt(&t); err != nil && t.err == nil {
+	for i, opt := range opts {
+		err := noOption(i)
+		if opt != nil {
+			err = opt(&t)
+		}
+		if err != nil && t.err == nil {
 			t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
 		}
 	}
 	return t
+}
+
+// noOption is the error of an option that is nil.
+func noOption(i int) error {
+	return &reserve.ValueError{Package: "inbound", Name: fmt.Sprint("option ", i+1), Value: nil, Want: "an option"}
+}
+
+// isNil reports whether a limiter is nil, or a nil pointer or function of a type that is a limiter.
+func isNil(by any) bool {
+	if by == nil {
+		return true
+	}
+	v := reflect.ValueOf(by)
+	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }
 
 // A quota is so many requests in a window.

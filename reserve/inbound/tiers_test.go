@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"net/http"
@@ -206,27 +207,58 @@ func TestAFailingTier(t *testing.T) {
 		{"dry run", inbound.GlobalBy("shared", broken{down}, inbound.DryRun()), http.StatusOK, down},
 		{"key, closed", inbound.PerKey("shared", func(*http.Request) (int, error) { return 0, down }, bucket(1, 1)), http.StatusServiceUnavailable, down},
 		{"key, open", inbound.PerKey("shared", func(*http.Request) (int, error) { return 0, down }, bucket(1, 1), inbound.FailOpen()), http.StatusOK, down},
+		{"no limiter", inbound.PerKeyBy("shared", func(*http.Request) (int, error) { return 0, nil },
+			inbound.LimitersFunc[int](func(int) (reserve.Reserver, error) { return (*reserve.Limiter)(nil), nil })), http.StatusServiceUnavailable, nil},
 		{"too many keys", inbound.PerKeyBy("shared", func(*http.Request) (int, error) { return 0, nil },
 			keyed.New(func(int) (*reserve.Policy, error) { return bucket(1, 1), nil }, keyed.WithMaxKeys(0))), http.StatusServiceUnavailable, keyed.ErrTooManyKeys},
 	} {
 		var failed []error
 		m := build(t, []inbound.Tier{inbound.GlobalBy("global", everybody), c.tier},
-			inbound.WithOnFailure(func(_ *http.Request, err *inbound.TierError) { failed = append(failed, err) }))
+			inbound.WithOnFailure(func(_ *http.Request, err *inbound.TierError) { failed = append(failed, err) }),
+			inbound.WithXRateLimit())
 		before := everybody.Stored()
 		res := do(m.Handler(ok), get("", "/"))
 		require.Equal(t, c.status, res.StatusCode, c.name)
 		require.Equal(t, inbound.TierStats{Name: "shared", Failed: 1}, m.Stats().Tiers[1], c.name)
 		require.Len(t, failed, 1, c.name)
-		require.ErrorIs(t, failed[0], c.err, c.name)
+		if c.err != nil {
+			require.ErrorIs(t, failed[0], c.err, c.name)
+		} else {
+			require.EqualError(t, errors.Unwrap(failed[0]), "inbound: the limiter of a key is <nil>; want a limiter or an error")
+		}
 		require.ErrorContains(t, failed[0], `inbound: tier "shared": `, c.name)
 		if c.status != http.StatusOK {
 			require.GreaterOrEqual(t, everybody.Stored(), before, c.name)
 			require.Equal(t, "1", res.Header.Get("Retry-After"))
 			p := problemOf(t, res)
 			require.Equal(t, "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", p.Type)
-			require.Equal(t, []string{"shared"}, p.Violated)
+			require.Empty(t, p.Violated, "a tier that fails was not violated")
+			require.Equal(t, "Try again in 1 s.", p.Detail)
+			require.Empty(t, res.Header.Get("RateLimit"))
+			require.Empty(t, res.Header.Get("X-RateLimit-Remaining"))
+			require.Contains(t, res.Header.Get("RateLimit-Policy"), `"global";q=10;w=10`)
+			require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
 		}
 	}
+}
+
+// The answer to a request that a tier failed for, where text is wanted, and what a refusal handler is told.
+func TestAFailingTierInText(t *testing.T) {
+	var got *inbound.Refusal
+	h := build(t, []inbound.Tier{inbound.GlobalBy("shared", broken{errors.New("down")}), inbound.Global("global", bucket(1, 0))},
+		inbound.WithRefusal(func(w http.ResponseWriter, r *http.Request, f *inbound.Refusal) {
+			got = f
+			f.ServeHTTP(w, r)
+		})).Handler(ok)
+	r := get("", "/")
+	r.Header.Set("Accept", "text/plain")
+	res := do(h, r)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, "Service Unavailable. Try again in 1 s.\n", string(body))
+	require.Empty(t, got.Tiers)
+	require.Equal(t, "shared", got.Err.Tier)
+	require.Equal(t, 503, got.Status)
 }
 
 // A panic goes on to whoever recovers from it, and takes no permits along.
@@ -316,6 +348,18 @@ func TestBadInput(t *testing.T) {
 		"inbound: the limiter of tier x is <nil>; want a limiter":          {[]inbound.Tier{inbound.GlobalBy("x", nil)}, nil},
 		"inbound: the limiters of tier x is <nil>; want limiters":          {[]inbound.Tier{inbound.PerKeyBy("x", user, nil)}, nil},
 		"inbound: the key of tier x is <nil>; want a function":             {[]inbound.Tier{inbound.PerKey[int]("x", nil, policy)}, nil},
+		"inbound: the limiter of tier p is <nil>; want a limiter":          {[]inbound.Tier{inbound.GlobalBy("p", (*reserve.Limiter)(nil))}, nil},
+		"inbound: the limiters of tier p is <nil>; want limiters":          {[]inbound.Tier{inbound.PerKeyBy("p", user, (*keyed.Limiters[string])(nil))}, nil},
+		"inbound: the limiters of tier f is <nil>; want limiters":          {[]inbound.Tier{inbound.PerKeyBy("f", user, inbound.LimitersFunc[string](nil))}, nil},
+		"inbound: the key of tier y is <nil>; want a function":             {[]inbound.Tier{inbound.PerKeyBy("y", nil, keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }))}, nil},
+		"inbound: the key of tier b is <nil>; want a function":             {[]inbound.Tier{inbound.PerKey("b", inbound.Both[int](nil, user), policy)}, nil},
+		"inbound: the key of tier d is <nil>; want a function":             {[]inbound.Tier{inbound.PerKey("d", inbound.Both[string, int](user, nil), policy)}, nil},
+		`inbound: tier "o": inbound: option 1 is <nil>; want an option`:    {[]inbound.Tier{inbound.Global("o", policy, nil)}, nil},
+		`inbound: tier "q": inbound: option 2 is <nil>; want an option`:    {[]inbound.Tier{inbound.PerKey("q", user, policy, inbound.DryRun(), nil)}, nil},
+		"inbound: WithCost is <nil>; want a function":                      {[]inbound.Tier{global}, inbound.WithCost(nil)},
+		"inbound: WithSkip is <nil>; want a function":                      {[]inbound.Tier{global}, inbound.WithSkip(nil)},
+		"inbound: WithRefusal is <nil>; want a function":                   {[]inbound.Tier{global}, inbound.WithRefusal(nil)},
+		"inbound: WithOnFailure is <nil>; want a function":                 {[]inbound.Tier{global}, inbound.WithOnFailure(nil)},
 		"inbound: Quota is 0; want 1 to 999999999999999 requests":          {[]inbound.Tier{inbound.Global("x", policy, inbound.Quota(0, s))}, nil},
 		"inbound: Quota is -1; want 1 to 999999999999999 requests":         {[]inbound.Tier{inbound.Global("x", policy, inbound.Quota(-1, s))}, nil},
 		"inbound: Quota is 1.5s; want a window of whole seconds":           {[]inbound.Tier{inbound.Global("x", policy, inbound.Quota(1, 1500*time.Millisecond))}, nil},
@@ -335,6 +379,9 @@ func TestBadInput(t *testing.T) {
 		require.ErrorAs(t, err, &value)
 		require.Nil(t, m)
 	}
+	_, err := inbound.New([]inbound.Tier{global}, inbound.WithJitter(0), nil)
+	require.EqualError(t, err, "inbound: option 2 is <nil>; want an option")
+	require.PanicsWithError(t, "inbound: Handler is <nil>; want a handler", func() { build(t, []inbound.Tier{global}).Handler(nil) })
 	if bits.UintSize == 64 { // more than a structured field can hold
 		_, err := inbound.New([]inbound.Tier{inbound.Global("x", policy, inbound.Quota(math.MaxInt, s))})
 		require.ErrorContains(t, err, "inbound: Quota is 9223372036854775807; want 1 to 999999999999999 requests")
