@@ -143,7 +143,7 @@ func TestPacerDoubles(t *testing.T) {
 	send(&p, 100, 0, 1)
 	require.InDelta(t, 64, p.rate, 4)
 	p.refuse(at(1), at(1), at(1))
-	require.InDelta(t, 0.7*64, p.rate, 4)
+	require.InDelta(t, 0.55*64, p.rate, 4)
 	p = newPacer(unknownRate)
 	p.refuse(at(0), at(-1), at(0)) // the probe itself
 	require.InDelta(t, 0.7*16, p.rate, 1e-9)
@@ -168,8 +168,8 @@ func TestQueueIsRetimed(t *testing.T) {
 		all.Wait()
 		times := j.times()
 		require.Equal(t, ms(0, 100), times[:2])
-		// From here on at 7/s or soon a little more, after the stop; the first had its interval paid at 10/s.
-		require.Equal(t, 1200*time.Millisecond, times[2])
+		// From here on at 7/s or soon a little more, after the stop; what the second had left to pay, too.
+		require.InDelta(t, 1100*time.Millisecond+time.Second/7, times[2], 10)
 		for i := 3; i < len(times); i++ {
 			require.InDelta(t, 135*time.Millisecond, times[i]-times[i-1], float64(10*time.Millisecond))
 		}

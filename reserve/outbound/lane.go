@@ -12,7 +12,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// tunable is what an adaptive key needs of its limiter; *reserve.Limiter has it.
+// tunable is what an adaptive key needs of its limiter; *reserve.Limiter has it, and Retime, by
+// which those that wait follow the rate. With SetRate alone they keep the times they have.
 type tunable interface {
 	reserve.Reserver
 	pausable
@@ -21,32 +22,32 @@ type tunable interface {
 }
 
 // A lane is the requests of one adaptive key, and the rate that is being found for
-// them. A change of a limiter's rate does not move the times that it has promised, so a lane keeps its
-// queue and has all times promised anew, in the same order.
+// them. Requests queue at the limiter; only while nothing is known of the rate one goes alone, as
+// the probe, and the others wait here, in their order.
 type lane struct {
 	limiter tunable
 	clock   clockwork.Clock
 
 	mu      sync.Mutex
 	pacer   pacer
-	queue   list.List // of *ticket
-	probing bool      // somebody finds out what the server says; the others wait
+	probing bool      // somebody finds out what the server says
+	behind  list.List // of *ticket: those that wait for that
 }
 
-// A ticket is a place in a lane's queue.
+// A ticket is a request of a lane.
 type ticket struct {
 	ctx     context.Context
 	by      reserve.Reserver // the lane's limiter, perhaps with others
 	permits int
 	maxWait time.Duration
-	probe   bool
-	place   *list.Element
 	late    time.Time // when it has waited too long for the probe; zero: never
 
 	// Guarded by the lane.
+	probe   bool
 	promise *reserve.Reservation // nil while nothing is promised
 	err     error                // why nothing is
-	changed chan struct{}        // closed when promise or err is set, if both were nil
+	told    chan struct{}        // closed when promise or err is set; nil if it has not waited for the probe
+	place   *list.Element        // among those behind the probe
 }
 
 // newLane returns a limiter's lane. A nil clock is the real one.
@@ -57,7 +58,7 @@ func newLane(l tunable, clock clockwork.Clock) *lane {
 	return &lane{limiter: l, clock: clock, pacer: newPacer(l.Rate())}
 }
 
-// enter reserves for a request, or lets it queue behind the probe.
+// enter reserves for a request, or lets it wait behind the probe.
 func (l *lane) enter(ctx context.Context, by reserve.Reserver, permits int, maxWait time.Duration) (*ticket, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,11 +67,11 @@ func (l *lane) enter(ctx context.Context, by reserve.Reserver, permits int, maxW
 	}
 	t := &ticket{ctx: ctx, by: by, permits: permits, maxWait: maxWait}
 	if l.pacer.unknown() && l.probing {
-		t.changed = make(chan struct{})
+		t.told = make(chan struct{})
 		if maxWait < reserve.Forever {
 			t.late = l.clock.Now().Add(maxWait)
 		}
-		t.place = l.queue.PushBack(t)
+		t.place = l.behind.PushBack(t)
 		return t, nil
 	}
 	if t.reserve(maxWait); t.err != nil {
@@ -78,18 +79,7 @@ func (l *lane) enter(ctx context.Context, by reserve.Reserver, permits int, maxW
 	}
 	t.probe = l.pacer.unknown()
 	l.probing = t.probe
-	t.place = l.queue.PushBack(t)
 	return t, nil
-}
-
-// promise reserves for a request that is in the queue. What it has waited for the
-// probe counts; being promised another time later does not.
-func (l *lane) promise(t *ticket) {
-	maxWait := reserve.Forever
-	if t.changed != nil && !t.late.IsZero() {
-		maxWait = t.late.Sub(l.clock.Now())
-	}
-	t.reserve(maxWait)
 }
 
 func (t *ticket) reserve(maxWait time.Duration) {
@@ -97,63 +87,46 @@ func (t *ticket) reserve(maxWait time.Duration) {
 	if t.err = err; err == nil {
 		t.promise = &promise
 	}
-	if t.changed != nil {
-		close(t.changed)
-		t.changed = nil
-	}
 }
 
-// wait blocks until the permits may be used, and takes the ticket out of the queue.
+// wait blocks until the permits may be used.
 func (l *lane) wait(t *ticket) (*reserve.Reservation, error) {
-	for {
-		l.mu.Lock()
-		promise, err, changed := t.promise, t.err, t.changed
-		l.mu.Unlock()
-		switch {
-		case err != nil:
-		case promise == nil:
-			if err = l.waitForProbe(t, changed); err == nil {
-				continue
-			}
-		default:
-			err = promise.Wait(t.ctx)
-		}
-		if l.leave(t, promise, err) {
-			return promise, err
-		}
+	err := l.waitForProbe(t)
+	if err == nil {
+		err = t.promise.Wait(t.ctx)
 	}
+	if err != nil {
+		l.fail(t)
+	}
+	return t.promise, err
 }
 
 // waitForProbe blocks until the ticket is promised a time, or refused one.
-func (l *lane) waitForProbe(t *ticket, changed <-chan struct{}) error {
+func (l *lane) waitForProbe(t *ticket) error {
+	if t.told == nil {
+		return nil
+	}
 	var late <-chan time.Time
 	if !t.late.IsZero() {
 		timer := l.clock.NewTimer(t.late.Sub(l.clock.Now()))
 		defer timer.Stop()
 		late = timer.Chan()
 	}
+	var err error
 	select {
-	case <-changed:
-		return nil
+	case <-t.told:
 	case <-t.ctx.Done():
-		return context.Cause(t.ctx)
+		err = context.Cause(t.ctx)
 	case <-late: // nobody knows how long it would have been
-		return &reserve.WaitError{Wait: reserve.Forever, MaxWait: t.maxWait}
+		err = &reserve.WaitError{Wait: reserve.Forever, MaxWait: t.maxWait}
 	}
-}
-
-// leave takes the ticket out of the queue, unless it was promised another time meanwhile.
-func (l *lane) leave(t *ticket, promise *reserve.Reservation, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t.promise != promise {
-		return false
+	if t.promise != nil || t.err != nil { // told, perhaps just now
+		return t.err
 	}
-	l.queue.Remove(t.place)
-	if err != nil {
-		l.giveUpProbe(t)
-	}
-	return true
+	l.behind.Remove(t.place)
+	return err
 }
 
 // sent counts a request that goes out now.
@@ -170,20 +143,23 @@ func (l *lane) fail(t *ticket) {
 	l.giveUpProbe(t)
 }
 
-// giveUpProbe lets the next in the queue be the probe; or all go, if the rate has become
-// known without one.
+// giveUpProbe lets the next of those behind be the probe; or all go, if the rate has become
+// known without one. What they have waited for it counts.
 func (l *lane) giveUpProbe(t *ticket) {
 	if !t.probe {
 		return
 	}
 	t.probe, l.probing = false, false
-	for e := l.queue.Front(); e != nil; e = e.Next() {
-		if next := e.Value.(*ticket); next.promise == nil && next.err == nil {
-			if l.promise(next); next.err == nil && l.pacer.unknown() {
-				next.probe, l.probing = true, true
-				return
-			}
+	for e := l.behind.Front(); e != nil && !l.probing; e = l.behind.Front() {
+		next := l.behind.Remove(e).(*ticket)
+		maxWait := reserve.Forever
+		if !next.late.IsZero() {
+			maxWait = next.late.Sub(l.clock.Now())
 		}
+		next.reserve(maxWait)
+		next.probe = next.err == nil && l.pacer.unknown()
+		l.probing = next.probe
+		close(next.told)
 	}
 }
 
@@ -212,24 +188,16 @@ func (l *lane) heard(t *ticket, now, sent time.Time, h hints, refused bool, resu
 	return from, to
 }
 
-// retime sets the rate, and has all times that have not come yet promised anew.
-// They are given back from the last to the first, so that it is as if they had never been.
+// retime sets the rate, for those that wait as well.
 func (l *lane) retime(rate float64) {
-	for e := l.queue.Back(); e != nil; e = e.Prev() {
-		if t := e.Value.(*ticket); t.promise != nil && t.promise.Delay() > 0 {
-			t.promise.Cancel()
-			t.promise = nil
-		}
-	}
 	unlimited := math.IsInf(l.limiter.Rate(), 1)
-	l.limiter.SetRate(rate) // fails for no positive number
+	if r, ok := l.limiter.(interface{ Retime(float64) error }); ok {
+		r.Retime(rate) // fails for no positive number
+	} else {
+		l.limiter.SetRate(rate)
+	}
 	if unlimited {
 		spill(l.limiter)
-	}
-	for e := l.queue.Front(); e != nil; e = e.Next() {
-		if t := e.Value.(*ticket); t.promise == nil && t.err == nil {
-			l.promise(t)
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,69 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
+
+// When a request gives up, those behind it go earlier; when the rate rises, too. All keep their order.
+func TestQueueMovesUp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		by   func(*reserve.Limiter) reserve.Reserver
+		want []time.Duration
+	}{
+		{"by Retime", func(l *reserve.Limiter) reserve.Reserver { return l },
+			ms(0, 1000, 1500, 2000)}, // 1/s until 1 s, and 2/s from then on
+		{"by SetRate", func(l *reserve.Limiter) reserve.Reserver { return setOnly{bare{l}, l} },
+			ms(0, 500, 1500, 2500)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var j *journal
+			bubble(t, func(w http.ResponseWriter, r *http.Request) {
+				quota := 1 / margin
+				if j.note(r) > 1 {
+					quota *= 2
+				}
+				w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"a";q=%.0f;w=500`, 500*quota))
+			}, func(t *testing.T, base *http.Transport) {
+				j = newJournal()
+				limiter := reserve.Must(pace.NewBursty(2, pace.WithBurst(0)))
+				client := &http.Client{Transport: New(base, c.by(limiter), Adaptive())}
+				get(client, "http://a/0") // 1/s, from here on; what is owed scales
+				ctx, leave := context.WithCancel(t.Context())
+				gone := make(chan error)
+				go func() {
+					_, err := client.Transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/gone", nil))
+					gone <- err
+				}()
+				synctest.Wait()
+				var all sync.WaitGroup
+				for i := range 3 {
+					all.Go(func() { get(client, fmt.Sprintf("http://a/%d", i+1)) })
+					synctest.Wait()
+				}
+				leave()
+				require.ErrorIs(t, <-gone, context.Canceled)
+				all.Wait()
+				for i, want := range c.want {
+					require.InDelta(t, want, j.times()[i], float64(5*time.Millisecond), "%v", j.times())
+				}
+				require.Equal(t, []string{"/0", "/1", "/2", "/3"}, j.order())
+			})
+		})
+	}
+}
+
+// setOnly is a limiter whose rate can be set, but not for those that wait.
+type setOnly struct {
+	bare
+	tuned interface {
+		PauseUntil(time.Time)
+		Rate() float64
+		SetRate(float64) error
+	}
+}
+
+func (s setOnly) PauseUntil(t time.Time)     { s.tuned.PauseUntil(t) }
+func (s setOnly) Rate() float64              { return s.tuned.Rate() }
+func (s setOnly) SetRate(rate float64) error { return s.tuned.SetRate(rate) }
 
 // A probe that is refused: what an unlimited limiter has saved up is spilled although the key is
 // stopped, so there is no herd at the end of the stop.

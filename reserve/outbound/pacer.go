@@ -46,8 +46,9 @@ const (
 )
 
 const (
-	steep  = 0.7 // what a cut leaves of the rate
-	gentle = 0.9 // the same, if the rate had grown slowly
+	steep  = 0.7  // what a cut leaves of the rate
+	gentle = 0.9  // the same, if the rate had grown slowly
+	found  = 0.55 // the same, of a rate that was doubling: the last one that was accepted may be half of it
 	// cubic is CUBIC's constant C, for rates per second, as in AWS's.
 	cubic = 0.4
 	// Beyond its goal a rate grows by slow of the goal each second, at first, and later by faster*t³.
@@ -126,10 +127,14 @@ func (p *pacer) slow(now, sent time.Time) {
 
 // leaves returns what a cut leaves of the rate.
 func (p *pacer) leaves(now time.Time) float64 {
-	if p.phase == regrowth && now.Sub(p.since).Seconds() > p.regrown() {
+	switch {
+	case p.phase == doubling:
+		return found
+	case p.phase == regrowth && now.Sub(p.since).Seconds() > p.regrown():
 		return gentle
+	default:
+		return steep
 	}
-	return steep
 }
 
 // ease cuts the rate.
@@ -235,9 +240,14 @@ func (m *meter) skip(d time.Duration) {
 
 // perSecond returns the average, if enough is known for one.
 func (m *meter) perSecond(now time.Time) (float64, bool) {
-	if m.full {
+	d := now.Sub(m.begin)
+	latest, known := m.count/d.Seconds(), m.count > 1 && d >= leastBin
+	switch {
+	case !m.full:
+		return latest, known
+	case known:
+		return max(m.average, latest), true // the average lags behind a rate that rises
+	default:
 		return m.average, true
 	}
-	d := now.Sub(m.begin)
-	return m.count / d.Seconds(), m.count > 1 && d >= leastBin
 }
