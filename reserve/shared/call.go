@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,13 @@ import (
 
 // A state is the limiter's as the server answered it.
 type state struct {
-	stored, debt, inflow, aside float64
-	slot                        int64 // the number at the end of the queue
+	time         int64 // the limiter's own, in microseconds
+	stored, debt float64
+	slot         int64 // the number at the end of the queue
+	deferred     int64 // permits that can be had at once in spite of the debt
 }
 
-const header = 10 // integers of an answer before the requests'
+const header = 8 // integers of an answer before the requests'
 
 // A call is one list, on its way to the server and back.
 type call struct {
@@ -30,20 +33,24 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 // write writes the arguments of the script: see limiter.lua.
 func (c *call) write(now, notAfter int64) {
 	var pause, refunds int64
-	touch := false
+	touch := -1.0
 	for _, r := range c.list {
-		pause = max(pause, r.pause)
-		touch = touch || r.touch
+		if r.touch {
+			touch = max(touch, r.retime)
+		}
+		if r.pause < 0 { // a Resume
+			pause = r.pause
+		}
+		pause = cmp.Or(max(0, r.pause), pause)
 		if r.refund != nil {
 			refunds++
 		}
 	}
-	args := append(c.args[:0], c.terms.packed, notAfter, pause, flag(touch), refunds)
+	args := append(c.args[:0], c.terms.packed, notAfter, pause, touch, refunds)
 	if refunds > 0 {
 		for _, r := range c.list {
 			if r.refund != nil {
-				r.refund.due = r.refund.due || r.refund.ready <= now
-				args = r.refund.append(args, c.terms)
+				args = append(args, r.refund.pack(c.terms))
 			}
 		}
 	}
@@ -66,9 +73,9 @@ func (c *call) read(ints []int64, decided int64) (state, error) {
 		return state{}, fmt.Errorf("shared: an answer of %d integers", len(ints))
 	}
 	now := state{
-		slot:   ints[1],
-		stored: double(ints[2], ints[3]), debt: double(ints[4], ints[5]),
-		inflow: double(ints[6], ints[7]), aside: double(ints[8], ints[9]),
+		time: ints[1], slot: ints[2],
+		stored: double(ints[3], ints[4]), debt: double(ints[5], ints[6]),
+		deferred: ints[7],
 	}
 	before, waits := now, ints[header:]
 	for _, r := range c.list {
@@ -88,13 +95,24 @@ func (c *call) read(ints []int64, decided int64) (state, error) {
 		r.wait = forever(r.wait)
 		r.ready = add(decided, r.wait)
 		// The script's steps again, which saves sending the numbers.
+		r.slot = slot{sold: now.time, permits: r.permits, terms: c.terms}
 		taken, cost := c.terms.price(now.stored, float64(r.permits))
-		r.slot = slot{permits: r.permits, stored: now.stored, terms: c.terms}
+		wait := now.debt
+		if c.terms.upfront {
+			wait += cost
+		}
+		if r.wait == 0 && wait >= 1 { // what was deferred
+			r.slot.deferred = true
+			now.deferred -= int64(r.permits)
+			continue
+		}
+		r.slot.begin, r.slot.stored = now.debt, now.stored
 		now.stored -= taken
 		now.debt = min(now.debt+cost, longest)
-		now.slot++
-		r.slot.number = now.slot
-		r.slot.room = now.inflow + max(0, c.terms.curve.Capacity-now.stored-now.aside)
+		if cost > 0 {
+			now.slot++
+			r.slot.number = now.slot
+		}
 	}
 	return now, nil
 }

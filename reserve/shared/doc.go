@@ -34,12 +34,15 @@
 //   - A limiter that Redis does not know has a full store (cold, for a warming-up one).
 //   - The rate is each process's own ([Limiter.SetRate]); stored permits scale with the store whenever
 //     one with another rate asks, so a new version may be rolled out slowly.
-//   - Cancel: the newest reservation is taken back as if it had never been, and with it those
-//     just before it that were cancelled, the last 32 of them: callers that queue and all give up leave no queue. An older one's time is not sold again:
-//     its permits are set aside, and are stored when the debt is paid. One whose time has come
-//     gives back what would still be there had it not been granted.
-//     No permit is sold twice, and no promised time moves.
-//   - PauseUntil does not move what was promised: the processes that hold those promises can't be told.
+//   - Promised times don't move: other processes hold them. So Cancel, and Settle at less, give back in two
+//     ways. At the end of the queue time is taken off it: the newest reservation, and with it all those just before
+//     it that were given back earlier, in any order. 1,000 callers that queue and all give up leave no queue. Anywhere else
+//     the time passes unused, and its permits are deferred, as many as the store still has room for. A request that
+//     would have to wait goes at once if enough is deferred for it and for the largest promise that is
+//     still running. What is left joins the store when nothing is owed any more. No permit is sold twice.
+//     Of what lies before or between reservations that wait, the script remembers 512 stretches; more are lost.
+//   - A Cancel after the time of the permits gives back as well, what would still be there had they never been granted.
+//   - PauseUntil and Resume concern those who ask from then on. Retime scales what is owed only where nobody waits.
 //   - A server whose clock is set back costs nobody anything; one that is set forward forgives that much debt.
 //
 // # What Redis needs

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,14 +27,14 @@ func FakeTime(micros *int64) Option {
 // Key is the limiter's key in Redis.
 func (l *Limiter) Key() string { return l.key }
 
-// Empty is the state of the limiter with nothing stored.
+// Empty is the state of the limiter with nothing stored, as the first version wrote it.
 func (l *Limiter) Empty(micros int64) string {
 	t := l.terms.Load()
 	capacity := t.curve.Capacity
 	if t.unlimited() {
 		capacity = -1
 	}
-	return fmt.Sprintf("0 0 %d %s 0 0 5 5", micros, number(capacity))
+	return fmt.Sprintf("0 0 %d %.17g 0 0 5 5", micros, capacity)
 }
 
 // A Sale is what the script said about one request.
@@ -48,6 +49,18 @@ func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 	r := &request{permits: permits, maxWait: limit, deadline: never}
 	err := l.ask(context.Background(), r)
 	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
+}
+
+// Look returns what is stored, the debt in nanoseconds, and the permits that can be had at once in spite of it.
+func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
+	r := &request{deadline: never}
+	err = l.ask(context.Background(), r)
+	return r.seen.stored, r.seen.debt, r.seen.deferred, err
+}
+
+// Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.
+func (l *Limiter) Pause(d int64) error {
+	return l.ask(context.Background(), &request{pause: cmp.Or(d, -1), deadline: never})
 }
 
 // SellList asks for all in one call.
@@ -68,7 +81,7 @@ func (s Sale) Promise() reserve.Promise { return s.promise }
 
 // SellUntil asks for permits in a call that the server must not run after that time of the limiter's.
 func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
-	args := []any{l.terms.Load().packed, l.clock.notAfter(at), 0, "0", 0, permits, never}
+	args := []any{l.terms.Load().packed, l.clock.notAfter(at), 0, -1, 0, permits, never}
 	if l.clocked != nil {
 		args = append(args, l.clocked())
 	}

@@ -3,13 +3,13 @@ package shared
 import (
 	"cmp"
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/smooth"
 )
 
 // A Limiter is a limiter whose state is in Redis, so that all processes with the
@@ -96,9 +96,8 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // whose context ends meanwhile is given back.
 //
 // Cancel and Settle of the reservation ask Redis, and so take as long. They report no
-// error: what Redis does not hear of is not given back. What comes back is less than from a limiter in one process
-// in one case: an older reservation's time is not for sale again, but stored once
-// the debt is paid. See the package's comment.
+// error: permits that Redis does not hear of are not given back. Reservations of others don't move up; see the
+// package's comment for where the permits go instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, local, err := l.reserve(ctx, n, maxWait)
 	switch {
@@ -160,6 +159,20 @@ func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 // its time, and stored permits scale with the capacity. For a rate that is not positive it returns
 // a *[reserve.ValueError]. After any error the rate is what it was.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
+	return l.setRate(ctx, permitsPerSecond, false)
+}
+
+// Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what the last
+// caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which goes at once, the next
+// one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it does no more than SetRate: times that were promised, to this
+// process or to others, can't be moved. It may be called by every process: what is owed scales once.
+//
+// What was reserved before a Retime that scaled something gives back only what came out of the store.
+func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
+	return l.setRate(ctx, permitsPerSecond, true)
+}
+
+func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime bool) error {
 	if !(permitsPerSecond > 0) {
 		return &reserve.ValueError{Package: "shared", Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
 	}
@@ -168,7 +181,11 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 		return err
 	}
 	// What was stored until now was stored at the old rate.
-	if err := l.ask(ctx, &request{touch: true, deadline: never}); err != nil {
+	r := &request{touch: true, deadline: never}
+	if retime {
+		r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
+	}
+	if err := l.ask(ctx, r); err != nil {
 		return err
 	}
 	l.terms.Store(t)
@@ -196,7 +213,9 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	wait := r.seen.debt
-	if t := l.terms.Load(); t.upfront {
+	if r.seen.deferred >= 1 {
+		wait = 0
+	} else if t := l.terms.Load(); t.upfront {
 		_, cost := t.price(r.seen.stored, 1)
 		wait += cost
 	}
@@ -212,6 +231,12 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 		return nil
 	}
 	return l.ask(ctx, &request{pause: int64(d), deadline: never})
+}
+
+// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are;
+// who asks from now on need not wait for its end, as far as those promises leave room.
+func (l *Limiter) Resume(ctx context.Context) error {
+	return l.ask(ctx, &request{pause: -1, deadline: never})
 }
 
 // reserve returns a promise of Redis's, or one that was made without it.
@@ -273,7 +298,9 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 // learn remembers what an answer proves: until when nobody can have permits at once.
 func (l *Limiter) learn(s state, t *terms, sent int64) {
 	busy := s.debt
-	if t.upfront && t.curve.Free() && s.stored < 1 && t.curve.Refill > 0 {
+	if s.deferred >= 1 {
+		busy = 0
+	} else if t.upfront && t.curve.Free() && s.stored < 1 && t.curve.Refill > 0 {
 		busy += (1-s.stored)/t.curve.Refill - 1000 // its rounding, generously
 	}
 	l.busy.Store(sent + int64(min(busy, float64(time.Second))))
@@ -311,9 +338,9 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	if !t.curve.Full {
 		stored = t.curve.Capacity
 	}
-	variant := reserve.Variant{Package: "shared", Limiter: "a fallback"}
-	p, err := reserve.NewSmoothPolicy(variant, t.curve.Rate*l.share,
-		func(rate float64) *smooth.Curve { return t.curve.AtRate(rate) }, stored, &struct{}{}, opts)
+	p, err := reserve.NewPolicy(reserve.Variant{
+		Package: "shared", Limiter: "a fallback", Curve: t.curve.AtRate, Stored: stored,
+	}, t.curve.Rate*l.share, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...an
 	answer := []int64{now}
 	if notAfter := args[1].(int64); notAfter == 0 || now <= notAfter {
 		answer = append(answer, make([]int64, header-1)...)
-		answer[2] = 1000 // stored
+		answer[3] = 1000 // stored
 		for i := 5; i < len(args); i += 2 {
 			s.charged += args[i].(int)
 			answer = append(answer, 0)
@@ -207,18 +207,6 @@ func TestRefusedConnectionsCount(t *testing.T) {
 			cancel()
 		}
 		require.Equal(t, tolerated, s.asked)
-	})
-}
-
-// What is given back for somebody who left says whether its time has come.
-func TestRefundIsDue(t *testing.T) {
-	outage(t, FailClosed(), func(t *testing.T, l *Limiter, _ *generous) {
-		for ready, want := range map[int64]string{9: "1", 10: "1", 11: "0"} {
-			c := call{terms: l.terms.Load()}
-			c.list = []*request{{refund: &refund{slot: slot{permits: 1, terms: c.terms}, permits: 1, ready: ready}}}
-			c.write(10, 0)
-			require.Equal(t, want, c.args[len(c.args)-1])
-		}
 	})
 }
 

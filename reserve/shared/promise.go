@@ -82,7 +82,7 @@ func (p *promise) Settle(actual int) {
 	default:
 		// Whether it worked can't be told from here; if not, the permits are lost, and no promise broken.
 		_ = l.ask(context.Background(), &request{deadline: never,
-			refund: &refund{slot: p.slot, permits: n - actual, due: p.Delay() == 0, ready: p.ready}})
+			refund: &refund{slot: p.slot, permits: n - actual}})
 	}
 }
 

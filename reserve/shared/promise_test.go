@@ -17,7 +17,7 @@ type slowly struct{ refunds []any }
 
 func (s *slowly) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
 	time.Sleep(500 * time.Millisecond)
-	answer := []int64{1_790_000_000_000_000, 1, 0, 0, 1e9, 0, 0, 0, 0, 0}
+	answer := []int64{1_790_000_000_000_000, 1_790_000_000_000_000, 1, 0, 0, 1e9, 0, 0}
 	s.refunds = append(s.refunds, args[4])
 	if args[4] == int64(0) {
 		answer = append(answer, 1e9)

@@ -33,8 +33,9 @@ type request struct {
 	maxWait  int64 // nanoseconds, from when the server decides
 	deadline int64 // on the limiter's clock: ready by then; or never
 	refund   *refund
-	pause    int64
-	touch    bool // bring the state up to date
+	pause    int64   // nanoseconds; negative: end it
+	touch    bool    // bring the state up to date
+	retime   float64 // the interval to which what is owed scales; 0: none
 
 	// The answer.
 	err     error
@@ -141,7 +142,7 @@ func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Cont
 		q.mu.Lock()
 		for _, r := range list {
 			if r.stage == left && r.granted {
-				q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits, ready: r.ready}})
+				q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits}})
 			}
 			q.finish(r)
 		}

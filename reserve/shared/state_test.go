@@ -1,133 +1,20 @@
 package shared_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/warmup"
 )
-
-// Of what was not cancelled, any stretch t holds at most capacity + rate*t permits,
-// the last one's own excepted; whatever is cancelled, whenever.
-func TestNothingIsSoldTwice(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
-		given := 0
-		for seed := range uint64(60) {
-			given += soldOnce(t, c, seed)
-		}
-		t.Logf("%d reservations given back", given)
-		require.Greater(t, given, 500)
-	})
-}
-
-func soldOnce(t *testing.T, c *redis.Client, seed uint64) (given int) {
-	random := rand.New(rand.NewPCG(seed, 2))
-	const rate = 10.0
-	capacity := []float64{0, 1, 5, 20}[random.IntN(4)]
-	upfront := random.IntN(2) == 0
-	opts := []reserve.Option{pace.WithCapacity(capacity)}
-	if upfront {
-		opts = append(opts, reserve.PayUpfront())
-	}
-	micros := int64(1_790_000_000_000_000)
-	begin := micros
-	l := newShared(t, c, fmt.Sprint("twice ", seed), reserve.Must(pace.Bursty(rate, opts...)), shared.FakeTime(&micros))
-	type use struct {
-		at      int64 // nanoseconds
-		permits int
-		promise reserve.Promise
-	}
-	var uses []use
-	for range 80 {
-		switch random.IntN(5) {
-		case 0, 1:
-			n := 1 + random.IntN(4)
-			sale, err := l.Sell(n, math.MaxInt64)
-			require.NoError(t, err)
-			uses = append(uses, use{(micros-begin)*1000 + sale.Wait, n, sale.Promise()})
-		case 2:
-			micros += int64(random.ExpFloat64() * 2e5)
-		default:
-			if len(uses) == 0 {
-				continue
-			}
-			i := random.IntN(len(uses)) // any, early or late
-			if random.IntN(2) == 0 {
-				i = max(0, len(uses)-1-random.IntN(4))
-			}
-			u := &uses[i]
-			keep := 0
-			if random.IntN(3) == 0 {
-				keep = random.IntN(u.permits)
-			}
-			u.promise.Settle(keep)
-			given++
-			if keep == 0 {
-				uses = slices.Delete(uses, i, i+1)
-			} else {
-				u.permits = keep
-			}
-		}
-	}
-	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(a.at, b.at) })
-	for i := range uses {
-		sum := 0
-		for j := i; j < len(uses); j++ {
-			sum += uses[j].permits
-			own := uses[j].permits
-			if upfront {
-				own = 0
-			}
-			most := capacity + rate*float64(uses[j].at-uses[i].at)/1e9
-			if upfront { // the first has been paid for before the stretch
-				most += float64(uses[i].permits)
-			}
-			require.LessOrEqual(t, float64(sum-own), most+1e-6,
-				"seed %d: %d permits in %v (capacity %v, upfront %v)", seed, sum-own, time.Duration(uses[j].at-uses[i].at), capacity, upfront)
-		}
-	}
-	return given
-}
-
-// Callers queue and all give up, in any order: the next one waits for one permit.
-func TestAllGiveUp(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
-		for name, order := range map[string]func(i int) int{
-			"newest first": func(i int) int { return 32 - i },
-			"oldest first": func(i int) int { return i },
-			"shuffled":     func(i int) int { return i * 10 % 33 },
-		} {
-			micros := int64(1_790_000_000_000_000)
-			l := newShared(t, c, name, reserve.Must(pace.Bursty(10, pace.WithBurst(0))), shared.FakeTime(&micros))
-			_, err := l.Sell(1, math.MaxInt64)
-			require.NoError(t, err)
-			var all []shared.Sale
-			for i := range 33 {
-				s, err := l.Sell(1, math.MaxInt64)
-				require.NoError(t, err)
-				require.InDelta(t, 1e8*float64(i+1), s.Wait, 2)
-				all = append(all, s)
-			}
-			for i := range 33 {
-				all[order(i)].Promise().Cancel()
-			}
-			s, err := l.Sell(1, math.MaxInt64)
-			require.NoError(t, err)
-			require.InDelta(t, 1e8, s.Wait, 2, name)
-		}
-	})
-}
 
 // Granted at once and cancelled at once: everything comes back, in any order.
 func TestGrantedAndCancelled(t *testing.T) {
@@ -320,24 +207,6 @@ func TestRollingDeploy(t *testing.T) {
 		s, err = before.Sell(1, math.MaxInt64)
 		require.NoError(t, err)
 		require.InDelta(t, 0.25e9, s.Wait, 2) // 10 permits at the new rate
-	})
-}
-
-// A pause: nobody is promised anything before its end, and nothing is stored.
-func TestPause(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
-		l := newShared(t, c, "pause", reserve.Must(pace.Bursty(10, pace.WithCapacity(0))))
-		require.NoError(t, l.PauseUntil(t.Context(), time.Now().Add(time.Minute)))
-		require.NoError(t, l.PauseUntil(t.Context(), time.Now().Add(time.Second)))
-		r, err := l.Reserve(t.Context(), 1)
-		require.NoError(t, err)
-		require.InDelta(t, 60, r.Delay().Seconds(), 20)
-		ok, err := l.TryAcquire(t.Context(), 1)
-		require.NoError(t, err)
-		require.False(t, ok)
-		next, err := l.NextFree(t.Context())
-		require.NoError(t, err)
-		require.WithinDuration(t, time.Now().Add(time.Minute), next, 20*time.Second)
 	})
 }
 

@@ -3,7 +3,6 @@ package shared
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
@@ -83,51 +82,62 @@ func (t *terms) price(stored, permits float64) (taken, cost float64) {
 
 // A slot is what a request bought: what has to be known to give it back.
 type slot struct {
-	number  int64   // in the order of sale
-	permits int     // all of them
-	stored  float64 // in the store right before the sale
-	room    float64 // the inflow at which the store may be full again
-	terms   *terms
+	number   int64   // at the end of the queue then; 0 if it cost no time
+	sold     int64   // by the script's time, in microseconds
+	permits  int     // all of them
+	deferred bool    // had at once, in spite of a debt
+	begin    float64 // the debt right before the sale
+	stored   float64 // in the store then
+	terms    *terms
 }
 
 // A refund is the last permits of a slot, as the script takes them back.
 type refund struct {
 	slot    slot
-	permits int   // more than 0
-	due     bool  // the time of the slot has come
-	ready   int64 // or will have, on the limiter's clock
+	permits int // more than 0
 }
 
-// append appends the refund in today's terms.
-func (r refund) append(args []any, now *terms) []any {
+// pack returns what the script has to know, in today's terms: a string of doubles.
+func (r refund) pack(now *terms) string {
 	s, then := r.slot, r.slot.terms
-	all, keep := float64(s.permits), float64(s.permits-r.permits)
-	taken, cost := then.price(s.stored, all)
-	kept, paid := then.price(s.stored, keep)
-	stored, length, room := taken-kept, cost-paid, s.room
-	fresh := float64(r.permits) - stored
+	keep := s.permits - r.permits
+	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
+	begin, ready, whole := s.begin, s.begin, 0.0
+	if keep == 0 {
+		whole = 1
+	}
+	if !s.deferred {
+		taken, cost := then.price(s.stored, float64(s.permits))
+		stays, paid := then.price(s.stored, float64(keep))
+		cost = min(cost, longest-s.begin)
+		kept, length = taken-stays, max(0, cost-paid)
+		if then.upfront {
+			ready += cost
+		} else {
+			begin += paid
+		}
+	}
+	worth := min(now.curve.Refill, then.curve.Refill)
 	switch {
 	case now == then:
 	case now.unlimited() || then.unlimited():
-		stored, fresh, room = 0, 0, 0
+		kept = 0
+	case now.curve.Capacity != then.curve.Capacity: // as what is stored scales
+		kept *= scale(then.curve.Capacity, now.curve.Capacity)
 	default:
-		fresh *= then.curve.Interval / now.curve.Interval // a debt keeps its time
-		scale := 0.0
-		if then.curve.Capacity > 0 {
-			scale = now.curve.Capacity / then.curve.Capacity
-		}
-		stored, room = stored*scale, room*scale
+		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
-	return append(args, s.number, number(stored), number(fresh), number(length), number(room),
-		flag(r.permits == s.permits), flag(r.due))
+	var packed []byte
+	for _, f := range [...]float64{float64(s.number), float64(s.sold), begin, length, ready, kept, worth, whole} {
+		packed = binary.BigEndian.AppendUint64(packed, math.Float64bits(f))
+	}
+	return string(packed)
 }
 
-// number writes a float so that Lua reads the same one.
-func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-
-func flag(b bool) string {
-	if b {
-		return "1"
+// scale returns how many permits one becomes when the capacity changes.
+func scale(then, now float64) float64 {
+	if then == 0 {
+		return 0
 	}
-	return "0"
+	return now / then
 }
