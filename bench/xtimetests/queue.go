@@ -1,5 +1,3 @@
-//go:build queue
-
 package main
 
 const tags = "queue"
