@@ -3,7 +3,7 @@
 // whether one abuser locks the others out. It prints a report in Markdown, and ends
 // after about two minutes.
 //
-//	go run ./inbound
+//	go run .    # in bench/inbound
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate, throttled
 // and go-zero's TokenLimiter. It starts a redis-server of its own (from PATH) on a free port.
 //
-//	go run ./shared              # in bench/
-//	go run ./shared -seconds 2   # longer rounds
+//	go run .              # in bench/shared
+//	go run . -seconds 2   # longer rounds
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Command server is a small API behind three tiers, to look at with curl. It serves
 // on 127.0.0.1 and ends by itself.
 //
-//	go run ./inbound/server &
+//	go run ./server &    # in bench/inbound
 //	curl -i -H 'User: ann' http://127.0.0.1:8429/items/1
 package main
 
