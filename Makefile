@@ -1,33 +1,48 @@
-# `make test` is all that CI does; `make help` lists the rest.
+# `make test` tests the library, `make check` looks at everything else; CI runs both. `make help` lists the targets.
+#
+# Time and downloads with empty caches, on two cores (go clean -cache -modcache; Debian packages apart):
+#	test    TODO
 GO          ?= go
 # It needs a newer Go than the library does, and fetches it.
 STATICCHECK := GOTOOLCHAIN=auto $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 20s
-PLATFORMS   := linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64
+# The library: what a program may require.
+LIBRARY     := . reserve/shared/goredis
+# Beside it: pace and its peers.
+BENCH       := bench bench/inbound bench/outbound bench/shared
+PLATFORMS   := linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64
+# The system calls of internal/wake have other numbers and structures on these.
+LINUXES     := arm loong64 mips mips64le ppc64le riscv64 s390x
 
-.PHONY: help test unit lint cross fuzz bench demo setup
+.PHONY: help test check lint race cross modules benches fuzz bench demo
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-test: setup lint cross unit ## format, vet, staticcheck, cross-builds and all tests, with and without the race detector
+test: ## all tests of the library; installs a Redis server on Debian
+	@.ci/setup redis-server
+	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
 
-unit: ## only the tests
-	$(GO) test -timeout 5m ./...
-	$(GO) test -race -timeout 8m ./...
-	cd reserve/shared/goredis && $(GO) test -timeout 5m ./... && $(GO) test -race -timeout 8m ./...
-	cd bench && $(GO) test -timeout 5m ./...
+check: lint modules race cross benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
-	cd reserve/shared/goredis && $(GO) vet ./... && $(STATICCHECK) ./...
-	cd bench && $(GO) vet ./... && $(STATICCHECK) ./...
+	@for m in $(LIBRARY) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
 
-cross: ## compile library and tests for other systems
-	@for p in $(PLATFORMS); do \
-	  echo "vet for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+modules: ## each go.mod and go.sum has what is needed, and no more
+	@for m in $(LIBRARY) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
+
+race: ## the library's tests with the race detector; installs gcc on Debian
+	@.ci/setup gcc redis-server
+	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -race -timeout 8m ./...) || exit 1; done
+
+cross: ## compile the library and its tests for other systems
+	@for p in $(PLATFORMS); do for m in $(LIBRARY); do \
+	  (set -x; cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
+	@for a in $(LINUXES); do (set -x; GOOS=linux GOARCH=$$a CGO_ENABLED=0 $(GO) build ./internal/wake) || exit 1; done
+
+benches: ## the tests of the benchmarks
+	@for m in $(BENCH); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
 
 # A short minimization: past the time limit a long one fails the run without a finding.
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
@@ -41,7 +56,4 @@ bench: ## the benchmarks, then pace and its peers side by side
 	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window && $(GO) run ./stream
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
-	@cd bench && $(GO) run ./cmd/demo
-
-setup:
-	@.ci/setup
+	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
