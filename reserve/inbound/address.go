@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/nextfree/pace/reserve"
@@ -63,66 +62,6 @@ func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	})
 }
 
-// XForwardedFor is the first address that is not a trusted proxy's, going back from
-// the connection itself and then through X-Forwarded-For from the right, where each
-// proxy writes whom it got the request from. What is further left the client may have
-// written. If all are trusted it is the leftmost. A trusted proxy that wrote
-// something else than an address is an error.
-func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
-	if len(trusted) == 0 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedFor", Value: trusted, Want: "at least 1 network of proxies"}
-	}
-	proxies := make([]netip.Prefix, len(trusted))
-	for i, p := range trusted {
-		if !p.IsValid() || p.Addr().Is4In6() {
-			return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedFor", Value: p, Want: "networks of IPv4 or IPv6 addresses"}
-		}
-		proxies[i] = p.Masked()
-	}
-	isProxy := func(a netip.Addr) bool {
-		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
-		client, err := peer(r)
-		if err != nil || !isProxy(client) {
-			return client, err
-		}
-		for entry := range fromTheRight(r.Header["X-Forwarded-For"]) {
-			addr, ok := parseAddress(entry)
-			if !ok {
-				return netip.Addr{}, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
-			}
-			if client = addr; !isProxy(client) {
-				break
-			}
-		}
-		return client, nil
-	})
-}
-
-// XForwardedForHops is the address that the first of so many proxies (at least 1)
-// wrote into X-Forwarded-For: with 1 the last address in it, with 2 the one before. It is right if
-// requests come in no other way than through all of them, and each adds one address.
-func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
-	if proxies < 1 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "XForwardedForHops", Value: proxies, Want: "at least 1 proxy"}
-	}
-	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
-		hop := 0
-		for entry := range fromTheRight(r.Header["X-Forwarded-For"]) {
-			if hop++; hop < proxies {
-				continue
-			}
-			addr, ok := parseAddress(entry)
-			if !ok {
-				return netip.Addr{}, fmt.Errorf("%w: proxy %d forwards for %s", ErrNoAddress, hop, shorten(entry))
-			}
-			return addr, nil
-		}
-		return netip.Addr{}, fmt.Errorf("%w: %d addresses in X-Forwarded-For, and %d proxies", ErrNoAddress, hop, proxies)
-	})
-}
-
 type addresses struct{ bits int }
 
 // newAddress cuts the addresses that find returns to what tells clients apart.
@@ -174,25 +113,6 @@ func parseAddress(s string) (netip.Addr, bool) {
 	}
 	addr, err := netip.ParseAddr(s)
 	return addr.Unmap().WithZone(""), err == nil
-}
-
-// fromTheRight yields the entries of a list that may span several lines, the last
-// one first. It looks no further than it is asked to, so a long list costs nothing.
-func fromTheRight(lines []string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, line := range slices.Backward(lines) {
-			for more := true; more; {
-				entry := line
-				comma := strings.LastIndexByte(line, ',')
-				if more = comma >= 0; more {
-					entry, line = line[comma+1:], line[:comma]
-				}
-				if !yield(entry) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // shorten quotes what somebody else wrote, for an error.

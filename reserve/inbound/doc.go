@@ -50,7 +50,7 @@
 //
 // # Who is asking
 //
-// There is no default for a client's address: whoever believes a header that
-// clients can write has no limit at all. Say which it is: [RemoteAddr], [TrustedHeader],
-// [XForwardedFor] or [XForwardedForHops].
+// There is no default for a client's address: a program that believes a header which
+// clients can write has no limit at all. Say where it is: [RemoteAddr], [TrustedHeader],
+// [XForwardedFor] or [XForwardedForHops], and [Forwarded] or [ForwardedHops] for the header of RFC 7239.
 package inbound

@@ -1,0 +1,122 @@
+package inbound
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes
+// for=203.0.113.7 or for="[2001:db8::1]:4711", perhaps with by, host and proto. A trusted proxy that
+// wrote no address (no for, two of them, unknown, or a name of its own such as _hidden) is an error.
+func Forwarded(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
+	return forwarded.pastProxies("Forwarded", trusted, opts)
+}
+
+// ForwardedHops is [XForwardedForHops] for the header of RFC 7239.
+func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
+	return forwarded.pastHops("ForwardedHops", proxies, opts)
+}
+
+var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
+
+// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if there is none. It
+// reads from the right, where the nearest proxy has written: quotes further left, which the client may have left
+// open, change nothing. In what is well-formed, that is the same as from the left: a quote ends or begins a string unless
+// it is escaped, by an odd number of backslashes before it.
+func lastUnquotedComma(s string) int {
+	quoted := false
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case '"':
+			slashes := i - len(strings.TrimRight(s[:i], `\`))
+			if slashes%2 == 0 {
+				quoted = !quoted
+			}
+			i -= slashes
+		case ',':
+			if !quoted {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// forwardedNode returns the address in one entry of Forwarded: of the one parameter that is called for.
+func forwardedNode(entry string) (addr netip.Addr, ok bool) {
+	for more := true; more; {
+		var pair string
+		pair, entry, more = cutUnquoted(entry, ';')
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "for") {
+			continue
+		}
+		if ok { // a second one: which of both is right nobody can tell
+			return netip.Addr{}, false
+		}
+		if addr, ok = parseNode(unquote(strings.TrimSpace(value))); !ok {
+			return netip.Addr{}, false
+		}
+	}
+	return addr, ok
+}
+
+// unquote returns the content of a quoted string, what is no quoted string as it is, and nothing if it is neither.
+func unquote(s string) string {
+	if !strings.HasPrefix(s, `"`) {
+		return s
+	}
+	if inner := s[1:]; !strings.Contains(inner, `\`) {
+		if end := strings.IndexByte(inner, '"'); end == len(inner)-1 && end >= 0 {
+			return inner[:end]
+		}
+		return ""
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			if i == len(s)-1 {
+				return b.String()
+			}
+			return ""
+		case '\\':
+			if i++; i == len(s) {
+				return ""
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return ""
+}
+
+// parseNode reads an address as RFC 7239, section 6, has it: IPv6 in brackets, and perhaps a port.
+func parseNode(s string) (netip.Addr, bool) {
+	host, port, hasPort := strings.Cut(s, ":")
+	if strings.HasPrefix(s, "[") {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return netip.Addr{}, false
+		}
+		host, port = s[1:end], s[end+1:]
+		if hasPort = port != ""; hasPort && port[0] != ':' {
+			return netip.Addr{}, false
+		}
+		port = strings.TrimPrefix(port, ":")
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil || addr.Is4() == strings.HasPrefix(s, "[") || hasPort && !isPort(port) {
+		return netip.Addr{}, false
+	}
+	return addr.Unmap().WithZone(""), true
+}
+
+// isPort reports whether s is a port: a number of up to 5 digits, or an underscore and a name.
+func isPort(s string) bool {
+	if name, ok := strings.CutPrefix(s, "_"); ok {
+		return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+			return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '.' && c != '_' && c != '-'
+		})
+	}
+	return s != "" && len(s) <= 5 && !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package inbound_test
+
+const less = 1

@@ -1,0 +1,113 @@
+package inbound
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// XForwardedFor is the first address that is not a trusted proxy's, going back from
+// the connection itself and then through X-Forwarded-For from the right, where each
+// proxy writes whom it got the request from. What is further left the client may have
+// written. If all are trusted it is the leftmost. A trusted proxy that wrote
+// something else than an address is an error.
+func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
+	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
+}
+
+// XForwardedForHops is the address that the first of so many proxies (at least 1)
+// wrote into X-Forwarded-For: with 1 the last address in it, with 2 the one before. It is right if
+// requests come in no other way than through all of them, and each adds one address.
+func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
+	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
+}
+
+// A trail is a header in which proxies write the addresses that requests came from, each to the right of those before.
+type trail struct {
+	header    string
+	lastComma func(string) int // that separates two entries, -1 if there is one entry
+	parse     func(entry string) (netip.Addr, bool)
+}
+
+var xForwardedFor = trail{
+	header:    "X-Forwarded-For",
+	lastComma: func(s string) int { return strings.LastIndexByte(s, ',') },
+	parse:     parseAddress,
+}
+
+// pastProxies makes the key function of the given name that trusts networks of proxies.
+func (t *trail) pastProxies(name string, trusted []netip.Prefix, opts []AddressOption) (Address, error) {
+	if len(trusted) == 0 {
+		return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: trusted, Want: "at least 1 network of proxies"}
+	}
+	proxies := make([]netip.Prefix, len(trusted))
+	for i, p := range trusted {
+		if !p.IsValid() || p.Addr().Is4In6() {
+			return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: p, Want: "networks of IPv4 or IPv6 addresses"}
+		}
+		proxies[i] = p.Masked()
+	}
+	isProxy := func(a netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
+		client, err := peer(r)
+		if err != nil || !isProxy(client) {
+			return client, err
+		}
+		for entry := range t.fromTheRight(r) {
+			addr, ok := t.parse(entry)
+			if !ok {
+				return netip.Addr{}, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
+			}
+			if client = addr; !isProxy(client) {
+				break
+			}
+		}
+		return client, nil
+	})
+}
+
+// pastHops makes the key function of the given name that trusts so many proxies.
+func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Address, error) {
+	if proxies < 1 {
+		return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: proxies, Want: "at least 1 proxy"}
+	}
+	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
+		hop := 0
+		for entry := range t.fromTheRight(r) {
+			if hop++; hop < proxies {
+				continue
+			}
+			addr, ok := t.parse(entry)
+			if !ok {
+				return netip.Addr{}, fmt.Errorf("%w: proxy %d forwards for %s", ErrNoAddress, hop, shorten(entry))
+			}
+			return addr, nil
+		}
+		return netip.Addr{}, fmt.Errorf("%w: %d addresses in %s, and %d proxies", ErrNoAddress, hop, t.header, proxies)
+	})
+}
+
+// fromTheRight yields the entries of the header, which may span several lines, the last
+// one first. It looks no further than it is asked to, so a long list costs nothing.
+func (t *trail) fromTheRight(r *http.Request) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, line := range slices.Backward(r.Header[t.header]) {
+			for more := true; more; {
+				entry := line
+				comma := t.lastComma(line)
+				if more = comma >= 0; more {
+					entry, line = line[comma+1:], line[:comma]
+				}
+				if !yield(entry) {
+					return
+				}
+			}
+		}
+	}
+}
