@@ -264,10 +264,14 @@ func (j *judge) look() {
 	}
 }
 
-// keeps checks what holds whatever the model says: no promised time becomes later, but for a
-// nanosecond of rounding, and nobody who has gone is called back.
+// keeps checks what holds whatever the model says: no promised time becomes later, but for rounding (a
+// nanosecond; more after a change of the rate, when amounts are scaled), and nobody who has gone is called back.
 func (j *judge) keeps(what string, t *ticket, at time.Duration) {
-	if at > t.at && (at > t.at+1 || j.exact) && j.early == "" {
+	rounding := min(1, j.slack())
+	if !j.constant {
+		rounding = j.slack()
+	}
+	if (at-rounding > t.at || t.gone && at > j.now) && j.early == "" {
 		j.early = fmt.Sprintf("%s %v, after a promise of %v", what, at, t.at)
 	}
 	t.at = at

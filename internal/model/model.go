@@ -57,6 +57,7 @@ type Limiter struct {
 	// Of a warming-up limiter.
 	stored float64 // permits
 	newest int     // the latest that was sold
+	left   float64 // when somebody last left the line without going: the limiter's time
 }
 
 // A request is one that asked for permits, or a charge: what a settlement came to beyond what had
@@ -90,7 +91,7 @@ type event struct {
 
 // New returns a model.
 func New(c Config) *Limiter {
-	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate}
+	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate, left: math.Inf(-1)}
 	if c.Warm != nil {
 		l.stored = min(c.Stored, c.Warm.curve(c.Rate).capacity)
 		return l
@@ -240,7 +241,11 @@ func (l *Limiter) Settle(id, actual int) {
 	} else {
 		l.giveBack(r, max(0, actual))
 	}
+	waited := len(l.line)
 	l.line = slices.DeleteFunc(l.line, func(r request) bool { return r.permits == 0 })
+	if len(l.line) < waited {
+		l.left = l.now
+	}
 	l.decide(l.letGo())
 }
 

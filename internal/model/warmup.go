@@ -106,8 +106,8 @@ func (l *Limiter) paidFor() float64 {
 }
 
 // Unclear says that the rules leave open how much idle time a settlement gives back: that of one
-// whose stretch has begun, and which is the newest only because those after it were given back, or paid
-// upfront and only in part, or with a change of the rate since.
+// whose stretch has begun, and which is the newest only because those after it were given back, or with a change
+// of the rate since; paid upfront also if only in part, or if its stretch began sooner because others left.
 func (l *Limiter) Unclear(id, actual int) bool {
 	r := l.find(id)
 	if l.config.Warm == nil || r == nil || r.settled || actual >= r.reserved {
@@ -129,5 +129,5 @@ func (l *Limiter) Unclear(id, actual int) bool {
 			return true
 		}
 	}
-	return l.config.Upfront && actual > 0
+	return l.config.Upfront && (actual > 0 || l.left >= r.asked)
 }
