@@ -106,10 +106,10 @@ func undo(t *testing.T, k kind, s, twin *realSubject, program []byte) {
 		cancel(len(program) * 7 % len(pending))
 	}
 	for i := range 3 {
-		if got, want := s.stored(), twin.stored(); math.Abs(got-want) > 1e-6+2e-9*k.rate { // two nanoseconds' worth
+		if got, want := s.stored(), twin.stored(); math.Abs(got-want) > 1e-6+float64(2+len(program)/8)*1e-9*k.rate { // so many nanoseconds' worth
 			t.Fatalf("%v: step %d: stored %v, the other %v", k, i, got, want)
 		}
-		if got, want := s.nextFree(), twin.nextFree(); (got - want).Abs() > 3 {
+		if got, want := s.nextFree(), twin.nextFree(); (got - want).Abs() > time.Duration(3+len(program)/8) { // rounding
 			t.Fatalf("%v: step %d: next free %v, the other's %v", k, i, got, want)
 		}
 		for _, s := range []*realSubject{s, twin} {

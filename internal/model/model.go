@@ -126,7 +126,9 @@ func (l *Limiter) Advance(d float64) {
 	end := l.real + d
 	if l.Paused() {
 		l.real = min(end, l.until)
-		l.letGo()
+		if margin := l.letGo(); l.real == end {
+			l.decide(margin)
+		}
 	}
 	for l.real < end {
 		wait := math.Inf(1)
