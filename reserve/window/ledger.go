@@ -1,208 +1,174 @@
 package window
 
-import "github.com/nextfree/pace/smooth"
+import (
+	"math"
 
-// A ledger keeps the times of all permits that were granted within the last per or
-// are promised, and gives a request the earliest time at which it breaks no rule:
+	"github.com/nextfree/pace/smooth"
+)
+
+// A ledger keeps the requests that have gone within the last per and those that wait, in one
+// list, in the order in which they were made. The rule is:
 //
-//	for every s, the permits with times in (s-per, s] number at most size
+//	first come, first served; the first in the queue goes as soon as the stretch (t-per, t] up
+//	to now has room for its permits, beside those that went in it and were kept.
 //
-// (what was used before anybody asked, see Charge, excepted). Times that have
-// been given never move, so a request can only go where no stretch that holds its time
-// is too full for it, be that a stretch before, around or after.
+// The time of each that waits is what follows from those in front of it. It is worked out when
+// it is asked for, and kept until something in front of it changes: see place.go.
+//
+// All times in the list are on the window's clock, which stands still during a pause.
 type ledger struct {
-	size int
-	rate float64
-	per  int64
-	ring ring
-	shut []shut
+	rule  *rule // for those that ask now
+	rate  float64
+	until int64 // the end of the latest pause
+
+	ring    ring
+	gone    int    // how many of the list have gone
+	empty   int    // how many of the list have no permits left
+	number  uint64 // of the newest request
+	forgot  uint64 // of the newest request that has left the list
+	longest int64  // no per that anybody goes by is longer
+
+	placed int   // the times of so many of the list are known
+	floor  int64 // the others don't go before this time
+	oldest int   // the list from here up to placed are in the stretch that was looked at last,
+	held   sum   // and have so many permits
 }
 
-// A shut says that there is no place for so many permits, or more, before a time. It
-// is what earlier searches have found out, kept so that the next one begins there.
-type shut struct {
-	permits int
-	before  int64
+// A rule is what a limiter keeps to between one change and the next. It does not change itself.
+type rule struct {
+	size   uint64
+	per    int64
+	since  int64 // what went up to this time has left the window
+	behind int64 // by how much the window's clock is behind, for the pauses so far
 }
 
-func newLedger(size int, per int64, rate float64) *ledger {
-	return &ledger{size: size, rate: rate, per: per}
+func newLedger(now int64, size int, per int64, rate float64) *ledger {
+	return &ledger{
+		rule: &rule{size: uint64(size), per: per, since: math.MinInt64}, rate: rate,
+		until: now, floor: now, longest: per,
+	}
 }
 
 // Max is how many permits one request may have: see reserve.SizeError.
-func (l *ledger) Max() int { return l.size }
+func (l *ledger) Max() int { return int(l.rule.size) }
 
-// Reserve promises permits at the earliest time at which they fit, unless that is
-// after latest.
-func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ok bool) {
-	if permits > l.size {
-		return smooth.Slot{Ready: never}, false
+// Reserve promises permits, behind all that wait.
+func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
+	if permits > l.Max() {
+		return smooth.Slot{}, never, false
 	}
-	l.forget(now)
-	ready := l.search(now, permits)
-	if ready > now {
-		l.remember(now, shut{permits, ready})
+	l.advance(now)
+	at := l.next(uint64(permits), l.rule)
+	if ready = add(at, l.rule.behind); ready > latest {
+		return smooth.Slot{}, ready, false
 	}
-	if ready > latest {
-		return smooth.Slot{Ready: ready}, false
-	}
-	l.ring.add(ready, uint64(permits))
-	return smooth.Slot{Ready: ready, Permits: permits}, true
+	l.push(uint64(permits), at, l.rule, !l.waiting() && ready <= now)
+	return smooth.Slot{Number: l.number, Permits: permits}, ready, true
 }
 
-// Take takes permits if they fit now.
+// Take takes permits if nobody waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
-	if l.begin(now, permits) > now {
+	if now < l.until || permits > l.Max() {
 		return false
 	}
-	_, ok := l.Reserve(now, permits, now)
-	return ok
+	l.advance(now)
+	if l.waiting() || l.used().exceeds(l.rule.size-uint64(permits)) {
+		return false
+	}
+	l.push(uint64(permits), l.floor, l.rule, true)
+	return true
 }
 
-// Charge notes permits that were used already. If that is more than the rule
-// allows, nobody goes until the stretches that hold them have room again.
+// Charge notes permits that were used already. They count from when they are first in the queue,
+// whether there is room for them or not.
 func (l *ledger) Charge(now int64, permits int) {
-	l.forget(now)
-	// So many that they can't be counted say no more than too many.
-	if held := l.held(now); held < tooMany {
-		l.ring.add(now, min(uint64(permits), tooMany-held))
+	l.advance(now)
+	l.push(uint64(permits), l.next(uint64(permits), nil), nil, !l.waiting())
+}
+
+// push appends a request whose time is known; now says that this is now.
+func (l *ledger) push(permits uint64, at int64, by *rule, now bool) {
+	l.number++
+	if now {
+		by = l.rule
+		if last := l.ring.length - 1; last >= 0 {
+			if r := l.ring.at(last); r.at == at && r.rule == by && r.permits+permits > permits {
+				r.number = l.number
+				r.permits += permits
+				if l.oldest <= last {
+					l.held.add(permits)
+				}
+				return
+			}
+		}
+		l.gone++
+	}
+	l.ring.push(request{number: l.number, permits: permits, at: at, rule: by})
+	l.placed++
+	l.held.add(permits)
+}
+
+// Return takes permits out of the list, and those behind them move up. (Those that may go now
+// do so at the next call, whenever that is, as of now: see floor.)
+func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
+	l.advance(now)
+	i := l.ring.find(slot.Number)
+	if slot.Number <= l.forgot || i == l.ring.length {
+		return
+	}
+	l.unplace(max(i, l.gone))
+	r, back := l.ring.at(i), uint64(slot.Permits-kept)
+	r.permits -= back
+	if l.oldest <= i && i < l.placed {
+		l.held.sub(back)
+	}
+	if r.permits == 0 {
+		if i >= l.gone {
+			r.rule = nil // it waits for no room
+		}
+		l.empty++
+		l.tidy()
 	}
 }
 
-// tooMany is more permits than any window holds, and leaves room to add a window to it.
-const tooMany = 1 << 63
-
-// Return takes back permits of a slot. Its time says which they are: a time is
-// forgotten only when it has passed, so no other permits are granted then.
-func (l *ledger) Return(now int64, slot smooth.Slot, permits int, _ bool) {
-	if l.ring.permitsAt(slot.Ready) == 0 {
-		return // it has left the window
-	}
-	l.ring.remove(slot.Ready, uint64(permits))
-	// There may be a place now for who is less than per away from it. But nobody goes
-	// in a stretch that is too full without it: right before it, or right behind.
-	before, behind := l.held(slot.Ready-1), l.held(add(slot.Ready, l.per))
-	for i := range l.shut {
-		s := &l.shut[i]
-		switch room := uint64(l.size - s.permits); {
-		case slot.Ready < now && behind > room:
-		case before > room:
-			s.before = min(s.before, slot.Ready)
-		default:
-			s.before = min(s.before, slot.Ready-l.per+1)
+// Ready returns when a request goes, or went; of one that has left the list that is not known.
+func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
+	l.advance(now)
+	switch i := l.ring.find(number); {
+	case number <= l.forgot, i == l.ring.length:
+		return 0, false
+	case i < l.gone:
+		r := l.ring.at(i)
+		return r.at + r.rule.behind, true
+	default:
+		for l.placed <= i {
+			l.place()
 		}
+		return add(l.ring.at(i).at, l.rule.behind), true
 	}
 }
 
 // Rate returns the number of permits per second.
 func (l *ledger) Rate() float64 { return l.rate }
 
-// SetRate changes the length of the window. What has left it does not come back
-// into a longer one.
-func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
-	l.forget(now)
-	l.rate, l.per = permitsPerSecond, length(l.size, permitsPerSecond)
-	l.shut = l.shut[:0]
-}
-
-// Stored returns how many permits would be granted now.
+// Stored returns how many permits the window has room for now; none while somebody waits.
 func (l *ledger) Stored(now int64) float64 {
-	most := l.held(now)
-	end := add(now, l.per)
-	for i := l.ring.after(now); i < l.ring.length; i++ {
-		at := l.ring.time(i).at
-		if at >= end {
-			break
-		}
-		most = max(most, l.held(at))
+	l.advance(now)
+	if used := l.used(); !l.waiting() && !used.exceeds(l.rule.size) {
+		return float64(l.rule.size - used.low)
 	}
-	if most >= uint64(l.size) {
-		return 0
-	}
-	return float64(uint64(l.size) - most)
+	return 0
 }
 
-// NextFree returns when a request for one permit would be granted.
+// NextFree returns when a request for one permit would be ready.
 func (l *ledger) NextFree(now int64) int64 {
-	ready := l.search(now, 1)
-	if ready > now {
-		l.remember(now, shut{1, ready})
-	}
-	return ready
+	l.advance(now)
+	return add(l.next(1, l.rule), l.rule.behind)
 }
 
-// held returns the number of permits in the stretch that ends at a time.
-func (l *ledger) held(at int64) uint64 {
-	return l.ring.until(l.ring.after(at)) - l.ring.until(l.ring.after(at-l.per))
+// Idle reports whether nothing that was promised is still to come. Then package keyed may
+// drop a key's window, if no permit is held in it either.
+func (l *ledger) Idle(now int64) bool {
+	l.advance(now)
+	return !l.waiting() && now >= l.until
 }
-
-// forget drops what has left the window. What was granted at this very moment stays,
-// even if the window has no length.
-func (l *ledger) forget(now int64) { l.ring.forget(now - max(1, l.per)) }
-
-// search returns the earliest time from now on at which permits fit.
-//
-// It passes over the times once, with two marks: ready, the earliest time that can
-// still be the one, and the end of a stretch that holds it. All times in (end-per, end] are
-// the stretch; from and to are its indices in the ring.
-func (l *ledger) search(now int64, permits int) (ready int64) {
-	ready = l.begin(now, permits)
-	room := uint64(l.size - permits)
-	from, to := l.ring.after(ready-l.per), l.ring.after(ready)
-	for {
-		// The stretch that ends when the permits would be ready: where it is too
-		// full, on to when its oldest leave.
-		for l.ring.until(to)-l.ring.until(from) > room {
-			ready = add(l.ring.time(from).at, l.per)
-			from++
-			for to < l.ring.length && l.ring.time(to).at <= ready {
-				to++
-			}
-		}
-		// The stretches that end later and hold them: each is fullest when it ends
-		// with a time that has been promised.
-		for limit := add(ready, l.per); ; {
-			if to == l.ring.length || l.ring.time(to).at >= limit {
-				return ready
-			}
-			end := l.ring.time(to).at
-			to++
-			for l.ring.time(from).at <= end-l.per {
-				from++
-			}
-			if l.ring.until(to)-l.ring.until(from) > room {
-				ready = end
-				break
-			}
-		}
-	}
-}
-
-// begin returns where to begin a search: before that there is nothing.
-func (l *ledger) begin(now int64, permits int) int64 {
-	begin := now
-	for _, s := range l.shut {
-		if s.permits <= permits {
-			begin = max(begin, s.before)
-		}
-	}
-	return begin
-}
-
-// remember keeps what a search has found out, and drops what that tells as well.
-func (l *ledger) remember(now int64, found shut) {
-	kept := l.shut[:0]
-	for _, s := range l.shut {
-		if s.before > now && (s.permits < found.permits || s.before > found.before) {
-			kept = append(kept, s)
-		}
-	}
-	if len(kept) < maxShut {
-		kept = append(kept, found)
-	}
-	l.shut = kept
-}
-
-// maxShut bounds what is kept: so many sizes of requests, in a queue of any length,
-// are each found a place without a pass over all of it.
-const maxShut = 8

@@ -5,41 +5,118 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/smooth"
 )
 
-// Without a queue the ring holds n times at most; with one, n for each per of it.
+// Without a queue the list holds n requests at most; with one, those that wait as well. However
+// many more come and go, it stays so.
 func TestMemory(t *testing.T) {
-	l := newLedger(100, 60_000, 0)
+	l := newLedger(0, 100, 60_000, 1)
 	random := rand.New(rand.NewPCG(1, 1))
-	for now := int64(0); now < 1e7; now += random.Int64N(500) {
-		l.Take(now, 1)
-	}
-	require.Len(t, l.ring.times, 128)
-
-	l = newLedger(100, 60_000, 0)
 	now := int64(0)
-	for range 1000 {
-		now += 100
-		_, ok := l.Reserve(now, 1, never)
-		require.True(t, ok)
+	for ; now < 1e7; now += random.Int64N(500) {
+		l.Take(now, 1)
+		slot, _, ok := l.Reserve(now+1, 1, now+1)
+		if ok {
+			l.Return(now+2, slot, 0)
+		}
+	}
+	require.Len(t, l.ring.list, 128)
+
+	for range 900 { // a queue
+		l.Reserve(now, 1, never)
+	}
+	for range 10_000 {
+		now++
+		first, _, _ := l.Reserve(now, 1, never)
+		second, _, _ := l.Reserve(now, 1, never)
+		l.Return(now, first, 0) // in the middle
+		if random.IntN(2) == 0 {
+			l.NextFree(now) // the times are known, or not
+		}
+		l.Return(now, second, 0)
 	}
 	require.LessOrEqual(t, l.ring.length, 1000)
-	require.Len(t, l.ring.times, 1024)
+	require.Len(t, l.ring.list, 1024)
 	l.Take(now+1e9, 1)
 	require.Equal(t, 1, l.ring.length)
-	require.LessOrEqual(t, cap(l.shut), maxShut)
+	require.Zero(t, l.empty)
 }
 
-// In a long queue of mixed sizes nobody's search passes over all of it: an upper
-// bound on what is remembered, and a lower one on what that is worth.
-func TestSearchesBeginWhereEarlierOnesEnded(t *testing.T) {
-	l := newLedger(10, 1000, 0)
-	for i := range 10_000 {
-		permits := 1 + i*7919%5
-		slot, _ := l.Reserve(0, permits, never)
-		if i > 100 {
-			require.Greater(t, l.begin(0, permits), slot.Ready-10_000, "within ten windows of where it ends")
+// What has left the window, exactly per later, leaves the list.
+func TestForgetsExactlyPerLater(t *testing.T) {
+	for now, want := range map[int64]int{9: 2, 10: 1, 11: 1} {
+		l := newLedger(0, 3, 10, 1)
+		l.Take(0, 1)
+		l.Take(now, 1)
+		require.Equal(t, want, l.ring.length, "at %d", now)
+	}
+}
+
+// Those that went at one moment are kept as one, each with permits of its own that may come back.
+func TestMemoryOfAMoment(t *testing.T) {
+	l := newLedger(0, 1000, 60_000, 1)
+	var slots []smooth.Slot
+	for range 900 {
+		slot, _, _ := l.Reserve(5, 1, 5)
+		slots = append(slots, slot)
+	}
+	require.Equal(t, 1, l.ring.length)
+	require.Equal(t, 100., l.Stored(5))
+	for i, slot := range slots[1:] {
+		l.Return(6, slot, 0)
+		require.Equal(t, float64(101+i), l.Stored(6))
+		ready, known := l.Ready(6, slots[0].Number)
+		require.True(t, known)
+		require.Equal(t, int64(5), ready)
+	}
+	l.Return(6, slots[0], 0)
+	require.Zero(t, l.ring.length)
+}
+
+// While one that waits is at the head, others that come and go do not fill the list.
+func TestMemoryOfThoseThatGiveUp(t *testing.T) {
+	l := newLedger(0, 10, 1e9, 1)
+	l.Take(0, 10)
+	l.Reserve(0, 10, never)
+	var slots []smooth.Slot
+	for now := range int64(100_000) {
+		slot, _, _ := l.Reserve(now, 1, never)
+		if slots = append(slots, slot); len(slots) == 3 {
+			l.Return(now, slots[1], 0)
+			slots = append(slots[:1], slots[2])
+			l.Return(now, slots[0], 0)
+			slots = slots[1:]
 		}
-		require.LessOrEqual(t, len(l.shut), maxShut)
+	}
+	require.LessOrEqual(t, len(l.ring.list), 8)
+	require.LessOrEqual(t, l.ring.length, 6)
+}
+
+// All give up in random order, each asked for its time before, as the limiter does: the next one waits for
+// no more than the window.
+func TestManyGiveUp(t *testing.T) {
+	for _, size := range []int{1, 10, 1000} {
+		callers := int(scaled(10_000))
+		l := newLedger(0, size, 1000, 1)
+		random := rand.New(rand.NewPCG(1, 1))
+		l.Take(0, size)
+		slots := make([]smooth.Slot, callers)
+		for i := range slots {
+			slots[i], _, _ = l.Reserve(0, 1+random.IntN(min(size, 3)), never)
+		}
+		steps := 0
+		for _, i := range random.Perm(callers) {
+			before := l.placed
+			l.Ready(1, slots[i].Number)
+			steps += max(0, l.placed-before)
+			l.Return(1, slots[i], 0)
+			l.Ready(1, slots[0].Number)
+		}
+		t.Logf("%d times worked out", steps)
+		require.Less(t, steps, callers*callers/6)
+		require.Equal(t, int64(1000), l.NextFree(1))
+		require.Equal(t, 1, l.ring.length)
 	}
 }

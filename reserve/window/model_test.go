@@ -1,6 +1,7 @@
 package window
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,192 +9,277 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A model is the rule, spelled out: a list of all that was granted, and every stretch
-// looked at.
+// A model is the rule, spelled out: a list of all that was ever asked, and a clock that is
+// moved on by one nanosecond at a time. To know what is to come it is copied, and the copy moved on.
 type model struct {
-	size   int
-	per    int64
-	grants []grant
+	now, until int64 // the limiter's clock, and the end of the pause
+	clock      int64 // the window's, which stands still during pauses
+	size       int
+	per        int64
+	out        int64 // what went up to this time of the window's clock had left it when it was changed
+	asked      []ask
 }
 
-type grant struct {
-	at      int64
-	permits int
+type ask struct {
+	permits   int // that are kept
+	charge    bool
+	size      int // the rule when it was asked
+	per, out  int64
+	gone      bool
+	at, clock int64 // when it went
 }
 
-// held counts the permits in (end-per, end].
-func (m *model) held(end int64) (sum int) {
-	for _, g := range m.grants {
-		if end-m.per < g.at && g.at <= end {
-			sum += g.permits
+// held counts the permits that went in the stretch of per up to now.
+func (m *model) held(per, out int64) (sum int) {
+	for _, a := range m.asked {
+		if a.gone && m.clock-per < a.clock && a.clock > out {
+			sum += a.permits
 		}
 	}
 	return sum
 }
 
-// fits tries every stretch that holds t: whole nanoseconds, all of them.
-func (m *model) fits(t int64, permits int) bool {
-	for end := t; end < t+max(1, m.per); end++ {
-		if m.per > 0 && m.held(end)+permits > m.size {
-			return false
-		}
+// goes reports whether a request that is first in the queue goes now.
+func (m *model) goes(a ask) bool {
+	if a.charge || a.permits == 0 {
+		return true
 	}
-	return true
+	held := m.held(a.per, a.out)
+	return m.now >= m.until && (held == 0 || held+a.permits <= a.size)
 }
 
-// earliest tries every nanosecond from now on.
-func (m *model) earliest(now int64, permits int) int64 {
-	for t := now; ; t++ {
-		if m.fits(t, permits) {
-			return t
+// serve lets those go that may go now.
+func (m *model) serve() {
+	for i := range m.asked {
+		if a := &m.asked[i]; !a.gone {
+			if !m.goes(*a) {
+				return
+			}
+			a.gone, a.at, a.clock = true, max(m.now, m.until), m.clock
 		}
 	}
 }
 
-// forget drops what has left the window before its length changes.
-func (m *model) forget(now int64) {
-	kept := m.grants[:0]
-	for _, g := range m.grants {
-		if g.at > now-max(1, m.per) {
-			kept = append(kept, g)
-		}
+// tick moves the clock on.
+func (m *model) tick() {
+	if m.now >= m.until {
+		m.clock++
 	}
-	m.grants = kept
+	m.now++
+	m.serve()
 }
 
-// take takes permits of a time away.
-func (m *model) take(at int64, permits int) {
-	for i := range m.grants {
-		if g := &m.grants[i]; g.at == at {
-			part := min(permits, g.permits)
-			g.permits -= part
-			permits -= part
+func (m *model) waiting() bool {
+	return slices.ContainsFunc(m.asked, func(a ask) bool { return !a.gone && a.permits > 0 })
+}
+
+func (m *model) ask(permits int, charge bool) {
+	m.asked = append(m.asked, ask{permits: permits, charge: charge, size: m.size, per: m.per, out: m.out})
+}
+
+// times returns when each goes, if one more asks now and nothing else happens.
+func (m *model) times(permits int) (at []int64) {
+	future := *m
+	future.asked = slices.Clone(m.asked)
+	future.ask(permits, false)
+	for future.serve(); future.waiting(); {
+		future.tick()
+	}
+	for _, a := range future.asked {
+		at = append(at, a.at)
+	}
+	return at
+}
+
+// settle keeps so many permits of the i-th request.
+func (m *model) settle(i, kept int) {
+	m.asked[i].permits = kept
+	m.serve()
+}
+
+func (m *model) pause(until int64) {
+	m.until = max(m.until, until)
+}
+
+func (m *model) resume() {
+	m.until = min(m.until, m.now)
+	m.serve()
+}
+
+// change puts another rule in place; retime says that it holds for those that wait.
+func (m *model) change(size int, per int64, retime bool) {
+	m.out = max(m.out, m.clock-max(1, m.per))
+	m.size, m.per = size, per
+	for i := range m.asked {
+		if a := &m.asked[i]; retime && !a.gone {
+			a.size, a.per, a.out = m.size, m.per, m.out
 		}
 	}
+	m.serve()
 }
 
 // A run is a ledger and its model, and what can still be given back.
 type run struct {
 	*testing.T
-	ledger  *ledger
-	model   model
-	now     int64
-	slots   []smooth.Slot
-	charged bool // at any time: then the rule may be broken, though never by a grant
+	ledger *ledger
+	model  model
+	slots  []smooth.Slot // of each that was asked; of one without a slot, of no permits
+	told   []int64       // the last times that the ledger gave
+	open   []int         // the indices of those that were not settled
+	later  bool          // since the last comparison, promised times may have become later
 }
 
 func newRun(t *testing.T, size int, per int64) *run {
-	return &run{T: t, ledger: newLedger(size, per, float64(size)/float64(per)*1e9), model: model{size: size, per: per}}
+	return &run{
+		T: t, ledger: newLedger(0, size, per, float64(size)/float64(per)*1e9),
+		model: model{until: 0, size: size, per: per, out: -1000},
+	}
 }
 
-// reserve compares where a request goes.
+// asked notes a request that both have promised.
+func (r *run) asked(slot smooth.Slot, at int64, charge bool, permits int) {
+	r.model.ask(permits, charge)
+	r.model.serve()
+	if slot.Permits > 0 {
+		r.open = append(r.open, len(r.slots))
+	}
+	r.slots = append(r.slots, slot)
+	r.told = append(r.told, at)
+}
+
+// reserve compares when a request goes.
 func (r *run) reserve(permits int, maxWait int64) {
-	latest := r.now + maxWait
-	slot, ok := r.ledger.Reserve(r.now, permits, latest)
+	latest := r.model.now + maxWait
+	slot, ready, ok := r.ledger.Reserve(r.model.now, permits, latest)
 	if permits > r.model.size {
 		require.False(r, ok, "%d of %d", permits, r.model.size)
 		return
 	}
-	want := r.model.earliest(r.now, permits)
-	require.Equal(r, want, slot.Ready, "at %d: Reserve(%d) with %d in %d, %v", r.now, permits, r.model.size, r.model.per, r.model.grants)
+	times := r.model.times(permits)
+	want := times[len(times)-1]
+	require.Equal(r, want, ready, "at %d: Reserve(%d) in %+v", r.model.now, permits, r.model)
 	require.Equal(r, want <= latest, ok)
 	if ok {
-		r.model.grants = append(r.model.grants, grant{want, permits})
-		r.slots = append(r.slots, slot)
+		require.Equal(r, permits, slot.Permits)
+		r.asked(slot, ready, false, permits)
 	}
 }
 
-func (r *run) takeNow(permits int) {
-	want := permits <= r.model.size && r.model.fits(r.now, permits)
-	require.Equal(r, want, r.ledger.Take(r.now, permits), "at %d: Take(%d) with %d in %d, %v", r.now, permits, r.model.size, r.model.per, r.model.grants)
+func (r *run) take(permits int) {
+	times := r.model.times(permits)
+	want := permits <= r.model.size && times[len(times)-1] == r.model.now
+	require.Equal(r, want, r.ledger.Take(r.model.now, permits), "at %d: Take(%d) in %+v", r.model.now, permits, r.model)
 	if want {
-		r.model.grants = append(r.model.grants, grant{r.now, permits})
+		r.asked(smooth.Slot{}, 0, false, permits)
 	}
-}
-
-// giveBack gives a part of a slot back, 1 to all of it.
-func (r *run) giveBack(which, part int) {
-	if len(r.slots) == 0 {
-		return
-	}
-	which %= len(r.slots)
-	slot := r.slots[which]
-	r.slots = append(r.slots[:which], r.slots[which+1:]...)
-	permits := 1 + part%slot.Permits
-	r.ledger.Return(r.now, slot, permits, slot.Ready <= r.now)
-	r.model.take(slot.Ready, permits)
 }
 
 func (r *run) charge(permits int) {
-	r.charged = true
-	r.ledger.Charge(r.now, permits)
-	r.model.grants = append(r.model.grants, grant{r.now, permits})
+	r.ledger.Charge(r.model.now, permits)
+	r.asked(smooth.Slot{}, 0, true, permits)
+}
+
+// giveBack settles one at less.
+func (r *run) giveBack(which, kept int) {
+	if len(r.open) == 0 {
+		return
+	}
+	which %= len(r.open)
+	i := r.open[which]
+	r.open = slices.Delete(r.open, which, which+1)
+	kept %= r.slots[i].Permits
+	r.ledger.Return(r.model.now, r.slots[i], kept)
+	r.model.settle(i, kept)
+	r.slots[i].Permits = kept // of 0, nobody asks for its time any more
+}
+
+func (r *run) advance(by int) {
+	for range by {
+		r.model.tick()
+	}
+}
+
+func (r *run) pause(by int) {
+	until := r.model.now + int64(by)
+	require.Equal(r, until > max(r.model.now, r.model.until), r.ledger.Pause(r.model.now, until))
+	r.model.pause(until)
+	r.later = true
+}
+
+func (r *run) resume() {
+	require.Equal(r, r.model.until > r.model.now, r.ledger.Resume(r.model.now))
+	r.model.resume()
 }
 
 // setPer sets a rate that gives windows of that length.
-func (r *run) setPer(per int64) {
-	r.model.forget(r.now)
-	r.model.per = per
+func (r *run) setPer(per int64, retime bool) {
 	rate := float64(r.model.size) / float64(per) * 1e9 // +Inf for 0
-	r.ledger.SetRate(r.now, rate)
-	require.Equal(r, per, r.ledger.per)
+	if retime {
+		r.ledger.Retime(r.model.now, rate)
+		for _, a := range r.model.asked {
+			r.later = r.later || !a.gone && (a.per < per || a.size > r.model.size)
+		}
+	} else {
+		r.ledger.SetRate(r.model.now, rate)
+	}
+	r.model.change(r.model.size, per, retime)
+	require.Equal(r, per, r.ledger.rule.per)
 	require.Equal(r, rate, r.ledger.Rate())
 }
 
-// check compares what can be seen, and, as long as nothing changed the rule, that it holds.
-func (r *run) check(ruled bool) {
-	require.Equal(r, r.model.earliest(r.now, 1), r.ledger.NextFree(r.now), "at %d: %v", r.now, r.model.grants)
-	free := 0
-	for free < r.model.size && r.model.fits(r.now, free+1) {
-		free++
+func (r *run) setPolicy(size int, per int64) {
+	rate := float64(size) / float64(per) * 1e9
+	r.ledger.change(r.model.now, size, per, rate)
+	r.model.change(size, per, false)
+	require.Equal(r, rate, r.ledger.Rate())
+	require.Equal(r, size, r.ledger.Max())
+}
+
+// check compares all that can be seen, in an order of its own: the ledger works out no more
+// than it is asked for.
+func (r *run) check(order int) {
+	now, times := r.model.now, r.model.times(1)
+	checks := []func(){
+		func() {
+			require.Equal(r, times[len(times)-1], r.ledger.NextFree(now), "at %d: %+v", now, r.model)
+		},
+		func() {
+			room := 0
+			if !r.model.waiting() {
+				room = max(0, r.model.size-r.model.held(r.model.per, r.model.out))
+			}
+			require.Equal(r, float64(room), r.ledger.Stored(now), "at %d: %+v", now, r.model)
+		},
+		func() {
+			require.Equal(r, !r.model.waiting() && now >= r.model.until, r.ledger.Idle(now))
+		},
+		func() {
+			for i := range r.slots {
+				if order&8 != 0 {
+					i = len(r.slots) - 1 - i
+				}
+				r.checkReady(i, times[i])
+			}
+			r.later = false
+		},
 	}
-	require.Equal(r, float64(free), r.ledger.Stored(r.now))
-	if !ruled || r.charged {
-		return
-	}
-	for _, g := range r.model.grants { // each stretch is fullest where it ends with a grant
-		require.LessOrEqual(r, r.model.held(g.at), r.model.size, "until %d: %v", g.at, r.model.grants)
+	for i := range checks {
+		checks[(i+order)%len(checks)]()
 	}
 }
 
-// play plays a script: a byte for what to do, and one for how much.
-func play(t *testing.T, script []byte) {
-	next := func() (b int) {
-		if len(script) > 0 {
-			b = int(script[0])
-			script = script[1:]
-		}
-		return b
+// checkReady compares the time of one, if it has not left the list.
+func (r *run) checkReady(i int, want int64) {
+	if r.slots[i].Permits == 0 {
+		return
 	}
-	r := newRun(t, 1+next()%7, int64(1+next()%12))
-	ruled := true
-	for len(script) > 0 {
-		what, much := next(), next()
-		switch what % 16 {
-		case 0, 1, 2, 3:
-			r.reserve(1+much%(r.model.size+1), never/2)
-		case 4, 5:
-			r.reserve(1, never/2)
-		case 6:
-			r.reserve(1+much%r.model.size, int64(much%17))
-		case 7, 8:
-			r.takeNow(1 + much%(r.model.size+1))
-		case 9, 10, 11:
-			r.giveBack(much, next())
-		case 12, 13:
-			r.now += int64(much % 8)
-		case 14:
-			if much < 100 {
-				r.now += int64(much)
-			} else if much < 140 {
-				r.charge(1 + much%(2*r.model.size))
-			}
-		case 15:
-			if much < 40 {
-				ruled = ruled && int64(much%14) <= r.model.per // a longer window makes no promise backwards
-				r.setPer(int64(much % 14))
-			}
-		}
-		r.check(ruled)
+	ready, known := r.ledger.Ready(r.model.now, r.slots[i].Number)
+	require.Equal(r, r.slots[i].Number > r.ledger.forgot, known)
+	if !known {
+		require.LessOrEqual(r, want, r.model.now)
+		return
 	}
+	require.Equal(r, want, ready, "at %d: number %d in %+v", r.model.now, i, r.model)
+	require.True(r, r.later || ready <= r.told[i], "later than it was told")
+	r.told[i] = ready
 }

@@ -1,111 +1,67 @@
 package window
 
-// A ring holds the times at which permits were granted, in order, each with the
-// number of permits up to it: so how many there are in any stretch is one
-// subtraction. A time is there once, however many permits it has, and goes when it has none.
+import (
+	"math/bits"
+	"sort"
+)
+
+// A request is one that has gone and is still in the window, or one that waits. Those that went at
+// one moment, one right behind the other, are kept as one.
+type request struct {
+	number  uint64 // of the newest that it stands for
+	permits uint64 // that were kept, by what is known now
+	at      int64  // on the window's clock: when it went, or goes if nobody in front of it gives up
+	rule    *rule  // the one by which it goes, nil for a charge; once it has gone, the one at that time
+}
+
+// A ring holds requests in their order: first those that have gone, then those that wait.
 type ring struct {
-	times  []moment // in a circle; their number is a power of two
-	first  int      // the oldest, in times
+	list   []request // in a circle; their number is a power of two
+	first  int       // the oldest, in list
 	length int
-	before uint64 // the permits before the oldest
 }
 
-// A moment is a time and the number of all permits ever granted up to it, modulo
-// 2^64: only differences are used.
-type moment struct {
-	at      int64
-	through uint64
+// at returns the i-th request, counted from the oldest.
+func (r *ring) at(i int) *request { return &r.list[(r.first+i)&(len(r.list)-1)] }
+
+// find returns the index of the request that a number belongs to, or the length.
+func (r *ring) find(number uint64) int {
+	return sort.Search(r.length, func(i int) bool { return r.at(i).number >= number })
 }
 
-// time returns the i-th time, counted from the oldest.
-func (r *ring) time(i int) *moment { return &r.times[(r.first+i)&(len(r.times)-1)] }
-
-// until returns the number of permits before the i-th time.
-func (r *ring) until(i int) uint64 {
-	if i == 0 {
-		return r.before
+// push appends a request.
+func (r *ring) push(last request) {
+	if r.length == len(r.list) {
+		list := make([]request, max(4, 2*len(r.list)))
+		n := copy(list, r.list[r.first:])
+		copy(list[n:], r.list[:r.first])
+		r.list, r.first = list, 0
 	}
-	return r.time(i - 1).through
+	r.length++
+	*r.at(r.length - 1) = last
 }
 
-// after returns the index of the first time after t.
-func (r *ring) after(t int64) int {
-	low, high := 0, r.length
-	if high == 0 || r.time(high-1).at <= t {
-		return high
-	}
-	if r.time(0).at > t {
-		return 0
-	}
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if r.time(middle).at <= t {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
-}
-
-// permitsAt returns how many permits the time has.
-func (r *ring) permitsAt(t int64) uint64 {
-	i := r.after(t)
-	if i == 0 || r.time(i-1).at != t {
-		return 0
-	}
-	return r.until(i) - r.until(i-1)
-}
-
-// add adds permits at a time. It passes over the times after that: none, for who
-// goes to the end of the queue.
-func (r *ring) add(t int64, permits uint64) {
-	i := r.after(t)
-	if i == 0 || r.time(i-1).at != t {
-		if r.length == len(r.times) {
-			r.grow()
-		}
-		r.length++
-		for j := r.length - 1; j > i; j-- {
-			*r.time(j) = *r.time(j - 1)
-		}
-		*r.time(i) = moment{at: t, through: r.until(i)}
-		i++
-	}
-	for i--; i < r.length; i++ {
-		r.time(i).through += permits
-	}
-}
-
-// remove takes away that many of the permits of a time, which has them.
-func (r *ring) remove(t int64, permits uint64) {
-	i := r.after(t) - 1
-	left := r.permitsAt(t) - permits
-	for j := i; j < r.length; j++ {
-		r.time(j).through -= permits
-	}
-	if left > 0 {
-		return
-	}
-	for j := i; j < r.length-1; j++ {
-		*r.time(j) = *r.time(j + 1)
-	}
+// drop takes the oldest request away.
+func (r *ring) drop() {
+	r.first = (r.first + 1) & (len(r.list) - 1)
 	r.length--
 }
 
-// forget drops the times up to t.
-func (r *ring) forget(t int64) {
-	for r.length > 0 && r.time(0).at <= t {
-		r.before = r.time(0).through
-		r.first = (r.first + 1) & (len(r.times) - 1)
-		r.length--
-	}
+// A sum is a number of permits. It has 128 bits, since a window may be as large as an int, and be
+// charged with more than it holds.
+type sum struct{ high, low uint64 }
+
+func (s *sum) add(permits uint64) {
+	var carry uint64
+	s.low, carry = bits.Add64(s.low, permits, 0)
+	s.high += carry
 }
 
-// grow doubles the room.
-func (r *ring) grow() {
-	times := make([]moment, max(4, 2*len(r.times)))
-	n := copy(times, r.times[r.first:])
-	copy(times[n:], r.times[:r.first])
-	r.times, r.first = times, 0
+func (s *sum) sub(permits uint64) {
+	var borrow uint64
+	s.low, borrow = bits.Sub64(s.low, permits, 0)
+	s.high -= borrow
 }
+
+// exceeds reports whether there are more permits than so many.
+func (s *sum) exceeds(permits uint64) bool { return s.high > 0 || s.low > permits }

@@ -10,47 +10,70 @@
 //
 // # What is promised
 //
-// In any half-open stretch (t-per, t], wherever it begins, at most n permits fall that
-// were granted and not cancelled; those promised for later count, too. A request
-// gets the earliest time at which that holds, in full, and no time that was promised moves. So
-// requests of one size go first come, first served; and where a larger one has to wait for room,
-// a smaller one may still go before it, if that delays it by nothing. With 3 a second
-// and nothing used, at 0 s: Reserve(2) is ready now, Reserve(2) at 1 s, Reserve(1) now,
-// Reserve(1) at 1 s.
+// First come, first served; the first in the queue goes as soon as the stretch of per up to now, by
+// what is known now of what was kept, has room for it. So in any half-open stretch (t-per, t], wherever it
+// begins, go at most n permits that were kept. With 3 a second and nothing used, at 0 s:
+//
+//	Reserve(2)   ready now
+//	Reserve(2)   at 1 s, when the first two have left the window
+//	Reserve(1)   at 1 s as well: it would fit now, but nobody overtakes those that asked before
+//	Reserve(1)   at 2 s, since at 1 s there are three
 //
 // A window has no prepayment and saves nothing beyond itself: a request waits until
 // all of its permits fit, and one for more than n is refused with a *[reserve.SizeError].
 //
-// Cancel gives back the permits' place at their time, whether that has come or not:
-// who asks next may have it if it lies ahead; if it is past, it is as if it had not been used.
-// Settle does the same with what was too much. What was missing counts as used at
-// the time of Settle: the window then holds more than n, and nobody else goes until there is room
-// again. A pause stops the window's clock: what was used before it leaves the
-// window later by as much.
+// # Giving back
 //
-// Stored is how many permits could be taken now. SetRate keeps n, and makes per n/rate
-// seconds, to the nanosecond: with 100 a minute, SetRate(reserve.Per(100, time.Hour)) makes it 100 an hour. What
-// had left the shorter window stays out of the longer one. With a rate of +Inf per
-// is 0, and each request for up to n permits goes at once.
+// When a request that waits is cancelled, or settled for less, those behind it move up. When one that
+// has gone is, its permits are taken out of the window, as if they had not been used, and
+// those that wait move up at once; if it has left the window there is nothing to give back. If the
+// second of the four above is cancelled, the third goes at once and the fourth at 1 s. No promised time
+// becomes later (a pause and a lower Retime apart).
+//
+// What was missing when a request is settled for more counts from when it is first in
+// the queue, behind all that wait then, whether there is room for it or not. The window then
+// holds more than n, and nobody goes until there is room again: with 10 a second and 6
+// used, Settle(9) leaves room for one, and Settle(16) for none until a second later.
+//
+// # Changes
+//
+// Stored is how many permits could be taken now; none while somebody waits. A pause stops the
+// window's clock: what was used before it leaves the window later by as much.
+//
+// SetRate keeps n, and makes per n/rate seconds, to the nanosecond: with 100 a minute,
+// SetRate(reserve.Per(100, time.Hour)) makes it 100 an hour. It holds for those that ask from then
+// on; those that wait keep the window by which they were promised their time. With 3 a second, 3
+// used at 0 s and a fourth promised for 1 s, SetRate to 3 a minute leaves that at 1 s; the next two
+// wait until 1 minute, and one behind them until 1 minute and 1 s. What has left the present window
+// does not come back into a longer one.
+//
+// Retime changes the window of those that wait as well: in the example the fourth then waits until
+// 1 minute. SetPolicy changes n and per, as SetRate does; a request for more than the new n keeps its
+// time, or goes, after a Retime, when the window is empty.
+//
+// With a rate of +Inf per is 0, and each request for up to n permits goes as soon as those before it
+// have gone. A window is no longer than 146 years.
 //
 // # What it takes
 //
-// 16 bytes for each distinct time at which permits were granted within the last per or
-// are promised, their number rounded up to a power of two: n times at most, and n more for each
-// per that callers have been promised into the future, which [reserve.WithMaxWait] bounds.
-// 100 a minute takes 2 KiB; a million bytes a second, in calls of 1000 each, 16 KiB. The room is
-// kept for next time.
+// 32 bytes for each request that has gone within the last per and for each that waits, their number
+// rounded up to a power of two; those that went at one moment count as one, and those that were given
+// back are taken out when they are more than half. So without a queue it is n requests at most, and
+// one for each charge; a queue is bounded by [reserve.WithMaxWait]. 100 a minute takes 4 KiB;
+// a million bytes a second, in calls of 1000 each, 32 KiB. The room is kept for next time.
 //
-// A request takes the time of a few binary searches. Only what goes into the middle of a
-// queue, or is cancelled there, passes over the times promised after it, and so may the
-// first of a size that is new to the queue.
+// A request costs a few nanoseconds when it asks and when it goes, whatever the window holds. When
+// something is given back, the times of those behind it are worked out again once they
+// are asked for, in one pass, a few nanoseconds each: of the first for a sleeper, of all for a new request. So
+// 10,000 that wait and give up in random order, each asked for its time before, take 0.15 s altogether.
+// A request that is refused, and [reserve.Limiter.NextFree], pass over the requests that they would
+// have to wait for.
 //
-// It is the sliding-window log, the leaky bucket that meters, with the times that are
-// promised in it as well as those that have passed.
+// It is the sliding-window log, the leaky bucket that meters, with those that wait in it as well as those
+// that have gone.
 package window
 
 import (
-	"math"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -79,31 +102,10 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 	if per <= 0 {
 		return nil, &reserve.ValueError{Package: "window", Name: "per", Value: per, Want: "a positive duration"}
 	}
-	rate := reserve.Per(float64(n), per)
-	return reserve.NewPolicy(reserve.Variant{Package: "window", Limiter: "a window"}, rate,
-		func(int64) reserve.Ledger { return newLedger(n, int64(per), rate) }, nil, opts)
-}
-
-// length returns the nanoseconds in which a rate gives n permits: at least 1, but for
-// a rate without limit.
-func length(n int, permitsPerSecond float64) int64 {
-	if math.IsInf(permitsPerSecond, 1) {
-		return 0
-	}
-	ns := math.Round(float64(n) / permitsPerSecond * 1e9)
-	if ns >= never {
-		return never
-	}
-	return max(1, int64(ns))
-}
-
-// never is the last time that there is.
-const never = math.MaxInt64
-
-// add returns a time plus a length that is not negative, saturated.
-func add(t, length int64) int64 {
-	if t > never-length {
-		return never
-	}
-	return t + length
+	rate, length := reserve.Per(float64(n), per), min(int64(per), longest)
+	return reserve.NewPolicy(reserve.Variant{
+		Package: "window", Limiter: "a window",
+		Ledger: func(now int64) reserve.Ledger { return newLedger(now, n, length, rate) },
+		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, n, length, rate) },
+	}, rate, opts...)
 }

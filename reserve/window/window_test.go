@@ -80,13 +80,18 @@ func TestNoPrepaymentAndNoSaving(t *testing.T) {
 }
 
 // The example of the package's documentation.
-func TestASmallerOneMayGoBefore(t *testing.T) {
+func TestFirstComeFirstServed(t *testing.T) {
 	b := newBench(t, 3, s)
 	b.reserve(2, 0)
+	second := b.reserve(2, s)
+	b.reserve(1, s) // it would fit now, but not before those that asked first
+	last := b.reserve(1, 2*s)
+	require.Zero(t, b.Stored())
+	require.False(t, b.TryAcquire(1))
+	second.Cancel()
+	require.Equal(t, s, last.Delay(), "the one before it goes at once")
+	require.Zero(t, b.Stored())
 	b.reserve(2, s)
-	b.reserve(1, 0)
-	b.reserve(1, s)
-	b.reserve(1, 2*s)
 }
 
 func TestMoreThanTheWindow(t *testing.T) {
@@ -124,23 +129,54 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, &reserve.WaitError{Wait: 4 * s, MaxWait: 3 * s}, err)
 }
 
+// Those behind it move up.
 func TestCancel(t *testing.T) {
 	b := newBench(t, 2, s)
 	first := b.reserve(2, 0)
 	second, third := b.reserve(1, s), b.reserve(1, s)
-	fourth := b.reserve(1, 2*s)
+	fourth := b.reserve(2, 2*s)
+	b.Advance(s / 4)
 	third.Cancel()
 	third.Cancel()
-	b.reserve(1, s) // the cancelled place
+	require.Equal(t, s*3/4, second.Delay())
+	require.Equal(t, s*7/4, fourth.Delay(), "two do not fit beside the second one")
+	second.Cancel()
+	require.Equal(t, s*3/4, fourth.Delay())
+	require.Equal(t, fourth.At(), b.Now().Add(s*3/4))
+	b.Advance(s / 4)
+	first.Cancel() // not used
+	require.Zero(t, fourth.Delay())
+	require.Equal(t, b.Now(), fourth.At(), "half a second after the beginning")
+	b.reserve(1, s)
 	fourth.Cancel()
-	fourth = b.reserve(2, 2*s)
-	require.Equal(t, s, second.Delay(), "no promised time moves")
+	require.Equal(t, 1., b.Stored(), "one has gone at once")
+}
 
+// A part that comes back of one that waits leaves it in its place.
+func TestSettleBeforeTheTime(t *testing.T) {
+	b := newBench(t, 4, s)
+	b.reserve(2, 0)
 	b.Advance(s / 2)
-	first.Cancel() // not used, but those at 1 s have been promised what came after it
-	b.reserve(1, 2*s+s/2)
-	fourth.Cancel()
-	b.reserve(2, 1500*ms)
+	second, third := b.reserve(3, s/2), b.reserve(1, s/2)
+	fourth := b.reserve(1, 3*s/2)
+	second.Settle(2)
+	require.Zero(t, second.Delay(), "two and two")
+	require.Equal(t, s/2, third.Delay())
+	require.Equal(t, s/2, fourth.Delay())
+}
+
+// Settled at more: the difference counts behind those that wait.
+func TestChargeBehindThoseThatWait(t *testing.T) {
+	b := newBench(t, 2, s)
+	b.reserve(2, 0).Settle(3)
+	waits := b.reserve(2, s)
+	b.Charge(1) // when that has gone
+	require.Equal(t, s, waits.Delay())
+	b.reserve(1, 2*s)
+	b.Advance(s)
+	require.Zero(t, waits.Delay())
+	waits.Settle(0)
+	b.reserve(1, s) // charged: 1, reserved: 1, and it
 }
 
 // What was granted and not used leaves no trace.
@@ -173,64 +209,6 @@ func TestSettle(t *testing.T) {
 	require.Equal(t, 4.0, b.Stored(), "5 are left, and the one")
 }
 
-// The window's clock stands still as well.
-func TestPause(t *testing.T) {
-	b := newBench(t, 2, s)
-	due := b.reserve(2, 0)
-	promised := b.reserve(1, s)
-	b.Advance(400 * ms)
-	b.PauseUntil(b.Now().Add(10 * s))
-	require.Zero(t, due.Delay())
-	require.Equal(t, 10*s+600*ms, promised.Delay())
-	require.False(t, b.TryAcquire(1))
-	b.Advance(10 * s)
-	require.Zero(t, b.Stored(), "what was used before the pause is in the window still")
-	b.reserve(1, 600*ms)
-	b.reserve(1, 1600*ms)
-}
-
-func TestSetRate(t *testing.T) {
-	b := newBench(t, 100, time.Minute)
-	require.InEpsilon(t, 100.0/60, b.Rate(), 1e-15)
-	b.reserve(100, 0)
-	promised := b.reserve(1, 60*s)
-	require.NoError(t, b.SetRate(100)) // 100 a second
-	require.Equal(t, 100.0, b.Rate())
-	require.Equal(t, 60*s, promised.Delay(), "promised times never move")
-	b.reserve(100, s)
-	b.Advance(58 * s)
-	require.Equal(t, 100.0, b.Stored())
-
-	require.NoError(t, b.SetRate(reserve.Per(100, time.Hour)))
-	require.Equal(t, 99.0, b.Stored(), "one is promised; what has left the window stays out")
-	b.reserve(99, 0)
-	b.reserve(1, time.Hour)
-
-	require.NoError(t, b.SetRate(math.Inf(1)))
-	for range 1000 {
-		require.True(t, b.TryAcquire(100))
-	}
-	require.Equal(t, 100.0, b.Stored())
-
-	require.NoError(t, b.SetRate(1e-300)) // n permits, once and for all
-	require.Zero(t, b.Stored(), "what goes at this moment is in every window")
-	b.Advance(1)
-	r, err := b.Reserve(ctx, 100)
-	require.NoError(t, err)
-	require.Greater(t, r.Delay(), 100*365*24*time.Hour)
-	require.Error(t, b.SetRate(0))
-}
-
-// Rates that give windows of less than a nanosecond count as one per nanosecond.
-func TestShortestWindow(t *testing.T) {
-	b := newBench(t, 1, 1)
-	require.NoError(t, b.SetRate(1e12))
-	require.Equal(t, 1e12, b.Rate())
-	b.reserve(1, 0)
-	b.reserve(1, 1)
-	b.reserve(1, 2)
-}
-
 // Numbers of permits that only just fit an int neither overflow nor forgive.
 func TestLargestNumbers(t *testing.T) {
 	b := newBench(t, math.MaxInt, s)
@@ -245,6 +223,13 @@ func TestLargestNumbers(t *testing.T) {
 	b.reserve(1, 3*s)
 	b.Advance(3 * s)
 	require.Equal(t, float64(math.MaxInt-1), b.Stored())
+
+	require.NoError(t, b.SetRate(math.Inf(1)))
+	for range 3 {
+		require.True(t, b.TryAcquire(math.MaxInt))
+	}
+	require.NoError(t, b.SetRate(float64(math.MaxInt)))
+	b.reserve(1, s)
 }
 
 func TestBadInput(t *testing.T) {

@@ -1,0 +1,92 @@
+package window
+
+import "math"
+
+// Pause stops the window's clock.
+func (l *ledger) Pause(now, until int64) bool {
+	l.advance(now)
+	until = min(until, longest) // so that nothing is lost when it is ended early
+	by := until - max(now, l.until)
+	if by <= 0 {
+		return false
+	}
+	l.until = until
+	l.delay(by)
+	return true
+}
+
+// Resume ends a pause.
+func (l *ledger) Resume(now int64) bool {
+	by := l.until - now
+	if by <= 0 {
+		return false
+	}
+	l.until = now
+	l.delay(-by)
+	return true
+}
+
+// delay sets the window's clock back.
+func (l *ledger) delay(by int64) {
+	changed := *l.rule
+	changed.behind += by
+	l.rule = &changed
+}
+
+// SetRate changes the length of the window for those that ask from now on.
+func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
+	if permitsPerSecond != l.rate {
+		l.change(now, l.Max(), length(l.Max(), permitsPerSecond), permitsPerSecond)
+	}
+}
+
+// Retime changes the length of the window for those that wait as well.
+func (l *ledger) Retime(now int64, permitsPerSecond float64) {
+	l.advance(now)
+	l.SetRate(now, permitsPerSecond)
+	for i := l.gone; i < l.ring.length; i++ {
+		if r := l.ring.at(i); r.rule != nil {
+			r.rule = l.rule
+		}
+	}
+	l.unplace(l.gone)
+	l.longest = l.rule.per
+}
+
+// change puts another window in place for those that ask from now on. What has left the present one
+// does not come back into a longer one.
+func (l *ledger) change(now int64, size int, per int64, rate float64) {
+	l.advance(now)
+	l.rate = rate
+	l.rule = &rule{
+		size: uint64(size), per: per, behind: l.rule.behind,
+		since: max(l.rule.since, l.floor-max(1, l.rule.per)),
+	}
+	l.longest = max(l.longest, per)
+}
+
+// length returns the nanoseconds in which a rate gives n permits: at least 1, but for
+// a rate without limit.
+func length(n int, permitsPerSecond float64) int64 {
+	if math.IsInf(permitsPerSecond, 1) {
+		return 0
+	}
+	ns := math.Round(float64(n) / permitsPerSecond * 1e9)
+	if ns >= float64(longest) {
+		return longest
+	}
+	return max(1, int64(ns))
+}
+
+const (
+	never   = math.MaxInt64     // the last time that there is
+	longest = math.MaxInt64 / 2 // that a window or a pause can be: 146 years
+)
+
+// add returns a time plus a length that is not negative, saturated.
+func add(t, length int64) int64 {
+	if t > never-length {
+		return never
+	}
+	return t + length
+}
