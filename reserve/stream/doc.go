@@ -18,12 +18,13 @@
 // tenth of a second's worth at 40 KiB/s. A window that holds less than a step is asked for as much as it holds.
 //
 // Each step reserves, waits, then reads or writes, and gives back what it has not used:
-// of 4096 permits for a Read that returns 100 bytes, 3996. A Reader asks for little more than what its
-// source gave the last time, because where others queue for the same limiter what comes back is
-// set aside until the queue is over. The end of a source is a step, too: it is paid for, and
-// given back, before it is known. While a Read waits for its
-// source the permits of that step are taken; as it is a step, that is at most a tenth
-// of a second of everybody else's.
+// of 4096 permits for a Read that returns 100 bytes, 3996, which others use at once. The end of a
+// source is a step, too: it is paid for, and given back, before it is known.
+//
+// While a Read waits for its source the permits of that step are taken, which is at most a tenth
+// of a second of everybody else's. So that it is less where a source gives little at a time, a Reader asks
+// for at most an eighth more than what it got the last time: after a Read of 100 bytes
+// it reserves 100, then 113, and so on until a Read is short again.
 //
 // # Errors
 //

@@ -24,7 +24,7 @@ func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
 type reader struct {
 	pacer
 	r     io.Reader
-	guess atomic.Int64 // how much r seems to give at a time; 0: not known
+	guess atomic.Int64 // how much r seems to give at a time, see step.go; 0: not known
 }
 
 func (r *reader) Read(p []byte) (n int, err error) {
@@ -44,11 +44,7 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	if n != step {
 		paid.Settle(n)
 	}
-	if n < step {
-		r.guess.Store(int64(max(1, n)))
-	} else {
-		r.guess.Store(int64(step + step/8 + 1))
-	}
+	r.guess.Store(int64(guess(step, n)))
 	return n, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -150,6 +151,97 @@ func TestContextEndsAWait(t *testing.T) {
 		n, err = stream.Reader(ctx, untouched{t}, b).Read(to.Bytes())
 		require.Zero(b, n)
 		require.Same(b, errGone, err)
+	})
+}
+
+// Without limit a context that is over ends everything as well.
+func TestContextsThatAreOverWithoutLimit(t *testing.T) {
+	inBubble(t, math.Inf(1), func(b *bench) {
+		gone, cancel := context.WithCancelCause(ctx)
+		cancel(errGone)
+		for name, do := range everyWay(untouched{t}, untouched{t}) {
+			n, err := do(gone, b)
+			require.Same(b, errGone, err, name)
+			require.Zero(b, n, name)
+		}
+	})
+}
+
+// everyWay returns all ways to move bytes.
+func everyWay(from io.Reader, to io.Writer) map[string]func(context.Context, reserve.Reserver) (int64, error) {
+	return map[string]func(context.Context, reserve.Reserver) (int64, error){
+		"Read": func(ctx context.Context, by reserve.Reserver) (int64, error) {
+			n, err := stream.Reader(ctx, from, by).Read(make([]byte, 100))
+			return int64(n), err
+		},
+		"Write": func(ctx context.Context, by reserve.Reserver) (int64, error) {
+			n, err := stream.Writer(ctx, to, by).Write(make([]byte, 100))
+			return int64(n), err
+		},
+		"WriteTo": func(ctx context.Context, by reserve.Reserver) (int64, error) {
+			return stream.Reader(ctx, from, by).(io.WriterTo).WriteTo(to)
+		},
+		"ReadFrom": func(ctx context.Context, by reserve.Reserver) (int64, error) {
+			return stream.Writer(ctx, to, by).(io.ReaderFrom).ReadFrom(from)
+		},
+	}
+}
+
+// If the permits of a later step can't be had, the bytes before that are counted: they have been moved.
+func TestCountWhenPayingFails(t *testing.T) {
+	for _, source := range []struct {
+		name string
+		make func() io.Reader
+	}{
+		{"plain", func() io.Reader { return plainReader{bytes.NewReader(content(100))} }},
+		{"WriterTo", func() io.Reader { return bytes.NewReader(content(100)) }},
+	} {
+		for _, way := range []string{"Write", "WriteTo", "ReadFrom"} {
+			t.Run(way+", "+source.name, func(t *testing.T) {
+				inBubble(t, 100, func(b *bench) { // steps of 10
+					var to bytes.Buffer
+					gone, cancel := context.WithCancelCause(ctx)
+					time.AfterFunc(250*ms, func() { cancel(errGone) })
+					n, err := everyWay(source.make(), plainWriter{&to})[way](gone, b)
+					require.Same(b, errGone, err)
+					require.EqualValues(b, 30, n, "at 0, 100 and 200 ms")
+					require.Equal(b, 30, to.Len())
+
+					to.Reset()
+					near, stop := context.WithTimeout(ctx, 150*ms)
+					defer stop()
+					n, err = everyWay(source.make(), plainWriter{&to})[way](near, b)
+					require.ErrorIs(b, err, context.DeadlineExceeded)
+					require.EqualValues(b, 20, n, "at 300 ms and 400 ms")
+					require.Equal(b, 20, to.Len())
+				})
+			})
+		}
+	}
+}
+
+// onceShort gives one byte, and then all that is asked for.
+type onceShort struct{ n int }
+
+func (o *onceShort) Read(p []byte) (int, error) {
+	if o.n++; o.n == 2 {
+		return 1, nil
+	}
+	return len(p), nil
+}
+
+// After a short read the steps begin small, and grow by an eighth each until they are whole again.
+func TestStepsGrowAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		by := &rated{sizes{Reserver: reserve.Must(pace.NewBursty(1 << 20))}}
+		r, buffer := stream.Reader(ctx, &onceShort{}, by), make([]byte, 1<<20)
+		for range 100 {
+			_, err := r.Read(buffer)
+			require.NoError(t, err)
+		}
+		require.Equal(t, []int{32 << 10, 32 << 10, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, by.asked[:13])
+		require.Less(t, by.asked[60], 10_000)
+		require.Equal(t, 32<<10, by.asked[90])
 	})
 }
 

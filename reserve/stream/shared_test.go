@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,34 +18,56 @@ type dribble struct{}
 func (dribble) Read(p []byte) (int, error) { return min(100, len(p)), nil }
 
 // Readers that share a limiter get its rate together, though none of them knows how
-// much its source will give.
+// much its source will give: what a short read gives back is used at once.
 func TestShortReadsOfReadersThatShareALimiter(t *testing.T) {
 	for _, readers := range []int{1, 2, 8} {
-		synctest.Test(t, func(t *testing.T) {
-			const rate = 1 << 20
-			by := reserve.Must(pace.NewBursty(rate))
-			begin := time.Now()
-			read := make(chan int)
-			for range readers {
-				go func() {
-					r, buffer, sum := Reader(t.Context(), dribble{}, by), make([]byte, 32<<10), 0
-					for time.Since(begin) < 10*time.Second {
-						n, err := r.Read(buffer)
-						if err != nil {
-							t.Error(err)
-						}
-						sum += n
-					}
-					read <- sum
-				}()
-			}
-			sum := 0
-			for range readers {
-				sum += <-read
-			}
-			require.InDelta(t, rate, float64(sum)/time.Since(begin).Seconds(), 0.1*rate, "%d readers", readers)
-		})
+		const rate = 1 << 20
+		got := together(t, readers, dribble{}, 2*time.Second, pace.WithBurst(0))
+		require.InDelta(t, rate, got, 0.001*rate, "%d readers", readers)
 	}
+}
+
+// A slow source gives 1400 bytes at a time, 10 ms after it was asked.
+type slow struct{}
+
+func (slow) Read(p []byte) (int, error) {
+	time.Sleep(10 * time.Millisecond)
+	return min(1400, len(p)), nil
+}
+
+// Readers that wait for their sources meanwhile hold the permits of what these will give, and little more.
+func TestReadersThatWaitForTheirSourcesShareALimiter(t *testing.T) {
+	const rate = 1 << 20
+	require.Greater(t, together(t, 32, slow{}, 10*time.Second, pace.WithBurst(0)), 0.9*rate)
+	require.Greater(t, together(t, 32, slow{}, 10*time.Second, pace.WithBurst(100*time.Millisecond)), 0.99*rate)
+}
+
+// together returns how many bytes a second readers get that share a limiter of 1 MiB/s.
+func together(t *testing.T, readers int, source io.Reader, during time.Duration, opts ...reserve.Option) (rate float64) {
+	synctest.Test(t, func(t *testing.T) {
+		by := reserve.Must(pace.NewBursty(1<<20, opts...))
+		begin := time.Now()
+		read := make(chan int)
+		for range readers {
+			go func() {
+				r, buffer, sum := Reader(t.Context(), source, by), make([]byte, 32<<10), 0
+				for time.Since(begin) < during {
+					n, err := r.Read(buffer)
+					if err != nil {
+						t.Error(err)
+					}
+					sum += n
+				}
+				read <- sum
+			}()
+		}
+		sum := 0
+		for range readers {
+			sum += <-read
+		}
+		rate = float64(sum) / time.Since(begin).Seconds()
+	})
+	return rate
 }
 
 // All of several limiters has the rate of the slowest: a step borrows a tenth of that.
