@@ -17,7 +17,7 @@ func measureFlood(out io.Writer, clients int) error {
 		if c.name == "pace inbound, no headers" {
 			continue
 		}
-		if err := flood(out, c, clients); err != nil {
+		if err := floodOf(out, c, clients); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
@@ -25,7 +25,7 @@ func measureFlood(out io.Writer, clients int) error {
 	return nil
 }
 
-func flood(out io.Writer, c contender, clients int) error {
+func floodOf(out io.Writer, c contender, clients int) error {
 	wrap, err := c.build([]tier{{"client", 60, time.Hour, true}})
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Command inbound compares pace's middleware with others: what a request costs, in
 // process and over connections on 127.0.0.1; what a flood of clients leaves behind; and
-// whether one abuser locks the others out. It prints a report in Markdown, and ends
-// after about two minutes.
+// whether one abuser locks the others out, or many keys at once. It prints a report in Markdown, and ends
+// after about five minutes.
 //
 //	go run .    # in bench/inbound
 package main
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	parts := flag.String("parts", "abuser,handlers,load,flood", "what to measure")
+	parts := flag.String("parts", "abuser,handlers,load,flood,honest", "what to measure")
 	rounds := flag.Int("rounds", 5, "how often, for medians")
 	each := flag.Duration("each", 500*time.Millisecond, "how long a round over connections takes")
 	clients := flag.Int("clients", 1_000_000, "how many clients flood")
@@ -40,6 +40,8 @@ func run(out io.Writer, part string, rounds int, each time.Duration, clients int
 		return measureLoad(out, rounds, each)
 	case "flood":
 		return measureFlood(out, clients)
+	case "honest":
+		return measureHonest(out, min(rounds, 3), clients*7/5)
 	default:
 		return fmt.Errorf("no part is called %q", part)
 	}

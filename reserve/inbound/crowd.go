@@ -16,7 +16,7 @@ import (
 // is none shares a limiter with its neighbours, the clients of its network, so that an attacker with
 // very many addresses is in the way of the neighbours and of nobody else. All have the same policy.
 //
-//   - There is room for a key in own, unless that is full, or is half full and the key's network has its share (see census).
+//   - There is room for a key in own, unless that is full, or three quarters full and the key's network has its share (see census).
 //   - Otherwise it shares a limiter with its /24 or /48.
 //   - When too many of those are in use, and for keys without an address, there are 1024
 //     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
@@ -111,13 +111,13 @@ func (p Pair[A, B]) address() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// A census counts the keys that are remembered of each network, in tables of counters by hash. Once half of the
-// room is taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a /16 or /32 that has 1/64. So
-// one network takes half of the room, and the other half is for others. (Networks whose hashes are the same count as one.)
+// A census counts the keys that are remembered of each network, in tables of counters by hash. Once three quarters of the
+// room are taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a /16 or /32 that has 1/64. So
+// one network takes three quarters, and the last one is for others. (Networks whose hashes are the same count as one.)
 type census[K comparable] struct {
 	address           func(K) (netip.Addr, bool)
 	seed              maphash.Seed
-	half              int
+	crowded           int // from so many keys on
 	mostNear, mostFar int32
 	near, far         [1 << 14]atomic.Int32
 }
@@ -126,7 +126,7 @@ func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *c
 	return &census[K]{
 		address:  address,
 		seed:     maphash.MakeSeed(),
-		half:     maxKeys / 2,
+		crowded:  maxKeys - maxKeys/4,
 		mostNear: int32(min(max(maxKeys/4096, 8), 1<<30)),
 		mostFar:  int32(min(max(maxKeys/64, 64), 1<<30)),
 	}
@@ -134,7 +134,7 @@ func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *c
 
 // Admits implements [keyed.Guard].
 func (c *census[K]) Admits(key K, remembered int) bool {
-	if remembered < c.half {
+	if remembered < c.crowded {
 		return true
 	}
 	near, far := c.counters(key)

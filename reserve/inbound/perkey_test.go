@@ -21,7 +21,7 @@ func from(h http.Handler, format string, args ...any) int {
 
 var remote = reserve.Must(inbound.RemoteAddr())
 
-// A network gets no more than half of the room, and the rest is for others. Its other
+// A network gets three quarters of the room, and the rest is for others. Its other
 // clients share a limiter in each /24 or /48.
 func TestANetworkDoesNotTakeAllRoom(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -33,7 +33,7 @@ func TestANetworkDoesNotTakeAllRoom(t *testing.T) {
 		}, 16},
 		"an IPv4 /16": {func(h http.Handler, i int) int {
 			return from(h, "198.51.%d.%d:1", i>>8, i&255)
-		}, 11_999>>8 + 1 - 5000>>8},
+		}, 11_999>>8 + 1 - 7500>>8},
 	} {
 		bubble(t, func(t *testing.T) {
 			both := inbound.Both(remote, func(*http.Request) (string, error) { return "GET /", nil })
@@ -49,8 +49,8 @@ func TestANetworkDoesNotTakeAllRoom(t *testing.T) {
 						served++
 					}
 				}
-				require.Equal(t, 5000+3*c.shared, served, "%s, %s", name, kind)
-				require.EqualValues(t, 7000, m.Stats().Tiers[0].Shared, name)
+				require.Equal(t, 7500+3*c.shared, served, "%s, %s", name, kind)
+				require.EqualValues(t, 4500, m.Stats().Tiers[0].Shared, name)
 				served = 0
 				for i := range 4 * 512 { // others have their own, but for few whose networks have the hash of another
 					if from(h, "203.%d.0.%d:1", i>>2&127, i&3) == http.StatusOK {
