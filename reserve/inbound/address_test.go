@@ -174,7 +174,7 @@ func TestTenThousandAddresses(t *testing.T) {
 	check(t, trusted, request("10.0.0.1:1", strings.Repeat(",", 10_000)), none, "commas")
 }
 
-// One client is one client, however it spells its address and whichever it takes of its network.
+// One client is one client, however its address is spelled, and with every address of its network.
 func TestOneClientOneKey(t *testing.T) {
 	key := reserve.Must(inbound.XForwardedFor(proxies))
 	h := build(t, []inbound.Tier{inbound.PerKey("client", key, bucket(1e-6, 1))}).Handler(ok)
@@ -205,7 +205,7 @@ func TestBadAddressOptions(t *testing.T) {
 	}
 }
 
-// Whatever a client writes in front of what the proxies write, it is the same client.
+// A client is the same client with any text in front of that of the proxies.
 func FuzzForwardedFor(f *testing.F) {
 	for _, lie := range []string{"", "198.51.100.1", "10.0.0.9, 10.0.0.8", ",,,", "::1%x", "[::1]:80", "\x00\xff", strings.Repeat("1,", 999)} {
 		f.Add(lie, false)

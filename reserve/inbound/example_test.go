@@ -90,7 +90,7 @@ func ExamplePerKeyBy() {
 	// bob 429
 }
 
-// An answer of one's own, and what a program may want to know about a refusal.
+// An answer of the program's own, and the wait that was the reason.
 func ExampleWithRefusal() {
 	limits := reserve.Must(inbound.New(
 		[]inbound.Tier{inbound.Global("global", reserve.Must(window.Policy(1, time.Minute, clock)))},

@@ -67,7 +67,7 @@ func TestRefusalHeadersAgree(t *testing.T) {
 	})
 }
 
-// A limiter without a limit, stopped for a whole second: what flows in within no time is nothing.
+// A limiter without a limit, stopped for a whole second: within no time no permits flow in.
 func TestQuotaOfNoLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := reserve.Must(pace.NewBursty(math.Inf(1)))

@@ -1,13 +1,11 @@
 package inbound_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -162,9 +160,9 @@ func TestQueueIsStopped(t *testing.T) {
 	})
 }
 
-// A request that found the queue full is in nobody's way, however long a limiter
+// A request that found the queue full is in no other's way, however long a limiter
 // elsewhere takes to get its permits back.
-func TestWhoGivesBackIsNotInTheQueue(t *testing.T) {
+func TestARequestThatGivesBackIsNotInTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		m := build(t, []inbound.Tier{inbound.GlobalBy("elsewhere", slowly(gate))}, inbound.WithQueue(time.Minute, 1))
@@ -200,7 +198,7 @@ func (c slowly) Wait(context.Context) error { time.Sleep(s); return nil }
 func (c slowly) Cancel()                    { c.Settle(0) }
 func (c slowly) Settle(int)                 { <-c }
 
-// A client that goes away gives its permits back, of every tier, and those who come
+// A client that goes away gives its permits back, of every tier, and clients that come
 // later need not wait for it.
 func TestClientsThatGoAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -249,7 +247,12 @@ func TestAContextThatHasEnded(t *testing.T) {
 	m := build(t, []inbound.Tier{inbound.GlobalBy("global", l)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Equal(t, 503, status(m.Handler(ok), get("", "/").WithContext(ctx)))
+	res := do(m.Handler(ok), get("", "/").WithContext(ctx))
+	require.Equal(t, 503, res.StatusCode)
+	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Empty(t, body, "the handler does not run")
 	require.Equal(t, 1., l.Stored())
 	require.Equal(t, inbound.Stats{Gone: 1, Tiers: []inbound.TierStats{{Name: "global"}}}, m.Stats())
 }
@@ -273,83 +276,22 @@ func TestQueueOfSeveralTiers(t *testing.T) {
 	})
 }
 
-func TestTarpit(t *testing.T) {
+// Whichever tier is the slower one, a request waits for it.
+func TestQueueWithTheSlowTierFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := build(t, []inbound.Tier{inbound.Global("global", bucket(0.01, 0))}, inbound.WithTarpit(3*s, 4), inbound.WithJitter(0))
+		m := build(t, []inbound.Tier{
+			inbound.Global("slow", reserve.Must(pace.Bursty(1))),
+			inbound.Global("free", bucket(1000, 1000)),
+			inbound.Global("middle", reserve.Must(pace.Bursty(2))),
+		}, inbound.WithQueue(10*s, 10))
 		h := m.Handler(ok)
 		begin := time.Now()
-		var mu sync.Mutex
-		var answered []string
-		var all sync.WaitGroup
-		ctx, cancel := context.WithCancel(t.Context())
-		for i := range 10 {
-			all.Go(func() {
-				r := get("", "/")
-				if i == 0 {
-					r = r.WithContext(ctx)
-				}
-				res := do(h, r)
-				mu.Lock()
-				defer mu.Unlock()
-				answered = append(answered, fmt.Sprint(res.StatusCode, " at ", time.Since(begin), " retry after ", res.Header.Get("Retry-After")))
-			})
-			synctest.Wait()
+		for i := range 4 {
+			require.Equal(t, 200, status(h, get("", "/")))
+			require.Equal(t, time.Duration(i)*s, time.Since(begin))
 		}
-		require.Len(t, answered, 6, "at once")
-		time.Sleep(s)
-		cancel() // the first one goes away, and makes room
-		synctest.Wait()
-		require.Len(t, answered, 7)
-		all.Go(func() { do(h, get("", "/")) })
-		synctest.Wait()
-		all.Wait()
-		require.Equal(t, 4*s, time.Since(begin))
-		slices.Sort(answered)
-		for i, line := range answered {
-			switch {
-			case i < 6:
-				require.Contains(t, line, "429 at 0s retry after ")
-			case i == 6:
-				require.Equal(t, "429 at 1s retry after 99", line, "its context ended")
-			default:
-				require.Equal(t, "429 at 3s retry after 97", line)
-			}
-		}
-		require.Equal(t, uint64(5), m.Stats().Delayed)
-		require.Equal(t, uint64(1), m.Stats().Gone)
+		require.EqualValues(t, 3, m.Stats().Queued)
 	})
-}
-
-// A client that sends no more may still read: a refusal that is delayed is sent at once then, and a
-// context that has ended does not make something else of it.
-func TestTarpitAndAHalfClosedConnection(t *testing.T) {
-	for _, first := range []bool{false, true} { // whether the context ends before the delay begins
-		half := make(chan *net.TCPConn, 1)
-		refuses := reserverOf(func(ctx context.Context) error {
-			if err := (<-half).CloseWrite(); err != nil {
-				t.Error(err)
-			}
-			if first {
-				<-ctx.Done()
-			}
-			return &reserve.WaitError{Wait: 100 * s}
-		})
-		m := build(t, []inbound.Tier{inbound.GlobalBy("global", refuses)}, inbound.WithTarpit(time.Hour, 1), inbound.WithJitter(0))
-		conn, err := net.Dial("tcp", server(t, m.Handler(ok)).Listener.Addr().String())
-		require.NoError(t, err)
-		defer conn.Close()
-		half <- conn.(*net.TCPConn)
-		_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-		require.NoError(t, err)
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(t, err)
-		defer res.Body.Close()
-		require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
-		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
-		require.Equal(t, "100", res.Header.Get("Retry-After"))
-		problemOf(t, res)
-		require.Equal(t, inbound.Stats{Gone: 1, Delayed: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, m.Stats())
-	}
 }
 
 // reserverOf is a limiter that promises nothing, and says why.
