@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// wantsText reports whether a client would rather have text/plain than application/problem+json, by its
-// Accept header (RFC 9110, section 12.5.1). If it has no preference it gets the problem. A client that
-// names another type of text, as browsers do, can show plain text as well; one that names another type of JSON can
-// read a problem.
+// wantsText reports whether a client would rather have text/plain than application/problem+json, by
+// its Accept header (RFC 9110, section 12.5.1). If it has no preference it gets the problem. A
+// client that names another type of text, as browsers do, can show plain text as well; one that
+// names another type of JSON can read a problem.
 func wantsText(r *http.Request) bool {
 	text, json := unnamed, unnamed
 	for _, line := range r.Header["Accept"] {
@@ -40,13 +40,14 @@ func wantsText(r *http.Request) bool {
 	return text.weight() > json.weight()
 }
 
-// weights are what an Accept header says of a type: of itself, of another name for the same, of its family, of related
-// types, and of any. They are in thousandths, -1 where it says nothing.
+// weights are the weights that an Accept header gives to one type, to another name for it, to its
+// family, to related types, and to any type. They are in thousandths; -1 stands for none.
 type weights struct{ exact, same, family, related, any int }
 
 var unnamed = weights{-1, -1, -1, -1, -1}
 
-// weight returns the weight of the type itself: that of the most specific name. A related type only speaks for it.
+// weight returns the weight of the type itself: that of the most specific name. A related type only
+// speaks for it.
 func (w weights) weight() int {
 	switch {
 	case w.exact >= 0:
@@ -59,7 +60,8 @@ func (w weights) weight() int {
 	return max(w.related, w.any, 0)
 }
 
-// mediaRange reads one element of an Accept header: its name in lower case, and its weight in thousandths.
+// mediaRange reads one element of an Accept header: its name in lower case, and its weight in
+// thousandths.
 func mediaRange(element string) (name string, q int, ok bool) {
 	name, rest, more := cutUnquoted(element, ';')
 	name, q, ok = strings.ToLower(strings.TrimSpace(name)), 1000, true
@@ -68,7 +70,7 @@ func mediaRange(element string) (name string, q int, ok bool) {
 		parameter, rest, more = cutUnquoted(rest, ';')
 		if key, value, _ := strings.Cut(parameter, "="); strings.EqualFold(strings.TrimSpace(key), "q") {
 			q, ok = thousandths(strings.TrimSpace(value))
-			break // what follows is about the weight
+			break // parameters after the weight belong to it
 		}
 	}
 	return name, q, ok

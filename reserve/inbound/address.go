@@ -11,13 +11,14 @@ import (
 )
 
 // ErrNoAddress is the error of key functions that find no address where they were
-// told to look. They never guess, and never return an empty one: that would be one key for
-// all who hide theirs. See [FailOpen].
+// told to look. They never guess, and never return an empty address: it would be one key for
+// all clients that hide theirs. See [FailOpen].
 var ErrNoAddress = errors.New("inbound: no client address")
 
-// An Address is a key function: the address of a request's client. IPv6 addresses
-// are cut to their network, since one client has 2^64 of them; IPv4 addresses that are mapped into
-// IPv6, or translated (64:ff9b::/96, RFC 6052), are taken out, and zones are dropped. So one client has one key.
+// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their
+// network, since one client has 2^64 of them; IPv4 addresses that are mapped into IPv6, or
+// translated (64:ff9b::/96, RFC 6052), are taken out, and zones are dropped. So one client has one
+// key.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.
@@ -41,8 +42,8 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
 }
 
-// TrustedHeader is the address in a header that the proxy in front sets, whatever
-// the client sends: CF-Connecting-IP, X-Real-IP. It is wrong for a header that the
+// TrustedHeader is the address in a header that the proxy in front sets, and overwrites if the
+// client has sent it: CF-Connecting-IP, X-Real-IP. It is wrong for a header that the
 // proxy only adds to or lets through. More than one value is an error, as is none.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
@@ -64,7 +65,7 @@ func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 
 type addresses struct{ bits int }
 
-// newAddress cuts the addresses that find returns to what tells clients apart.
+// newAddress cuts the addresses that find returns to the part that tells clients apart.
 func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, error)) (Address, error) {
 	a := addresses{bits: 64}
 	for i, opt := range opts {
@@ -90,7 +91,8 @@ func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, erro
 	}, nil
 }
 
-// translated holds all of IPv4, as translators between IPv6 and IPv4 (NAT64) write it: RFC 6052, section 2.1.
+// translated holds all of IPv4, as translators between IPv6 and IPv4 (NAT64) write it: RFC 6052,
+// section 2.1.
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // peer returns the address at the other end of the connection.
@@ -115,7 +117,7 @@ func parseAddress(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// shorten quotes what somebody else wrote, for an error.
+// shorten quotes the beginning of a text that came from outside, for an error.
 func shorten(s string) string {
 	const longest = 60
 	if len(s) > longest {

@@ -9,10 +9,11 @@ import (
 // longestBody is how much of a waiting request's body is kept in memory.
 const longestBody = 64 << 10
 
-// readEarly reads the body of a request that waits, because net/http looks for clients of HTTP/1 that
-// have gone only when the body has been read. That is done for a body of known length up to longestBody, and not
-// for a client that waits for 100 Continue before it sends one. (net/http would itself read such a
-// body before it answers, so a client that is slow to send it is answered no later.)
+// readEarly reads the body of a request that waits, because net/http looks for clients of HTTP/1
+// that have gone only when the body has been read. That is done for a body of known length up to
+// longestBody, and not for a client that waits for 100 Continue before it sends one. (net/http
+// would itself read such a body before it answers, so a client that is slow to send it is answered
+// no later.)
 func readEarly(r *http.Request) {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
 		return

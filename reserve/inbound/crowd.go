@@ -12,11 +12,13 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A crowd is the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for which there
-// is none shares a limiter with its neighbours, the clients of its network, so that an attacker with
-// very many addresses is in the way of the neighbours and of nobody else. All have the same policy.
+// A crowd is the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for
+// which there is none shares a limiter with its neighbours, the clients of its network, so that an
+// attacker with very many addresses is in the way of its neighbours only. All limiters have the
+// same policy.
 //
-//   - There is room for a key in own, unless that is full, or three quarters full and the key's network has its share (see census).
+//   - There is room for a key in own, unless that is full, or three quarters full and the key's
+//     network has its share (see census).
 //   - Otherwise it shares a limiter with its /24 or /48.
 //   - When too many of those are in use, and for keys without an address, there are 1024
 //     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
@@ -72,8 +74,9 @@ func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration
 	return
 }
 
-// networksOf returns what an address shares limiters with: first its /24 or /48, which are the largest networks that one
-// customer usually has; then its /16 or /32, which are the usual ones of a small provider.
+// networksOf returns the networks of an address that share limiters: first its /24 or /48, the
+// largest network that one customer usually has; then its /16 or /32, the usual network of a small
+// provider.
 func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	nearBits, farBits := 48, 32
 	if a.Is4() {
@@ -111,9 +114,10 @@ func (p Pair[A, B]) address() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// A census counts the keys that are remembered of each network, in tables of counters by hash. Once three quarters of the
-// room are taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a /16 or /32 that has 1/64. So
-// one network takes three quarters, and the last one is for others. (Networks whose hashes are the same count as one.)
+// A census counts the keys that are remembered of each network, in tables of counters by hash. Once
+// three quarters of the room are taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a
+// /16 or /32 that has 1/64. So one network takes three quarters, and the last one is for others.
+// (Networks whose hashes are the same count as one.)
 type census[K comparable] struct {
 	address           func(K) (netip.Addr, bool)
 	seed              maphash.Seed

@@ -22,13 +22,13 @@
 //
 // Retry-After is the longest wait of the tier that refuses and of those behind it whose
 // limiter is in this process (others are not asked about a request that is refused
-// already), and more by the client's place among those who were refused (see
+// already), and more by the client's place among those that were refused (see
 // [WithJitter]), rounded up, at least 1. RateLimit and X-RateLimit-Reset say the same time.
 //
-//   - Refused by a global limiter whose rate is known, clients line up: at 20/s, of 100
-//     that are refused at one moment 20 are told 1 s, 20 are told 2 s, and so on, so
-//     that none is refused again. Nothing is reserved for them. Once the limiter has had permits to spare for
-//     1.5 s, those in line are not expected any more, and the next client is told the shortest time again.
+//   - Refused by a global limiter whose rate is known, clients line up: at 20/s, of 100 that are
+//     refused at one moment 20 are told 1 s, 20 are told 2 s, and so on, so that none is refused
+//     again. Nothing is reserved for them. Once the limiter has had permits to spare for 1.5 s,
+//     those in line are not expected any more, and the next client is told the shortest time again.
 //   - Refused by a key's own limiter, each is told up to 3 s more, or a quarter of
 //     the wait if that is longer, evenly spread.
 //
@@ -36,21 +36,21 @@
 //
 // Responses carry RateLimit-Policy (all tiers whose quota is known) and RateLimit
 // (the tier that is closest to refusing), as in
-// draft-ietf-httpapi-ratelimit-headers-11. In "user";r=12;t=1 the 12 counts what is stored and
-// what flows in within that second: a client that takes "0 within 1 s" for a
+// draft-ietf-httpapi-ratelimit-headers-11. In "user";r=12;t=1 the 12 counts the stored permits and
+// those that flow in within that second: a client that takes "0 within 1 s" for a
 // stop, when 50 come in within it, is needlessly slow.
 //
 // # Waiting
 //
-// With [WithQueue] a request that has to wait a little waits, instead of being
-// refused. Which of both is decided when it arrives. When its client goes away it
-// gives its permits back. With HTTP/1 net/http sees that only once the request's body has been read, so bodies of up to
-// 64 KiB are read while their requests wait; a client keeps its place if it goes away after it has
-// sent a longer one, or one whose length it has not told.
+// With [WithQueue] a request that has to wait a little waits, instead of being refused. Which of
+// both is decided when it arrives. When its client goes away it gives its permits back. With HTTP/1
+// net/http sees that only once the request's body has been read, so bodies of up to 64 KiB are read
+// while their requests wait; a client keeps its place if it goes away after it has sent a longer
+// one, or one whose length it has not told.
 //
-// # Who is asking
+// # The client's address
 //
-// There is no default for a client's address: a program that believes a header which
-// clients can write has no limit at all. Say where it is: [RemoteAddr], [TrustedHeader],
-// [XForwardedFor] or [XForwardedForHops], and [Forwarded] or [ForwardedHops] for the header of RFC 7239.
+// There is no default for a client's address: a program that believes a header which clients can
+// write has no limit at all. Say where it is: [RemoteAddr], [TrustedHeader], [XForwardedFor] or
+// [XForwardedForHops], and [Forwarded] or [ForwardedHops] for the header of RFC 7239.
 package inbound

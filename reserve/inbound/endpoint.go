@@ -9,10 +9,11 @@ import (
 
 // ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has
 // routed: the middleware must be inside the mux, around its handlers, or use [EndpointOf].
-var ErrNoPattern = errors.New("inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
+var ErrNoPattern = errors.New(
+	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
-// Endpoint is a key function: the pattern that http.ServeMux has found for the
-// request, "GET /items/{id}". So there are as many keys as the program has patterns, whatever paths clients
+// Endpoint is a key function: the pattern that http.ServeMux has found for the request, "GET
+// /items/{id}". So there are as many keys as the program has patterns, however many paths clients
 // think of. It is for middleware inside the mux, around its handlers.
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
@@ -40,9 +41,11 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one of them
-// is nil so is Both, and the tier reports it.
-func Both[A, B comparable](first func(*http.Request) (A, error), second func(*http.Request) (B, error)) func(*http.Request) (Pair[A, B], error) {
+// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one of
+// them is nil so is Both, and the tier reports it.
+func Both[A, B comparable](
+	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
+) func(*http.Request) (Pair[A, B], error) {
 	if first == nil || second == nil {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes
-// for=203.0.113.7 or for="[2001:db8::1]:4711", perhaps with by, host and proto. A trusted proxy that
-// wrote no address (no for, two of them, unknown, or a name of its own such as _hidden) is an error.
+// Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes for=203.0.113.7
+// or for="[2001:db8::1]:4711", perhaps with by, host and proto. A trusted proxy that wrote no
+// address (no for, two of them, unknown, or a name of its own such as _hidden) is an error.
 func Forwarded(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return forwarded.pastProxies("Forwarded", trusted, opts)
 }
@@ -19,10 +19,11 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
-// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if there is none. It
-// reads from the right, where the nearest proxy has written: quotes further left, which the client may have left
-// open, change nothing. In what is well-formed, that is the same as from the left: a quote ends or begins a string unless
-// it is escaped, by an odd number of backslashes before it.
+// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if
+// there is none. It reads from the right, where the nearest proxy has written: quotes further left,
+// which the client may have left open, change nothing. In well-formed text the result is the same
+// as from the left: a quote ends or begins a string unless it is escaped, by an odd number of
+// backslashes before it.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -42,7 +43,8 @@ func lastUnquotedComma(s string) int {
 	return -1
 }
 
-// forwardedNode returns the address in one entry of Forwarded: of the one parameter that is called for.
+// forwardedNode returns the address in one entry of Forwarded: of the one parameter that is called
+// for.
 func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	for more := true; more; {
 		var pair string
@@ -51,7 +53,7 @@ func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 		if !strings.EqualFold(strings.TrimSpace(name), "for") {
 			continue
 		}
-		if ok { // a second one: which of both is right nobody can tell
+		if ok { // a second one: there is no telling which one is right
 			return netip.Addr{}, false
 		}
 		if addr, ok = parseNode(unquote(strings.TrimSpace(value))); !ok {
@@ -61,7 +63,8 @@ func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	return addr, ok
 }
 
-// unquote returns the content of a quoted string, what is no quoted string as it is, and nothing if it is neither.
+// unquote returns the content of a quoted string, and text that begins with no quote as it is. A
+// quoted string that is malformed has no content.
 func unquote(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return s

@@ -37,11 +37,11 @@ func policies(tiers []Tier) string {
 	return string(b)
 }
 
-// A share is what a client may use within a time.
+// A share is the number of requests that a client may send within a time.
 type share struct{ requests, seconds int64 }
 
-// shareOf describes what a limiter has to give, in the terms of draft-11, section
-// 4.1.2: what flows in within the time counts. The time is 1 s, or longer if no
+// shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
+// 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
 // request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
 func shareOf(o reserve.Outlook) share {
 	s := share{seconds: ceilSeconds(o.Wait)}
@@ -98,7 +98,7 @@ func full(o reserve.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
 		return o.Wait
-	case o.Window: // whatever it holds has left it by then
+	case o.Window: // all requests that it counts now have left it by then
 		return seconds(o.Capacity / o.Rate)
 	}
 	return later(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
@@ -112,7 +112,7 @@ func (m *Middleware) setPolicies(h http.Header) {
 }
 
 // refusedHeaders sets the quota headers of a refusal: nothing is left until the client is to come
-// back. All of them say the same time, so that those who read another one than
+// back. All of them say the same time, so that clients which read another one than
 // Retry-After do not come back together either (draft-11, section 8.5).
 func (m *Middleware) refusedHeaders(h http.Header, tier, retryAfter int) {
 	m.set(h, tier, share{requests: 0, seconds: int64(retryAfter)})

@@ -10,13 +10,14 @@ import (
 // A line tells refused clients when to come back, so that they don't do so together.
 // Nothing is reserved for them: whichever request comes first is served first.
 //
-// Clients that never come back must not keep others away. So the line is over as soon as the limiter has
-// had permits to spare for longer than clients in line may be late: spare is the moment up to which its
-// permits are accounted for, by the refusals and by the requests that passed since.
+// Clients that never come back must not keep others away. So the line is over as soon as the
+// limiter has had permits to spare for longer than clients in line may be late: spare is the moment
+// up to which its permits are accounted for, by the refusals and by the requests that passed since.
 //
-// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each takes its 50 ms,
-// and a client that is refused at 10 s is told to come in 50 s. If none of them does, then at 2 s
-// the limiter has had 2 s to spare: the line is over, and a client that is refused then is told 1 s.
+// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each
+// takes its 50 ms, and a client that is refused at 10 s is told to come in 50 s. If none of them
+// does, then at 2 s the limiter has had 2 s to spare: the line is over, and a client that is
+// refused then is told 1 s.
 type line struct {
 	stands atomic.Bool // there may be clients in line; without the lock, for requests that pass
 
@@ -27,7 +28,7 @@ type line struct {
 	told  uint64
 }
 
-// longestLine bounds what clients that never come back can do to those who do.
+// longestLine bounds the wait that clients which never come back cause for others.
 const longestLine = time.Minute
 
 // lateness is how late clients in line may be: a second because they are told whole seconds, and
@@ -68,8 +69,8 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 	return min(later(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
-// refused accounts for a refusal by the limiter that could have been served after wait, and returns when that is. The line
-// must be locked.
+// refused accounts for a refusal by the limiter that could have been served after wait, and returns
+// when that is. The line must be locked.
 func (l *line) refused(wait time.Duration) (due time.Duration) {
 	now := time.Since(l.epoch)
 	if l.over(now) {
@@ -81,7 +82,8 @@ func (l *line) refused(wait time.Duration) (due time.Duration) {
 	return due
 }
 
-// passed accounts for a request that passed the limiter and took what that earns in an interval.
+// passed accounts for a request that passed the limiter and took the permits that it earns in an
+// interval.
 func (l *line) passed(interval time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 type Middleware struct {
 	tiers  []Tier
 	counts []counters
-	lines  []line // of those who were refused, by tier
+	lines  []line // of clients that were refused, by tier
 
 	cost       func(*http.Request) int
 	skip       func(*http.Request) bool
@@ -43,8 +43,8 @@ type Middleware struct {
 }
 
 // New returns a middleware with the given tiers (at least one), which are asked in
-// that order. Their names, and what they are called in headers, are printable ASCII without quotes
-// and backslashes, and differ. Errors are *reserve.ValueError.
+// that order. Their names, which appear in headers, are printable ASCII without quotes
+// and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
 func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
 		tiers:  append([]Tier(nil), tiers...),
@@ -62,7 +62,8 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		case t.err != nil:
 			return nil, t.err
 		case t.reserve == nil:
-			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier", Value: "the zero Tier", Want: "one from Global or PerKey"}
+			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier", Value: "the zero Tier",
+				Want: "one from Global or PerKey"}
 		case !wellNamed(t.name) || seen[t.name]:
 			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier's name", Value: fmt.Sprintf("%q", t.name),
 				Want: "printable ASCII without quotes and backslashes, and another for each tier"}
@@ -83,12 +84,14 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 }
 
 func wellNamed(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' })
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c < ' ' || c > '~' || c == '"' || c == '\\'
+	})
 }
 
-// Handler returns a handler that lets through to next what the tiers allow. All
-// handlers of a middleware share its tiers. The ResponseWriter is passed on as it
-// is, so whatever it can do (flush, hijack) next can use. Handler panics if next is nil, as http.Handle does.
+// Handler returns a handler that passes to next the requests that the tiers allow. All handlers of
+// a middleware share its tiers. The ResponseWriter is passed on as it is, so next can use all of
+// its methods (Flush, Hijack). Handler panics if next is nil, as http.Handle does.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(&reserve.ValueError{Package: "inbound", Name: "Handler", Value: nil, Want: "a handler"})
@@ -175,7 +178,7 @@ func giveBack(held []keyed.Hold) {
 	}
 }
 
-// stops counts what a tier's error means, and reports whether the request ends here.
+// stops counts a tier's error by its meaning, and reports whether the request ends here.
 func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err error) bool {
 	t, c := &m.tiers[i], &m.counts[i]
 	switch {
@@ -197,8 +200,8 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 	return !t.failOpen && !t.dryRun
 }
 
-// wait waits until all reservations are due, the last one first: if that can't be
-// reached, nobody need wait for the others. It returns which one ended it and why.
+// wait waits until all reservations are due, the last one first: if that one can't be
+// reached, there is no need to wait for the others. It returns which one ended it and why.
 func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hold) (tier int, err error) {
 	last, longest := 0, time.Duration(0)
 	for i := range held {
@@ -247,7 +250,7 @@ func ended(ctx context.Context) bool {
 	}
 }
 
-// Stats say what a middleware has done so far. What it let pass at once it does not count.
+// Stats count the requests that a middleware has had so far, but not those that passed at once.
 type Stats struct {
 	Queued  uint64 // requests that had to wait, and were let
 	Waiting int    // of those, how many are waiting now
@@ -256,16 +259,18 @@ type Stats struct {
 	Tiers   []TierStats
 }
 
-// TierStats say what one tier has done so far.
+// TierStats count the requests that one tier has had so far, by their outcome.
 type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here
 	WouldRefuse uint64 // requests that would have, but for DryRun
-	Shared      uint64 // of a PerKey tier, in all middlewares: requests of keys that shared a limiter, because there was no room
-	Failed      uint64 // requests for which the limiter or the key function failed, open or closed
+	// Shared counts, for a PerKey tier in all its middlewares, the requests of keys that shared a
+	// limiter, because there was no room for them.
+	Shared uint64
+	Failed uint64 // requests for which the limiter or the key function failed, open or closed
 }
 
-// Stats returns what the middleware has done so far.
+// Stats returns the counts of the middleware so far.
 func (m *Middleware) Stats() Stats {
 	s := Stats{
 		Queued:  m.queued.Load(),
@@ -276,7 +281,12 @@ func (m *Middleware) Stats() Stats {
 	}
 	for i := range m.tiers {
 		c := &m.counts[i]
-		s.Tiers[i] = TierStats{Name: m.tiers[i].name, Refused: c.refused.Load(), WouldRefuse: c.wouldRefuse.Load(), Failed: c.failed.Load()}
+		s.Tiers[i] = TierStats{
+			Name:        m.tiers[i].name,
+			Refused:     c.refused.Load(),
+			WouldRefuse: c.wouldRefuse.Load(),
+			Failed:      c.failed.Load(),
+		}
 		if shared := m.tiers[i].shared; shared != nil {
 			s.Tiers[i].Shared = shared()
 		}

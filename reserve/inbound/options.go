@@ -10,11 +10,11 @@ import (
 // An Option changes one setting of a middleware.
 type Option func(*Middleware) error
 
-// WithQueue lets requests wait for up to maxWait instead of refusing them, at most
-// atMost of them at a time. Both are known when a request arrives: one that would
-// have to wait longer, or finds the queue full, is refused at once and has taken nothing.
-// The body of a request that waits is read meanwhile, if it is no longer than 64 KiB: so the queue takes up to
-// 64 KiB of memory for each request. Default: no request waits.
+// WithQueue lets requests wait for up to maxWait instead of refusing them, at most atMost of them
+// at a time. Both are known when a request arrives: one that would have to wait longer, or finds
+// the queue full, is refused at once and has taken nothing. The body of a request that waits is
+// read meanwhile, if it is no longer than 64 KiB: so the queue takes up to 64 KiB of memory for
+// each request. Default: no request waits.
 //
 // At 10/s, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
 // once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.
@@ -33,7 +33,7 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 
 // WithTarpit delays refusals, at most atMost of them at a time; those beyond are
 // sent at once. It slows down clients that send their next request as soon as the
-// last one was answered, whatever that was. Default: none is delayed.
+// last one was answered, even with a refusal. Default: none is delayed.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
 		if delay <= 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// XForwardedFor is the first address that is not a trusted proxy's, going back from
-// the connection itself and then through X-Forwarded-For from the right, where each
-// proxy writes whom it got the request from. What is further left the client may have
-// written. If all are trusted it is the leftmost. A trusted proxy that wrote
-// something else than an address is an error.
+// XForwardedFor is the first address that is not a trusted proxy's, going back from the connection
+// itself and then through X-Forwarded-For from the right, where each proxy writes the address that
+// it got the request from. The client may have written the addresses further left. If all are
+// trusted it is the leftmost. A trusted proxy that wrote something else than an address is an
+// error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
@@ -26,7 +26,8 @@ func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }
 
-// A trail is a header in which proxies write the addresses that requests came from, each to the right of those before.
+// A trail is a header in which proxies write the addresses that requests came from, each to the
+// right of those before.
 type trail struct {
 	header    string
 	lastComma func(string) int // that separates two entries, -1 if there is one entry

@@ -10,10 +10,12 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Refusal says why a request was refused and what its client is told.
+// A Refusal is the reason why a request was refused, and the answer to its client.
 type Refusal struct {
-	Status     int           // 429, or 503 if a tier failed or is Overload
-	Tiers      []string      // that refuse it, in their order; the first one decided (of those after it, not all are asked); none if a tier failed
+	Status int // 429, or 503 if a tier failed or is Overload
+	// Tiers are those that refuse it, in their order; none if a tier failed. The first one decided;
+	// of those after it, limiters elsewhere are not asked.
+	Tiers      []string
 	Wait       time.Duration // the longest of their waits; 0 if a tier failed
 	RetryAfter int           // seconds: the wait, spread, rounded up; at least 1, at most a year
 	Err        *TierError    // of the tier that decided
@@ -91,7 +93,7 @@ func (e *queueFull) Is(target error) bool { return target == ErrQueueFull }
 
 // refuse answers a request that ended at a tier.
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier int, err error) {
-	room := &struct { // in one piece: under a flood refusals are what there is most of
+	room := &struct { // in one piece: under a flood most requests are refused
 		Refusal
 		err   TierError
 		names [4]string
@@ -128,8 +130,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 	f.ServeHTTP(w, r)
 }
 
-// violated fills in which tiers refuse the request besides the first, and returns the
-// one with the longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach them.
+// violated fills in which tiers refuse the request besides the first, and returns the one with the
+// longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach them.
 func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (longest int) {
 	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
@@ -180,8 +182,8 @@ func (m *Middleware) interval(i, cost int) time.Duration {
 	return seconds(float64(cost) / t.rate())
 }
 
-// delay holds a refusal back if there is room for it, and returns for how long. A context that
-// ends meanwhile ends the delay, and the refusal is still sent: a client that has closed its half of the
+// delay holds a refusal back if there is room for it, and returns for how long. A context that ends
+// meanwhile ends the delay, and the refusal is still sent: a client that has closed its half of the
 // connection may be reading the other one.
 func (m *Middleware) delay(ctx context.Context) time.Duration {
 	defer m.stuck.Add(-1)

@@ -16,7 +16,7 @@ import (
 
 // A Tier is one of the limits that a request has to pass: a name and a limiter, for
 // everybody or for each key. Make it with [Global], [GlobalBy], [PerKey] or
-// [PerKeyBy]; what is wrong with it, [New] says. A Tier may be used in several middlewares, which
+// [PerKeyBy]; [New] reports what is wrong with it. A Tier may be used in several middlewares, which
 // then share its limiter.
 type Tier struct {
 	name    string
@@ -41,8 +41,8 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 	return GlobalBy(name, policy.Limiter(), opts...)
 }
 
-// GlobalBy limits all requests together, by a limiter of one's own: one that is used elsewhere too, or
-// is shared between machines.
+// GlobalBy limits all requests together, by a limiter of one's own: one that is used elsewhere too,
+// or is shared between machines.
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	t := Tier{name: name}
 	if isNil(by) {
@@ -107,8 +107,11 @@ func noPolicy(name string) error {
 // as a function.
 type LimitersFunc[K comparable] func(key K) (reserve.Reserver, error)
 
-// ReserveWithin reserves from the key's limiter. If the function returns none, and no error, that is an error.
-func (f LimitersFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
+// ReserveWithin reserves from the key's limiter. If the function returns none, and no error, that
+// is an error.
+func (f LimitersFunc[K]) ReserveWithin(
+	ctx context.Context, key K, n int, maxWait time.Duration,
+) (reserve.Reservation, error) {
 	by, err := f(key)
 	if err == nil && isNil(by) {
 		err = &reserve.ValueError{Package: "inbound", Name: "the limiter of a key", Value: nil, Want: "a limiter or an error"}
@@ -119,8 +122,8 @@ func (f LimitersFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWai
 	return by.ReserveWithin(ctx, n, maxWait)
 }
 
-// ErrSkip is what a key function returns for a request that its tier has nothing to
-// do with: an anonymous one, where the tier is per user.
+// ErrSkip is the error that a key function returns for a request to which its tier does not
+// apply: an anonymous one, where the tier is per user.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // A TierOption changes one setting of a tier.
@@ -140,8 +143,8 @@ func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; ret
 // temporary-reduced-capacity. Default: 429 and quota-exceeded.
 func Overload() TierOption { return func(t *Tier) error { t.overload = true; return nil } }
 
-// Quota sets what RateLimit-Policy says of the tier: so many requests (1 to 999999999999999) in a
-// window (whole seconds). Default: what the policy allows, if it is known; at 20/s that is 20 in
+// Quota sets the tier's entry in RateLimit-Policy: so many requests (1 to 999999999999999) in a
+// window (whole seconds). Default: the rate of the policy, if it is known; at 20/s that is 20 in
 // 1 s, at 1000 an hour with a store for as many 1000 in 3600 s.
 func Quota(requests int, window time.Duration) TierOption {
 	return func(t *Tier) error {
@@ -208,7 +211,7 @@ const maxInteger = 999_999_999_999_999
 // A TierError says which tier an error comes from.
 type TierError struct {
 	Tier string
-	Err  error // a *reserve.WaitError, ErrQueueFull, or what went wrong
+	Err  error // a *reserve.WaitError, ErrQueueFull, or the failure of the tier
 }
 
 func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", e.Tier, e.Err) }
@@ -220,5 +223,5 @@ func (e *TierError) Unwrap() error { return e.Err }
 // many requests were waiting already.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
-// counters count what became of requests at one tier of a middleware.
+// counters count requests at one tier of a middleware, by their outcome.
 type counters struct{ refused, wouldRefuse, failed atomic.Uint64 }

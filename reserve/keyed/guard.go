@@ -2,9 +2,9 @@ package keyed
 
 import "github.com/nextfree/pace/reserve"
 
-// A Guard says which new keys are remembered: for instance no more than so many of one network,
-// so that one network does not take the room of all others. Its methods may be called at the same time, and under a
-// lock: they must be quick, and must not use the limiters.
+// A Guard says which new keys are remembered: for instance no more than so many of one network, so
+// that one network does not take the room of all others. Its methods may be called at the same
+// time, and under a lock: they must be quick, and must not use the limiters.
 type Guard[K comparable] interface {
 	// Admits reports whether a new key may be remembered, beside so many others. If not, and if
 	// none can be dropped, the key is refused with [ErrTooManyKeys].
@@ -20,8 +20,8 @@ func NewGuarded[K comparable](policy func(key K) (*reserve.Policy, error), guard
 	return k
 }
 
-// admits reports whether a new key may be remembered, as far as the guard is concerned. It drops keys that can be
-// dropped if not: there may be no other call that does.
+// admits reports whether a new key may be remembered, as far as the guard is concerned. It drops
+// keys that can be dropped if not: there may be no other call that does.
 func (k *Limiters[K]) admits(key K) bool {
 	return k.guard.Admits(key, k.Len()) || k.makeRoom() && k.guard.Admits(key, k.Len())
 }

@@ -16,7 +16,8 @@ import (
 // [Limiters.Hold] makes it. It must not be copied; one goroutine at a time may use it.
 type Hold struct {
 	// Reservation is what was reserved, if the permits are not to be had at once, or others hold
-	// permits of the key at the same time. Otherwise it is the zero Reservation, and nothing need be waited for.
+	// permits of the key at the same time. Otherwise it is the zero Reservation, and nothing need
+	// be waited for.
 	Reservation reserve.Reservation
 
 	of    holder // nil if there is a Reservation, or the hold is over
@@ -33,8 +34,8 @@ type holder interface {
 // Keep says that the permits are used, or will be. Of a Reservation it says nothing.
 func (h *Hold) Keep() { h.end(false) }
 
-// Cancel gives the permits back. After the first Keep or Cancel it does nothing, but of a Reservation it is
-// [reserve.Reservation.Cancel].
+// Cancel gives the permits back. After the first Keep or Cancel it does nothing, but of a
+// Reservation it is [reserve.Reservation.Cancel].
 func (h *Hold) Cancel() {
 	h.end(true)
 	h.Reservation.Cancel()
@@ -47,8 +48,8 @@ func (h *Hold) end(cancel bool) {
 	}
 }
 
-// Outlook is [reserve.Reservation.Outlook]: what the key's limiter has to give now. It returns false if that
-// is not known, and after Keep or Cancel.
+// Outlook is [reserve.Reservation.Outlook]: what the key's limiter has to give now. It returns
+// false if that is not known, and after Keep or Cancel.
 func (h *Hold) Outlook() (reserve.Outlook, bool) {
 	if h.of == nil {
 		return h.Reservation.Outlook()
@@ -87,8 +88,8 @@ type held[K comparable] struct {
 	whole   *reserve.Reservation // nil while the key is small
 }
 
-// hold notes that permits of an entry, which was like before, are on hold. An entry that is held has one Hold, and
-// stays in the table.
+// hold notes that permits of an entry, which was like before, are on hold. An entry that is held
+// has one Hold, and stays in the table.
 func (s *shard[K]) hold(e *entry[K], before reserve.Seed, permits int) (id uint64) {
 	s.lastHold++
 	e.held = true
@@ -96,8 +97,9 @@ func (s *shard[K]) hold(e *entry[K], before reserve.Seed, permits int) (id uint6
 	return s.lastHold
 }
 
-// share lets others use an entry that may be held. If so it becomes a whole limiter that has made a reservation in place of the
-// hold, because a small one can take nothing back once others have taken from it.
+// share lets others use an entry that may be held. If so it becomes a whole limiter that has made a
+// reservation in place of the hold, because a small one can take nothing back once others have
+// taken from it.
 func (s *shard[K]) share(e *entry[K]) {
 	if !e.held {
 		return
