@@ -206,6 +206,17 @@ func TestResume(t *testing.T) {
 		require.Zero(t, g.sell(5).Wait)
 		require.InDelta(t, 57.1e9, g.sell(6).Wait, 2)
 		late.Promise().Cancel()
+
+		// Stored permits that were promised for the end: they are still in the store until then.
+		g.sleep(2 * time.Minute)
+		require.NoError(t, g.processes[0].Pause(60e9))
+		kept := g.sell(4)
+		require.NoError(t, g.processes[1].Resume(t.Context()))
+		require.InDelta(t, 60e9, g.debt(), 2)
+		kept.Promise().Cancel()
+		require.NoError(t, g.processes[1].Resume(t.Context()))
+		require.InDelta(t, 0, g.debt(), 2)
+		require.InDelta(t, 10, g.stored(), 1e-9)
 	})
 }
 

@@ -234,7 +234,8 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 }
 
 // Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are;
-// who asks from now on need not wait for its end, as far as those promises leave room.
+// who asks from now on need not wait for its end, as far as those promises leave room. A pause for whose end
+// stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.ask(ctx, &request{pause: -1, deadline: never})
 }

@@ -10,7 +10,7 @@
 --   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
 --             {time, room}, oldest first, rising. What comes back late is worth at most the least of
 --             them since: the rest would have been spilled.
---   held      permits of requests that wait for a pause to end, until then: they cost no time, but room.
+--   held      stored permits of requests that wait for the pause to end: they cost no time, but room.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
@@ -22,7 +22,7 @@ local pack, unpack = struct.pack, struct.unpack
 local store = max(0, capacity)
 local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
 local longest, most_runs, most_rooms = 9.2e18, 512, 64
-local magic, form, size = 'pac\2', '>c4ddddddddddddddddddH', 150
+local magic, form, size = 'pac\2', '>c4dddddddddddddddddH', 142
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -32,14 +32,14 @@ end
 
 -- A missing key is a full store: it is kept for as long as it takes to pay and to fill.
 local stored, debt, anchor, time, deferred, slot, runs, rooms = store, 0, now, now, 0, 1, '', ''
-local peak, newer, fence, hold, held, held_until, epoch, born = 0, 0, 0, 0, 0, 0, now, now
+local peak, newer, fence, hold, held, epoch, born = 0, 0, 0, 0, 0, now, now
 local last, each, fixed = 0, interval, 0 -- when the newest goes, at what interval it was sold; the last Retime
 local text = redis.call('GET', KEYS[1])
 if text then
   local of
   if sub(text, 1, 4) == magic and #text >= size then
     local count, _
-    _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, held_until, epoch, slot, born, last, each, fixed, count = unpack(form, text)
+    _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, last, each, fixed, count = unpack(form, text)
     runs, rooms = sub(text, size + 1, size + count * 40), sub(text, size + count * 40 + 1)
   else -- the text of versions before this one; what they sold does not come back
     local a, b, c, d, e = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+ %S+')
@@ -134,7 +134,7 @@ end
 local function paid()
   stored, deferred, debt = min(store, stored + deferred), 0, 0
   slot, runs, peak, newer, fence = slot + 1, '', 0, 0, 0 -- the end of the queue is no slot's
-  epoch, at, hold, held_until, last = time, 0, max(0, hold - at), max(0, held_until - at), 0
+  epoch, at, hold, last = time, 0, max(0, hold - at), 0
 end
 
 -- free puts a stretch that is still ahead among the runs, and joins it with its neighbours.
@@ -174,16 +174,6 @@ local function fall()
   if debt < 0.5 then paid() end
 end
 
--- refilled adds the permits of a time that ends now, in which nothing was owed.
-local function refilled(idle)
-  if held > 0 then
-    local before = max(0, min(idle, held_until - at + idle))
-    stored, idle = max(stored, min(store - held, stored + before * refill)), idle - before
-    if at >= held_until then held = 0 end
-  end
-  stored = min(store, stored + idle * refill)
-end
-
 -- The state is brought up to now.
 local passed = max(0, now - anchor)
 time, anchor, passed = time + passed, now, passed * 1000
@@ -209,12 +199,12 @@ elseif debt > 0 then
   local idle = passed - debt
   if bursty and upfront then note(room()) end
   paid()
-  refilled(idle)
+  stored = min(store, stored + idle * refill)
 elseif passed > 0 then
-  refilled(passed)
+  stored = min(store, stored + passed * refill)
   paid()
 end
-if at >= held_until then held = 0 end
+if at >= hold then held = 0 end
 if at >= fence then -- of those before it nobody is left
   peak, newer, fence = newer, 0, at + debt
 end
@@ -258,7 +248,7 @@ if touch > 0 and last <= at and debt > 0 and each > 0 then -- Retime, and nobody
 end
 if pause > 0 then
   hold = max(hold, at + pause)
-elseif pause < 0 then
+elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
   hold = 0
   fall()
 end
@@ -312,7 +302,7 @@ for i = 6 + returns, #ARGV, 2 do
     if bursty and store > 0 and (wait == 0 or taken > 0) then note(room()) end -- it goes, or the store holds it
     stored, debt, changed, reply[count] = stored - taken, min(debt + cost, longest), true, wait
     if bursty and wait > 0 and (cost == 0 or not upfront) then
-      held, held_until = held + taken, at + wait
+      held = held + taken
     end
     if cost > 0 then
       slot, last, each, newer = slot + 1, at + wait, interval, max(newer, permits)
@@ -324,7 +314,7 @@ end
 if changed then
   local fill = 0
   if refill > 0 then fill = (store - stored) / refill end
-  redis.call('SET', KEYS[1], pack(form, magic, anchor, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held, held_until, epoch, slot, born, last, each, fixed, #runs / 40)
+  redis.call('SET', KEYS[1], pack(form, magic, anchor, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, last, each, fixed, #runs / 40)
     .. runs .. rooms, 'PX', min(floor((debt + fill) / 1e6) + 1001, 9e12))
 end
 return reply
