@@ -161,7 +161,6 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if r.settled {
 		return
 	}
-	r.at(now)
 	actual = max(0, actual)
 	r.settled, r.nothing = true, actual == 0
 	switch reserved := r.slot.Permits; {

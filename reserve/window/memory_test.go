@@ -44,14 +44,60 @@ func TestMemory(t *testing.T) {
 	require.Zero(t, l.empty)
 }
 
-// What has left the window, exactly per later, leaves the list.
+// What has left the window, exactly per later, leaves the list; with no limit as well.
 func TestForgetsExactlyPerLater(t *testing.T) {
-	for now, want := range map[int64]int{9: 2, 10: 1, 11: 1} {
-		l := newLedger(0, 3, 10, 1)
+	for _, tt := range []struct {
+		per, later int64
+		want       int
+	}{{10, 9, 2}, {10, 10, 1}, {10, 11, 1}, {1, 1, 1}, {0, 1, 1}} {
+		l := newLedger(0, 3, tt.per, 1)
 		l.Take(0, 1)
-		l.Take(now, 1)
-		require.Equal(t, want, l.ring.length, "at %d", now)
+		l.Take(tt.later, 1)
+		require.Equal(t, tt.want, l.ring.length, "%+v", tt)
 	}
+}
+
+// A longer window than the present one is remembered as long as somebody waits by it.
+func TestForgetsAfterAChange(t *testing.T) {
+	l := newLedger(0, 1, 100, 1e7)
+	l.Take(0, 1)
+	slot, _, _ := l.Reserve(0, 1, never)
+	l.SetRate(0, 1e8) // 10 ns
+	l.NextFree(50)
+	require.Equal(t, 2, l.ring.length)
+	l.Return(50, slot, 0)
+	l.NextFree(50)
+	require.Zero(t, l.ring.length)
+
+	l.Take(60, 1)
+	l.SetRate(61, 1e7)
+	l.SetRate(62, 1e8)
+	l.NextFree(70)
+	require.Zero(t, l.ring.length)
+
+	l.Take(80, 1)
+	l.Reserve(80, 1, never)
+	l.SetRate(80, 1e6)
+	l.Retime(80, 1e8)
+	l.Take(95, 1)
+	require.Equal(t, 1, l.ring.length)
+}
+
+// What had left a window when it was changed stays out of the next one, even if it is
+// remembered for somebody else.
+func TestWhatHasLeftStaysOut(t *testing.T) {
+	l := newLedger(0, 2, 10, 2e8)
+	l.Take(0, 2)
+	l.Reserve(0, 1, never) // at 10
+	slot, ready, _ := l.Reserve(0, 2, never)
+	require.Equal(t, int64(20), ready)
+	l.SetRate(5, 2e9) // 1 ns
+	l.SetRate(11, 4e8)
+	last, ready, _ := l.Reserve(11, 2, never)
+	require.Equal(t, int64(25), ready)
+	l.Return(12, slot, 0)
+	ready, _ = l.Ready(12, last.Number)
+	require.Equal(t, int64(12), ready, "what went at 10 was out at 11")
 }
 
 // Those that went at one moment are kept as one, each with permits of its own that may come back.

@@ -265,7 +265,27 @@ func (r *run) check(order int) {
 	}
 	for i := range checks {
 		checks[(i+order)%len(checks)]()
+		r.checkMarks()
 	}
+}
+
+// checkMarks counts again what the ledger keeps count of.
+func (r *run) checkMarks() {
+	l, empty, held := r.ledger, 0, uint64(0)
+	for i := range l.ring.length {
+		one := l.ring.at(i)
+		if one.permits == 0 {
+			empty++
+		}
+		if l.oldest <= i && i < l.placed {
+			held += one.permits
+		}
+	}
+	require.Equal(r, empty, l.empty)
+	require.Equal(r, sum{low: held}, l.held)
+	require.LessOrEqual(r, l.gone, l.placed)
+	require.LessOrEqual(r, l.oldest, l.placed)
+	require.LessOrEqual(r, l.placed, l.ring.length)
 }
 
 // checkReady compares the time of one, if it has not left the list.
