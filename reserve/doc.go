@@ -1,6 +1,6 @@
 // Package reserve is the one API of pace's limiters: a [Limiter] that promises
-// permits, and the [Reservation] that it gives. What is limited, and how, is a
-// [Policy], which comes from package pace (bursty), warmup or window.
+// permits, and the [Reservation] that it gives. A [Policy] says what is limited, and how; it comes
+// from package pace (bursty, token bucket), warmup or window.
 //
 // # Which method
 //

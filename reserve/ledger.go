@@ -3,10 +3,10 @@ package reserve
 import "github.com/nextfree/pace/smooth"
 
 // A Ledger is the arithmetic behind a [Limiter]: when a request goes, and what comes back of
-// it. What varies between limiters is this and nothing else. It need not be safe for
+// it. Limiters differ in their ledgers and in nothing else. It need not be safe for
 // concurrent use, and must not block: the limiter calls it under its lock.
 //
-// Requests are served in order. What is given back is used at once by those that wait; so a
+// Requests are served in order. Permits that are given back are used at once by those that wait; so a
 // promised time may become earlier. It becomes later by a pause or a lower Retime, and else never.
 //
 // Times are nanoseconds on a clock that never runs back.

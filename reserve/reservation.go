@@ -123,9 +123,9 @@ func (r *Reservation) Wait(ctx context.Context) error {
 func (r *Reservation) Cancel() { r.Settle(0) }
 
 // Settle says how many permits were really used; Cancel is Settle(0), and a
-// negative number counts as 0. What was too much is given back as by Cancel, and before its time the
-// reservation keeps its place; what was missing is charged behind all that wait.
-// It is final: afterwards Cancel and Settle do nothing.
+// negative number counts as 0. If they are fewer than were reserved, the rest is given back as by
+// Cancel, and before its time the reservation keeps its place; if they are more, the difference is
+// charged behind all that wait. It is final: afterwards Cancel and Settle do nothing.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait
 // 2 s longer; one that settles at 1 before the next has gone, 0.4 s less.

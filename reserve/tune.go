@@ -44,7 +44,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 }
 
 // SetPolicy puts another policy of the same kind in place, from now on: its rate, its store or
-// window, its cold factor, its longest wait. What is promised stays, and stored permits scale, as with
+// window, its cold factor, its longest wait. Promises stay, and stored permits scale, as with
 // [Limiter.SetRate]; the permits that a policy says are stored at the start are not added.
 //
 // For a policy that is nil, of another kind, with another clock or another way of paying it returns a

@@ -7,7 +7,7 @@ import (
 )
 
 // An Untouched is what a limiter of a policy is like at a moment if it was made at
-// a time before and nobody has asked it since. Whoever keeps very many limiters
+// a time before and nobody has asked it since. A keeper of very many limiters
 // makes them from it, and need not keep those that are like it: nobody can tell
 // whether they were, since a later Untouched says what they would have become.
 type Untouched struct {
@@ -66,7 +66,7 @@ func (u *Untouched) IsLimiter(l *Limiter) bool {
 }
 
 // Retire makes an end of a limiter if [Untouched.IsLimiter], and reports whether it
-// did. What reservations that are still out give back is then of no use to anybody (the
+// did. Permits that reservations give back later are then of no use to anybody (the
 // store was full without it); what was used beyond them is told to charge, which
 // is called under the limiter's lock.
 func (u *Untouched) Retire(l *Limiter, charge func(permits int)) bool {

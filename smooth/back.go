@@ -4,10 +4,10 @@ import "math"
 
 // Return takes back all permits of a slot but the first kept ones (fewer than it has).
 //
-// Of a slot that waits, the amount in the queue gets less, and those behind it go earlier. Of one that has
-// gone, what comes back is what the bucket would still hold if it had never been taken: no
-// more than fits now, or would have fitted at any time since. Either way, those that wait go
-// as soon as they may.
+// If its request waits, the amount in the queue gets less, and the requests behind it go earlier. If
+// it has gone, as much comes back as the bucket would still hold if it had never been taken: no
+// more than fits now, or would have fitted at any time since. Either way, requests that wait go as
+// soon as they may.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	b := l.book
@@ -26,7 +26,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.letGo(now)
 }
 
-// comeBack puts time back into the bucket, of what a request has taken that has gone.
+// comeBack puts time back into the bucket that a request has taken when it went.
 func (l *Ledger) comeBack(now int64, number uint64, cost, back float64) {
 	switch b := l.book; {
 	case l.curve.Free() || number != l.number:
@@ -41,8 +41,8 @@ func (l *Ledger) comeBack(now int64, number uint64, cost, back float64) {
 	l.shift(-back)
 }
 
-// worth returns what a slot has cost, in terms of today, and what of that the permits are but for the
-// first kept ones: those that go back to the store at once, because they are paid for in time, and the time.
+// worth returns the cost of a slot at today's rate, and what all its permits but the first kept ones
+// are worth: the time, and where stored permits have a price, those that go back to the store.
 func (l *Ledger) worth(slot Slot, kept int) (permits, cost, back float64) {
 	permits, cost = slot.curve.sold(slot.stored, float64(slot.Permits))
 	back = cost
@@ -57,8 +57,8 @@ func (l *Ledger) worth(slot Slot, kept int) (permits, cost, back float64) {
 	return rescale(permits, slot.curve, l.curve), float64(cost * by), float64(back * by)
 }
 
-// leave takes time off the amount of one that waits. What that had of a nanosecond
-// more or less than it cost stays with the carry.
+// leave takes time off the amount of a request that waits. Amounts are whole nanoseconds; the part
+// by which this one differs from its cost goes to the carry.
 func (l *Ledger) leave(i int, back float64, kept int) {
 	q := &l.book.queue
 	less := q.amount(i)
@@ -79,8 +79,8 @@ func (l *Ledger) leave(i int, back float64, kept int) {
 	}
 }
 
-// fill brings the bucket back to its rules after something was given back: time that it is
-// ahead of now is stored, and what it can't hold flows over.
+// fill brings the bucket back to its rules after something was given back: time by which next is
+// ahead of now is stored, and the excess flows over.
 func (l *Ledger) fill(now int64) {
 	origin := l.origin(now)
 	if !l.upfront || !l.waiting() {

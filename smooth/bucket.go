@@ -2,11 +2,11 @@ package smooth
 
 import "math"
 
-// While requests wait, the limiter is a bucket of time. Its level, when next has passed, is what is
-// saved up and the time since then; before that it is in debt. The first in the queue goes
-// when the bucket is not in debt, or, paid upfront, when it holds the request's amount.
+// While requests wait, the limiter is a bucket of time. Before next it is in debt; from then on its
+// level is the time of the stored permits and the time since. The first in the queue goes when
+// the bucket is not in debt, or, paid upfront, when it holds the amount of the request.
 
-// promise returns when a request goes that has so much to be paid before it, and such an amount of its own.
+// promise returns when a request goes, from what is to be paid before it and its own amount.
 func (l *Ledger) promise(before, own int64) int64 {
 	wait := before
 	if l.upfront {
@@ -21,7 +21,7 @@ func (l *Ledger) promise(before, own int64) int64 {
 // saved returns the time of the stored permits.
 func (l *Ledger) saved() float64 { return l.curve.span(l.stored) }
 
-// letGo lets those go whose time has come, each at its time.
+// letGo lets the requests go whose time has come, each at its time.
 func (l *Ledger) letGo(now int64) {
 	for b := l.book; b.skip(); {
 		i := b.queue.gone + 1
@@ -40,7 +40,7 @@ func (l *Ledger) letGo(now int64) {
 	}
 }
 
-// skip passes over those that have given up, and reports whether anybody else waits.
+// skip passes over requests that were given up, and reports whether any other waits.
 func (b *book) skip() bool {
 	for !b.queue.empty() && b.queue.time(b.queue.gone+1) == left {
 		b.queue.pop(left)
@@ -72,8 +72,8 @@ func (l *Ledger) spend(number uint64, amount, asked, went int64) {
 	}
 }
 
-// limit returns how much the bucket may hold: its span, but while a request for more waits, as much
-// as that needs, from when it asked or the one before it went.
+// limit returns how much the bucket may hold: its capacity; but while a request for more is the
+// first in the queue, as much as that needs, from when it asked or the one before it went.
 func (l *Ledger) limit(amount, asked, now int64) float64 {
 	span := l.curve.span(l.curve.Capacity)
 	if !l.upfront || asked == charged || float64(amount) <= span {
@@ -99,8 +99,8 @@ func (l *Ledger) origin(now int64) int64 { return max(now, l.until) }
 // bucket turns a time into the bucket's, whose clock stands still during pauses.
 func (l *Ledger) bucket(now int64) int64 { return l.origin(now) - l.book.paused }
 
-// shift moves next. It carries what is missing in whole nanoseconds, too, rather than make
-// anybody's time later.
+// shift moves next. A whole nanosecond that is missing then is carried, too, where moving next by
+// it would make a promised time later.
 func (l *Ledger) shift(by float64) {
 	t, part := shift(l.next, by)
 	l.carry += part
@@ -124,8 +124,8 @@ func shift(t int64, by float64) (int64, float64) {
 // hair is what rounding may make of nothing, in nanoseconds.
 const hair = 1e-6
 
-// Pause stops the bucket until a time: nobody goes before, nothing is saved up, and all that was
-// promised for later is later by as much. It reports false if that changes nothing.
+// Pause stops the bucket until a time: no request goes before, nothing is saved up, and all later
+// promises move by as much. It reports false if that changes nothing.
 func (l *Ledger) Pause(now, until int64) bool {
 	l.advance(now)
 	until = min(until, 7<<60) // 255 years, so that nothing is lost when it is ended early
@@ -162,7 +162,7 @@ func (l *Ledger) move(by int64) {
 	}
 }
 
-// changed says that those that wait may have other times than were promised, from now on.
+// changed notes that requests that wait may have other times now than were promised.
 func (b *book) changed(now int64) {
 	b.front, b.due = max(b.front, now), math.MinInt64
 	if !b.queue.empty() && !b.queue.noted {

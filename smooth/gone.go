@@ -12,15 +12,14 @@ type room struct {
 	room   float64
 }
 
-// Rooms is what must be known of the requests that have gone, to know what is still there of
-// permits that come back: for each number the least room at which anybody with a higher one
-// went. Permits that are not taken flow over once the room is less than they are, and nowhere
-// else; so of permits that come back, as many are left as the least room since. (A store
-// that is filled and never more than full is Lindley's recursion, a queue's workload,
-// upside down. D. V. Lindley, "The theory of queues with a single server", 1952.)
+// Rooms tell how many of the permits that come back would still be there: for each number the
+// least room at which any request with a higher number went. Permits that were never taken flow
+// over as soon as the room is less than they are, and room is least right before a request goes;
+// so as many are left as the least room since. (The level of a store that fills up is a queue's
+// workload upside down, which is Lindley's recursion: D. V. Lindley, "The theory of queues with a
+// single server", 1952.)
 //
-// A request that went at less room than those before it hides them, so what is kept is a
-// rising stack.
+// A request that went at less room than those before it hides them, so a rising stack is enough.
 type rooms []room
 
 // maxRooms bounds the stack, to 16 KiB. Beyond it neighbours are merged, which loses

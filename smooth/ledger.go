@@ -12,18 +12,18 @@ type Ledger struct {
 	until   int64   // the end of the latest pause
 	number  uint64  // of the newest request
 	upfront bool
-	book    *book // nil until something has to wait or may come back
+	book    *book // nil until a request has to wait, or may give something back
 }
 
 // A book is what is remembered of requests, beside the two numbers of Guava's model.
 type book struct {
-	queue  queue  // those that wait
-	rooms  rooms  // since those that have gone
-	lost   uint64 // nothing comes back of those up to this number
-	due    int64  // nobody goes before
-	front  int64  // since when the first of the queue is the first, or knows what it does
-	last   int64  // when the last one went, on the bucket's clock
-	paused int64  // what that clock is behind
+	queue  queue  // the requests that wait
+	rooms  rooms  // what must be known of those that have gone
+	lost   uint64 // of requests up to this number nothing comes back
+	due    int64  // no request goes before this time
+	front  int64  // the first of the queue goes no earlier: then it became the first, or its time changed
+	last   int64  // when the last request went, on the bucket's clock
+	paused int64  // how far that clock is behind
 }
 
 // A Slot is the place of a request in the order of all. Its time may become earlier: see
@@ -47,8 +47,8 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 	return l
 }
 
-// Reserve promises permits (at least 1), and says when they are ready. What would be
-// ready after latest is not promised: ok is false, and nothing has changed.
+// Reserve promises permits (at least 1), and says when they are ready. If that is after latest
+// they are not promised: ok is false, and nothing has changed.
 func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready int64, ok bool) {
 	if l.book == nil {
 		l.book = &book{last: math.MinInt64}
@@ -133,9 +133,9 @@ func (l *Ledger) price(stored, wanted, carried float64) (taken float64, length i
 	return taken, length, carry
 }
 
-// amount returns what a request adds to the queue: the permits that leave the store at
-// once, and nanoseconds. Where stored permits are free they stay until the request goes, and the
-// bucket is counted in time alone.
+// amount returns what a request adds to the queue, in nanoseconds, and the permits that leave the
+// store at once. Where stored permits are free they stay until the request goes, and all is
+// counted in time.
 func (l *Ledger) amount(permits float64) (taken float64, amount int64, carry float64) {
 	taken, cost := l.curve.sold(l.stored, permits)
 	amount, carry = whole(cost + l.carry)
@@ -157,7 +157,7 @@ func (l *Ledger) wait(now int64, taken float64, amount int64, carry float64) {
 	l.carry = carry
 }
 
-// waiting reports whether anybody waits, and owed what they have to pay together.
+// waiting reports whether any request waits; owed returns what those have to pay together.
 func (l *Ledger) waiting() bool { return l.book != nil && !l.book.queue.empty() }
 
 func (l *Ledger) owed() int64 {
@@ -167,7 +167,7 @@ func (l *Ledger) owed() int64 {
 	return l.book.queue.owed
 }
 
-// advance lets all go whose time has come. If then nobody waits, idle time flows into the
+// advance lets all requests go whose time has come. If none is left, idle time flows into the
 // store. While there is debt (now before next) nothing does; a stale reading of the clock
 // looks like debt, so it mints nothing.
 func (l *Ledger) advance(now int64) {
@@ -203,9 +203,9 @@ func (l *Ledger) flowed(now int64) (stored, carry float64) {
 	return stored, 0
 }
 
-// Ready returns when the permits of a slot may be used, by what is known now. If its time has
-// come and that is not the one that was promised first, it is when it went, if that is remembered;
-// otherwise known is false.
+// Ready returns when the permits of a slot may be used, by what is known now. For a request that
+// has gone it returns when it went, if its time had changed since it asked and that is still
+// remembered; otherwise known is false.
 func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if l.book == nil {
@@ -226,7 +226,7 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 // Rate returns the number of fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
-// Stored returns the number of permits that are stored now and that nobody waits for.
+// Stored returns the number of permits that are stored now and that no request waits for.
 func (l *Ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if !l.waiting() || l.curve.unlimited() || !l.curve.Free() {

@@ -2,14 +2,14 @@ package smooth
 
 import "math"
 
-// A queue holds what those that wait have to pay, in nanoseconds, in the order in which they
-// asked. It answers in O(log n) how much is to be paid before a given one goes; appending and
-// letting the first one go are O(1), amortized.
+// A queue holds the amounts, in nanoseconds, of the requests that wait, in the order in which they
+// asked. It tells in O(log n) how much is to be paid before one of them goes; appending, and
+// letting the first one go, are O(1), amortized.
 //
 // It is a Fenwick tree (P. Fenwick, "A new data structure for cumulative frequency tables",
-// 1994): tree[i] is the sum of the last i&-i of the first i amounts, counted from 1. Those
-// that have gone stay in front until the room is needed. It takes 8 bytes for each that waits, and
-// 8 more once times are noted.
+// 1994): tree[i] is the sum of the last i&-i of the first i amounts, counted from 1. Requests that
+// have gone stay in front until the memory is needed. It takes 8 bytes for each that waits, and 8
+// more once times are noted.
 type queue struct {
 	tree  []int64 // 0 is not used
 	first uint64  // the number of the amount at index 1

@@ -26,7 +26,8 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	l.change(now, curve, by)
 }
 
-// change puts a curve in place of the present one, under which a time that is owed is so many times as long.
+// change puts a curve in place of the present one, and makes all times that are owed, or wait, by
+// times as long.
 func (l *Ledger) change(now int64, curve *Curve, by float64) {
 	l.advance(now)
 	old, origin, waiting := l.curve, l.origin(now), l.waiting()
@@ -70,8 +71,8 @@ func (l *Ledger) change(now int64, curve *Curve, by float64) {
 	}
 }
 
-// prepay uses what the bucket holds for those that wait, if it will be worth so many times as much under a
-// curve that can't hold that: so their times do not depend on what it may hold.
+// prepay pays for requests that wait with the bucket's level, if that times by is more than it can
+// hold under the new curve: so their times do not depend on what it can hold.
 func (l *Ledger) prepay(now int64, curve *Curve, by float64) {
 	origin := l.origin(now)
 	level := l.saved() + float64(max(0, origin-l.next))
@@ -87,18 +88,17 @@ func (l *Ledger) prepay(now int64, curve *Curve, by float64) {
 	}
 }
 
-// spill notes the room now: what comes back of those that have gone fitted into that. Under a new curve it is
-// another one.
+// spill notes the room now, under one curve or the next: permits that come back had to fit into it.
 func (l *Ledger) spill(now int64) {
 	if b := l.book; b != nil {
 		b.rooms.push(l.number-b.queue.waiting()+1, l.room(now))
 	}
 }
 
-// use puts a curve in place of the present one. What has been sold keeps its worth.
+// use puts a curve in place of the present one; slots that have been sold keep their worth.
 func (l *Ledger) use(curve *Curve) { l.curve = curve.worthy(l.curve.worth()) }
 
-// rescale multiplies all that may come back, or reports that there is no telling what that is.
+// rescale multiplies all that may come back. It reports false if that is not defined.
 func (l *Ledger) rescale(by float64) bool {
 	worth := l.curve.worth() * by
 	if !(worth > 0 && worth <= math.MaxFloat64) { // there was no store, or there is none

@@ -22,8 +22,8 @@ func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 	return Ledger{curve: curve, stored: s.stored, next: s.next, carry: s.carry, until: math.MinInt64, upfront: upfront}
 }
 
-// Idle reports whether every slot that was sold is over, and paid for. What is left
-// to remember then is what is stored.
+// Idle reports whether every slot that was sold is over, and paid for. Then only the store is left
+// to remember.
 func (l *Ledger) Idle(now int64) bool {
 	l.advance(now)
 	return !l.waiting() && float64(now-l.next) >= l.carry

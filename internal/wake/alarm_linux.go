@@ -20,7 +20,7 @@ type alarm struct {
 	step func(fd uintptr) bool // a.arm, bound once: binding allocates
 	spec itimerspec
 
-	start time.Time       // what is being slept: until d after start
+	start time.Time // what is being slept: until d after start
 	d     time.Duration
 	woken <-chan struct{} // or until there is a token in it
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An ask is a call of the policy function for one key. Whoever wants the same key
+// An ask is a call of the policy function for one key. A caller that wants the same key
 // meanwhile waits for it, so that a slow function is not called by all of them at once. It
 // stays with its shard until the key has an entry.
 type ask[K comparable] struct {
