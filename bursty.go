@@ -37,13 +37,14 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 // NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its
-// own permits. Its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity); but a
-// request for more than the capacity, which that refuses, waits for what is missing.
+// own permits. Its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond,
+// capacity); but a request for more than the capacity, which that refuses, waits for what is
+// missing.
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //
-// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity), [reserve.PayUpfront]()),
-// with further options, and has that one's errors.
+// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity),
+// [reserve.PayUpfront]()), with further options, and has that one's errors.
 func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
 	if err != nil {

@@ -26,5 +26,6 @@
 // # Limiters of one's own
 //
 // A variant whose permits differ only in price is a smooth.Curve, one that counts differently a
-// [Ledger]: see [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations with [NewReservation].
+// [Ledger]: see [NewPolicy] and [Variant]. Anything else that can promise permits is a
+// [Reserver], and makes its reservations with [NewReservation].
 package reserve

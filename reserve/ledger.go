@@ -25,8 +25,9 @@ type Ledger interface {
 	Charge(now int64, permits int)
 	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
 	Return(now int64, slot smooth.Slot, kept int)
-	// Ready returns when the slot of that number is ready, by what is known now. If its time has come, that
-	// is when it was, or known is false: it was at the time that was promised last, or before.
+	// Ready returns when the slot of that number is ready, by what is known now. If its time
+	// has come, that is when it was, or known is false: it was at the time that was promised
+	// last, or before.
 	Ready(now int64, number uint64) (ready int64, known bool)
 	// Pause moves all that is to come as if time stood still until then; Resume ends that now. Each
 	// reports whether it has changed anything.
@@ -37,8 +38,8 @@ type Ledger interface {
 	// SetRate and Retime get a positive number, which may be +Inf: see [Limiter.SetRate].
 	SetRate(now int64, permitsPerSecond float64)
 	Retime(now int64, permitsPerSecond float64)
-	// Stored returns the permits that are stored now, and NextFree when a request for one permit would
-	// be ready. They take nothing.
+	// Stored returns the permits that are stored now, and NextFree when a request for one
+	// permit would be ready. They take nothing.
 	Stored(now int64) float64
 	NextFree(now int64) int64
 }

@@ -111,8 +111,8 @@ type Variant struct {
 	// Settings is what the variant's own options change: a pointer to a struct; see [NewOption].
 	Settings any
 
-	// Curve makes the curve at a rate, for a limiter that keeps smooth's ledger. It starts with Stored
-	// permits unless [WithStored] says otherwise, at most as many as fit.
+	// Curve makes the curve at a rate, for a limiter that keeps smooth's ledger. It starts
+	// with Stored permits unless [WithStored] says otherwise, at most as many as fit.
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 

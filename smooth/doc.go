@@ -28,12 +28,13 @@
 //
 // The rule for both: at every moment the ledger is what it would be had it known from the start
 // what it knows now; but nobody that has gone is called back, and no promised time becomes later,
-// by a pause or a lower Retime apart. It is the rule of a bucket that starts at what was stored, fills
-// at the rate up to its capacity, and is emptied by each request at the time it goes, first come,
-// first served: as soon as the bucket is not in debt or, paid upfront, holds what the request costs.
-// (A classic token bucket is paid upfront. Its schedule is that of the leaky bucket and of GCRA's virtual
-// scheduling, ITU-T I.371, whose theoretical arrival time is next.) Package internal/model is that
-// bucket, recomputed from scratch at each step; the tests hold the ledger against it.
+// by a pause or a lower Retime apart. It is the rule of a bucket that starts at what was stored,
+// fills at the rate up to its capacity, and is emptied by each request at the time it goes, first
+// come, first served: as soon as the bucket is not in debt or, paid upfront, holds what the
+// request costs. (A classic token bucket is paid upfront. Its schedule is that of the leaky
+// bucket and of GCRA's virtual scheduling, ITU-T I.371, whose theoretical arrival time is next.)
+// Package internal/model is that bucket, recomputed from scratch at each step; the tests hold the
+// ledger against it.
 //
 // Where stored permits have a price, in a limiter that warms up, the bucket holds no time: those
 // that were taken from the store go back to it at once, and time that has passed is gone.

@@ -39,10 +39,11 @@ import (
 // New returns a limiter that warms up: cold at first and after idleness of a period,
 // it takes a period under load to reach the rate.
 //
-// It returns a *[reserve.ValueError] for a rate or a period that is not positive,
-// and a *[reserve.OptionError] for an option that does not apply. Of the options,
-// [WithColdFactor], [reserve.WithStored] (default: full, that is cold), [reserve.PayUpfront], [reserve.WithMaxWait] and
-// [reserve.WithClock] do. A rate of +Inf is no limit; coming back from it the limiter is warm.
+// It returns a *[reserve.ValueError] for a rate or a period that is not positive, and a
+// *[reserve.OptionError] for an option that does not apply. Of the options, [WithColdFactor],
+// [reserve.WithStored] (default: full, that is cold), [reserve.PayUpfront], [reserve.WithMaxWait]
+// and [reserve.WithClock] do. A rate of +Inf is no limit; coming back from it the limiter is
+// warm.
 func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(permitsPerSecond, period, opts...)
 	if err != nil {

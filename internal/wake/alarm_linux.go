@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// An alarm wakes one goroutine at a time with a timerfd, a descriptor that the kernel makes readable at the right
-// nanosecond of CLOCK_MONOTONIC, the clock that Go's own monotonic time is. The goroutine is parked in the runtime's
-// network poller meanwhile, as for a socket, and holds no thread.
+// An alarm wakes one goroutine at a time with a timerfd, a descriptor that the kernel makes
+// readable at the right nanosecond of CLOCK_MONOTONIC, the clock that Go's own monotonic time is.
+// The goroutine is parked in the runtime's network poller meanwhile, as for a socket, and holds
+// no thread.
 //
-// The poller alone is not enough: while every P has goroutines to run, the runtime looks at it only every 10 ms,
-// but at its timers all the time. So the file also gets a read deadline, which is a timer of the runtime's. On an idle
-// machine the descriptor is on time and the timer late, on a busy one the other way round; the first of them wakes.
+// The poller alone is not enough: while every P has goroutines to run, the runtime looks at it
+// only every 10 ms, but at its timers all the time. So the file also gets a read deadline, which
+// is a timer of the runtime's. On an idle machine the descriptor is on time and the timer late,
+// on a busy one the other way round; the first of them wakes.
 type alarm struct {
 	file *os.File
 	conn syscall.RawConn
@@ -43,11 +45,12 @@ func newAlarm() (*alarm, error) {
 	return a, nil
 }
 
-// sleep parks until d after start, or until it is interrupted. Errors need no care: the deadline's is how the timer
-// wakes, and the caller sleeps on a plain timer what may be missing.
+// sleep parks until d after start, or until it is interrupted. Errors need no care: the
+// deadline's is how the timer wakes, and the caller sleeps on a plain timer what may be missing.
 func (a *alarm) sleep(start time.Time, d time.Duration, woken <-chan struct{}) {
 	a.start, a.d, a.woken = start, d, woken
-	// The deadline is not taken back: it is past when the sleep is over, and costs no wake-up of its own.
+	// The deadline is not taken back: it is past when the sleep is over, and costs no wake-up
+	// of its own.
 	_ = a.file.SetReadDeadline(start.Add(d))
 	_ = a.conn.Read(a.step)
 }
@@ -57,8 +60,8 @@ func (a *alarm) interrupt() { _ = a.file.SetReadDeadline(longAgo) }
 
 var longAgo = time.Unix(1, 0)
 
-// arm is called by Read before the goroutine parks and after each wake-up, until it returns true. It doesn't read from
-// the descriptor: setting it again clears it.
+// arm is called by Read before the goroutine parks and after each wake-up, until it returns true.
+// It doesn't read from the descriptor: setting it again clears it.
 func (a *alarm) arm(fd uintptr) (over bool) {
 	left := a.d - time.Since(a.start)
 	if left <= 0 || len(a.woken) > 0 {
@@ -70,13 +73,15 @@ func (a *alarm) arm(fd uintptr) (over bool) {
 }
 
 const (
-	// maxAlarms is how many descriptors a process gives to its sleepers. Only those in their last stretch hold one, so
-	// 64 are enough for 64 / 1.5 ms = 42,000 wake-ups a second. More would gain little: at such a rate the
-	// alarms wake the runtime every 25 us, and it looks at everybody's plain timers then.
+	// maxAlarms is how many descriptors a process gives to its sleepers. Only those in their
+	// last stretch hold one, so 64 are enough for 64 / 1.5 ms = 42,000 wake-ups a second.
+	// More would gain little: at such a rate the alarms wake the runtime every 25 us, and it
+	// looks at everybody's plain timers then.
 	maxAlarms = 64
 
-	// retryAfter is how long nobody asks for a descriptor after one was refused. The process may have none left
-	// (EMFILE), which passes, or be forbidden to (EPERM, ENOSYS under seccomp), which doesn't: one try a second costs nothing.
+	// retryAfter is how long nobody asks for a descriptor after one was refused. The process
+	// may have none left (EMFILE), which passes, or be forbidden to (EPERM, ENOSYS under
+	// seccomp), which doesn't: one try a second costs nothing.
 	retryAfter = time.Second
 )
 

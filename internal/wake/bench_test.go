@@ -25,8 +25,9 @@ var kinds = []struct {
 	{"time.Sleep", time.Sleep},
 }
 
-// BenchmarkSleep reports how late sleepers wake (median and 99th of 100, in microseconds) and what a sleep costs in CPU
-// time, beside a plain timer. ns/op says little: it is mostly the sleep.
+// BenchmarkSleep reports how late sleepers wake (median and 99th of 100, in microseconds) and
+// what a sleep costs in CPU time, beside a plain timer. ns/op says little: it is mostly the
+// sleep.
 //
 //	go test -run - -bench Sleep -benchtime 2000x ./internal/wake
 func BenchmarkSleep(b *testing.B) {
@@ -42,8 +43,9 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// BenchmarkSleepAmongBusyGoroutines is the case that a descriptor alone is bad at: no P is ever without work, so
-// nobody waits for the network poller, and a sleeper that only it can wake is 10 ms late.
+// BenchmarkSleepAmongBusyGoroutines is the case that a descriptor alone is bad at: no P is ever
+// without work, so nobody waits for the network poller, and a sleeper that only it can wake is 10
+// ms late.
 func BenchmarkSleepAmongBusyGoroutines(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(kind.name, func(b *testing.B) {

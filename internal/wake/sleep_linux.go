@@ -7,15 +7,17 @@ import (
 )
 
 const (
-	// lastStretch is how long before its time a sleeper changes from a plain timer to an alarm. It must be longer than
-	// a timer is late (at most 1 ms by rounding; 1.1 ms at the 999th of 1,000, measured on an idle machine), or the
-	// moment is over before the alarm is set; and short of 2 ms, because a context that ends meanwhile is not seen and
-	// a cancelled wait is to return within that.
+	// lastStretch is how long before its time a sleeper changes from a plain timer to an
+	// alarm. It must be longer than a timer is late (at most 1 ms by rounding; 1.1 ms at the
+	// 999th of 1,000, measured on an idle machine), or the moment is over before the alarm is
+	// set; and short of 2 ms, because a context that ends meanwhile is not seen and a
+	// cancelled wait is to return within that.
 	lastStretch = 1500 * time.Microsecond
 
-	// shortest is the wait that is not worth parking for: to park and be woken took 14 to 28 us of CPU time, more than
-	// 10 us of looking at the clock. It doesn't yield (runtime.Gosched) either: behind a global queue and two
-	// busy local ones that made a wait of 8 us take 40 ms.
+	// shortest is the wait that is not worth parking for: to park and be woken took 14 to 28
+	// us of CPU time, more than 10 us of looking at the clock. It doesn't yield
+	// (runtime.Gosched) either: behind a global queue and two busy local ones that made a
+	// wait of 8 us take 40 ms.
 	shortest = 10 * time.Microsecond
 )
 
@@ -64,8 +66,8 @@ func (s *stretch) use(a *alarm) {
 	s.mu.Unlock()
 }
 
-// interrupt is called when the sleeper has its token. One that comes before the alarm has its deadline is
-// seen when that is armed.
+// interrupt is called when the sleeper has its token. One that comes before the alarm has its
+// deadline is seen when that is armed.
 func (s *stretch) interrupt() {
 	s.mu.Lock()
 	if s.on != nil {

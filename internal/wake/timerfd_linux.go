@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// The two system calls that package syscall has numbers but no functions for. Neither blocks, so the scheduler isn't
-// told of them (RawSyscall).
+// The two system calls that package syscall has numbers but no functions for. Neither blocks, so
+// the scheduler isn't told of them (RawSyscall).
 
 const (
 	clockMonotonic  = 1                  // CLOCK_MONOTONIC
@@ -14,9 +14,9 @@ const (
 	timerfdCloexec  = syscall.O_CLOEXEC  // TFD_CLOEXEC
 )
 
-// itimerspec is the kernel's struct itimerspec. A Timespec has 32-bit fields on 32-bit machines, as the system call
-// that syscall.SYS_TIMERFD_SETTIME names there has: timerfd_settime64 is another one. What is set is relative
-// and under two milliseconds, so nothing of it ends in 2038.
+// itimerspec is the kernel's struct itimerspec. A Timespec has 32-bit fields on 32-bit machines,
+// as the system call that syscall.SYS_TIMERFD_SETTIME names there has: timerfd_settime64 is
+// another one. What is set is relative and under two milliseconds, so nothing of it ends in 2038.
 type itimerspec struct {
 	interval syscall.Timespec // zero: once
 	value    syscall.Timespec // from now
@@ -32,6 +32,7 @@ func timerfdCreate() (fd uintptr, err error) {
 
 // timerfdSettime sets the timer to spec from now.
 func timerfdSettime(fd uintptr, spec *itimerspec) {
-	// It fails only for arguments that are never given, or where seccomp forbids it; the deadline wakes then.
+	// It fails only for arguments that are never given, or where seccomp forbids it; the
+	// deadline wakes then.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }

@@ -1,9 +1,10 @@
 // Package wake sleeps until a moment, to within tens of microseconds and without burning CPU.
 //
-// On an idle Linux machine a Go timer is up to 1 ms late, because the runtime waits for it in epoll_wait, whose
-// timeout is whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). Sleep waits on a plain timer only until
-// shortly before the moment, and has the kernel's high-resolution timer wake it for the rest: see sleep_linux.go.
-// On other systems, and wherever that can't be had, it is a plain timer throughout.
+// On an idle Linux machine a Go timer is up to 1 ms late, because the runtime waits for it in
+// epoll_wait, whose timeout is whole milliseconds (golang.org/issue/44343,
+// golang.org/issue/47084). Sleep waits on a plain timer only until shortly before the moment, and
+// has the kernel's high-resolution timer wake it for the rest: see sleep_linux.go. On other
+// systems, and wherever that can't be had, it is a plain timer throughout.
 package wake
 
 import (
@@ -54,8 +55,8 @@ const Untimed = 100 * 366 * 24 * time.Hour
 // Sleep does not say what ended it: the caller looks at its clock and its context again. A ctx that
 // ends in the last 1.5 ms may be noticed only when d has passed.
 //
-// Any number of sleepers may sleep at once. Once warm, Sleep allocates nothing. In a testing/synctest bubble
-// it takes exactly d of the bubble's time.
+// Any number of sleepers may sleep at once. Once warm, Sleep allocates nothing. In a
+// testing/synctest bubble it takes exactly d of the bubble's time.
 func (s *Sleeper) Sleep(ctx context.Context, d time.Duration) {
 	switch {
 	case d <= 0:
@@ -73,19 +74,21 @@ func (s *Sleeper) Sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Sleep is a Sleeper's, of one that is woken when moved is closed. In the last 1.5 ms that is noticed only
-// when d has passed.
+// Sleep is a Sleeper's, of one that is woken when moved is closed. In the last 1.5 ms that is
+// noticed only when d has passed.
 func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	s := Sleeper{woken: moved}
 	s.Sleep(ctx, d)
 }
 
-// bubbled reports whether now was read in a testing/synctest bubble, the one place where the time has no monotonic part.
+// bubbled reports whether now was read in a testing/synctest bubble, the one place where the time
+// has no monotonic part.
 func bubbled(now time.Time) bool {
 	return now == now.Round(0) // Round(0) takes the monotonic part away
 }
 
-// sleepBubbled shares nothing: the runtime crashes the program when a timer made in one bubble is used outside it.
+// sleepBubbled shares nothing: the runtime crashes the program when a timer made in one bubble is
+// used outside it.
 func (s *Sleeper) sleepBubbled(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

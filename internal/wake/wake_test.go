@@ -136,7 +136,8 @@ func TestReturnsWhenCancelledOrWoken(t *testing.T) {
 // TestMain looks for goroutines left behind, TestCancelledWaitsLeaveNoDescriptor for descriptors.
 func TestCancelledWaits(t *testing.T) { cancelWaits(10_000) }
 
-// cancelWaits starts n waits of many lengths, ends them, half by their context and half by Wake, and sees them off.
+// cancelWaits starts n waits of many lengths, ends them, half by their context and half by Wake,
+// and sees them off.
 func cancelWaits(n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	sleepers := make([]Sleeper, n)

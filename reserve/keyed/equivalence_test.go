@@ -141,9 +141,10 @@ func (p *pair) step() {
 			i := p.rand.IntN(len(p.promises))
 			actual := max(0, p.rand.IntN(9)-3)
 			r := p.promises[i]
-			// What comes back after a drop is nothing: the store has been full without it. A
-			// plain limiter gets no more either, but notes how far its time has come, and
-			// then can't undo its latest reservation as exactly; so it is not told.
+			// What comes back after a drop is nothing: the store has been full
+			// without it. A plain limiter gets no more either, but notes how far its
+			// time has come, and then can't undo its latest reservation as exactly;
+			// so it is not told.
 			if r.drops == p.drops[r.key] || actual > r.plain.Permits() {
 				r.plain.Settle(actual)
 			}

@@ -48,12 +48,12 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// New returns limiters whose policies the function says. It is called when a key is
-// seen of which nothing is remembered, by whoever asks for that key, at most once per
-// key at a time (others who want the key wait for it), and under no lock: it may take its
-// time, and ask for other keys, but not for the same one, nor for one whose policy asks for this one. Its error goes to all who have been waiting
-// for it, and is not remembered. Policies are best made once and returned many times: keys
-// of one policy share all but their memory.
+// New returns limiters whose policies the function says. It is called when a key is seen of which
+// nothing is remembered, by whoever asks for that key, at most once per key at a time (others who
+// want the key wait for it), and under no lock: it may take its time, and ask for other keys, but
+// not for the same one, nor for one whose policy asks for this one. Its error goes to all who
+// have been waiting for it, and is not remembered. Policies are best made once and returned many
+// times: keys of one policy share all but their memory.
 //
 // A key's limiter is taken to exist since New was called: so a bursty one
 // is empty then, unless its policy says otherwise, and full a burst later, whenever
@@ -73,9 +73,9 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 	}
 }
 
-// shardsFor returns how many shards there are: a power of two, so that none has
-// many more than 4096 keys, because a table of that size grows in some 50 us, and whoever
-// inserts the key waits for it; at least 16, so that 8 goroutines seldom meet; and at most 1024, 128 KB.
+// shardsFor returns how many shards there are: a power of two, so that none has many more than
+// 4096 keys, because a table of that size grows in some 50 us, and whoever inserts the key waits
+// for it; at least 16, so that 8 goroutines seldom meet; and at most 1024, 128 KB.
 func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
