@@ -7,25 +7,6 @@ import (
 	"time"
 )
 
-// Acquire waits for n permits of any Reserver, as [Limiter.Acquire] does for a
-// limiter's, and returns how long that took.
-func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
-	if l, ok := r.(*Limiter); ok {
-		return l.Acquire(ctx, n)
-	}
-	reservation, err := r.ReserveWithin(ctx, n, Forever)
-	if err != nil {
-		return 0, err
-	}
-	at, wait := reservation.At(), reservation.Delay()
-	if wait == 0 {
-		return 0, nil
-	}
-	err = reservation.Wait(ctx)
-	wait += reservation.At().Sub(at) // a pause meanwhile
-	return max(0, wait-reservation.Delay()), err
-}
-
 // All returns a Reserver that reserves from each of the given ones, or from none:
 // for a request that is limited per second and per hour, or per key and overall.
 // The permits may be used at the latest of the times. If one refuses, those before it

@@ -10,17 +10,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// Forever is a wait without limit.
-const Forever time.Duration = math.MaxInt64
-
-// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter,
-// one that is shared between machines.
-type Reserver interface {
-	// ReserveWithin reserves n permits (at least 1) if they can be used within
-	// maxWait; if not it takes nothing and returns a *WaitError.
-	ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Reservation, error)
-}
-
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire],
 // which waits for them; those that must not block use [Limiter.TryAcquire], and
 // those that do something else meanwhile use [Limiter.Reserve].

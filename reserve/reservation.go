@@ -31,21 +31,6 @@ type Reservation struct {
 	nothing  bool // at 0
 }
 
-// A Promise is what a Reservation stands for, if a [Reserver] of one's own makes it:
-// see [NewReservation]. Its methods mean what Reservation's do.
-type Promise interface {
-	Permits() int
-	At() time.Time
-	Delay() time.Duration
-	Wait(ctx context.Context) error
-	Cancel()
-	Settle(actual int)
-}
-
-// NewReservation returns a reservation that stands for the given promise, for
-// implementations of Reserver other than pace's.
-func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
-
 // Permits returns the number of permits that were reserved.
 func (r *Reservation) Permits() int {
 	if r.promise != nil {

@@ -117,7 +117,7 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 		return 0, err
 	}
 	err = r.Wait(ctx)
-	wait += r.At().Sub(at) // a pause meanwhile
+	wait += r.At().Sub(at) // it may have moved meanwhile
 	return max(0, wait-r.Delay()), err
 }
 

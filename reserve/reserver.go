@@ -1,0 +1,52 @@
+package reserve
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Forever is a wait without limit.
+const Forever time.Duration = math.MaxInt64
+
+// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter,
+// one that is shared between machines.
+type Reserver interface {
+	// ReserveWithin reserves n permits (at least 1) if they can be used within
+	// maxWait; if not it takes nothing and returns a *WaitError.
+	ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Reservation, error)
+}
+
+// Acquire waits for n permits of any Reserver, as [Limiter.Acquire] does for a
+// limiter's, and returns how long that took.
+func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
+	if l, ok := r.(*Limiter); ok {
+		return l.Acquire(ctx, n)
+	}
+	reservation, err := r.ReserveWithin(ctx, n, Forever)
+	if err != nil {
+		return 0, err
+	}
+	at, wait := reservation.At(), reservation.Delay()
+	if wait == 0 {
+		return 0, nil
+	}
+	err = reservation.Wait(ctx)
+	wait += reservation.At().Sub(at) // it may have moved meanwhile
+	return max(0, wait-reservation.Delay()), err
+}
+
+// A Promise is what a Reservation stands for, if a [Reserver] of one's own makes it:
+// see [NewReservation]. Its methods mean what Reservation's do.
+type Promise interface {
+	Permits() int
+	At() time.Time
+	Delay() time.Duration
+	Wait(ctx context.Context) error
+	Cancel()
+	Settle(actual int)
+}
+
+// NewReservation returns a reservation that stands for the given promise, for
+// implementations of Reserver other than pace's.
+func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
