@@ -1,0 +1,227 @@
+package adapt
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var unknown = math.Inf(1)
+
+// at is a time in a rate's life.
+func at(seconds float64) time.Time {
+	return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// send has calls sent at a rate, from one time to another, all accepted at once.
+func send(r *Rate, perSecond, from, to float64) {
+	for t := from; t < to; t += 1 / perSecond {
+		r.Sent(at(t), 1)
+		r.Accepted(at(t), at(t), 1)
+	}
+}
+
+// A ceiling that nothing has proven is left for 0.55 of it, once for all refusals of the same event.
+func TestOneCutForAnEvent(t *testing.T) {
+	r := New(80)
+	send(&r, 80, 0, 0.33)
+	require.Equal(t, 80., r.Now())
+	require.True(t, r.Refused(at(0.33), at(0.32), at(1.33)))
+	require.InDelta(t, 44, r.Now(), 2)
+	first := r.Now()
+	for range 10_000 { // sent before the cut
+		require.False(t, r.Refused(at(0.34), at(0.325), at(1.34)))
+	}
+	require.Equal(t, first, r.Now())
+	send(&r, 45, 1.33, 5)
+	require.InDelta(t, 0.62*80, r.Now(), 2, "back at the estimate")
+}
+
+// While nothing that was sent after a cut is accepted, refusals say nothing new: every third halves the rate, until something is.
+func TestRefusalsInARow(t *testing.T) {
+	r := New(80)
+	require.True(t, r.Refused(at(0), at(-0.1), at(0)))
+	low := r.Now()
+	require.InDelta(t, 0.65*80, low, 1e-9)
+	for i, want := range []float64{low, low, low / 2, low / 2, low / 2, low / 4} {
+		require.False(t, r.Refused(at(0.1*float64(i+1)), at(0.1*float64(i+1)-0.01), at(0)))
+		require.InDelta(t, want, r.Now(), 1e-9)
+	}
+	r.Accepted(at(1), at(0.9), 1)
+	require.InDelta(t, low, r.Now(), 5, "as before, and growing")
+	require.True(t, r.Refused(at(2), at(1.9), at(2)), "another event")
+	require.Less(t, r.Now(), low)
+	require.True(t, r.Refused(at(13), at(12.9), at(13)), "nothing was accepted for long")
+}
+
+// What a bucket has allowed is what it allows: the longer it lasted, the gentler the cut.
+func TestEstimateIsWhatWasAccepted(t *testing.T) {
+	r := New(80)
+	r.Refused(at(0), at(-0.1), at(0))
+	send(&r, 50, 0.01, 2.5)
+	require.True(t, r.Refused(at(2.5), at(2.49), at(2.5)))
+	require.InDelta(t, 50*0.97*0.96, r.Now(), 2)
+	send(&r, 60, 2.51, 4.5)
+	require.InDelta(t, 50, r.Now(), 2)
+}
+
+// A limit that has moved is followed: beyond the period the rate doubles every second.
+func TestFollows(t *testing.T) {
+	r := New(1000)
+	r.Refused(at(0), at(-0.1), at(0))
+	r.Refused(at(0.5), at(0.4), at(0.5))
+	for i := range 8 { // falls
+		send(&r, 30, float64(i)+1, float64(i)+1.3)
+		r.Refused(at(float64(i)+1.4), at(float64(i)+1.35), at(float64(i)+1.4))
+	}
+	fallen := r.Now()
+	require.Less(t, fallen, 40.)
+	grown := 9.5
+	for grown < 30 && r.Now() < 900 {
+		send(&r, r.Now(), grown, grown+0.1)
+		grown += 0.1
+	}
+	require.Less(t, grown, 20., "%v", r.Now())
+	send(&r, 1000, 30, 60)
+	require.Equal(t, 1000., r.Now(), "never above the ceiling")
+}
+
+// Where refusals bring stops, another one is risked only after ten times as long.
+func TestStopsMakePatient(t *testing.T) {
+	risen := func(stop float64) (seconds float64) {
+		r := New(100)
+		r.Refused(at(0), at(-0.1), at(stop))
+		estimate := r.estimate
+		for seconds = stop; r.Now() < 1.2*estimate && seconds < 1000; seconds += 0.1 {
+			send(&r, r.Now(), seconds, seconds+0.1)
+		}
+		return seconds - stop
+	}
+	require.Less(t, risen(0), 6.)
+	require.Greater(t, risen(1), 8.)
+	require.Greater(t, risen(10), 80.)
+}
+
+// The rate is never raised above twice what is used, and never falls below the floor.
+func TestBounds(t *testing.T) {
+	r := New(1000)
+	r.Refused(at(0), at(-1), at(0))
+	cut := r.Now()
+	send(&r, 5, 0, 100) // far less than allowed: no reason to allow more
+	require.Equal(t, cut, r.Now())
+	for i := range 1000 {
+		r.Refused(at(float64(200+20*i)), at(float64(200+20*i)), at(float64(200+20*i)))
+		require.GreaterOrEqual(t, r.Now(), leastRate)
+	}
+	require.Equal(t, leastRate, r.Now())
+	for _, ceiling := range []float64{0.1, 1e-9, 1e12} {
+		r = New(ceiling)
+		for i := range 100 {
+			r.Refused(at(float64(20*i)), at(float64(20*i)), at(float64(20*i)))
+			require.Positive(t, r.Now())
+			require.LessOrEqual(t, r.Now(), ceiling)
+		}
+	}
+}
+
+// What the server says holds at once, less the margin, but never above the ceiling; old news do not count.
+func TestSaid(t *testing.T) {
+	r := New(80)
+	r.Said(at(1), at(0.9), 50)
+	require.InDelta(t, 49, r.Now(), 1e-9)
+	r.Said(at(2), at(0.8), 10)
+	require.InDelta(t, 49, r.Now(), 1e-9, "sent before")
+	r.Said(at(2), at(1.9), 0.1)
+	require.InDelta(t, 0.098, r.Now(), 1e-9)
+	r.Said(at(3), at(2.9), 1000)
+	require.Equal(t, 80., r.Now())
+
+	r = New(unknown)
+	require.True(t, r.Unknown())
+	r.Said(at(1), at(0.9), 50)
+	require.InDelta(t, 49, r.Now(), 1e-9)
+	r.Refused(at(2), at(1.9), at(2))
+	require.InDelta(t, 34.3, r.Now(), 1e-9)
+	send(&r, 100, 2, 30)
+	require.InDelta(t, 49, r.Now(), 1e-9)
+
+	r = New(unknown) // a server that speaks late
+	r.Accepted(at(1), at(0.9), 1)
+	require.Equal(t, firstRate, r.Now())
+	r.Said(at(2), at(1.9), 50)
+	require.InDelta(t, 49, r.Now(), 1e-9)
+
+	r = New(80)
+	r.Short(at(1), at(0.9), 1) // nothing left for a moment: a little less, once
+	r.Short(at(1.1), at(1.05), 1)
+	require.InDelta(t, 72, r.Now(), 1.5)
+	r = New(unknown)
+	r.Short(at(1), at(0.9), 1)
+	require.Equal(t, firstRate, r.Now())
+}
+
+// What a server said once does not hold for good.
+func TestForgets(t *testing.T) {
+	for _, ceiling := range []float64{80, unknown} {
+		r := New(ceiling)
+		r.Said(at(1), at(0.9), 1./600) // 1 left, for 10 minutes
+		r.Accepted(at(1), at(0.9), 1)
+		require.Less(t, r.Now(), 0.002)
+		r.Accepted(at(600), at(599), 1)
+		require.Less(t, r.Now(), 0.002)
+		send(&r, 1, 613, 650)
+		require.GreaterOrEqual(t, r.Now(), 1., "%v", ceiling)
+		require.False(t, r.Unknown(), "or all who queue would go at once")
+	}
+}
+
+// Without a word from the server the rate doubles until the first refusal, which leaves half of it.
+func TestSearch(t *testing.T) {
+	r := New(unknown)
+	r.Sent(at(-0.01), 1)
+	r.Accepted(at(0), at(-0.01), 1)
+	require.Equal(t, 16., r.Now())
+	for now := 0.; now < 0.8; now += 0.05 {
+		send(&r, r.Now(), now, now+0.05)
+	}
+	require.InDelta(t, 64, r.Now(), 8)
+	before := r.Now()
+	r.Refused(at(0.8), at(0.8), at(1.8))
+	require.InDelta(t, 0.5*before, r.Now(), 2)
+	r = New(unknown)
+	r.Refused(at(0), at(-1), at(1)) // the probe itself
+	require.InDelta(t, 0.55*16, r.Now(), 1e-9)
+}
+
+// All is in permits: calls of 80 each at 4000/s are like calls of 1 at 50/s.
+func TestPermits(t *testing.T) {
+	one, many := New(80), New(80*80)
+	for i := range 400 {
+		now := at(float64(i) * 0.02)
+		one.Sent(now, 1)
+		many.Sent(now, 80)
+		if i%100 == 30 {
+			one.Refused(now, now, now.Add(100*time.Millisecond))
+			many.Refused(now, now, now.Add(100*time.Millisecond))
+		} else {
+			one.Accepted(now, now, 1)
+			many.Accepted(now, now, 80)
+		}
+		require.InDelta(t, one.Now(), many.Now()/80, 1e-6)
+	}
+	require.Less(t, one.Now(), 60.)
+}
+
+// A refusal of which no call was counted does not spoil the measurement.
+func TestMeterSkipsNothing(t *testing.T) {
+	r := New(80)
+	r.Refused(at(1), at(0.9), at(2)) // sent before the rate began anew
+	for i := range 20 {
+		r.Sent(at(3+float64(i)*0.02), 1)
+		r.Accepted(at(3+float64(i)*0.02), at(3+float64(i)*0.02), 1)
+	}
+	r.Refused(at(3.4), at(3.3), at(3.4))
+	require.Greater(t, r.Now(), 20.)
+}
