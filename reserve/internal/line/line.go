@@ -1,0 +1,227 @@
+// Package line is one line in front of several limits: a call has all of its permits or none, and those of
+// all limits are charged at the moment it goes.
+//
+// A limiter that sells a permit before the call goes forgets it before the server does. So of those that
+// wait, only the first reserves: at the limit for which it must wait longest; and when that time comes, at the
+// others. If one of those has no room by then, the first waits for that one in the same way.
+//
+// There is a line for each set of keys, so that no key slows another. Lines that share a limit meet there
+// with their first ones, in its own order.
+package line
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Limit is what a call asks of one limit.
+type Limit struct {
+	By      reserve.Reserver
+	Permits int // at least 1
+	// Gate is asked as well, for one permit, if By can't be paused itself; nil: it can.
+	Gate reserve.Reserver
+	// Open blocks until a call may ask By, if it is not nil: while nothing is known of the limit, one
+	// call goes alone, and the others wait for what it finds.
+	Open func(ctx context.Context) error
+}
+
+// local reports whether the limiter is one of this process: to reserve and to cancel costs it little.
+func (l *Limit) local() bool {
+	_, ok := l.By.(interface{ Stored() float64 })
+	return ok
+}
+
+// Lines are the lines of all sets of keys. The zero value is ready to use.
+type Lines struct {
+	mu    sync.Mutex
+	lines map[any]*line
+}
+
+// A line is that of one set of keys.
+type line struct {
+	places list.List // of *place, in the order of their calls
+	ahead  []int     // permits that those in line ask of each limit
+}
+
+// A place is that of a call.
+type place struct {
+	call   uint64
+	limits []Limit
+	turn   chan struct{} // closed when it is the first one's
+	first  bool
+	holds  set // of limits, by number, where it has a reservation
+	at     *list.Element
+}
+
+// A set is one of small numbers.
+type set struct{ bits atomic.Uint64 }
+
+func (s *set) is(i int) bool { return s.bits.Load()&(1<<i) != 0 }
+
+func (s *set) set(i int, is bool) {
+	if is {
+		s.bits.Or(1 << i)
+	} else {
+		s.bits.And(^(1 << i))
+	}
+}
+
+// Acquire waits until a call may go, and returns a reservation of each limit. Calls are numbered in their
+// order: one that asks again goes before those that came after it, but for the first, whose turn it is already.
+//
+// If the wait would be longer than maxWait or the context's deadline allow, Acquire returns a
+// *reserve.WaitError at once and takes nothing. That is exact but for what other lines that share a limit
+// will ask.
+func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limit, maxWait time.Duration) ([]reserve.Reservation, error) {
+	if len(limits) == 1 && !limits[0].local() {
+		return direct(ctx, &limits[0], maxWait)
+	}
+	p := &place{call: call, limits: limits}
+	ahead := l.enter(set, p)
+	defer l.leave(set, p)
+	if p.turn != nil {
+		if err := outlook(ctx, limits, ahead, maxWait); err != nil {
+			return nil, err
+		}
+		select {
+		case <-p.turn:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		maxWait = reserve.Forever // it has been told that it can wait
+	}
+	return p.take(ctx, maxWait)
+}
+
+// enter puts a place in its line, and returns what those before it ask of each limit.
+func (l *Lines) enter(set any, p *place) (ahead []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.lines[set]
+	if q == nil {
+		if l.lines == nil {
+			l.lines = map[any]*line{}
+		}
+		q = &line{ahead: make([]int, len(p.limits))}
+		l.lines[set] = q
+	}
+	ahead = q.before(p.call, make([]int, len(p.limits)))
+	before := q.last(p.call)
+	if before == nil {
+		p.at = q.places.PushFront(p)
+		p.first = true
+	} else {
+		p.at = q.places.InsertAfter(p, before)
+		p.turn = make(chan struct{})
+	}
+	for i, m := range p.limits {
+		q.ahead[i] = add(q.ahead[i], m.Permits)
+	}
+	return ahead
+}
+
+// last returns the place behind which a call comes: nil if there is none.
+func (q *line) last(call uint64) *list.Element {
+	e := q.places.Back()
+	for e != nil && e.Value.(*place).call > call && !e.Value.(*place).first {
+		e = e.Prev()
+	}
+	return e
+}
+
+// before returns what those before a call ask of each limit, and do not have yet.
+func (q *line) before(call uint64, ahead []int) []int {
+	copy(ahead, q.ahead)
+	for e := q.places.Back(); e != nil && e != q.last(call); e = e.Prev() {
+		for i, m := range e.Value.(*place).limits {
+			ahead[i] -= m.Permits
+		}
+	}
+	if e := q.places.Front(); e != nil {
+		first := e.Value.(*place)
+		for i, m := range first.limits {
+			if first.holds.is(i) { // it is in the limiter's own line
+				ahead[i] -= m.Permits
+			}
+		}
+	}
+	return ahead
+}
+
+// leave takes a place out of its line, and gives the turn to the next.
+func (l *Lines) leave(set any, p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.lines[set]
+	q.places.Remove(p.at)
+	for i, m := range p.limits {
+		q.ahead[i] -= m.Permits
+	}
+	next := q.places.Front()
+	if next == nil {
+		delete(l.lines, set)
+		return
+	}
+	if n := next.Value.(*place); !n.first {
+		n.first = true
+		close(n.turn)
+	}
+}
+
+// outlook returns an error if a call would have to wait for too long behind those before it. It finds out
+// by asking for all of it, and giving it back at once.
+func outlook(ctx context.Context, limits []Limit, ahead []int, maxWait time.Duration) error {
+	for i := range limits {
+		if !limits[i].local() {
+			continue
+		}
+		var before reserve.Reservation
+		var err error
+		if ahead[i] > 0 {
+			before, err = limits[i].By.ReserveWithin(context.Background(), ahead[i], reserve.Forever)
+			if err != nil {
+				continue // a window, of which that is too much; or nobody may wait for so long
+			}
+		}
+		own, err := limits[i].reserve(ctx, maxWait)
+		own.Cancel()
+		before.Cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add returns a + b, saturated.
+func add(a, b int) int {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return int(^uint(0) >> 1)
+}
+
+// Outlook returns the error that Acquire would return at once.
+func (l *Lines) Outlook(ctx context.Context, set any, call uint64, limits []Limit, maxWait time.Duration) error {
+	ahead := make([]int, len(limits))
+	l.mu.Lock()
+	if q := l.lines[set]; q != nil {
+		ahead = q.before(call, ahead)
+	}
+	l.mu.Unlock()
+	for i := range limits {
+		if g := limits[i].Gate; g != nil {
+			r, err := g.ReserveWithin(ctx, 1, maxWait)
+			r.Cancel()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return outlook(ctx, limits, ahead, maxWait)
+}
