@@ -24,6 +24,16 @@ func unlimited(clock clockwork.Clock) *reserve.Policy {
 	return reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "outbound", Limiter: "a gate", Curve: evenly}, math.Inf(1), opts...))
 }
 
+// gateOf returns the gate of a limit whose limiter can't be paused.
+func (t *Transport) gateOf(a *ask) reserve.Reserver { return t.gates.For(keys{a.limit, a.key}) }
+
+// alone returns what one request waits at by itself until a time.
+func (t *Transport) alone(until time.Time) *reserve.Limiter {
+	own := t.gate.Limiter()
+	own.PauseUntil(until)
+	return own
+}
+
 // evenly is the curve of a limiter that saves up nothing.
 func evenly(permitsPerSecond float64) *smooth.Curve {
 	return &smooth.Curve{

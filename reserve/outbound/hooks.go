@@ -21,9 +21,13 @@ type Hooks struct {
 	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over. The
 	// body of the response is not for the hook to read.
 	Throttled func(r *http.Response, retryAfter time.Duration)
-	// RateChanged: an adaptive key's rate is another one, in requests per second. The request is
+	// RateChanged: an adaptive key's rate is another one, in permits per second. The request is
 	// the one from which that was learned.
 	RateChanged func(r *http.Request, from, to float64)
+	// LimitChanged is RateChanged with the name of the limit: see [Limit].
+	LimitChanged func(r *http.Request, limit string, from, to float64)
+	// Settled: an attempt that was estimated at so many permits of a limit came to so many.
+	Settled func(r *http.Request, limit string, estimated, used int)
 }
 
 func (h *Hooks) waited(r *http.Request, d time.Duration) {
@@ -44,9 +48,21 @@ func (h *Hooks) throttled(r *http.Response, d time.Duration) {
 	}
 }
 
-func (h *Hooks) rateChanged(r *http.Request, from, to float64) {
-	if h.RateChanged != nil && from != to {
+func (h *Hooks) rateChanged(r *http.Request, limit string, from, to float64) {
+	if from == to {
+		return
+	}
+	if h.RateChanged != nil {
 		h.RateChanged(r, from, to)
+	}
+	if h.LimitChanged != nil {
+		h.LimitChanged(r, limit, from, to)
+	}
+}
+
+func (h *Hooks) settled(r *http.Request, limit string, estimated, used int) {
+	if h.Settled != nil {
+		h.Settled(r, limit, estimated, used)
 	}
 }
 

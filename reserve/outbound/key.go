@@ -6,15 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/nextfree/pace/reserve"
 )
-
-// A scope says whose limiter a request is paced by: its key and the limiter of that.
-type scope func(*http.Request) (key any, by reserve.Reserver)
-
-// whole is the key of the limiter that is given to New.
-type whole struct{}
 
 // Host returns a request's host and port: the key of a limit that holds per server.
 // https://API.example.com/v1 and https://api.example.com:443/v2 are both "api.example.com:443".

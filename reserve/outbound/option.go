@@ -8,6 +8,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // An Option changes one setting of [New].
@@ -25,14 +26,72 @@ type Option func(*Transport)
 // Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
 func Per[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(t *Transport) {
-		if key == nil || limiter == nil {
+		scope := Keyed(key, limiter)
+		if scope == nil {
 			t.fail("Per", nil, "a key function and a limiter function")
 			return
 		}
-		t.scopes = append(t.scopes, func(r *http.Request) (any, reserve.Reserver) {
-			k := key(r)
-			return k, limiter(k)
-		})
+		t.limits = append(t.limits, limit{scope: scope})
+	}
+}
+
+// WithLimit has requests wait for another limit as well, that has a cost of its own. All limits of a request are had or
+// none, first come first served, and all are charged at the moment it goes. Each is settled, stopped and adapted by itself.
+//
+//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage}))
+//
+// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and those of 8 at 10/s. A request that
+// costs more than a limit can ever hold at once goes when that is full, and the rest is paid afterwards.
+func WithLimit(l Limit) Option {
+	return func(t *Transport) {
+		scope := l.scope()
+		if scope == nil {
+			t.fail("WithLimit", nil, "a Limiter or Keyed")
+			return
+		}
+		cost := l.Cost
+		if cost == nil {
+			cost = one
+		}
+		t.limits = append(t.limits, limit{name: l.Name, scope: scope, cost: cost, used: l.Used})
+	}
+}
+
+// WithMaxInFlight lets at most n requests be on their way at a time; with a key function, such as [Host], n for
+// each key. A place is taken before the permits, so that when a server stalls, requests wait without having bought any, and
+// there is no burst at its end. It is given back when the response's body is closed or has been read to
+// its end, or when the request's context ends. Default: any number.
+//
+// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
+// WithMaxInFlight(8) get 50 answers a second, and none is refused.
+func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
+	return func(t *Transport) {
+		if n < 1 || len(key) > 1 || len(key) == 1 && key[0] == nil {
+			t.fail("WithMaxInFlight", n, "at least 1, and one key function or none")
+			return
+		}
+		key := append(key, func(*http.Request) string { return "" })
+		t.inFlight = &inFlight{n: int64(n), key: key[0]}
+	}
+}
+
+// WithRetryBudget lets retries be no more than a share of the requests, over all keys, and ten. Where a retry
+// would exceed it, the refusal is the answer. With 0.1, a server that refuses everything sees 1110 attempts of 1000
+// requests, where WithRetries(3) alone makes 4000. Default: no budget.
+func WithRetryBudget(share float64) Option {
+	return func(t *Transport) {
+		if !(share >= 0) {
+			t.fail("WithRetryBudget", share, "0 or more")
+			return
+		}
+		t.budget = newBudget(share)
+	}
+}
+
+// WithDialect has what servers say read in another way as well, before those that are known.
+func WithDialect(d Dialect) Option {
+	return func(t *Transport) {
+		t.dialects = append([]reply.Dialect{d}, t.dialects...)
 	}
 }
 

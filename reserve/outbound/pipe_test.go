@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,3 +151,16 @@ func requireValueError(t *testing.T, err error, text string) {
 
 // pass lets time pass in a bubble.
 func pass(d time.Duration) { <-time.After(d) }
+
+// received is when some responses were received; their Date says the same.
+var received = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// headers makes a header out of lines.
+func headers(lines ...string) http.Header {
+	h := http.Header{}
+	for _, l := range lines {
+		name, value, _ := strings.Cut(l, ": ")
+		h.Add(name, value)
+	}
+	return h
+}

@@ -2,12 +2,15 @@ package outbound
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/line"
 	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // A Transport is an [http.RoundTripper] that makes each request wait for its
@@ -15,7 +18,7 @@ import (
 // [New]; all methods may be called at the same time.
 type Transport struct {
 	base    http.RoundTripper
-	scopes  []scope
+	limits  []limit
 	before  func(*http.Request) int
 	after   func(*http.Response) int
 	clock   clockwork.Clock // nil: the real one
@@ -23,15 +26,20 @@ type Transport struct {
 
 	maxRetryAfter time.Duration
 	retries       int
+	budget        *budget // nil: none
 	pauseRefused  bool
 	adaptive      bool
+	dialects      []reply.Dialect
 	hooks         Hooks
 	log           *waitLog
+	inFlight      *inFlight // nil: any number
 
-	gate  *reserve.Policy      // of gates
-	gates *keyed.Limiters[any] // of keys whose limiter can't be paused
-	lanes memory[*lane]        // of adaptive keys
-	err   error                // an option makes no sense
+	calls       atomic.Uint64
+	lines       line.Lines
+	gate        *reserve.Policy      // of gates
+	gates       *keyed.Limiters[any] // of keys whose limiter can't be paused
+	controllers memory[*controller]  // of adaptive keys
+	err         error                // an option makes no sense
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
@@ -51,22 +59,22 @@ type Transport struct {
 // An option whose value makes no sense is reported, as a *[reserve.ValueError], by
 // every RoundTrip.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport {
-	t := &Transport{base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute}
+	t := &Transport{base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects}
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
 	if by != nil {
-		t.scopes = append(t.scopes, func(*http.Request) (any, reserve.Reserver) { return whole{}, by })
+		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope()})
 	}
 	for _, opt := range opts {
 		opt(t)
 	}
 	t.gate = unlimited(t.clock)
-	if len(t.scopes) == 0 {
+	if len(t.limits) == 0 {
 		Per(Host, keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil }).For)(t)
 	}
 	t.gates = keyed.New(func(any) (*reserve.Policy, error) { return t.gate, nil })
-	t.lanes.forget = (*lane).restore
+	t.controllers.forget = (*controller).restore
 	return t
 }
 
@@ -82,44 +90,55 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, t.err
 	}
-	cost := 1
-	if t.before != nil {
-		cost = t.before(r)
-	}
-	if cost < 1 {
+	c, err := t.newCall(r)
+	if err == nil && len(c.asks) == 0 && t.inFlight == nil {
 		return t.base.RoundTrip(r)
-	}
-	v, err := t.visit(r, cost)
-	if err == nil {
-		err = v.reserve()
 	}
 	if err != nil {
 		closeBody(r)
-		return nil, v.refused(err)
+		return nil, c.refused(err)
 	}
-	for send, attempt := r, 1; ; attempt++ {
-		if err := v.wait(); err != nil {
-			closeBody(send)
-			return nil, v.refused(err)
-		}
-		response, err := v.send(send)
+	release, err := t.inFlight.acquire(c.ctx, r) // before the permits, so that a stall does not turn into a burst
+	if err != nil {
+		closeBody(r)
+		return nil, c.refused(err)
+	}
+	t.budget.request()
+	response, err := t.attempts(c)
+	if response == nil || response.Body == nil || response.Body == http.NoBody {
+		release()
+	} else if t.inFlight != nil {
+		onEnd(c.ctx, response, nil, release)
+	}
+	return response, err
+}
+
+// attempts sends a request until there is an answer.
+func (t *Transport) attempts(c *call) (*http.Response, error) {
+	err := c.acquire()
+	for send, attempt := c.request, 1; ; attempt++ {
 		if err != nil {
-			return nil, err
+			closeBody(send)
+			return nil, c.refused(err)
 		}
-		ruling := t.heed(v, response, attempt)
+		response, err2 := c.send(send)
+		if err2 != nil {
+			return nil, err2
+		}
+		ruling := t.observe(c, response, attempt)
 		if !ruling.again {
 			return response, nil
 		}
-		next, ok := rewind(r)
+		next, ok := rewind(c.request)
 		if !ok {
 			return response, nil
 		}
-		if v.reserveAgain(ruling.resume) != nil { // too late for another attempt: this is the answer
+		if !c.canRetry(ruling.resume) || !t.budget.retry() { // too late for another attempt: this is the answer
 			closeBody(next)
 			return response, nil
 		}
 		drain(response.Body)
-		send = next
+		send, err = next, c.acquireAgain(ruling.resume)
 	}
 }
 

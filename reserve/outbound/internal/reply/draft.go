@@ -1,4 +1,4 @@
-package outbound
+package reply
 
 import (
 	"net/http"
@@ -15,11 +15,11 @@ import (
 //
 // and as its drafts 3 to 7 had them. It reports whether the server said what is left (until draft
 // 6, that was in fields of their own: see dialects).
-func readDraft(h http.Header, s *hints) (read bool) {
+func readDraft(h http.Header, s *Reply) (read bool) {
 	policies, others := readPolicies(h.Values("RateLimit-Policy"))
 	for _, p := range policies {
 		if p.window <= widest {
-			s.allow(p.quota / p.window.Seconds())
+			s.limit("").allow(p.quota / p.window.Seconds())
 		}
 	}
 	fields := h.Values("RateLimit")
@@ -34,7 +34,7 @@ func readDraft(h http.Header, s *hints) (read bool) {
 		}
 		read = true
 		if t, ok := integer(item.Params, "t"); ok {
-			s.left(float64(r), times(float64(t), time.Second))
+			s.limit("").left(float64(r), times(float64(t), time.Second), false)
 		}
 	}
 	return readDraft7(fields, s) || read
@@ -72,7 +72,7 @@ func readPolicies(fields []string) (policies []policy, others map[string]bool) {
 }
 
 // readDraft7 reads RateLimit as draft 7 had it: limit=20, remaining=19, reset=1.
-func readDraft7(fields []string, s *hints) bool {
+func readDraft7(fields []string, s *Reply) bool {
 	if size(fields) > maxField {
 		return false
 	}
@@ -93,7 +93,7 @@ func readDraft7(fields []string, s *hints) bool {
 		}
 		*m.value = n
 	}
-	s.left(float64(r), times(float64(t), time.Second))
+	s.limit("").left(float64(r), times(float64(t), time.Second), false)
 	return true
 }
 

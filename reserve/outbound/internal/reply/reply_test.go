@@ -1,6 +1,7 @@
-package outbound
+package reply
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,6 +21,11 @@ func headers(lines ...string) http.Header {
 		h.Add(name, value)
 	}
 	return h
+}
+
+// read reads a response with a status and these headers.
+func read(status int, h http.Header) Reply {
+	return Read(&http.Response{StatusCode: status, Header: h, Body: http.NoBody}, received, Dialects)
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -43,11 +49,11 @@ func TestRetryAfter(t *testing.T) {
 		{"Retry-After: 1795262460.5", 60500 * time.Millisecond},
 		{"Retry-After: 1795262460000", time.Minute},
 		{"Retry-After: 1000000000", 0}, // the epoch, in 2001
-		{"Retry-After: 999999999", longest},
-		{"Retry-After: 9223372037", longest}, // overflows a time.Duration
-		{"Retry-After: 1000000000000000000", longest},
-		{"Retry-After: 99999999999999999999999999999999999", longest},
-		{"Retry-After: " + strings.Repeat("9", 1<<20), longest},
+		{"Retry-After: 999999999", never},
+		{"Retry-After: 9223372037", never}, // overflows a time.Duration
+		{"Retry-After: 1000000000000000000", never},
+		{"Retry-After: 99999999999999999999999999999999999", never},
+		{"Retry-After: " + strings.Repeat("9", 1<<20), never},
 		{"Retry-After: 1e18", never},
 		{"Retry-After: -1", never},
 		{"Retry-After: +1", never},
@@ -65,13 +71,13 @@ func TestRetryAfter(t *testing.T) {
 		{"X-Ms-Retry-After-Ms: 42", 42 * time.Millisecond},
 		{"Retry-After-Ms: 1e3", never},
 	} {
-		s := readHints(headers(c.header), received)
+		s := read(429, headers(c.header))
 		if c.want == never {
-			require.False(t, s.told, c.header)
+			require.False(t, s.Told, c.header)
 			continue
 		}
-		require.True(t, s.told, c.header)
-		require.InDelta(t, c.want, s.retryAfter, float64(time.Millisecond), c.header)
+		require.True(t, s.Told, c.header)
+		require.InDelta(t, c.want, s.After, float64(time.Millisecond), c.header)
 	}
 }
 
@@ -79,7 +85,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRetryAfterPrecedence(t *testing.T) {
 	h := headers("Retry-After: 3", "X-Ms-Retry-After-Ms: 2000", "Retry-After-Ms: 1000")
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
-		require.Equal(t, want, readHints(h, received).retryAfter)
+		require.Equal(t, want, read(429, h).After)
 		switch want {
 		case time.Second:
 			h.Set("Retry-After-Ms", "never")
@@ -95,13 +101,13 @@ func TestServerClock(t *testing.T) {
 		"Retry-After: Sat, 21 Nov 2026 13:00:30 GMT",
 		"Retry-After: 1795266030",
 	} {
-		s := readHints(headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", line), received)
-		require.Equal(t, 30*time.Second, s.retryAfter, line)
-		s = readHints(headers("Date: nonsense", line), received)
-		require.Equal(t, time.Hour+30*time.Second, s.retryAfter, line)
+		s := read(429, headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", line))
+		require.Equal(t, 30*time.Second, s.After, line)
+		s = read(429, headers("Date: nonsense", line))
+		require.Equal(t, time.Hour+30*time.Second, s.After, line)
 	}
-	s := readHints(headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1795266030"), received)
-	require.Equal(t, 30*time.Second, s.stop)
+	s := read(429, headers("Date: Sat, 21 Nov 2026 13:00:00 GMT", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1795266030"))
+	require.Equal(t, 30*time.Second, s.Limits[0].Stop)
 }
 
 // What a server says of its quota, in all dialects.
@@ -130,7 +136,7 @@ func TestQuota(t *testing.T) {
 		{"draft 11: r=-1", `RateLimit: "default";r=-1;t=30`, hints{}},
 		{"draft 11: t=-1", `RateLimit: "default";r=0;t=-1`, hints{}},
 		{"draft 11: r=1.5", `RateLimit: "default";r=1.5;t=30`, hints{}},
-		{"draft 11: the largest integer", `RateLimit: "default";r=0;t=999999999999999`, hints{stop: longest}},
+		{"draft 11: the largest integer", `RateLimit: "default";r=0;t=999999999999999`, hints{}},
 		{"draft 11: too large an integer", `RateLimit: "default";r=0;t=9999999999999999`, hints{}},
 		{"draft 11: a trailing comma", `RateLimit: "default";r=0;t=30,`, hints{}},
 		{"draft 11: an open string", `RateLimit: "default;r=0;t=30`, hints{}},
@@ -150,14 +156,14 @@ func TestQuota(t *testing.T) {
 		{"delta", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{stop: time.Minute}},
 		{"milliseconds", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795262460000", hints{stop: time.Minute}},
 		{"Discord", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1\nX-RateLimit-Reset-After: 12.5", hints{stop: 12500 * time.Millisecond}},
-		{"OpenAI", "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0s", hints{stop: 6 * time.Minute}},
-		{"Anthropic", "anthropic-ratelimit-requests-remaining: 0\nanthropic-ratelimit-requests-reset: 2026-11-21T12:01:00Z", hints{stop: time.Minute}},
+		{"OpenAI", "x-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0s", hints{}},
+		{"Anthropic", "anthropic-ratelimit-requests-remaining: 0\nanthropic-ratelimit-requests-reset: 2026-11-21T12:01:00Z", hints{}},
 		{"Okta", "X-Rate-Limit-Remaining: 0\nX-Rate-Limit-Reset: 1795262460", hints{stop: time.Minute}},
 		{"a date", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: Sat, 21 Nov 2026 12:00:30 UTC", hints{stop: 30 * time.Second}},
 		{"in the past", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1695262460", hints{}},
 		{"a negative duration", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: -5s", hints{}},
 		{"a negative rest", "X-RateLimit-Remaining: -1\nX-RateLimit-Reset: 60", hints{}},
-		{"absurd", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 9999999999999999999999", hints{stop: longest}},
+		{"absurd", "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 9999999999999999999999", hints{}},
 		{"the draft goes before", "RateLimit: \"a\";r=120;t=60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{rate: 2}},
 		{"a malformed one does not", "RateLimit: \"a\";r=oops;t=60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 60", hints{stop: time.Minute}},
 		{"cached", "Age: 5\nRetry-After: 5\nRateLimit: \"a\";r=0;t=60", hints{}},
@@ -165,7 +171,10 @@ func TestQuota(t *testing.T) {
 		{"cached by httpcache", "X-From-Cache: 1\nRetry-After: 5", hints{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := readHints(headers(strings.Split(c.lines, "\n")...), received)
+			var got hints
+			for _, l := range read(200, headers(strings.Split(c.lines, "\n")...)).Limits {
+				got = hints{l.Rate, l.Stop, l.Short}
+			}
 			require.InDelta(t, c.want.rate, got.rate, 1e-9)
 			got.rate = c.want.rate
 			require.Equal(t, c.want, got)
@@ -173,34 +182,99 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// FuzzHeaders: whatever a server sends, no hint is negative, absurd or a panic.
-func FuzzHeaders(f *testing.F) {
-	f.Add("120", "Sat, 21 Nov 2026 12:00:00 GMT", `"a";q=100;w=60`, `"a";r=0;t=30`, "0", "1795262460", "250")
-	f.Add("9223372037", "x", `100;w=60`, "limit=1, remaining=0, reset=1", "1", "6m0s", "1e9")
-	f.Add("Sat, 21 Nov 9999 12:00:00 UTC", "", "", "", "-1", "-9223372036854775808ns", "0.00")
-	f.Fuzz(func(t *testing.T, retryAfter, date, policy, limit, remaining, reset, millis string) {
-		h := http.Header{}
-		for name, value := range map[string]string{
-			"Retry-After": retryAfter, "Date": date, "RateLimit-Policy": policy, "RateLimit": limit, "Retry-After-Ms": millis,
-		} {
-			h.Set(name, value)
-		}
-		for _, d := range dialects {
-			h.Set(d.remaining, remaining)
-			h.Set(d.reset, reset)
-			for _, v := range []string{limit, ""} {
-				h.Set("RateLimit", v)
-				s := readHints(h, received)
-				for _, wait := range []time.Duration{s.retryAfter, s.stop, s.delay(1), s.delay(100)} {
-					require.GreaterOrEqual(t, wait, time.Duration(0))
-					require.LessOrEqual(t, wait, longest)
-				}
-				require.Positive(t, s.delay(1))
-				require.True(t, s.rate >= 0 && s.rate <= 999_999_999_999_999)
-				require.True(t, s.told || s.retryAfter == 0)
+// hints are what a server says of its only limit.
+type hints struct {
+	rate float64
+	stop time.Duration
+	slow bool
+}
+
+// What a bucket will be full again says how it refills, and never stops for longer than one request's worth. The
+// table of what providers of language models say.
+func TestBuckets(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines string
+		want  []Limit
+	}{
+		{"OpenAI, nothing left", "x-ratelimit-limit-requests: 5000\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 1m0s",
+			[]Limit{{Name: "requests", Rate: 5000. / 60, Bucket: true}}},
+		{"OpenAI, some left", "x-ratelimit-limit-requests: 5000\nx-ratelimit-remaining-requests: 1000\nx-ratelimit-reset-requests: 48s",
+			[]Limit{{Name: "requests", Left: 1000, Rate: 4000. / 48, Bucket: true}}},
+		{"OpenAI, just begun", "x-ratelimit-limit-requests: 5000\nx-ratelimit-remaining-requests: 4999\nx-ratelimit-reset-requests: 12ms",
+			[]Limit{{Name: "requests", Left: 4999, Rate: 1 / 0.012, Bucket: true}}},
+		{"OpenAI, both", "x-ratelimit-limit-requests: 100\nx-ratelimit-remaining-requests: 40\nx-ratelimit-reset-requests: 60s\n" +
+			"x-ratelimit-limit-tokens: 8000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 10s",
+			[]Limit{{Name: "requests", Left: 40, Rate: 1, Bucket: true}, {Name: "tokens", Rate: 800, Bucket: true}}},
+		{"Azure OpenAI, whole seconds", "x-ratelimit-limit-tokens: 8000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 10",
+			[]Limit{{Name: "tokens", Rate: 800, Bucket: true}}},
+		{"Azure OpenAI, unknown", "x-ratelimit-limit-requests: -1\nx-ratelimit-remaining-requests: -1\nx-ratelimit-reset-requests: 0", nil},
+		{"Anthropic", "anthropic-ratelimit-input-tokens-limit: 60000\nanthropic-ratelimit-input-tokens-remaining: 0\n" +
+			"anthropic-ratelimit-input-tokens-reset: 2026-11-21T12:01:00Z",
+			[]Limit{{Name: "input-tokens", Rate: 1000, Bucket: true}}},
+		{"a day's bucket, nearly full", "x-ratelimit-limit-requests: 10000\nx-ratelimit-remaining-requests: 9000\nx-ratelimit-reset-requests: 2h24m0s",
+			[]Limit{{Name: "requests", Left: 9000, Rate: 1000./8640 + 150, Bucket: true}}},
+		{"Atlassian Data Center", "X-RateLimit-Limit: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-FillRate: 5\nX-RateLimit-Interval-Seconds: 10",
+			[]Limit{{Rate: 0.5, Bucket: true}}},
+		{"more is left than there is", "x-ratelimit-limit-requests: 10\nx-ratelimit-remaining-requests: 20\nx-ratelimit-reset-requests: 1s",
+			[]Limit{{Name: "requests", Left: 20, Bucket: true}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := read(200, headers(strings.Split(c.lines, "\n")...)).Limits
+			require.Len(t, got, len(c.want))
+			for i, want := range c.want {
+				require.InDelta(t, want.Rate, got[i].Rate, 1e-6)
+				got[i].Rate = want.Rate
+				require.Equal(t, want, got[i])
 			}
-			delete(h, http.CanonicalHeaderKey(d.remaining))
-			delete(h, http.CanonicalHeaderKey(d.reset))
+		})
+	}
+	l := Limit{Bucket: true, Rate: 5000. / 60}
+	require.Equal(t, 12*time.Millisecond, l.Wants(1))
+	l.Left = 1
+	require.Zero(t, l.Wants(1))
+	require.Zero(t, (&Limit{Rate: 1}).Wants(1), "a window")
+}
+
+// FuzzHeaders: whatever a server sends, no wait is negative, absurd or a panic, and the body comes as it was.
+func FuzzHeaders(f *testing.F) {
+	f.Add("120", "Sat, 21 Nov 2026 12:00:00 GMT", `"a";q=100;w=60`, `"a";r=0;t=30`, "0", "1795262460", "250", "{}")
+	f.Add("9223372037", "x", `100;w=60`, "limit=1, remaining=0, reset=1", "1", "6m0s", "1e9", `{"retry_after":1e300}`)
+	f.Add("Sat, 21 Nov 9999 12:00:00 UTC", "", "", "", "-1", "-9223372036854775808ns", "0.00",
+		`{"error":{"details":[{"@type":"google.rpc.RetryInfo","retryDelay":"-1s"}]}}`)
+	f.Fuzz(func(t *testing.T, retryAfter, date, policy, limit, remaining, reset, millis, body string) {
+		for i := range Dialects {
+			d := &Dialects[i]
+			h := http.Header{}
+			for name, value := range map[string]string{
+				"Retry-After": retryAfter, "Date": date, "RateLimit-Policy": policy, "Retry-After-Ms": millis,
+				d.Remaining: remaining, d.Reset: reset, d.Limit: limit, d.Fill: limit, d.Interval: reset,
+			} {
+				if name != "" {
+					h.Set(strings.Replace(name, "*", "tokens", 1), value)
+				}
+			}
+			for _, status := range []int{200, 403, 429, 503} {
+				for _, v := range []string{limit, ""} {
+					h.Set("RateLimit", v)
+					r := &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
+					s := Read(r, received, Dialects)
+					waits := []time.Duration{s.After}
+					for _, l := range s.Limits {
+						waits = append(waits, l.Stop, l.Wants(1), l.Wants(1e9))
+						require.True(t, l.Rate >= 0 && l.Rate <= fastest)
+					}
+					for _, wait := range waits {
+						require.GreaterOrEqual(t, wait, time.Duration(0))
+						require.LessOrEqual(t, wait, Longest+1)
+					}
+					require.True(t, s.Told || s.After == 0)
+					require.True(t, s.Refused || !s.Final)
+					got, err := io.ReadAll(r.Body)
+					require.NoError(t, err)
+					require.Equal(t, body, string(got))
+				}
+			}
 		}
 	})
 }

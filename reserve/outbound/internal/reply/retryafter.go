@@ -1,6 +1,7 @@
-package outbound
+package reply
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -8,21 +9,29 @@ import (
 
 // readRetryAfter reads for how long the server wants to be left alone, from now by its clock.
 // Retry-After is RFC 9110, section 10.2.3; those in milliseconds are Azure's and
-// OpenAI's, and come first because they are more precise.
-func readRetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+// OpenAI's, and come first because they are more precise. More than [Longest] is malformed.
+func readRetryAfter(h http.Header, now time.Time) (after time.Duration, told bool) {
 	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if n, ok := number(h.Get(name)); ok {
-			return times(n, time.Millisecond), true
+			return believed(times(n, time.Millisecond))
 		}
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if n, ok := number(v); ok {
-		return delayOrEpoch(n, now), true
+		d, _ := delayOrEpoch(n, now)
+		return believed(d)
 	}
 	if t, ok := date(v); ok {
-		return until(t, now), true
+		return believed(until(t, now))
 	}
 	return 0, false
+}
+
+func believed(d time.Duration) (time.Duration, bool) {
+	if d > Longest {
+		return 0, false
+	}
+	return d, true
 }
 
 // Numbers that are too large for a delay in seconds are points in time: 1e9 s are 31
@@ -33,16 +42,18 @@ const (
 )
 
 // delayOrEpoch reads a number of seconds, or a point in time in seconds or
-// milliseconds since 1970.
-func delayOrEpoch(n float64, now time.Time) time.Duration {
-	since1970 := float64(now.UnixMilli())
+// milliseconds since 1970, and reports whether it was one.
+func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
+	since1970 := float64(now.UnixNano()) / 1e6
 	switch {
 	case n >= leastEpochMillis:
-		return times(n-since1970, time.Millisecond)
+		return times(n-since1970, time.Millisecond), true
 	case n >= leastEpoch:
-		return times(n-since1970/1000, time.Second)
+		return times(n-since1970/1000, time.Second), true
+	case math.Abs(n-since1970/1000) <= Longest.Seconds(): // before 2001: a clock that is wrong, or a simulated one
+		return times(n-since1970/1000, time.Second), true
 	default:
-		return times(n, time.Second)
+		return times(n, time.Second), false
 	}
 }
 

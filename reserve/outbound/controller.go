@@ -1,0 +1,168 @@
+package outbound
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
+)
+
+// tunable is what an adaptive key needs of its limiter; *reserve.Limiter has it, and Retime, by
+// which what is owed follows the rate.
+type tunable interface {
+	reserve.Reserver
+	pausable
+	Rate() float64
+	SetRate(permitsPerSecond float64) error
+}
+
+// A controller sets the rate of one adaptive limiter to what is found.
+type controller struct {
+	limiter tunable
+	clock   clockwork.Clock
+
+	mu      sync.Mutex
+	rate    adapt.Rate
+	probing chan struct{} // closed when the probe is over; nil: there is none
+}
+
+// newController returns a limiter's controller. A nil clock is the real one.
+func newController(l tunable, clock clockwork.Clock) *controller {
+	if clock == nil {
+		clock = clockwork.NewRealClock()
+	}
+	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate())}
+}
+
+// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with two,
+// each would take the other's cuts for a new ceiling. Other limiters may be made for each
+// request, as keyed's are, so theirs is the key's.
+func (t *Transport) controllerOf(l tunable, a *ask) *controller {
+	var key any = keys{a.limit, a.key}
+	if shared, ok := l.(*reserve.Limiter); ok {
+		key = shared
+	}
+	c, ok := t.controllers.get(key)
+	if !ok { // it is made under no lock: it asks for the rate, and thereby perhaps a function of the caller's
+		c = t.controllers.getOr(key, newController(l, t.clock))
+	}
+	c.follow()
+	return c
+}
+
+// follow begins anew if somebody else has set the limiter's rate.
+func (c *controller) follow() {
+	rate := c.limiter.Rate()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.rate.Now(); rate != now && rate == c.limiter.Rate() {
+		c.rate = adapt.New(rate)
+		if !c.rate.Unknown() {
+			c.endProbe()
+		}
+	}
+}
+
+// open blocks while a probe finds out what the server says, until late (zero: for ever). It reports whether the caller
+// is the next probe.
+func (c *controller) open(ctx context.Context, late time.Time, maxWait time.Duration) (probe bool, err error) {
+	var after <-chan time.Time
+	for {
+		c.mu.Lock()
+		if !c.rate.Unknown() {
+			c.mu.Unlock()
+			return false, nil
+		}
+		probing := c.probing
+		if probing == nil {
+			c.probing = make(chan struct{})
+			c.mu.Unlock()
+			return true, nil
+		}
+		c.mu.Unlock()
+		if !late.IsZero() && after == nil {
+			timer := c.clock.NewTimer(late.Sub(c.clock.Now()))
+			defer timer.Stop()
+			after = timer.Chan()
+		}
+		select {
+		case <-probing:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-after: // nobody knows how long it would have been
+			return false, &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
+		}
+	}
+}
+
+// giveUp says that the probe brought nothing.
+func (c *controller) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endProbe()
+}
+
+func (c *controller) endProbe() {
+	if c.probing != nil {
+		close(c.probing)
+		c.probing = nil
+	}
+}
+
+// sent counts a call that goes out now.
+func (c *controller) sent(now time.Time, permits int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rate.Sent(now, float64(permits))
+}
+
+// cost returns what a call costs on average.
+func (c *controller) cost() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rate.Cost()
+}
+
+// change has the rate learn something, and the limiter follow. It returns the rates before and after.
+func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from = c.rate.Now()
+	learn(&c.rate)
+	if to = c.rate.Now(); to != from {
+		c.set(to)
+	}
+	return from, to
+}
+
+// set sets the limiter's rate. Its own may have been without limit until now: what it has stored then was
+// never earned, and a second's worth of permits would go at once to a server of which little is
+// known. They are reserved, since the limiter may be stopped.
+func (c *controller) set(rate float64) {
+	unlimited := math.IsInf(c.limiter.Rate(), 1)
+	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
+		r.Retime(rate) // fails for no positive number
+	} else {
+		c.limiter.SetRate(rate)
+	}
+	if s, ok := c.limiter.(interface{ Stored() float64 }); ok && unlimited {
+		if n := int(min(math.Ceil(s.Stored()), math.MaxInt32)); n > 0 {
+			c.limiter.ReserveWithin(context.Background(), n, reserve.Forever)
+		}
+	}
+}
+
+// restore gives the limiter its own rate back: the controller is forgotten.
+func (c *controller) restore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ceiling := c.rate.Ceiling(); c.rate.Now() != ceiling {
+		c.rate = adapt.New(ceiling)
+		c.limiter.SetRate(ceiling)
+	}
+}

@@ -1,0 +1,13 @@
+package outbound
+
+import "github.com/nextfree/pace/reserve/outbound/internal/reply"
+
+// A Dialect is how a family of servers says in headers, or in the bodies of refusals, how much is left and until when. See
+// [WithDialect]. Those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira,
+// Okta, X, Zendesk and Atlassian Data Center are known.
+//
+//	outbound.WithDialect(outbound.Dialect{Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until"})
+type Dialect = reply.Dialect
+
+// A RefusalBody is what the body of a refusal says, to a [Dialect].
+type RefusalBody = reply.Refusal

@@ -1,0 +1,140 @@
+package reply
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// decode reads JSON. What else a body has is ignored; so is a value of another type than expected.
+func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
+
+// seconds returns a number of seconds of a body as a time.
+func seconds(n float64) time.Duration {
+	if d := times(n, time.Second); d <= Longest {
+		return d
+	}
+	return 0
+}
+
+// quotaIsUsedUp reads OpenAI's refusals for want of money.
+func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		Error struct{ Code, Type any }
+	}
+	if !decode(body, &b) || b.Error.Code != "insufficient_quota" && b.Error.Type != "insufficient_quota" {
+		return Refusal{}, false
+	}
+	return Refusal{Final: true}, true
+}
+
+// spendCap reads Anthropic's 429 without Retry-After: the limit of what may be spent.
+func spendCap(r *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		Type  string
+		Error struct{ Type string }
+	}
+	if !decode(body, &b) || b.Type != "error" || b.Error.Type != "rate_limit_error" && b.Error.Type != "overloaded_error" {
+		return Refusal{}, false
+	}
+	return Refusal{Final: r.StatusCode == http.StatusTooManyRequests && r.Header.Get("Retry-After") == ""}, true
+}
+
+// retryAfterInBody reads Discord's refusals.
+func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		RetryAfter float64 `json:"retry_after"`
+	}
+	if !decode(body, &b) || !(b.RetryAfter > 0) {
+		return Refusal{}, false
+	}
+	return Refusal{RetryAfter: seconds(b.RetryAfter)}, true
+}
+
+// secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation says a minute.
+func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		Message string
+		URL     string `json:"documentation_url"`
+	}
+	if !decode(body, &b) || !strings.Contains(strings.ToLower(b.Message), "secondary rate limit") &&
+		!strings.HasSuffix(b.URL, "secondary-rate-limits") {
+		return Refusal{}, false
+	}
+	if r.Header.Get("Retry-After") != "" || r.Header.Get("X-RateLimit-Remaining") == "0" || r.Header.Get("X-RateLimit-Remaining") == "" && r.Header.Get("X-RateLimit-Reset") != "" {
+		return Refusal{}, true
+	}
+	return Refusal{RetryAfter: time.Minute}, true
+}
+
+// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status.
+func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
+	type status struct {
+		Error struct {
+			Details []struct {
+				Type       string `json:"@type"`
+				RetryDelay string
+				Violations []struct{ QuotaID string }
+			}
+		}
+	}
+	var b status
+	if !decode(body, &b) { // a stream's refusal is in a list
+		var list []status
+		if !decode(body, &list) || len(list) == 0 {
+			return Refusal{}, false
+		}
+		b = list[0]
+	}
+	var s Refusal
+	ok := false
+	for _, d := range b.Error.Details {
+		switch {
+		case strings.HasSuffix(d.Type, "google.rpc.RetryInfo"):
+			if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait >= 0 && wait <= Longest {
+				s.RetryAfter, ok = wait, true
+			}
+		case strings.HasSuffix(d.Type, "google.rpc.QuotaFailure"):
+			ok = true
+			for _, v := range d.Violations {
+				s.Final = s.Final || strings.Contains(v.QuotaID, "PerDay")
+			}
+		}
+	}
+	return s, ok
+}
+
+func isShopifyGraphQL(r *http.Response) bool {
+	return r.StatusCode == http.StatusOK && r.Request != nil && strings.HasSuffix(r.Request.URL.Path, "/graphql.json") &&
+		r.Header.Get("X-Shopid") != ""
+}
+
+// throttleStatus reads Shopify's refusals of a query that costs more than is available.
+func throttleStatus(_ *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		Errors []struct {
+			Extensions struct{ Code string }
+		}
+		Extensions struct {
+			Cost struct {
+				RequestedQueryCost float64
+				ThrottleStatus     struct{ MaximumAvailable, CurrentlyAvailable, RestoreRate float64 }
+			}
+		}
+	}
+	if !decode(body, &b) || len(b.Errors) == 0 || b.Errors[0].Extensions.Code != "THROTTLED" {
+		return Refusal{}, false
+	}
+	c := b.Extensions.Cost
+	missing := c.RequestedQueryCost - c.ThrottleStatus.CurrentlyAvailable
+	switch {
+	case c.RequestedQueryCost > c.ThrottleStatus.MaximumAvailable && c.ThrottleStatus.MaximumAvailable > 0:
+		return Refusal{Final: true}, true // it will never be available
+	case missing > 0 && c.ThrottleStatus.RestoreRate > 0:
+		return Refusal{RetryAfter: seconds(math.Ceil(1000*missing/c.ThrottleStatus.RestoreRate) / 1000)}, true
+	default:
+		return Refusal{}, true
+	}
+}

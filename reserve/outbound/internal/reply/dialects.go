@@ -1,0 +1,178 @@
+package reply
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Dialect is how a family of servers says how much is left, and until when.
+type Dialect struct {
+	// Name is for people: "GitHub".
+	Name string
+	// Limit, Remaining and Reset are the names of headers. A * in them stands for each of the names in Of.
+	// Without Limit a bucket's rate is not known.
+	Limit, Remaining, Reset string
+	// Of says what the limits count, as in the Name of a limit: "requests", "tokens". Empty: it is not said.
+	Of []string
+	// Bucket says that Reset is when the bucket will be full again, so that it refills at (limit - remaining) / reset. Otherwise
+	// Reset is the end of a window: if nothing remains, nothing is allowed before.
+	Bucket bool
+	// Fill and Interval are the names of headers that say how many permits a bucket gets in how many seconds.
+	Fill, Interval string
+	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of a 403, and reports whether
+	// it says that there were too many requests.
+	Body func(r *http.Response, body []byte) (Refusal, bool)
+	// Throttles says for which other responses Body is to be asked: for servers that refuse with status 200. The
+	// body of such a response is read before the caller gets it.
+	Throttles func(r *http.Response) bool
+}
+
+// A Refusal is what the body of a refusal says.
+type Refusal struct {
+	RetryAfter time.Duration // 0: it does not say
+	Final      bool          // no retry can mend it
+}
+
+// Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong clocks.
+var Dialects = []Dialect{
+	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
+		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
+	{Name: "Anthropic", Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining", Reset: "Anthropic-Ratelimit-*-Reset",
+		Of: []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
+	{Name: "Atlassian Data Center", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining",
+		Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds", Bucket: true},
+	{Name: "Discord", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody},
+	{Name: "GitHub and many others", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Body: secondaryLimit},
+	{Name: "the draft's versions 0 to 6, GitLab, Zendesk", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
+	{Name: "Okta, X", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
+	{Name: "Google", Body: retryInfo},
+	{Name: "Shopify GraphQL", Body: throttleStatus, Throttles: isShopifyGraphQL},
+}
+
+// readDialects reads the first dialect that the server speaks.
+func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
+	for i := range dialects {
+		d := &dialects[i]
+		of := d.Of
+		if len(of) == 0 {
+			of = []string{""}
+		}
+		read := false
+		for _, name := range of {
+			read = d.read(h, now, name, s) || read
+		}
+		if read {
+			return
+		}
+	}
+}
+
+// read reads what a dialect says of a limit.
+func (d *Dialect) read(h http.Header, now time.Time, name string, s *Reply) bool {
+	get := func(header string) string {
+		if header == "" {
+			return ""
+		}
+		return h.Get(strings.Replace(header, "*", name, 1))
+	}
+	left, leftTold := number(get(d.Remaining))
+	if d.Fill != "" {
+		fill, ok := number(get(d.Fill))
+		interval, also := number(get(d.Interval))
+		if !leftTold || !ok || !also || !(fill > 0) || !(interval > 0) {
+			return false
+		}
+		l := s.limit(name)
+		l.Bucket, l.Left = true, left
+		l.allow(fill / interval)
+		return true
+	}
+	last, epoch, ok := reset(get(d.Reset), now)
+	if !ok || last > Longest {
+		return false
+	}
+	if !leftTold {
+		if get(d.Remaining) == "" && epoch && !d.Bucket { // GitHub's 403 for a secondary limit
+			s.limit(name).Stop = last
+			return true
+		}
+		return false
+	}
+	l := s.limit(name)
+	if d.Bucket {
+		limit, _ := number(get(d.Limit))
+		l.bucket(limit, left, last)
+		return true
+	}
+	l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
+	return true
+}
+
+// bucket takes note of a bucket that will be full in that time.
+func (l *Limit) bucket(size, left float64, full time.Duration) {
+	l.Bucket, l.Left = true, left
+	if size <= left || full <= 0 {
+		return
+	}
+	refill := (size - left) / full.Seconds()
+	if size/refill > (2 * time.Minute).Seconds() { // a day's bucket that is nearly full is no reason to be slow
+		refill += left / 60
+	}
+	l.allow(refill)
+}
+
+// left takes note of what is left: permits that must last for a time. Window says that this is surely the end of
+// a window.
+func (l *Limit) left(permits float64, last time.Duration, window bool) {
+	if last > Longest {
+		return
+	}
+	if l.Left < 0 || permits < l.Left {
+		l.Left = permits
+	}
+	least := shortest
+	if window {
+		least = narrowest
+	}
+	switch {
+	case permits == 0 && (window || last > shortest):
+		l.Stop = max(l.Stop, last)
+	case permits == 0:
+		l.Short = true
+	case last > least && last <= widest:
+		l.allow(permits / last.Seconds())
+	}
+}
+
+// allow takes note of a rate; the lowest one counts.
+func (l *Limit) allow(rate float64) {
+	if rate > 0 && rate <= fastest && (l.Rate == 0 || rate < l.Rate) {
+		l.Rate = rate
+	}
+}
+
+// reset reads when a window ends: as seconds from now, as a point in time in
+// seconds or milliseconds since 1970, as a duration ("6m0s"), or as a date. Of a window that
+// has ended already nothing is to be learned.
+func reset(v string, now time.Time) (d time.Duration, epoch, ok bool) {
+	v = strings.TrimSpace(v)
+	if n, ok := number(v); ok {
+		d, epoch := delayOrEpoch(n, now)
+		return d, epoch, d > 0
+	}
+	if d, err := time.ParseDuration(v); err == nil {
+		return d, false, d > 0
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} { // the latter is Jira's
+		if t, err := time.Parse(form, v); err == nil {
+			d := until(t, now)
+			return d, true, d > 0
+		}
+	}
+	if t, ok := date(v); ok {
+		d := until(t, now)
+		return d, true, d > 0
+	}
+	return 0, false, false
+}

@@ -1,0 +1,128 @@
+// Package reply reads what a response says about the server's limits: its status, its headers, and the
+// body of a refusal. It is pure: it knows no limiter and no clock.
+package reply
+
+import (
+	"math"
+	"net/http"
+	"time"
+)
+
+// A Reply is what a response says. The zero value says nothing.
+type Reply struct {
+	// Refused says that there were too many requests; Final, that sending it again is of no use: a quota
+	// for the day, or for money.
+	Refused, Final bool
+	// After is how long the server wants no other request, if Told.
+	After time.Duration
+	Told  bool
+	// Cached says that a cache has answered: all else is zero.
+	Cached bool
+	// Limits are those of which the server says something.
+	Limits []Limit
+}
+
+// A Limit is what a server says of one of its limits.
+type Limit struct {
+	Name string  // "requests", "tokens"; "": it does not say of what
+	Left float64 // what is left; -1: it does not say
+	// Rate is what the server allows, per second; 0: it does not say.
+	Rate float64
+	// Stop is for how long nothing is left; 0: something is, or it does not say.
+	Stop time.Duration
+	// Short says that nothing is left for a moment, too short to stop for.
+	Short bool
+	// Bucket says that what is left grows steadily, at Rate, and not at the end of a window.
+	Bucket bool
+}
+
+// Wants returns for how long, of a bucket, a request of that cost is too much.
+func (l *Limit) Wants(cost float64) time.Duration {
+	if !l.Bucket || l.Rate <= 0 || l.Left < 0 || l.Left >= cost {
+		return 0
+	}
+	return times((cost-l.Left)/l.Rate, time.Second)
+}
+
+// Read reads a response that was received at the given time. What is malformed is ignored, and what a cache
+// answered says nothing about the server. It may read the body, and puts back what it has read.
+func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
+	if cached(r.Header) {
+		return Reply{Cached: true}
+	}
+	now := serverTime(r.Header, received)
+	s.After, s.Told = readRetryAfter(r.Header, now)
+	if !readDraft(r.Header, &s) {
+		readDialects(r.Header, now, dialects, &s)
+	}
+	s.Final = r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
+	s.Refused = refused(r, &s)
+	for i := range dialects {
+		if d := &dialects[i]; d.Body != nil && (s.Refused || r.StatusCode == http.StatusForbidden || d.Throttles != nil && d.Throttles(r)) {
+			readBodies(r, dialects, &s)
+			break
+		}
+	}
+	if !s.Refused {
+		s.Final = false
+	}
+	return s
+}
+
+// refused reports whether a response says that there were too many requests: 429, 503, 529; and 403 with
+// Retry-After, with nothing left, or with nothing but the time of a reset, which are GitHub's ways.
+func refused(r *http.Response, s *Reply) bool {
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
+		return true
+	case http.StatusForbidden:
+		if s.Told {
+			return true
+		}
+		for _, l := range s.Limits {
+			if l.Stop > 0 || l.Short {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readBodies lets the dialects read the body.
+func readBodies(r *http.Response, dialects []Dialect, s *Reply) {
+	if r.Body == nil {
+		return
+	}
+	body := peek(r)
+	if len(body) == 0 {
+		return
+	}
+	for i := range dialects {
+		d := &dialects[i]
+		if d.Body == nil {
+			continue
+		}
+		b, ok := d.Body(r, body)
+		if !ok {
+			continue
+		}
+		s.Refused = true
+		s.Final = s.Final || b.Final
+		// What a body says is more precise than the header's whole seconds, and else only counts without one.
+		if wait := min(b.RetryAfter, Longest); wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
+			s.After, s.Told = wait, true
+		}
+		return
+	}
+}
+
+// limit returns what is known of a limit with that name.
+func (s *Reply) limit(name string) *Limit {
+	for i := range s.Limits {
+		if s.Limits[i].Name == name {
+			return &s.Limits[i]
+		}
+	}
+	s.Limits = append(s.Limits, Limit{Name: name, Left: -1})
+	return &s.Limits[len(s.Limits)-1]
+}

@@ -1,0 +1,71 @@
+package outbound
+
+import (
+	"net/http"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Limit is one of the limits that hold for a request: requests a minute, tokens a minute, the quota of a day. See
+// [WithLimit].
+type Limit struct {
+	// Name says what the limit counts, for hooks and for what servers say of it: "requests", "tokens", "input-tokens" and
+	// "output-tokens" are what OpenAI's and Anthropic's headers tell apart. What a server says of no limit in particular, or of requests
+	// where no limit is called so, is for the last limit whose name is empty, or else the last.
+	Name string
+	// Limiter holds for all requests. It, or Keyed, must be set.
+	Limiter reserve.Reserver
+	// Keyed says whose limiter holds for a request: see [Keyed].
+	Keyed Scope
+	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by this limit.
+	// Default: 1 for each.
+	Cost func(*http.Request) int
+	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused has used nothing.
+	Used func(*http.Response) Usage
+}
+
+// A Usage finds out what a request has used, from its response: it is given the body as the caller reads it, and asked
+// when that ends, is closed or fails, or when the request's context ends. It is used by one goroutine
+// at a time. A nil Usage, or one that does not know, leaves the estimate as it is.
+type Usage interface {
+	// Write gets a piece of the body, which it must not keep. What it returns is not looked at.
+	Write(piece []byte) (int, error)
+	// Used returns the permits that were used.
+	Used() (permits int, known bool)
+}
+
+// A Scope says whose limiter a request is paced by: its key, which must be comparable, and the limiter of that.
+type Scope func(*http.Request) (key any, by reserve.Reserver)
+
+// Keyed returns a scope of a key function, such as [Host], and a function that says a key's limiter, such as
+// the method For of keyed.Limiters.
+func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
+	if key == nil || limiter == nil {
+		return nil
+	}
+	return func(r *http.Request) (any, reserve.Reserver) {
+		k := key(r)
+		return k, limiter(k)
+	}
+}
+
+// whole is the key of a limiter that holds for all requests.
+type whole struct{}
+
+// scope returns the limit's scope; nil: it has none.
+func (l *Limit) scope() Scope {
+	if l.Keyed != nil || l.Limiter == nil {
+		return l.Keyed
+	}
+	return func(*http.Request) (any, reserve.Reserver) { return whole{}, l.Limiter }
+}
+
+// limit is a Limit whose functions are set.
+type limit struct {
+	name  string
+	scope Scope
+	cost  func(*http.Request) int // nil: WithCost's
+	used  func(*http.Response) Usage
+}
+
+func one(*http.Request) int { return 1 }
