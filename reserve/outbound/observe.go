@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve/internal/adapt"
@@ -17,7 +18,7 @@ type ruling struct {
 
 const (
 	// Without a word from the server, a request waits for so long after its first
-	// refusal, and twice as long after each further one.
+	// refusal, and twice as long after each further one, unless others of its keys were accepted meanwhile.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
 )
@@ -39,6 +40,9 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 		}
 	}
 	next.refused = s.Refused
+	if !s.Refused {
+		t.accepts(c, now)
+	}
 	var wanted time.Duration
 	if s.Refused {
 		wanted = t.refusal(c, &s, about, now, attempt, &next)
@@ -68,7 +72,10 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 	}
 	next.again = attempt <= t.retries && !s.Final && wanted <= t.maxRetryAfter
 	if !told {
-		wanted = min(firstBackoff<<min(attempt-1, 6), lastBackoff)
+		if c.refusals++; t.acceptedSince(c) {
+			c.refusals = 1
+		}
+		wanted = min(firstBackoff<<min(c.refusals-1, 6), lastBackoff)
 		next.resume = now.Add(wanted)
 		return wanted
 	}
@@ -83,6 +90,24 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 		}
 	}
 	return wanted
+}
+
+// accepts takes note of when a call with these keys was accepted.
+func (t *Transport) accepts(c *call, now time.Time) {
+	if t.retries == 0 {
+		return
+	}
+	last, ok := t.accepted.get(c.set)
+	if !ok {
+		last = t.accepted.getOr(c.set, new(atomic.Int64))
+	}
+	last.Store(now.UnixNano())
+}
+
+// acceptedSince reports whether another call with these keys was accepted since the call began to wait for this attempt.
+func (t *Transport) acceptedSince(c *call) bool {
+	last, ok := t.accepted.get(c.set)
+	return ok && last.Load() >= c.begin.UnixNano()
 }
 
 // warning stops limits of which nothing is left, before anybody is refused.

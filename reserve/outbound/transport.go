@@ -36,10 +36,11 @@ type Transport struct {
 
 	calls       atomic.Uint64
 	lines       line.Lines
-	gate        *reserve.Policy      // of gates
-	gates       *keyed.Limiters[any] // of keys whose limiter can't be paused
-	controllers memory[*controller]  // of adaptive keys
-	err         error                // an option makes no sense
+	gate        *reserve.Policy       // of gates
+	gates       *keyed.Limiters[any]  // of keys whose limiter can't be paused
+	controllers memory[*controller]   // of adaptive keys
+	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
+	err         error                 // an option makes no sense
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when

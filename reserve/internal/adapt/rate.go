@@ -47,8 +47,8 @@ type Rate struct {
 	reach    float64       // of the estimate, that the rate has at the end of the period
 	accepted float64       // permits since the cut
 
-	sent meter
-	cost float64 // of a call, on average
+	sent, done meter
+	cost       float64 // of a call, on average
 }
 
 // The phases of a rate.
@@ -140,10 +140,11 @@ func (r *Rate) Said(now, sent time.Time, rate float64) {
 
 // Accepted takes note of a call, sent at the given time, that the server did not refuse.
 func (r *Rate) Accepted(now, sent time.Time, permits float64) {
+	r.done.add(now, permits)
 	if sent.After(r.cut) {
 		r.accepted += permits
 		if r.row >= inARow && !r.proven {
-			r.rate, r.sent = max(r.rate, r.low), meter{}
+			r.rate, r.sent, r.done = max(r.rate, r.low), meter{}, meter{}
 		}
 		r.proven = true
 	}
@@ -157,8 +158,9 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		r.begin(search, firstRate*r.cost)
 		r.rate = r.limit(r.low)
 	}
-	r.use(now)
-	r.grow()
+	if r.use(now); r.phase != regrowth || r.proven { // what was sent before a cut says nothing of the rate after it
+		r.grow()
+	}
 }
 
 // use lets the time pass by which the rate grows: that in which it was used.
@@ -228,6 +230,7 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	r.cut, r.proven, r.row, r.accepted, r.used = now, false, 0, 0, now
 	if r.stopped = max(0, resume.Sub(now)); r.stopped > 0 {
 		r.sent.skip(resume.Sub(now))
+		r.done.skip(resume.Sub(now))
 	}
 	return true
 }
@@ -288,9 +291,11 @@ func (r *Rate) begin(p phase, low float64) { r.phase, r.low, r.grown = p, low, 0
 // grow brings the rate up to date.
 func (r *Rate) grow() {
 	rate := r.limit(r.aim())
-	if rate > r.rate && r.phase != settled { // not on behalf of calls that nobody makes
-		if perSecond, known := r.sent.perSecond(r.used); known {
-			rate = max(r.rate, min(rate, 2*perSecond))
+	if rate > r.rate && r.phase != settled { // not on behalf of calls that nobody makes, or that a server that is slower and slower has not done
+		for _, m := range []*meter{&r.sent, &r.done} {
+			if perSecond, known := m.perSecond(r.used); known {
+				rate = max(r.rate, min(rate, 2*perSecond))
+			}
 		}
 	}
 	if rate == r.limit(math.Inf(1)) || math.Abs(rate-r.rate) >= least*r.rate {
