@@ -1,0 +1,58 @@
+package matrix
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bounds are what a kind of server must not exceed: time over the ideal, by client, in the order of [Clients]; 0: none. And
+// the share of calls that may be refused, of those of an adaptive client at 50/s.
+var bounds = map[string]struct {
+	took   [7]float64
+	wasted float64
+}{
+	"token bucket, Retry-After":           {[7]float64{1.03, 1.25, 1.35, 1.03, 1.12, 0, 1.15}, 0.015},
+	"token bucket, bare 429":              {[7]float64{1.03, 1.12, 1.15, 1.03, 1.12, 0, 1.15}, 0.015},
+	"fixed windows, GitHub's headers":     {[7]float64{1.10, 1.12, 1.12, 1.10, 1.12, 0, 1.12}, 0.01},
+	"sliding log, Retry-After":            {[7]float64{1.50, 1.20, 1.35, 1.10, 1.12, 0, 1.40}, 0.06},
+	"falls to a third, comes back":        {[7]float64{1.12, 1.38, 1.50, 1.05, 1.20, 0, 1.25}, 0.025},
+	"requests and tokens, bucket headers": {[7]float64{1.04, 1.06, 1.09, 1.04, 1.06, 0, 1.09}, 0.005},
+	"n in flight, 503":                    {[7]float64{1.40, 1.35, 1.40, 1.40, 1.35, 1.10, 1.40}, 0.03},
+	"n in flight, bare 429":               {[7]float64{1.40, 1.35, 1.40, 1.40, 1.35, 1.10, 1.40}, 0.03},
+	"slower and slower":                   {[7]float64{1.05, 1.05, 1.10, 1.05, 1.05, 0, 1.10}, 0.01},
+	"the draft's headers":                 {[7]float64{1.03, 1.05, 1.05, 1.03, 1.05, 0, 1.05}, 0},
+	"hostile headers":                     {[7]float64{1.03, 1.12, 1.15, 1.03, 1.12, 0, 1.15}, 0.03},
+}
+
+// Each client finishes at each kind of server in the time that it has, and without a herd, at 5/s and at 50/s. What it takes at
+// 500/s, and medians, are what bench/outbound/matrix is for.
+func TestMatrix(t *testing.T) {
+	for _, rate := range []float64{5, 50} {
+		for _, k := range Kinds {
+			want, ok := bounds[k.Name]
+			require.True(t, ok, k.Name)
+			for i, c := range Clients {
+				if c.Fits != nil && !c.Fits(k) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%v per second/%s/%s", rate, k.Name, c.Name), func(t *testing.T) {
+					o := Median(t, k, c, At(rate, 0), 1)
+					require.True(t, o.Finished(), "%+v", o)
+					require.LessOrEqual(t, o.Took, want.took[i], "%+v", o)
+					if k.Name != "slower and slower" { // for seconds it does not say that it is too much
+						require.LessOrEqual(t, o.Herd, 6., "%+v", o)
+					}
+					if rate == 50 && c.Adaptive {
+						require.LessOrEqual(t, o.Wasted, want.wasted, "%+v", o)
+					}
+					if rate == 5 && strings.HasPrefix(k.Name, "token bucket") { // a retry is not sent behind calls that came later
+						require.LessOrEqual(t, o.Longest, 2*o.Median+1, "%+v", o)
+					}
+				})
+			}
+		}
+	}
+}
