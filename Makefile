@@ -9,7 +9,7 @@ FUZZTIME    ?= 20s
 # The library: what a program may require.
 LIBRARY     := . reserve/shared/goredis
 # Beside it: pace and its peers.
-BENCH       := bench bench/inbound bench/outbound bench/shared
+BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared
 PLATFORMS   := linux/arm64 linux/386 darwin/arm64 windows/amd64 freebsd/amd64
 # The system calls of internal/wake have other numbers and structures on these.
 LINUXES     := arm loong64 mips mips64le ppc64le riscv64 s390x
