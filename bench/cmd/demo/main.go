@@ -65,9 +65,9 @@ func run(ctx context.Context, addr, out string) (err error) {
 	defer api.close()
 
 	fmt.Printf("%s is an API that allows %d calls/s with a burst of %d, and answers any other\n", api.url, callsPerSecond, burst)
-	fmt.Printf("with 429 and Retry-After: 1. A call takes it %d to %d ms. %d goroutines make %d calls; who\n",
+	fmt.Printf("with 429 and Retry-After: 1. A call takes it %d to %d ms. %d goroutines make %d calls; one\n",
 		fastest.Milliseconds(), slowest.Milliseconds(), goroutines, calls)
-	fmt.Printf("is refused waits as long as Retry-After says, and tries again.\n\n")
+	fmt.Printf("that is refused waits as long as Retry-After says, and tries again.\n\n")
 	var halves []half
 	for _, name := range []string{unpaced, paced} {
 		api.reset()

@@ -37,7 +37,7 @@ func draw(w io.Writer, halves []half) error {
 			"seconds", "calls in 100 ms")
 		p.X.Min, p.X.Max = 0, end.Seconds()
 		p.Y.Min, p.Y.Max = 0, tallest*1.05
-		p.X.Tick.Marker, p.Y.Tick.Marker = every(1), every(20)
+		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(1), picture.Every(20)
 		grid := plotter.NewGrid()
 		grid.Horizontal.Color, grid.Vertical.Color = picture.Pale, picture.Pale
 		p.Add(grid, bars[i][0], bars[i][1], // those answered stand before all, so that those refused are seen above them
@@ -49,7 +49,7 @@ func draw(w io.Writer, halves []half) error {
 		{Name: "refused with 429", Thumb: bars[0][0]},
 		{Name: fmt.Sprintf("what the API allows: %d calls/s", callsPerSecond), Thumb: &plotter.Line{LineStyle: allowedLine}},
 	}
-	return picture.WritePNG(w, 26*vg.Centimeter, 16*vg.Centimeter,
+	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
 		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d", calls, goroutines, callsPerSecond, burst),
 		[][]picture.Key{keys}, plots)
 }
@@ -81,14 +81,4 @@ func histogram(counts []float64, c color.Color) *plotter.Histogram {
 		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
 	}
 	return h
-}
-
-// every puts a label at all multiples of a number.
-type every int
-
-func (e every) Ticks(_, to float64) (ticks []plot.Tick) {
-	for n := 0; float64(n) <= to; n += int(e) {
-		ticks = append(ticks, plot.Tick{Value: float64(n), Label: fmt.Sprint(n)})
-	}
-	return ticks
 }

@@ -34,7 +34,7 @@ func drawBars(w io.Writer, waits map[string][]time.Duration) error {
 			for x, wait := range of {
 				values = append(values, wait.Seconds())
 				labels.XYs = append(labels.XYs, plotter.XY{X: float64(x), Y: wait.Seconds()})
-				labels.Labels = append(labels.Labels, fmt.Sprintf("%.3g", wait.Seconds()))
+				labels.Labels = append(labels.Labels, short(wait))
 			}
 			bars, err := plotter.NewBarChart(values, barWidth)
 			if err != nil {
@@ -58,12 +58,20 @@ func drawBars(w io.Writer, waits map[string][]time.Duration) error {
 		}
 		p.NominalX(names...)
 		p.X.Tick.Label.Font = picture.Sans(9)
-		p.Y.Min = 0
+		p.X.Min, p.X.Max, p.Y.Min = -0.5, float64(len(names))-0.5, 0
 		p.Y.Max *= 1.08
 	}
-	return picture.WritePNG(w, 32*vg.Centimeter, 12*vg.Centimeter,
+	return picture.WritePNG(w, picture.Width, 10*vg.Centimeter,
 		fmt.Sprintf("Callers queue at %d/s, and all give up: how long the next one waits for its permit", permitsPerSecond),
 		[][]picture.Key{keys}, [][]*plot.Plot{plots})
 }
 
-const barWidth = vg.Length(21)
+// short has room above a bar.
+func short(d time.Duration) string {
+	if s := d.Seconds(); s < 9.95 {
+		return fmt.Sprintf("%.1f", s)
+	}
+	return fmt.Sprintf("%.0f", d.Seconds())
+}
+
+const barWidth = vg.Length(15)

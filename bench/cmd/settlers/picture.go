@@ -16,10 +16,11 @@ import (
 // drawBars draws what is used in each load, and below it by how much that exceeds what is allowed.
 func drawBars(w io.Writer, results []result) error {
 	used := picture.Plot("", "", "permits used, per second")
-	exceeds := picture.Plot("", "", "permits beyond rate and store, at worst")
-	var names []string
+	exceeds := picture.Plot("", "", "beyond rate and store, at worst")
+	var names, short []string
 	for _, r := range results {
-		names = append(names, fmt.Sprintf("%s saved up\n%d callers reserve %d\nsettle at %s\n%s",
+		short = append(short, "saved up: "+r.savedUp())
+		names = append(names, fmt.Sprintf("saved up: %s\n%d callers\nreserve %d\nuse %s\n%s",
 			r.savedUp(), r.callers, r.reserves, r.settlesAt(), r.after()))
 	}
 	var keys []picture.Key
@@ -29,7 +30,7 @@ func drawBars(w io.Writer, results []result) error {
 		of     func(result) outcome
 	}{
 		{"pace", picture.Blue, func(r result) outcome { return r.pace }},
-		{"possible, if nothing is to go beyond rate and store", picture.Grey, func(r result) outcome { return r.possible }},
+		{"possible within rate and store", picture.Grey, func(r result) outcome { return r.possible }},
 		{"x/time/rate, given ReserveN(now, -n)", picture.Orange, func(r result) outcome { return r.xtime }},
 	} {
 		var above, below plotter.Values
@@ -52,17 +53,18 @@ func drawBars(w io.Writer, results []result) error {
 			}
 		}
 	}
+	exceeds.NominalX(names...)
+	used.NominalX(short...) // the rest stands below the other
 	for _, p := range []*plot.Plot{used, exceeds} {
-		p.NominalX(names...)
 		p.X.Tick.Label.Font = picture.Sans(9)
-		p.Y.Min = 0
+		p.X.Min, p.X.Max, p.Y.Min = -0.5, float64(len(names))-0.5, 0
 	}
 	used.Y.Max = 1.05 * permitsPerSecond
 	exceeds.Y.Max = max(1, exceeds.Y.Max)
-	return picture.WritePNG(w, 32*vg.Centimeter, 20*vg.Centimeter,
+	return picture.WritePNG(w, picture.Width, 16*vg.Centimeter,
 		fmt.Sprintf("Callers reserve more than they use, and settle later: what is used of %d permits a second",
 			permitsPerSecond),
 		[][]picture.Key{keys}, [][]*plot.Plot{{used}, {exceeds}})
 }
 
-const barWidth = vg.Length(26)
+const barWidth = vg.Length(23)

@@ -47,10 +47,10 @@ func drawCurves(w io.Writer, results map[setting][]result) error {
 	for i, l := range limiters {
 		keys = append(keys, picture.Key{Name: l.name, Thumb: &plotter.Line{LineStyle: lines[i]}})
 	}
-	interval := picture.Key{Name: "one interval: two calls that go at once are off by so much", Thumb: &plotter.Line{LineStyle: intervalLine}}
-	return picture.WritePNG(w, 34*vg.Centimeter, 20*vg.Centimeter,
-		"How evenly calls are released: by how much the time between a call and the next one is off. Further left is better.",
-		[][]picture.Key{keys, {interval}}, plots)
+	keys = append(keys, picture.Key{Name: "1/rate: two calls at the same moment", Thumb: &plotter.Line{LineStyle: intervalLine}})
+	return picture.WritePNG(w, picture.Width, 15*vg.Centimeter,
+		"How evenly calls are released: by how much the time between two of them is off",
+		[][]picture.Key{{keys[paceStrict], keys[xtimeStrict], keys[uberDefault]}, {keys[paceBursty], keys[xtimeBursty], keys[len(keys)-1]}}, plots)
 }
 
 var intervalLine = draw.LineStyle{Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}
@@ -60,7 +60,7 @@ func curves(s setting, results []result) (*plot.Plot, error) {
 	if s.goroutines > 1 {
 		who = fmt.Sprintf("%d goroutines", s.goroutines)
 	}
-	p := picture.Plot(fmt.Sprintf("%d calls/s, %s", s.perSecond, who), "off by at most, µs", "% of calls")
+	p := picture.Plot(fmt.Sprintf("%d/s, %s", s.perSecond, who), "off by at most, µs", "% of calls")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, most, 0, 100
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 25}, {Value: 50, Label: "50"}, {Value: 75}, {Value: 100, Label: "100"}}

@@ -2,6 +2,7 @@
 package picture
 
 import (
+	"fmt"
 	"image/color"
 	"io"
 
@@ -13,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Colours that can be told apart by those who see few.
+// Colours that colour-blind readers can tell apart.
 var (
 	Blue   = color.RGBA{0x00, 0x72, 0xb2, 0xff}
 	Sky    = color.RGBA{0x56, 0xb4, 0xe9, 0xff}
@@ -23,6 +24,9 @@ var (
 	Grey   = color.RGBA{0x77, 0x77, 0x77, 0xff}
 	Pale   = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
 )
+
+// Width is that of all pictures: on a page of a README, some 900 pixels wide, their text is then as large as the page's.
+const Width = 23 * vg.Centimeter
 
 // Plot returns an empty plot, its text in the sizes that all pictures have.
 func Plot(title, x, y string) *plot.Plot {
@@ -42,6 +46,16 @@ func Sans(points vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: points}
 }
 
+// Every puts a label at all multiples of a number, from 0 on.
+type Every int
+
+func (e Every) Ticks(_, to float64) (ticks []plot.Tick) {
+	for n := 0; float64(n) <= to; n += int(e) {
+		ticks = append(ticks, plot.Tick{Value: float64(n), Label: fmt.Sprint(n)})
+	}
+	return ticks
+}
+
 // A Key is an entry of the legend.
 type Key struct {
 	Name  string
@@ -51,7 +65,7 @@ type Key struct {
 // WritePNG draws rows of plots under a title, with a legend below the title, keys in
 // rows of their own, left to right.
 func WritePNG(w io.Writer, width, height vg.Length, title string, keys [][]Key, plots [][]*plot.Plot) error {
-	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(110))
+	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))
 	c := draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(12), vg.Points(6), -vg.Points(8))
 
 	style := text.Style{Color: color.Black, Font: Sans(13), XAlign: text.XCenter, YAlign: text.YTop, Handler: plot.DefaultTextHandler}
