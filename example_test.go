@@ -92,6 +92,42 @@ func ExampleWithBurst() {
 	// Output: 0 20 7
 }
 
+// After an idle second 51 calls go at once at 50/s: 50 are saved up, and one more is always
+// prepaid. Without a burst it is one.
+func ExampleWithBurst_atOnce() {
+	clock := clockwork.NewFakeClock()
+	byDefault := reserve.Must(pace.NewBursty(50, reserve.WithClock(clock)))
+	evenly := reserve.Must(pace.NewBursty(50, pace.WithBurst(0), reserve.WithClock(clock)))
+	clock.Advance(time.Second)
+	for _, limiter := range []*reserve.Limiter{byDefault, evenly} {
+		atOnce := 0
+		for limiter.Allow() {
+			atOnce++
+		}
+		fmt.Println(atOnce)
+	}
+	// Output:
+	// 51
+	// 1
+}
+
+// A token bucket is full at the start, and a request waits for its own permits.
+func ExampleNewTokenBucket() {
+	clock := clockwork.NewFakeClock()
+	limiter := reserve.Must(pace.NewTokenBucket(10, 5, reserve.WithClock(clock)))
+	for _, permits := range []int{3, 4, 20} { // 20 are more than it holds
+		r, err := limiter.Reserve(ctx, permits)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Delay())
+	}
+	// Output:
+	// 0s
+	// 200ms
+	// 2.2s
+}
+
 func Example_warmUp() {
 	clock := clockwork.NewFakeClock()
 	limiter := reserve.Must(warmup.New(2, 4*time.Second, reserve.WithClock(clock)))
@@ -149,6 +185,48 @@ func Example_givingBack() {
 	// the next one waits 100ms
 }
 
+// Somebody in the queue gives up, and those behind it move up.
+func Example_movingUp() {
+	clock := clockwork.NewFakeClock()
+	limiter := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
+	limiter.Allow()
+	first, _ := limiter.Reserve(ctx, 5)
+	second, _ := limiter.Reserve(ctx, 1)
+	fmt.Println(first.Delay(), second.Delay())
+
+	first.Settle(2) // it needs no more than that
+	fmt.Println(first.Delay(), second.Delay())
+	first.Cancel() // too late: Settle was final
+	fmt.Println(first.Delay(), second.Delay())
+	// Output:
+	// 100ms 600ms
+	// 100ms 300ms
+	// 100ms 300ms
+}
+
+// A Cancel of permits that were used would give them back. Golang.org/x/time/rate does nothing then; so
+// a "defer r.Cancel()" that worked there must go.
+func Example_cancelAfterUse() {
+	calls := func(cancel bool) (calls int) {
+		clock := clockwork.NewFakeClock()
+		limiter := reserve.Must(pace.NewTokenBucket(10, 1, reserve.WithClock(clock)))
+		for begin := clock.Now(); clock.Since(begin) < 10*time.Second; calls++ {
+			r, _ := limiter.Reserve(ctx, 1)
+			clock.Advance(r.Delay())
+			clock.Advance(50 * time.Millisecond) // the call
+			if cancel {
+				r.Cancel()
+			}
+		}
+		return calls
+	}
+	fmt.Println("in 10 s:", calls(false))
+	fmt.Println("cancelled after use:", calls(true))
+	// Output:
+	// in 10 s: 101
+	// cancelled after use: 200
+}
+
 // An estimate is reserved before the call, and settled when the response tells what it cost.
 func Example_settle() {
 	clock := clockwork.NewFakeClock()
@@ -171,6 +249,20 @@ func limiterDelay(l *reserve.Limiter, clock clockwork.Clock) time.Duration {
 	return l.NextFree().Sub(clock.Now())
 }
 
+// A rate changes for those that ask from now on; with Retime for those that wait, too.
+func Example_rates() {
+	clock := clockwork.NewFakeClock()
+	limiter := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))
+	limiter.TryAcquire(8)
+	r, _ := limiter.Reserve(ctx, 1)
+
+	fmt.Println(r.Delay(), limiter.SetRate(4), r.Delay(), limiter.Rate())
+	fmt.Println(r.Delay(), limiter.Retime(8), r.Delay(), limiter.Rate())
+	// Output:
+	// 8s <nil> 8s 4
+	// 8s <nil> 4s 8
+}
+
 // Ten a second, and a thousand an hour: both or neither.
 func Example_all() {
 	clock := clockwork.NewFakeClock()
@@ -186,9 +278,13 @@ func Example_all() {
 	_, err := both.ReserveWithin(ctx, 1, 0)
 	fmt.Println(err)
 	fmt.Println("left this hour:", hour.Stored())
+
+	waited, err := reserve.Acquire(ctx, reserve.All(hour), 1) // waits, for any Reserver
+	fmt.Println(waited, err)
 	// Output:
 	// 0s 100ms 200ms reserve: a wait of 300ms is longer than the longest allowed, 0s
 	// left this hour: 997
+	// 0s <nil>
 }
 
 // The server said Retry-After: 30. Everybody's time moves by as much, and the
@@ -202,5 +298,11 @@ func Example_pause() {
 
 	limiter.PauseUntil(clock.Now().Add(30 * time.Second))
 	fmt.Println(first.Delay(), second.Delay())
-	// Output: 30.1s 30.2s
+
+	clock.Advance(20 * time.Second)
+	limiter.Resume() // it has changed its mind
+	fmt.Println(first.Delay(), second.Delay())
+	// Output:
+	// 30.1s 30.2s
+	// 100ms 200ms
 }
