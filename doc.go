@@ -1,21 +1,33 @@
-// Package pace paces calls: mostly the calls that a program makes to somebody
-// else's API.
+// Package pace is a rate limiter, made for programs that call somebody else's API.
 //
-// A limiter hands out permits at a rate. It is told of a request and answers at once
-// when that may go; the request then pays for itself by making the next one wait.
-// That is the model of Guava's RateLimiter, and it means that a request of any size
-// is granted, that callers are served in order, and that everybody knows their time.
+// A limiter hands out permits at a rate. It tells each request at once when that may go, and the
+// request pays for itself by making the next one wait. This is the model of Guava's
+// RateLimiter: a request of any size is granted, requests are served in order, and all of them know
+// their times.
 //
 //	limiter, err := pace.NewBursty(50) // permits per second
 //	...
 //	if _, err := limiter.Acquire(ctx, 1); err != nil {
-//		return err // the context ended, or its deadline comes too early
+//		return err // the context has ended, or its deadline comes too early
 //	}
 //	response, err := client.Do(request)
 //
-// Most callers want [reserve.Limiter.Acquire] as above. Who must not block uses
-// TryAcquire; who has something else to do meanwhile, or wants to give permits
-// back, uses Reserve and keeps the [reserve.Reservation].
+// Most callers want [reserve.Limiter.Acquire] as above. A caller that must not block uses
+// TryAcquire. A caller that does something else meanwhile, or may give permits back, uses
+// Reserve and keeps the [reserve.Reservation].
+//
+// # Which limiter
+//
+//   - [NewBursty] saves up permits while nobody asks, by default for a second. With
+//     WithBurst(0) it saves nothing, and no two calls are closer than the interval.
+//   - [NewTokenBucket] is full at the start, and a request waits for its own permits, as in
+//     golang.org/x/time/rate.
+//   - Package warmup has a limiter that begins slowly after an idle time.
+//   - Package reserve/window has one for "100 a minute", exactly.
+//
+// All are a [reserve.Limiter], with the same methods. In the folder reserve are packages for what is
+// built on them: a limiter for each key (keyed), bytes (stream), HTTP clients (outbound) and
+// servers (inbound), and one limiter for several machines (shared).
 //
 // # A worked example
 //
@@ -28,9 +40,5 @@
 //	Acquire(10)              waits another 200 ms, not for its own 10 permits
 //	Acquire(1)               waits 2 s, for those
 //
-// # Where things are
-//
-// This package has the bursty limiter. Package warmup has the one that warms up.
-// Package reserve is the API of both and what is built on it, and package smooth
-// the arithmetic behind them.
+// The arithmetic is in package smooth, whose documentation explains the model.
 package pace
