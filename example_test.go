@@ -54,7 +54,8 @@ func Example_firstProgram() {
 		if _, err := limiter.Acquire(context.Background(), 1); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("call %d at %v\n", call, time.Since(begin).Round(10*time.Millisecond)) // the call goes here
+		// The call goes here.
+		fmt.Printf("call %d at %v\n", call, time.Since(begin).Round(10*time.Millisecond))
 	}
 }
 
