@@ -107,6 +107,8 @@ func (c *call) acquireSince() error {
 		c.asks[i].reserve = &held[i]
 		if rate := c.asks[i].rate; rate != nil {
 			rate.sent(c.sent, c.asks[i].cost)
+		} else {
+			c.t.eases.hold(&c.asks[i], c.sent)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"io"
 	"math"
 	"net/http"
 	"sync"
@@ -62,6 +63,29 @@ func (f *inFlight) leave(key string, p *places) {
 	if p.users--; p.users == 0 {
 		delete(f.keys, key)
 	}
+}
+
+// placed returns a response's body that gives its place back when it is closed, and not before: until then the server may
+// still be at work on it.
+func placed(body io.ReadCloser, release func()) io.ReadCloser {
+	p := &placedBody{body, release}
+	if w, ok := body.(io.Writer); ok { // of an upgraded connection
+		return struct {
+			*placedBody
+			io.Writer
+		}{p, w}
+	}
+	return p
+}
+
+type placedBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (p *placedBody) Close() error {
+	defer p.release()
+	return p.ReadCloser.Close()
 }
 
 // A budget is what retries may cost: a share of the requests.

@@ -80,6 +80,11 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 		return wanted
 	}
 	until := now.Add(min(wanted, t.maxRetryAfter))
+	for i := range c.asks {
+		if c.asks[i].rate == nil && c.blamed(i, about) {
+			t.eases.begin(&c.asks[i], until)
+		}
+	}
 	if t.pauseRefused {
 		next.resume = until
 		return wanted

@@ -59,8 +59,8 @@ func WithLimit(l Limit) Option {
 
 // WithMaxInFlight lets at most n requests be on their way at a time; with a key function, such as [Host], n for
 // each key. A place is taken before the permits, so that when a server stalls, requests wait without having bought any, and
-// there is no burst at its end. It is given back when the response's body is closed or has been read to
-// its end, or when the request's context ends. Default: any number.
+// there is no burst at its end. It is given back when the response's body is closed, as every one must be, or when
+// there is no response. Default: any number.
 //
 // For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
 // WithMaxInFlight(8) get 50 answers a second, and none is refused.

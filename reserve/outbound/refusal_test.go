@@ -360,3 +360,27 @@ func TestGateGivesBack(t *testing.T) {
 		require.InDelta(t, 6, limiter.Stored(), 1e-6)
 	})
 }
+
+// A server that counts in a sliding window refuses half of the calls of a client at exactly its rate, because the network delivers one
+// a little later and the next a little earlier. A limit that was refused is eased for a while, and its rate stays.
+func TestEased(t *testing.T) {
+	var j *journal
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		if j.note(r) == 3 {
+			refuse(w, "Retry-After: 2")
+		}
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		limiter := evenly10()
+		getAll(&http.Client{Transport: New(base, limiter)}, "http://a", 900)
+		times := j.times()
+		for i := 4; i < 12; i++ {
+			require.Equal(t, 100*time.Millisecond, times[i]-times[i-1])
+		}
+		for i := 20; i < 500; i++ {
+			require.Equal(t, 102*time.Millisecond, times[i]-times[i-1])
+		}
+		require.Equal(t, 100*time.Millisecond, times[899]-times[898], "a minute later")
+		require.Equal(t, 10., limiter.Rate())
+	})
+}

@@ -40,7 +40,8 @@ type Transport struct {
 	gates       *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
 	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
-	err         error                 // an option makes no sense
+	eases       eases
+	err         error // an option makes no sense
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
@@ -105,11 +106,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, c.refused(err)
 	}
 	t.budget.request()
-	response, err := t.attempts(c)
-	if response == nil || response.Body == nil || response.Body == http.NoBody {
-		release()
-	} else if t.inFlight != nil {
-		onEnd(c.ctx, response, nil, release)
+	var response *http.Response
+	defer func() {
+		if response == nil || response.Body == nil { // an error, or a panic
+			release()
+		}
+	}()
+	response, err = t.attempts(c)
+	if t.inFlight != nil && response != nil && response.Body != nil {
+		response.Body = placed(response.Body, release)
 	}
 	return response, err
 }

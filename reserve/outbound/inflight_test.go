@@ -1,0 +1,190 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+)
+
+// counting is a server, as a round tripper, that knows how many requests it has at a time, of each host.
+type counting struct {
+	mu     sync.Mutex
+	now    map[string]int
+	most   int
+	answer func(r *http.Request) (*http.Response, error)
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.now[r.URL.Host]++
+	c.most = max(c.most, c.now[r.URL.Host])
+	c.mu.Unlock()
+	gone := sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now[r.URL.Host]--
+	})
+	answered := false
+	defer func() {
+		if !answered {
+			gone()
+		}
+	}()
+	response, err := c.answer(r)
+	if err == nil {
+		answered = true
+		response.Body = leaving{response.Body, gone}
+	}
+	return response, err
+}
+
+// leaving is a body that the server works on until it is closed.
+type leaving struct {
+	io.ReadCloser
+	gone func()
+}
+
+func (l leaving) Close() error { l.gone(); return l.ReadCloser.Close() }
+
+func ok(body string) *http.Response {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// Over very many requests with random cancels, panics, errors and bodies left unread until they are closed, a server
+// never sees more than n at a time, of any key, and nothing is remembered in the end.
+func TestInFlight(t *testing.T) {
+	const requests, n = 100_000, 8
+	synctest.Test(t, func(t *testing.T) {
+		server := &counting{now: map[string]int{}}
+		server.answer = func(r *http.Request) (*http.Response, error) {
+			switch dice := rand.IntN(100); {
+			case dice < 3:
+				panic(errGone)
+			case dice < 6:
+				return nil, errGone
+			case dice < 50:
+				<-time.After(rand.N(10 * time.Millisecond))
+			}
+			return ok("hello"), nil
+		}
+		transport := New(server, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(n, Host))
+		var left atomic.Int64
+		left.Store(requests)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				for left.Add(-1) >= 0 {
+					oneRequest(transport, fmt.Sprintf("http://host%d/", i%3))
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, n, server.most)
+		require.Empty(t, transport.inFlight.keys)
+		for host, now := range server.now {
+			require.Zero(t, now, host)
+		}
+	})
+}
+
+// oneRequest makes a request as callers do: with or without a deadline, reading all of the body, some, or none. It survives a panic.
+func oneRequest(transport *Transport, url string) {
+	defer func() { recover() }()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	if rand.IntN(10) == 0 {
+		ctx, cancel = context.WithTimeout(context.Background(), rand.N(5*time.Millisecond))
+	}
+	defer cancel()
+	response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, url, nil))
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	switch rand.IntN(3) {
+	case 0:
+		io.Copy(io.Discard, response.Body)
+	case 1:
+		response.Body.Read(make([]byte, 2))
+	}
+	if rand.IntN(4) == 0 {
+		<-time.After(rand.N(10 * time.Millisecond))
+	}
+}
+
+// When a server stalls, those that wait have bought nothing yet: afterwards there is no burst.
+func TestInFlightStall(t *testing.T) {
+	var j *journal
+	stalled := time.Time{}
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		j.note(r)
+		if wait := time.Until(stalled); wait > 0 {
+			pass(wait)
+		}
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		stalled = time.Now().Add(5 * time.Second)
+		client := &http.Client{Transport: New(base, evenly10(), WithMaxInFlight(4))}
+		require.Equal(t, map[int]int{200: 60}, getAll(client, "http://a", 60))
+		next := 0
+		for _, at := range j.times() {
+			if at >= 5*time.Second && at < 6*time.Second {
+				next++
+			}
+		}
+		require.LessOrEqual(t, next, 11)
+	})
+}
+
+// A place is given back when the body is closed, once.
+func TestPlaceComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := tripper(func(*http.Request) (*http.Response, error) { return ok("hello"), nil })
+		transport := New(base, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(1))
+		do := func() (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/", nil))
+		}
+		first, err := do()
+		require.NoError(t, err)
+		_, err = do()
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the only place is taken")
+		io.ReadAll(first.Body)
+		first.Body.Close()
+		second, err := do()
+		require.NoError(t, err)
+		first.Body.Close()
+		_, err = do()
+		require.Error(t, err, "closing again gives nothing back")
+		second.Body.Close()
+		require.Empty(t, transport.inFlight.keys)
+	})
+}
+
+// In a total outage the attempts stay under 1.1 times the requests, and ten.
+func TestRetryBudget(t *testing.T) {
+	attempts := 0
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
+		attempts++
+		refuseWith(w, 503)
+	}, func(t *testing.T, base *http.Transport) {
+		client := &http.Client{Transport: New(base, reserve.Must(pace.NewBursty(1000)), WithRetries(3), WithRetryBudget(0.1))}
+		require.Equal(t, map[int]int{503: 500}, getAll(client, "http://a", 500))
+		require.LessOrEqual(t, attempts, 560)
+		require.Greater(t, attempts, 540, "the budget is used")
+	})
+}
