@@ -46,8 +46,6 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 	var wanted time.Duration
 	if s.Refused {
 		wanted = t.refusal(c, &s, about, now, attempt, &next)
-	} else if r.StatusCode < 300 || r.StatusCode >= 400 { // not before a redirect is followed
-		t.warning(c, about, now)
 	}
 	t.settle(c, r, s.Refused)
 	if s.Refused {
@@ -55,6 +53,9 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 	}
 	for i := range c.asks {
 		t.adapt(c, i, about, &s, now, next)
+	}
+	if !s.Refused && (r.StatusCode < 300 || r.StatusCode >= 400) { // not before a redirect is followed
+		t.warning(c, about, now)
 	}
 	return next
 }
@@ -205,7 +206,8 @@ func (c *call) target(name string) int {
 	return -1
 }
 
-// blamed reports whether a refusal is one by that limit: by those of which too little is left, or else by the last.
+// blamed reports whether a refusal is one by that limit: by those of which too little is left, or else by the one
+// that is meant where no name is said.
 func (c *call) blamed(i int, about []*reply.Limit) bool {
 	any := false
 	for j, l := range about {
@@ -216,7 +218,7 @@ func (c *call) blamed(i int, about []*reply.Limit) bool {
 			any = true
 		}
 	}
-	return !any && i == len(c.asks)-1
+	return !any && i == c.target("")
 }
 
 // short reports whether too little is left of a limit.
