@@ -86,6 +86,7 @@ func TestAFailingTierInText(t *testing.T) {
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.Equal(t, "Service Unavailable. Try again in 1 s.\n", string(body))
+	require.Contains(t, res.Header, "Ratelimit-Policy")
 	require.Empty(t, got.Tiers)
 	require.Equal(t, "shared", got.Err.Tier)
 	require.Equal(t, 503, got.Status)
@@ -106,4 +107,19 @@ func TestAPanicIsNotSwallowed(t *testing.T) {
 		require.PanicsWithValue(t, http.ErrAbortHandler, func() { do(m.Handler(handler), get("", "/")) })
 		require.Equal(t, 9., everybody.Stored(), "that one was let through")
 	})
+}
+
+// Where clients are not to know the limits, a failure does not tell them either.
+func TestAFailingTierWithoutQuotas(t *testing.T) {
+	for _, opt := range [][]inbound.Option{
+		{inbound.WithoutQuotas()}, {inbound.WithoutQuotas(), inbound.WithXRateLimit()},
+	} {
+		for want, opts := range map[int][]inbound.TierOption{503: {inbound.Quota(1, s)}, 200: {inbound.Quota(1, s), inbound.FailOpen()}} {
+			h := build(t, []inbound.Tier{inbound.GlobalBy("shared", broken{errors.New("down")}, opts...)}, opt...).Handler(ok)
+			res := do(h, get("", "/"))
+			require.Equal(t, want, res.StatusCode)
+			require.NotContains(t, res.Header, "Ratelimit-Policy")
+			require.NotContains(t, res.Header, "Ratelimit")
+		}
+	}
 }

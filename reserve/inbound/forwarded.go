@@ -29,11 +29,9 @@ func lastUnquotedComma(s string) int {
 	for i := len(s) - 1; i >= 0; i-- {
 		switch s[i] {
 		case '"':
-			slashes := i - len(strings.TrimRight(s[:i], `\`))
-			if slashes%2 == 0 {
+			if slashes := i - len(strings.TrimRight(s[:i], `\`)); slashes%2 == 0 {
 				quoted = !quoted
 			}
-			i -= slashes
 		case ',':
 			if !quoted {
 				return i

@@ -290,7 +290,7 @@ func TestQueueWithTheSlowTierFirst(t *testing.T) {
 			require.Equal(t, 200, status(h, get("", "/")))
 			require.Equal(t, time.Duration(i)*s, time.Since(begin))
 		}
-		require.EqualValues(t, 3, m.Stats().Queued)
+		require.EqualValues(t, 3, m.Stats().Queued, "the first one passed at once")
 	})
 }
 

@@ -75,13 +75,15 @@ func TestProblemOrText(t *testing.T) {
 		"text/html;x=\"\\\",\";q=0, application/json;q=0.1":                true,
 		"text/html;x=\"unfinished":                                         false,
 		// A malformed weight does not count, nor does its type.
-		"text/html;q=2, application/json;q=0.1":     true,
-		"text/html;q=-1, application/json;q=0.1":    true,
-		"text/html;q=NaN, application/json;q=0.1":   true,
-		"text/html;q=, application/json;q=0.1":      true,
-		"text/html;q=1e-1, application/json;q=0.01": true,
-		"text/html;q=0.4 | application/json;q=0.3":  false, // two lines
-		", ,;,/,;q=1,text":                          true,
+		"text/html;q=2, application/json;q=0.1":       true,
+		"text/html;q=-1, application/json;q=0.1":      true,
+		"text/html;q=NaN, application/json;q=0.1":     true,
+		"text/html;q=, application/json;q=0.1":        true,
+		"text/html;q=1e-1, application/json;q=0.01":   true,
+		"text/html;q=0.4 | application/json;q=0.3":    false, // two lines
+		"text/html;q=0.999, application/json;q=0.998": false,
+		"text/html;q=0.9999, application/json;q=0.1":  true,
+		", ,;,/,;q=1,text":                            true,
 	} {
 		r := get("", "/")
 		if accept != "" {
