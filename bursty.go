@@ -37,9 +37,9 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 // NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its
-// own permits. Its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond,
-// capacity); but a request for more than the capacity, which that refuses, waits for what is
-// missing.
+// own permits. As long as nothing is given back, its times are those of golang.org/x/time/rate's
+// NewLimiter(permitsPerSecond, capacity); but a request for more than the capacity, which that
+// refuses, waits for the permits that are missing.
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //

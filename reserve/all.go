@@ -12,7 +12,7 @@ import (
 // The permits may be used at the latest of the times. If one refuses, those before it
 // get theirs back, and are as if they had never been asked, and so are those that asked them in
 // between: they move up, unless they were refused meanwhile or it is a limiter shared between
-// machines. Cancel, Settle and Wait apply to all of them. All of none promises everything at once.
+// machines. Cancel, Settle and Wait apply to all of them. All of no limiters grants everything at once.
 //
 // Each limiter sells at its own time, which may be long before the latest: where calls wait
 // for the slower of two, the faster one does not space them again when they go.

@@ -55,7 +55,7 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %s does not apply to %s", e.Package, e.Option, e.Limiter)
 }
 
-// ErrCancelled is what waiting for a reservation returns that was given back, or settled.
+// ErrCancelled is returned by Wait for a reservation that was given back.
 var ErrCancelled = errors.New("reserve: the reservation was cancelled")
 
 func checkPermits(n int) error {

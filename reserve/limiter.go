@@ -65,7 +65,7 @@ func (p *Policy) smoothLimiter(begin int64, ledger smooth.Ledger) *Limiter {
 	return &l.Limiter
 }
 
-// Reserve reserves n permits (at least 1), whenever they are. It is
+// Reserve reserves n permits (at least 1), however far off they are. It is
 // ReserveWithin(ctx, n, Forever).
 func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error) {
 	err = l.reserve(ctx, n, Forever, &r)
@@ -108,8 +108,8 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether
 // it did. It neither blocks nor allocates. For n < 1 it returns false.
 //
-// Polling keeps a warming-up limiter cold: what it stores while nobody is granted
-// makes the next permit dearer. Callers that would poll should Acquire.
+// Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes
+// longer. Use Acquire.
 func (l *Limiter) TryAcquire(n int) bool {
 	t := l.now()
 	if t < l.busy.Load() || n < 1 {
@@ -144,7 +144,9 @@ func (l *Limiter) Rate() float64 {
 	return l.ledger.Rate()
 }
 
-// Stored returns the number of permits that are stored now. It takes nothing.
+// Stored returns the number of permits that are stored now. It takes nothing. It is 0 while
+// anything is owed; [Limiter.NextFree] says until when. In a warming-up limiter stored permits are
+// not free.
 func (l *Limiter) Stored() float64 {
 	now := l.lock()
 	defer l.mu.Unlock()

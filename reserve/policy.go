@@ -54,8 +54,9 @@ func NewOption[S any](name string, set func(*S) error) Option {
 	}}
 }
 
-// WithClock replaces the clock: for tests. Waits then use that clock's timers, and
-// a context's deadline is read on it. Default: the real, monotonic clock.
+// WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used, and
+// clocks are compared with ==. A context's deadline is read on it. Default: the real, monotonic
+// clock.
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
 		if c == nil {
@@ -93,8 +94,7 @@ func WithStored(permits float64) Option {
 // where by default it goes at once and the next one waits. At 1/s, Reserve(8) on a
 // limiter without stored permits is ready after 8 s, instead of now.
 //
-// With pace.WithCapacity(b) and WithStored(b) the promised times are those of
-// golang.org/x/time/rate's NewLimiter(rate, b).
+// For a classic token bucket, full at the start, see pace.NewTokenBucket.
 func PayUpfront() Option {
 	return NewOption("PayUpfront", func(s *paying) error {
 		s.upfront = true
@@ -149,7 +149,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	return p, nil
 }
 
-// Terms are what a limiter with smooth's ledger is made of.
+// Terms say how a limiter with smooth's ledger is made.
 type Terms struct {
 	Curve   *smooth.Curve // at the policy's rate
 	Stored  float64       // at the start, at most as many as fit; may be +Inf

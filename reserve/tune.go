@@ -24,8 +24,8 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate, from now on, for those that wait as well: what is owed, and all
-// remaining waits, scale by the old rate over the new one. It is for a limiter that follows
+// Retime changes the rate, from now on, also for requests that wait: the debt and all remaining
+// waits are multiplied by the old rate over the new one. It is for a limiter that follows
 // what a server says. At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the
 // one behind it 4.5 s. If nobody waits and nothing is owed it is [Limiter.SetRate].
 //
@@ -65,10 +65,10 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	return nil
 }
 
-// PauseUntil stops the limiter until t: nobody goes before, every time that was promised and
-// has not come moves by as much, those that sleep sleep on, and nothing is stored meanwhile. What
-// is reserved during the pause may be used from its end on. A later PauseUntil
-// extends the pause; an earlier one changes nothing; [Limiter.Resume] ends it.
+// PauseUntil stops the limiter until t. No request goes before t, all times that are still to come
+// move by the pause, sleepers sleep on, and nothing is stored. Requests that are made meanwhile may
+// go from its end on. A later PauseUntil extends the pause; an earlier one changes nothing;
+// [Limiter.Resume] ends it.
 //
 // A sleeper whose deadline no longer fits gives up at once, and those behind it move up.
 //
@@ -82,8 +82,8 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	}
 }
 
-// Resume ends a pause now: what was promised for later moves back by what was left of it, and those
-// that are due go in order.
+// Resume ends a pause now: times that are still to come become earlier by the rest of it, and
+// requests that are due go in order. Without a pause it does nothing.
 func (l *Limiter) Resume() {
 	now := l.lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package warmup limits what must be warmed up: a server with cold caches, a pool
-// that opens connections as they are needed. It is the port of Guava's
-// SmoothWarmingUp to pace's limiters.
+// Package warmup is for servers with cold caches, and pools that open connections as they are
+// needed: its limiter begins slowly and reaches its rate after a warm-up period. It is the port of
+// Guava's SmoothWarmingUp to pace's limiters.
 //
 // A limiter that has been idle is cold, and hands out permits more slowly at first:
 // coldFactor times more slowly for the first one, then faster and faster, until
@@ -9,8 +9,8 @@
 //
 // # The curve
 //
-// The store is the thermometer: full when cold, empty when warm. A stored permit is
-// dearer the more of them there are:
+// The store is the cold: it is full after an idle time and empty under load. The more permits are
+// stored, the longer each takes:
 //
 //	interval
 //	  cold ^                  /
@@ -36,8 +36,10 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// New returns a limiter that warms up: cold at first and after idleness of a period,
-// it takes a period under load to reach the rate.
+// New returns a limiter that warms up: it is cold at first and after an idle time of a period, and
+// takes a period under load to reach the rate. At 100/s with a period of 10 s, a cold limiter begins
+// at 33/s and reaches 100/s after 10 s. From warm, up to 5 s without a request cost nothing; after
+// 7.5 s it begins at half its rate.
 //
 // It returns a *[reserve.ValueError] for a rate or a period that is not positive, and a
 // *[reserve.OptionError] for an option that does not apply. Of the options, [WithColdFactor],

@@ -53,7 +53,7 @@ const (
 	served   = "200 served"
 	byUser   = "429 Too Many Requests (\"user\")"
 	byGlobal = "429 Too Many Requests (\"global\")"
-	failed   = "503 Service Unavailable (\"user\")"
+	failed   = "503 Service Unavailable. Try again" // it names no tier: none was violated
 )
 
 // A tier per user in Redis and a global one in this process: a refusal by either charges
