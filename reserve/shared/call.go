@@ -138,47 +138,84 @@ func add(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// fly takes a list to the server, and puts an error into its requests if there was no answer.
-func (l *Limiter) fly(ctx context.Context, list []*request) error {
-	return l.call(ctx, list, false)
-}
-
-// call is fly, also for the one who tries again whether the server is there. It returns the
-// error if it is not the callers' own, so that those who wait behind need not try: if the
+// fly takes a list to the server, and puts an error into its requests if there was no answer. It returns
+// the error if it is not the callers' own, so that those who wait behind need not try: if the
 // callers of the list only had too little time, others may have more.
-func (l *Limiter) call(ctx context.Context, list []*request, probe bool) error {
+func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	begin := l.now()
-	// What was granted without the server is charged first. A lost answer may have charged
-	// it, so it goes only to a server that has answered since.
+	// Permits that were granted without the server are charged first, once: if the answer is lost they may have
+	// been charged, and are forgotten. So they go only to a server that has answered since.
 	charge := &request{maxWait: never, deadline: never}
 	var owed int64
-	if !probe && !l.circuit.troubled.Load() {
+	if !l.circuit.troubled.Load() {
 		if charge.permits, owed = l.owed.take(begin, l.terms.Load().curve); charge.permits > 0 {
 			list = append([]*request{charge}, list...)
 		}
 	}
-	err := l.send(ctx, list, begin)
-	if err != nil {
-		l.owed.add(owed)
-	}
-	unavailable, _ := err.(*UnavailableError)
-	short := begin+int64(l.timeout) > deadline(list, begin+int64(l.timeout))
-	own := short && late(err) // it was the callers' time that ended, not the server's
-	switch {
-	case unavailable != nil:
-		l.circuit.report(l.now(), probe, err, !own)
-	default: // a refusal is an answer
-		l.circuit.report(l.now(), probe, nil, true)
-	}
-	if err != nil {
-		for _, r := range list {
-			r.err = err
+	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
+	by := begin
+	defer func() {
+		if err == nil {
+			return
 		}
-	}
-	if own {
-		return nil // says nothing to those who wait behind
+		// A call that had far less than the timeout says nothing about the server.
+		l.report(false, err, !late(err) || by-begin >= int64(l.timeout)/4)
+		l.fail(list, err)
+		if !charge.charged {
+			l.owed.add(owed)
+		}
+	}()
+	by = l.until(list, begin)
+	err = l.send(ctx, list, by)
+	if err == nil {
+		l.report(false, nil, true)
+	} else if by-begin < int64(l.timeout) && late(err) {
+		return nil
 	}
 	return err
+}
+
+// fail gives an error to the requests of a call. Permits that the server may have granted nevertheless count as charged.
+func (l *Limiter) fail(list []*request, err error) {
+	lost := 0
+	for _, r := range list {
+		r.err = err
+		if _, unavailable := err.(*UnavailableError); unavailable && maybeCharged(err) {
+			r.charged = true
+			lost += r.permits
+		}
+	}
+	if l.mode != closed && l.owed.lose(l.now(), lost, l.terms.Load().curve) {
+		l.circuit.open(l.now(), err)
+	}
+}
+
+// try asks the server whether it is there, without taking anything, until three answers have come
+// in a row: one that loses every other answer is not to be trusted with permits. All of it takes at
+// most a timeout.
+func (l *Limiter) try(ctx context.Context) (err error) {
+	err = &UnavailableError{Key: l.key, Err: errAborted}
+	defer func() { l.report(true, err, true) }()
+	by := l.now() + int64(l.timeout)
+	if c, ok := l.client.(interface{ Reload(context.Context) }); ok {
+		reloading, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout/2)
+		c.Reload(reloading)
+		cancel()
+	}
+	for range tolerated {
+		if err := l.send(ctx, []*request{{deadline: never}}, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report tells the circuit how a call went. Only a server that can't be asked counts: a refusal is an answer.
+func (l *Limiter) report(probe bool, err error, counts bool) {
+	if _, unavailable := err.(*UnavailableError); !unavailable {
+		err = nil
+	}
+	l.circuit.report(l.now(), probe, err, counts)
 }
 
 // late reports whether an error is that the time was up.
@@ -186,22 +223,18 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
-// deadline is when the last of the callers gives up, and at most the given time.
-func deadline(list []*request, most int64) int64 {
-	latest := int64(0)
+// until returns how long a call that begins now may take: the timeout, or until the last of the callers gives up.
+func (l *Limiter) until(list []*request, begin int64) int64 {
+	latest := begin
 	for _, r := range list {
-		latest = max(latest, r.deadline)
-		if r.permits == 0 {
-			return most
-		}
+		latest = max(latest, cmp.Or(r.answer, r.deadline))
 	}
-	return min(latest, most)
+	return min(latest, begin+int64(l.timeout))
 }
 
-func (l *Limiter) send(ctx context.Context, list []*request, begin int64) error {
-	by := deadline(list, begin+int64(l.timeout))
+func (l *Limiter) send(ctx context.Context, list []*request, by int64) error {
 	// The list is not only the caller's, so its end must not be the list's.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-begin))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-l.now()))
 	defer cancel()
 	c := calls.Get().(*call)
 	defer func() {

@@ -7,16 +7,18 @@ import (
 )
 
 // A circuit keeps callers from waiting for a server that does not answer. After three
-// failures in a row it opens for 50 ms. Then one caller tries again, while the others go on
-// without; each time it fails the circuit stays open for twice as long, up to 1 s.
+// failures in a row it opens. Then one caller tries again, at times that double in distance from 50 to 800 ms, while the
+// others go on without. The times are multiples of the distance since 1970: so processes that lost the server at different
+// times find it again together, as far as their clocks agree, and none has it for itself while others still use their shares.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	returns  atomic.Int64 // how often the server came back
+	epoch    int64        // when the limiter's time began, in nanoseconds since 1970
 
 	mu       sync.Mutex
 	failures int
 	probing  bool
-	until    int64 // when the next may try
+	until    int64 // when the next may try; 0: the circuit is closed
 	pause    int64
 	last     error
 }
@@ -24,11 +26,11 @@ type circuit struct {
 const (
 	tolerated  = 3
 	firstPause = int64(50 * time.Millisecond)
-	lastPause  = int64(time.Second)
+	lastPause  = 16 * firstPause
 )
 
 // enter reports whether the server may be asked, and whether the caller is the one
-// who tries: then it must report how that went. If not, err is the last failure.
+// that tries: then it must report how that went. If not, err is the last failure.
 func (c *circuit) enter(now int64) (probe bool, err error) {
 	if !c.troubled.Load() {
 		return false, nil
@@ -57,22 +59,38 @@ func (c *circuit) report(now int64, probe bool, err error, counts bool) {
 		c.probing = false
 	}
 	switch {
-	case err == nil:
+	case err == nil && (probe || c.until == 0): // one of before it opened says nothing
 		c.failures, c.until, c.pause, c.last = 0, 0, 0, nil
 		if c.troubled.Swap(false) {
 			c.returns.Add(1)
 		}
-	case !counts:
+	case err == nil || !counts:
 	case c.until == 0:
-		c.last = err
-		c.troubled.Store(true)
 		if c.failures++; c.failures >= tolerated {
-			c.pause = firstPause
-			c.until = now + c.pause
+			c.wait(now, firstPause)
 		}
 	case probe:
-		c.last = err
-		c.pause = min(2*c.pause, lastPause)
-		c.until = now + c.pause
+		c.wait(now, min(2*c.pause, lastPause))
 	}
+	if err != nil && counts {
+		c.last = err
+		c.troubled.Store(true)
+	}
+}
+
+// open opens the circuit at once: there were too many answers that did not come, if not in a row.
+func (c *circuit) open(now int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = err
+	c.troubled.Store(true)
+	if c.until == 0 {
+		c.wait(now, firstPause)
+	}
+}
+
+// wait lets nobody try for about that long.
+func (c *circuit) wait(now, pause int64) {
+	c.pause = pause
+	c.until = ((c.epoch+now+pause/2)/pause+1)*pause - c.epoch
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 )
 
@@ -47,6 +48,12 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate is a failure of Redis that it told us about itself.
 var errLate = errors.New("shared: the request reached Redis after its time")
 
+// errPatience says that a caller needs the rest of its time for the fallback.
+var errPatience = errors.New("shared: no answer in time")
+
+// errAborted is what others are told when a client panics, or ends its goroutine.
+var errAborted = errors.New("shared: the client did not return")
+
 // wrong are the answers that no waiting cures. Redis before 7 wraps an error inside a
 // script in another, so they may be anywhere in the text.
 var wrong = []string{"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command"}
@@ -62,4 +69,18 @@ func failure(key string, err error) error {
 		}
 	}
 	return &UnavailableError{Key: key, Err: err}
+}
+
+// maybeCharged reports whether the server may have run a call that failed: not if it refused, or was
+// never reached.
+func maybeCharged(err error) bool {
+	var refused interface{ RedisError() }
+	var network *net.OpError
+	switch {
+	case errors.Is(err, errLate), errors.As(err, &refused):
+		return false
+	case errors.As(err, &network) && network.Op == "dial":
+		return false
+	}
+	return true
 }

@@ -69,7 +69,7 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 	for i := range permits {
 		list = append(list, &request{permits: permits[i], maxWait: limits[i], deadline: never})
 	}
-	err := l.call(context.Background(), list, false)
+	err := l.fly(context.Background(), list)
 	var sales []Sale
 	for _, r := range list {
 		sales = append(sales, Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}})

@@ -1,7 +1,9 @@
 package shared
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 // of whether Redis is there.
 //
 // All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers
-// only the keys that are in use or in debt.
+// only the keys that are in use, in debt, or owe Redis permits that were granted while it was away. It remembers at most
+// [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys], whatever the limiters do when Redis fails.
 type Limiters struct {
 	settings
 	client  Scripter
@@ -26,6 +29,9 @@ type Limiters struct {
 	mu   sync.Mutex
 	keys map[string]*entry
 }
+
+// ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are remembered.
+var ErrTooManyKeys = errors.New("shared: too many keys")
 
 // An entry is a key's limiter and the number of those who use it now.
 type entry struct {
@@ -39,7 +45,10 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiter
 	if err != nil {
 		return nil, err
 	}
-	return &Limiters{settings: s, client: client, maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}, nil
+	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
+	k := &Limiters{settings: s, client: client, maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}
+	k.circuit.epoch = s.begin.UnixNano()
+	return k, nil
 }
 
 // For returns the Reserver of one key.
@@ -56,21 +65,30 @@ func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 
 // ReserveWithin is [Limiter.ReserveWithin] of a key.
 func (k *Limiters) ReserveWithin(ctx context.Context, key string, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	e := k.enter(key)
+	e, err := k.enter(key)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
 	defer k.leave(e)
 	return e.ReserveWithin(ctx, n, maxWait)
 }
 
 // Acquire is [Limiter.Acquire] of a key.
 func (k *Limiters) Acquire(ctx context.Context, key string, n int) (waited time.Duration, err error) {
-	e := k.enter(key)
+	e, err := k.enter(key)
+	if err != nil {
+		return 0, err
+	}
 	defer k.leave(e)
 	return e.Acquire(ctx, n)
 }
 
 // TryAcquire is [Limiter.TryAcquire] of a key.
 func (k *Limiters) TryAcquire(ctx context.Context, key string, n int) (bool, error) {
-	e := k.enter(key)
+	e, err := k.enter(key)
+	if err != nil {
+		return false, err
+	}
 	defer k.leave(e)
 	return e.TryAcquire(ctx, n)
 }
@@ -86,7 +104,7 @@ func (k *Limiters) Len() int {
 // ones can't outgrow the rest.
 const swept = 4
 
-func (k *Limiters) enter(key string) *entry {
+func (k *Limiters) enter(key string) (*entry, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.keys[key]
@@ -100,11 +118,14 @@ func (k *Limiters) enter(key string) *entry {
 				break
 			}
 		}
+		if len(k.keys) >= k.maxKeys {
+			return nil, ErrTooManyKeys
+		}
 		e = &entry{Limiter: newLimiter(k.settings, k.client, key, k.maxWait, k.terms, &k.circuit, &k.clock)}
 		k.keys[key] = e
 	}
 	e.users++
-	return e
+	return e, nil
 }
 
 func (k *Limiters) leave(e *entry) {

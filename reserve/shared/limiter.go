@@ -58,7 +58,10 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 	if err != nil {
 		return nil, err
 	}
-	return newLimiter(s, client, name, policy.MaxWait(), t, &circuit{}, &serverClock{}), nil
+	if s.maxKeys != 0 {
+		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
+	}
+	return newLimiter(s, client, name, policy.MaxWait(), t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{}), nil
 }
 
 func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, *terms, error) {
@@ -248,18 +251,29 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 	maxWait = max(0, min(maxWait, l.maxWait))
 	r := &request{permits: n, maxWait: int64(maxWait), deadline: never}
 	until, limited := ctx.Deadline()
+	asking := ctx
 	if limited {
-		r.deadline = add(l.now(), max(0, int64(time.Until(until))))
+		now := l.now()
+		left := max(0, int64(time.Until(until)))
+		r.deadline = add(now, left)
+		if patience := left / 4 * 3; l.mode != closed && patience < int64(l.timeout) {
+			// The rest is for the fallback.
+			var cancel context.CancelFunc
+			asking, cancel = context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
+			defer cancel()
+			r.answer = now + patience
+		}
 	}
-	if err := l.ask(ctx, r); err != nil {
-		if _, unavailable := err.(*UnavailableError); !unavailable {
+	if err := l.ask(asking, r); err != nil {
+		if _, unavailable := err.(*UnavailableError); !unavailable && err != errPatience {
 			return nil, nil, err
 		}
-		if limited && l.now() >= r.deadline { // the caller's time was up, and its context is about to say so
+		// The caller's time was up, and its context is about to say so.
+		if limited && l.mode == closed && l.now() >= r.deadline {
 			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
 			return nil, nil, cmp.Or(ended(ctx), context.DeadlineExceeded)
 		}
-		p, err := l.withoutRedis(ctx, n, maxWait, err)
+		p, err := l.withoutRedis(ctx, r, maxWait, err)
 		return nil, p, err
 	}
 	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
@@ -287,8 +301,9 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	if probe {
-		_ = l.call(ctx, []*request{r}, true) // in r
-		return r.err
+		if err := l.try(ctx); err != nil {
+			return err
+		}
 	}
 	if err := l.queue.do(ctx, r, l.fly); err != nil {
 		return err

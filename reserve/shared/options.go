@@ -14,6 +14,7 @@ type settings struct {
 	prefix  string
 	timeout time.Duration
 	mode    mode
+	maxKeys int
 	share   float64 // of the rate, where the mode is local
 	script  *Script // the tests' has a clock of its own
 	begin   time.Time
@@ -59,14 +60,26 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long Redis may take to answer; then the call counts as
-// failed. Longer than a round trip and a pause of the server's, and shorter than the deadlines of callers: a call that
-// ends early because of theirs tells nothing about the server, so no fallback takes over. Default: 50 ms.
+// failed. It should be longer than a round trip and a pause of the server's. A call that ends earlier, as its callers
+// have less time, counts as failed too if it took at least a quarter of the timeout. Default: 50 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
 			return &reserve.ValueError{Package: "shared", Name: "WithTimeout", Value: d, Want: "more than 0"}
 		}
 		s.timeout = d
+		return nil
+	}
+}
+
+// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while Redis is
+// away, those that were granted something. A key takes about 500 bytes. Default: 1<<20.
+func WithMaxKeys(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return &reserve.ValueError{Package: "shared", Name: "WithMaxKeys", Value: n, Want: "at least 1"}
+		}
+		s.maxKeys = n
 		return nil
 	}
 }
@@ -79,9 +92,10 @@ func FailClosed() Option {
 	}
 }
 
-// FailOpen grants every request at once while Redis fails: for limits that are a
-// courtesy. What was granted is charged when Redis is back: at most a store of it, less what
-// has flowed into a store since.
+// FailOpen grants every request at once while Redis fails: for limits that matter less than the calls.
+// Permits that were granted so are charged when Redis is back: at most a store of them, less those that Redis may have
+// charged although its answer was lost, and those that have flowed into a store since. A caller with a deadline has its
+// answer before that: Redis gets at most three quarters of its time.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open
@@ -91,8 +105,8 @@ func FailOpen() Option {
 
 // Local limits each process on its own while Redis fails, at the given share of the
 // rate, in (0, 1]: with 4 processes at 100/s, Local(0.25) lets 25/s through in each. A store that follows the
-// rate (pace.WithBurst, warm-up) is as much smaller. What was granted is charged
-// when Redis is back: at most a store of it, less what has flowed into a store since.
+// rate (pace.WithBurst, warm-up) is as much smaller. Permits that were granted so are charged
+// when Redis is back, and callers with a deadline are answered in time, as with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

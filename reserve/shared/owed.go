@@ -2,15 +2,33 @@ package shared
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nextfree/pace/smooth"
 )
 
-// A tab is what was granted without Redis, until Redis is told.
+// A tab is what was granted without Redis, until Redis is told, and what Redis may have been charged although
+// its answers were lost. Together at most a store is charged.
 type tab struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
+
+	mu   sync.Mutex
+	lost float64 // permits, less what has flowed into a store since
+	at   int64   // as of then
+}
+
+// lose notes that Redis may have been charged for permits without saying so. It reports whether that is as much as may be:
+// a store of them.
+func (o *tab) lose(now int64, n int, c *smooth.Curve) (all bool) {
+	if n == 0 || c.Interval == 0 {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost, o.at = max(0, o.lost-float64(now-o.at)*c.Refill)+float64(n), now
+	return o.lost >= c.Capacity
 }
 
 // owe notes permits that Redis does not know of, or, if n is negative, that were not used.
@@ -48,11 +66,15 @@ func (o *tab) take(now int64, c *smooth.Curve) (due int, all int64) {
 func (o *tab) due(now int64, c *smooth.Curve) int { return o.charge(o.permits.Load(), now, c) }
 
 // charge returns how many of the permits are to be charged: at most a store of them, less what has
-// flowed into a store since. At 10/s, with a store of 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
+// flowed into a store since, and what Redis may have been charged for already. At 10/s, with a store of
+// 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
 func (o *tab) charge(permits, now int64, c *smooth.Curve) int {
-	if c.Interval == 0 { // there is no limit
+	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
 	}
-	most := math.Floor(min(float64(permits), c.Capacity, 1<<53)) // all that a double can count
+	o.mu.Lock()
+	lost := max(0, o.lost-float64(now-o.at)*c.Refill)
+	o.mu.Unlock()
+	most := math.Floor(min(float64(permits), c.Capacity-lost, 1<<53)) // all that a double can count
 	return int(math.Ceil(max(0, most-float64(now-o.last.Load())*c.Refill)))
 }

@@ -88,91 +88,115 @@ func (p *promise) Settle(actual int) {
 
 // charge takes permits that were used already, now or when Redis is back.
 func (l *Limiter) charge(n int) {
-	if l.ask(context.Background(), &request{permits: n, maxWait: never, deadline: never}) != nil {
+	r := &request{permits: n, maxWait: never, deadline: never}
+	if l.ask(context.Background(), r) != nil && !r.charged {
 		l.owe(n)
 	}
 }
 
-// withoutRedis does what the limiter is to do while Redis fails.
-func (l *Limiter) withoutRedis(ctx context.Context, n int, maxWait time.Duration, why error) (reserve.Promise, error) {
+// withoutRedis does for a request what the limiter is to do while Redis fails.
+func (l *Limiter) withoutRedis(
+	ctx context.Context, r *request, maxWait time.Duration, why error,
+) (reserve.Promise, error) {
+	t := &untold{limiter: l, permits: r.permits, charged: r.charged}
 	switch l.mode {
 	case open:
-		l.owe(n)
-		return &courtesy{limiter: l, permits: n, at: time.Now()}, nil
+		t.granted()
+		return &openGrant{untold: t, at: time.Now()}, nil
 	case local:
 		alone, err := l.fallback()
 		if err != nil {
 			return nil, err
 		}
-		p := &standIn{limiter: l}
-		p.Reservation, err = alone.ReserveWithin(ctx, n, maxWait)
+		p := &localGrant{untold: t}
+		p.Reservation, err = alone.ReserveWithin(ctx, r.permits, maxWait)
 		if err != nil {
 			return nil, err
 		}
-		l.owe(n)
+		t.granted()
 		return p, nil
 	default:
 		return nil, why
 	}
 }
 
-// A standIn is a reservation by the limiter of this process alone.
-type standIn struct {
-	reserve.Reservation
-	limiter *Limiter
-	once    sync.Once
-}
-
-// Wait gives the permits back if it fails, as Reservation's does.
-func (s *standIn) Wait(ctx context.Context) error {
-	err := s.Reservation.Wait(ctx)
-	if err != nil {
-		s.Settle(0)
-	}
-	return err
-}
-
-func (s *standIn) Cancel() { s.Settle(0) }
-
-func (s *standIn) Settle(actual int) {
-	s.once.Do(func() {
-		s.limiter.owe(max(0, actual) - s.Permits())
-		s.Reservation.Settle(actual)
-	})
-}
-
-// A courtesy is a reservation that nobody limits.
-type courtesy struct {
+// An untold is a grant that Redis is to be told of, once it can be.
+type untold struct {
 	limiter *Limiter
 	permits int
-	at      time.Time
+	charged bool // Redis may know of it: its answer was lost
 	mu      sync.Mutex
 	over    bool
 }
 
-func (c *courtesy) Permits() int         { return c.permits }
-func (c *courtesy) At() time.Time        { return c.at }
-func (c *courtesy) Delay() time.Duration { return 0 }
-func (c *courtesy) Cancel()              { c.Settle(0) }
+func (u *untold) granted() {
+	if !u.charged {
+		u.limiter.owe(u.permits)
+	}
+}
 
-func (c *courtesy) Wait(ctx context.Context) error {
+// settle corrects what is owed, once, and reports whether it did.
+func (u *untold) settle(actual int) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.over {
+		return false
+	}
+	u.over = true
+	if more := max(0, actual) - u.permits; more > 0 || !u.charged {
+		u.limiter.owe(more)
+	}
+	return true
+}
+
+func (u *untold) settled() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.over
+}
+
+// A localGrant is a reservation by the limiter of this process alone.
+type localGrant struct {
+	reserve.Reservation
+	*untold
+}
+
+// Wait gives the permits back if it fails, as Reservation's does.
+func (g *localGrant) Wait(ctx context.Context) error {
+	err := g.Reservation.Wait(ctx)
+	if err != nil {
+		g.Settle(0)
+	}
+	return err
+}
+
+func (g *localGrant) Cancel() { g.Settle(0) }
+
+func (g *localGrant) Settle(actual int) {
+	if g.settle(actual) {
+		g.Reservation.Settle(actual)
+	}
+}
+
+// An openGrant is a reservation that nothing limits.
+type openGrant struct {
+	*untold
+	at time.Time
+}
+
+func (g *openGrant) Permits() int         { return g.permits }
+func (g *openGrant) At() time.Time        { return g.at }
+func (g *openGrant) Delay() time.Duration { return 0 }
+func (g *openGrant) Cancel()              { g.Settle(0) }
+func (g *openGrant) Settle(actual int)    { g.settle(actual) }
+
+func (g *openGrant) Wait(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
-		c.Cancel()
+		g.Cancel()
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over {
+	if g.settled() {
 		return reserve.ErrCancelled
 	}
 	return nil
-}
-
-func (c *courtesy) Settle(actual int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.over {
-		c.over = true
-		c.limiter.owe(max(0, actual) - c.permits)
-	}
 }

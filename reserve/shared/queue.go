@@ -32,6 +32,7 @@ type request struct {
 	permits  int   // 0: none
 	maxWait  int64 // nanoseconds, from when the server decides
 	deadline int64 // on the limiter's clock: ready by then; or never
+	answer   int64 // the answer is wanted by then; 0: by the deadline
 	refund   *refund
 	pause    int64   // nanoseconds; negative: end it
 	touch    bool    // bring the state up to date
@@ -39,6 +40,7 @@ type request struct {
 
 	// The answer.
 	err     error
+	charged bool // although there was no answer the server may have granted it
 	granted bool
 	wait    int64 // as the server decided
 	ready   int64 // on the limiter's clock
@@ -121,8 +123,8 @@ func (q *queue) allowed() int {
 }
 
 // lead takes the first of those who wait, the leader among them, to the server. The queue
-// must be locked; it is unlocked when lead returns. What the leader's caller left behind
-// (permits granted to those who are gone) is sent back with the next list, or by itself.
+// must be locked; it is unlocked when lead returns. Permits that were granted to callers who
+// had left are sent back with the next list, or by themselves.
 func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Context, []*request) error) {
 	for again := true; again; {
 		n := min(len(q.waiting), maxList)
@@ -138,31 +140,55 @@ func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Cont
 			r.stage = flies
 		}
 		q.mu.Unlock()
-		err := fly(ctx, list)
-		q.mu.Lock()
-		for _, r := range list {
-			if r.stage == left && r.granted {
-				q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits}})
-			}
-			q.finish(r)
-		}
-		if err != nil {
-			// Those who wait have waited for as long as this call took, and would not fare better.
-			for _, r := range q.waiting {
-				if r.stage == leads {
-					q.flights--
-				}
-				r.err = err
-				q.finish(r)
-			}
-			q.waiting = nil
-		}
-		again = !q.handOver()
-		if again {
-			q.flights++
-		}
+		again = q.take(ctx, list, fly)
 	}
 	q.mu.Unlock()
+}
+
+// take takes a list to the server. It returns with the queue locked, and reports whether the caller is
+// to take another. If the client panics nobody is left behind: the queue is as after a
+// call that failed, and unlocked, and the panic goes on.
+func (q *queue) take(ctx context.Context, list []*request, fly func(context.Context, []*request) error) (again bool) {
+	returned, failed := false, true
+	defer func() {
+		q.mu.Lock()
+		q.land(list, failed)
+		if again = !q.handOver(); again {
+			q.flights++
+		}
+		if !returned {
+			q.mu.Unlock()
+		}
+	}()
+	failed = fly(ctx, list) != nil
+	returned = true
+	return false
+}
+
+// land gives those in the list their answers. If the call failed, those who wait fail with it: they have
+// waited for as long as it took, and would not fare better.
+func (q *queue) land(list []*request, failed bool) {
+	err := errAborted
+	for _, r := range list {
+		if r.stage == left && r.granted {
+			q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits}})
+		}
+		if failed && r.err != nil {
+			err = r.err
+		}
+		q.finish(r)
+	}
+	if !failed {
+		return
+	}
+	for _, r := range q.waiting {
+		if r.stage == leads {
+			q.flights--
+		}
+		r.err = err
+		q.finish(r)
+	}
+	q.waiting = nil
 }
 
 // finish wakes whoever waits for the answer.

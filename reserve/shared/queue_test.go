@@ -170,8 +170,9 @@ func TestCircuit(t *testing.T) {
 		require.False(t, probe)
 		step(false, down, true)
 	}
-	for _, pause := range []time.Duration{50, 100, 200, 400, 800, 1000, 1000} {
-		now += int64(pause*time.Millisecond) - 1
+	step(false, nil, true) // an answer from before it opened
+	for _, at := range []time.Duration{50, 200, 400, 800, 1600, 2400, 3200} {
+		now = int64(at*time.Millisecond) - 1
 		_, err := c.enter(now)
 		require.Equal(t, down, err)
 		now++

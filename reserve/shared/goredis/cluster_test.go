@@ -1,6 +1,7 @@
 package goredis_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // A 3-node cluster: each key is on the node that its name says, and nothing crosses slots.
 func TestCluster(t *testing.T) {
-	nodes := server.Cluster(t)
+	nodes := server.Cluster(t, 0)
 	var addrs []string
 	for _, n := range nodes {
 		addrs = append(addrs, n.Addr)
@@ -50,4 +51,37 @@ func TestCluster(t *testing.T) {
 	stored, err := l.Stored(t.Context())
 	require.NoError(t, err)
 	require.InDelta(t, 100, stored, 1e-6)
+}
+
+// A master of a cluster dies, and its replica takes its place: the limiter is back soon after, not when the client
+// would have looked by itself, once a minute.
+func TestClusterFailover(t *testing.T) {
+	nodes := server.Cluster(t, 1)
+	var addrs []string
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true, DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	l := newShared(t, c, "failover", reserve.Must(pace.Bursty(1000)), shared.WithTimeout(timeout))
+	require.NoError(t, l.Wait(t.Context()))
+	var master *server.Server
+	for _, n := range server.Masters(nodes) {
+		if keys, err := connect(t, n).DBSize(t.Context()).Result(); err == nil && keys > 0 {
+			master = n
+		}
+	}
+	require.NotNil(t, master)
+	master.Kill()
+	var unavailable *shared.UnavailableError
+	elected := false
+	require.Eventually(t, func() bool {
+		err := l.Wait(t.Context())
+		require.True(t, err == nil || errors.As(err, &unavailable), err)
+		elected = elected || len(server.Masters(nodes)) == 3
+		return elected
+	}, 30*time.Second, 20*time.Millisecond)
+	begin := time.Now()
+	require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, 10*time.Second, 5*time.Millisecond)
+	t.Logf("back %v after the election", time.Since(begin))
 }

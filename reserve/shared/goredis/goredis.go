@@ -68,6 +68,18 @@ func (c *client) Check() error {
 	return nil
 }
 
+// Reload lets a cluster's client ask which node has which keys, as a limiter wants before it tries again
+// whether Redis is there: by itself the client asks every minute, or when a node tells it to, which one that died does not.
+func (c *client) Reload(ctx context.Context) {
+	type cluster interface {
+		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error
+	}
+	if cluster, ok := c.redis.(cluster); ok {
+		// It asks before it does anything, and waits for the answer, where ReloadState does not.
+		_ = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	}
+}
+
 // EvalInts implements shared.Scripter.
 func (c *client) EvalInts(ctx context.Context, script *shared.Script, key string, args ...any) ([]int64, error) {
 	ints, err := c.eval(ctx, "evalsha", script.Hash, key, args)

@@ -104,27 +104,56 @@ func (s *Server) Stop() { require.NoError(s.t, s.cmd.Process.Signal(sigstop)) }
 // Continue lets it go on.
 func (s *Server) Continue() { require.NoError(s.t, s.cmd.Process.Signal(sigcont)) }
 
-// Cluster starts three servers as a cluster.
-func Cluster(t testing.TB) []*Server {
+// Cluster starts three servers as a cluster, each with so many replicas. A master that does not answer is
+// replaced after a second.
+func Cluster(t testing.TB, replicas int) []*Server {
 	t.Helper()
 	var nodes []*Server
 	args := []string{"--cluster", "create"}
-	for range 3 {
-		s := Start(t, "--cluster-enabled", "yes")
+	for range 3 * (1 + replicas) {
+		s := Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000")
 		nodes = append(nodes, s)
 		args = append(args, s.Addr)
 	}
-	out, err := exec.Command("redis-cli", append(args, "--cluster-yes")...).CombinedOutput()
+	args = append(args, "--cluster-replicas", strconv.Itoa(replicas), "--cluster-yes")
+	out, err := exec.Command("redis-cli", args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	t.Log(string(out))
 	for _, s := range nodes {
-		_, port, _ := net.SplitHostPort(s.Addr)
 		require.Eventually(t, func() bool {
-			out, _ := exec.Command("redis-cli", "-p", port, "cluster", "info").Output()
-			return strings.Contains(string(out), "cluster_state:ok")
+			return strings.Contains(s.cli("cluster", "info"), "cluster_state:ok")
+		}, 20*time.Second, 50*time.Millisecond)
+	}
+	if replicas > 0 {
+		require.Eventually(t, func() bool {
+			masters := 0
+			for _, s := range nodes {
+				online := strings.Contains(s.cli("info", "replication"), "state=online")
+				if online && strings.HasPrefix(s.cli("role"), "master") {
+					masters++
+				}
+			}
+			return masters == 3
 		}, 20*time.Second, 50*time.Millisecond)
 	}
 	return nodes
+}
+
+// Masters returns which of the servers are masters.
+func Masters(nodes []*Server) (masters []*Server) {
+	for _, s := range nodes {
+		if strings.HasPrefix(s.cli("role"), "master") {
+			masters = append(masters, s)
+		}
+	}
+	return masters
+}
+
+// cli returns what a server answers to a command, or nothing if it does not.
+func (s *Server) cli(args ...string) string {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	out, _ := exec.Command("redis-cli", append([]string{"-p", port}, args...)...).Output()
+	return string(out)
 }
 
 // freePort returns a port for which that port + 10000, a cluster's bus, is one as well.

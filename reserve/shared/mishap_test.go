@@ -1,0 +1,340 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A jumpy client panics, or ends the goroutine, a while after it is asked.
+type jumpy struct {
+	generous
+	mu    sync.Mutex
+	jumps func() // nil: it does not
+}
+
+func (s *jumpy) EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error) {
+	time.Sleep(10 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jumps != nil {
+		s.jumps()
+	}
+	return s.generous.EvalInts(ctx, script, key, args...)
+}
+
+// A client that panics leaves nobody waiting, neither those who queue behind the call nor those who come
+// later, and the next one that tries finds out that it is well again.
+func TestPanicOfTheClient(t *testing.T) {
+	for _, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &jumpy{jumps: jumps}
+			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(1e6)))
+			require.NoError(t, err)
+			ask := func(n int) (panicked, failed, granted int) {
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				for range n {
+					all.Go(func() {
+						returned := false
+						defer func() {
+							mu.Lock()
+							defer mu.Unlock()
+							if recover() != nil || !returned { // as net/http does
+								panicked++
+							}
+						}()
+						_, err := l.Acquire(context.Background(), 1)
+						returned = true
+						mu.Lock()
+						defer mu.Unlock()
+						var unavailable *UnavailableError
+						switch {
+						case err == nil:
+							granted++
+						case errors.As(err, &unavailable):
+							failed++
+						default:
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				return panicked, failed, granted
+			}
+			for range 5 {
+				panicked, failed, granted := ask(20)
+				require.LessOrEqual(t, panicked, maxFlights)
+				require.Equal(t, 20, panicked+failed)
+				require.Zero(t, granted)
+				time.Sleep(time.Second) // now one tries again, and panics
+			}
+			require.Zero(t, l.queue.flights)
+			s.mu.Lock()
+			s.jumps = nil
+			s.mu.Unlock()
+			time.Sleep(time.Second)
+			_, err = l.Acquire(context.Background(), 1)
+			require.NoError(t, err)
+			_, _, granted := ask(20)
+			require.Equal(t, 20, granted)
+		})
+	}
+}
+
+// Callers with less time than the timeout get the fallback before their time is up, and three of them are enough
+// to know that the server is away.
+func TestFallbackOfTheHurried(t *testing.T) {
+	for name, break_ := range map[string]func(*generous){
+		"refused":   func(s *generous) { s.down = true },
+		"no answer": func(s *generous) { s.late = true },
+	} {
+		for _, left := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 60 * time.Millisecond} {
+			for _, mode := range []Option{FailOpen(), Local(1)} {
+				outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
+					_, err := l.Stored(t.Context())
+					require.NoError(t, err)
+					break_(s)
+					s.asked = 0
+					for i := range 16 {
+						ctx, cancel := context.WithTimeout(t.Context(), left)
+						r, err := l.ReserveWithin(ctx, 1, reserve.Forever)
+						var wait *reserve.WaitError
+						if l.mode == open || i == 0 || !errors.As(err, &wait) { // then the process's share is used up
+							require.NoError(t, err, "%v, %v", name, left)
+							require.LessOrEqual(t, r.Delay(), left)
+						}
+						require.NoError(t, ctx.Err(), "the time is not up")
+						cancel()
+					}
+					require.Equal(t, tolerated, s.asked, name)
+				})
+			}
+		}
+	}
+}
+
+// Those who wait behind another's call get it too.
+func TestFallbackInTheQueue(t *testing.T) {
+	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
+		_, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		l.queue.order.Store(true) // one call at a time
+		s.late = true
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				ctx := t.Context()
+				if i > 0 {
+					time.Sleep(time.Millisecond)
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+					defer cancel()
+				}
+				if _, err := l.Reserve(ctx, 1); err != nil || ctx.Err() != nil {
+					t.Error(i, err, ctx.Err())
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A call of far less than the timeout says nothing about the server.
+func TestTheImpatientOpenNothing(t *testing.T) {
+	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
+		_, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		s.late = true
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			_, err := l.Reserve(ctx, 1)
+			require.NoError(t, err)
+			cancel()
+		}
+		probe, err := l.circuit.enter(l.now())
+		require.NoError(t, err)
+		require.False(t, probe)
+	})
+}
+
+// Processes that lost the server at different times find it again together, within a millisecond.
+func TestComingBackTogether(t *testing.T) {
+	down := errors.New("down")
+	var found []int64 // nanoseconds since 1970
+	for i := range int64(20) {
+		c := circuit{epoch: 1_790_000_000_000_000_000 + i*123_456_789}
+		now := i * 77_000_000 % 3_000_000_000
+		for range tolerated {
+			c.report(now, false, down, true)
+		}
+		back := 1_790_000_020_000_000_000 - c.epoch
+		for ; ; now += 500_000 {
+			probe, _ := c.enter(now)
+			if probe && now >= back {
+				break
+			}
+			if probe {
+				c.report(now, true, down, true)
+			}
+		}
+		found = append(found, c.epoch+now)
+	}
+	for _, at := range found {
+		require.InDelta(t, found[0], at, 1e6)
+		require.Less(t, at, int64(1_790_000_021_000_000_000))
+	}
+}
+
+// While Redis is away no more keys are remembered than one allows.
+func TestMaxKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &generous{down: true}
+		policy := reserve.Must(pace.Bursty(10))
+		k, err := NewKeyed(s, policy, FailOpen(), WithMaxKeys(100))
+		require.NoError(t, err)
+		granted := 0
+		for i := range 1000 {
+			ok, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
+			if err != nil {
+				require.ErrorIs(t, err, ErrTooManyKeys)
+				_, err = k.Acquire(t.Context(), fmt.Sprint(i), 1)
+				require.ErrorIs(t, err, ErrTooManyKeys)
+				_, err = k.For(fmt.Sprint(i)).ReserveWithin(t.Context(), 1, 0)
+				require.ErrorIs(t, err, ErrTooManyKeys)
+				continue
+			}
+			require.True(t, ok)
+			granted++
+		}
+		require.Equal(t, 100, granted)
+		require.Equal(t, 100, k.Len())
+		_, err = k.TryAcquire(t.Context(), "7", 1)
+		require.NoError(t, err, "one that is remembered")
+		time.Sleep(2 * time.Second) // and what was granted has flowed in again
+		s.down = false
+		for i := range 1000 {
+			_, err := k.TryAcquire(t.Context(), fmt.Sprint("later ", i), 1)
+			require.NoError(t, err)
+		}
+
+		_, err = NewKeyed(s, policy, WithMaxKeys(0))
+		require.EqualError(t, err, "shared: WithMaxKeys is 0; want at least 1")
+		_, err = New(s, "one", policy, WithMaxKeys(5))
+		require.EqualError(t, err, "shared: WithMaxKeys does not apply to a limiter of one key")
+	})
+}
+
+// A bucket is a server that limits: 2000/s, of which it stores 20.
+type bucket struct {
+	mu    sync.Mutex
+	level float64
+	at    time.Time
+}
+
+// A line to a bucket can be cut.
+type line struct {
+	*bucket
+	cut bool
+}
+
+func (b *line) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cut {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	}
+	now := time.Now()
+	b.level = min(20, b.level+2000*now.Sub(b.at).Seconds())
+	b.at = now
+	answer := []int64{now.UnixMicro()}
+	if args[1].(int64) == 1 { // it only asks for the time
+		return answer, nil
+	}
+	answer = append(answer, make([]int64, header-1)...)
+	answer[3], answer[5] = int64(max(0, b.level)), int64(max(0, -b.level)/2000*1e9)
+	for i := 5; i < len(args); i += 2 {
+		wait := int64(max(0, -b.level) / 2000 * 1e9)
+		if wait > args[i+1].(int64) {
+			answer = append(answer, -1-wait)
+			continue
+		}
+		b.level -= float64(args[i].(int))
+		answer = append(answer, wait)
+	}
+	return answer, nil
+}
+
+// Four processes lose Redis one after another, each goes on with its share, and they come back: what is granted too
+// much, from the moment Redis is back, is less than one store.
+func TestComingBackGrantsLittleTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bucket{level: 20, at: time.Now()}
+		var lines []*line
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var granted []time.Time
+		begin := time.Now()
+		const length = 12 * time.Second
+		for range 4 {
+			time.Sleep(37 * time.Millisecond) // so that their clocks began at different times
+			client := &line{bucket: b}
+			lines = append(lines, client)
+			l, err := New(client, "coming back", reserve.Must(pace.Bursty(2000, pace.WithCapacity(20))), Local(0.25))
+			require.NoError(t, err)
+			all.Go(func() {
+				for time.Since(begin) < length {
+					ok, err := l.TryAcquire(context.Background(), 1)
+					if err != nil {
+						t.Error(err)
+					}
+					if ok {
+						mu.Lock()
+						granted = append(granted, time.Now())
+						mu.Unlock()
+					}
+					if !ok || l.owed.permits.Load() == 0 {
+						time.Sleep(200 * time.Microsecond)
+					}
+				}
+			})
+		}
+		cut := func(l *line, yes bool) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			l.cut = yes
+		}
+		for i, l := range lines {
+			time.Sleep(time.Duration(i) * 333 * time.Millisecond)
+			cut(l, true)
+		}
+		time.Sleep(4 * time.Second)
+		back := time.Now()
+		for _, l := range lines {
+			cut(l, false)
+		}
+		all.Wait()
+		worst := 0.0
+		count := 0
+		for _, at := range granted {
+			if at.After(back) {
+				count++
+				worst = max(worst, float64(count)-2000*at.Sub(back).Seconds())
+			}
+		}
+		t.Logf("at most %.0f more than the rate", worst)
+		require.Less(t, worst, 2*20.0, "the store, and one more")
+		require.Greater(t, float64(count), 0.9*2000*(length-back.Sub(begin)).Seconds())
+	})
+}
