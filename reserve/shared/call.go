@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -23,16 +24,17 @@ const header = 8 // integers of an answer before the requests'
 
 // A call is one list, on its way to the server and back.
 type call struct {
-	args  []any
-	terms *terms
-	list  []*request
+	args   []any
+	buffer []byte
+	terms  *terms
+	list   []*request
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
 // write writes the arguments of the script: see limiter.lua.
 func (c *call) write(now, notAfter int64) {
-	var pause, refunds int64
+	var pause int64
 	touch := -1.0
 	for _, r := range c.list {
 		if r.touch {
@@ -42,28 +44,34 @@ func (c *call) write(now, notAfter int64) {
 			pause = r.pause
 		}
 		pause = cmp.Or(max(0, r.pause), pause)
+	}
+	b := doubles(c.buffer[:0], float64(notAfter), float64(pause), touch)
+	header := len(b)
+	for _, r := range c.list {
 		if r.refund != nil {
-			refunds++
+			b = r.refund.append(b, c.terms)
 		}
 	}
-	args := append(c.args[:0], c.terms.packed, notAfter, pause, touch, refunds)
-	if refunds > 0 {
-		for _, r := range c.list {
-			if r.refund != nil {
-				args = append(args, r.refund.pack(c.terms))
-			}
-		}
-	}
+	refunds := len(b)
 	for _, r := range c.list {
 		if r.permits > 0 {
 			limit := r.maxWait
 			if r.deadline != never {
 				limit = max(-1, min(limit, r.deadline-now))
 			}
-			args = append(args, r.permits, limit)
+			b = doubles(b, float64(r.permits), float64(limit))
 		}
 	}
-	c.args = args
+	c.buffer = b
+	c.args = append(c.args[:0], c.terms.packed, b[:header], b[header:refunds], b[refunds:])
+}
+
+// doubles appends doubles as the script unpacks them.
+func doubles(b []byte, fs ...float64) []byte {
+	for _, f := range fs {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
+	}
+	return b
 }
 
 // read puts the answer into the requests. The server decided at the given time of

@@ -3,7 +3,10 @@ package shared
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +84,9 @@ func (s Sale) Promise() reserve.Promise { return s.promise }
 
 // SellUntil asks for permits in a call that the server must not run after that time of the limiter's.
 func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
-	args := []any{l.terms.Load().packed, l.clock.notAfter(at), 0, -1, 0, permits, never}
+	c := &call{terms: l.terms.Load(), list: []*request{{permits: permits, maxWait: never, deadline: never}}}
+	c.write(0, l.clock.notAfter(at))
+	args := c.args
 	if l.clocked != nil {
 		args = append(args, l.clocked())
 	}
@@ -90,3 +95,12 @@ func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
 
 // Owed is how many permits Redis does not know of yet.
 func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }
+
+// asked returns the permits and longest waits in the script's arguments, and when the call is too late.
+func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
+	double := func(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
+	for b := range slices.Chunk(args[3].([]byte), 16) {
+		requests = append(requests, [2]float64{double(b), double(b[8:])})
+	}
+	return requests, len(args[2].([]byte)) / 64, int64(double(args[1].([]byte)))
+}

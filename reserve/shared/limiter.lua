@@ -1,6 +1,7 @@
--- One limiter's arithmetic, that of package smooth, on one key. Everything else is in ARGV.
+-- One limiter's arithmetic, that of package smooth, on one key. Everything else is in ARGV: the terms, what
+-- the call is about, what comes back, and what is asked for, each a string of doubles, the highest byte first.
 --
--- The state is what smooth has, permits stored and the debt after the anchor, and what giving back needs:
+-- The state s is what smooth has, the permits stored and the debt after the anchor, and what giving back needs:
 --   slot      the number of the stretch at the end of the queue: each sale that costs time is one.
 --   runs      stretches still ahead that were given back, oldest first: {low, high, begin, length, kept},
 --             where high is the number of the last one and low that of what lies before the first.
@@ -12,16 +13,19 @@
 --             them since: the rest would have been spilled.
 --   held      stored permits of requests that wait for the pause to end: they cost no time, but room.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
+--   hold      when a pause ends. born: when the key was made; what was sold before is not known here.
+--   last      when the newest goes, each: at what interval it was sold, fixed: when Retime moved its end.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
-local capacity, interval, refill, base, threshold, slope, upfront, full = struct.unpack('>dddddddd', ARGV[1])
-upfront, full = upfront == 1, full == 1
-local not_after, pause, touch, returns = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local floor, min, max, sub = math.floor, math.min, math.max, string.sub
-local pack, unpack = struct.pack, struct.unpack
+-- (One table and few functions: what a function refers to is paid for in every call.)
+local struct, math, string, table = struct, math, string, table
+local pack, unpack, min, max = struct.pack, struct.unpack, math.min, math.max
+local capacity, interval, refill, base, threshold, slope, upfront, full = unpack('>dddddddd', ARGV[1])
+local not_after, pause, touch = unpack('>ddd', ARGV[2])
+upfront = upfront == 1
 local store = max(0, capacity)
 local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
-local longest, most_runs, most_rooms = 9.2e18, 512, 64
+local longest = 9.2e18
 local magic, form, size = 'pac\2', '>c4dddddddddddddddddH', 142
 
 local clock = redis.call('TIME')
@@ -31,117 +35,117 @@ if not_after > 0 and now > not_after then
 end
 
 -- A missing key is a full store: it is kept for as long as it takes to pay and to fill.
-local stored, debt, anchor, time, deferred, slot, runs, rooms = store, 0, now, now, 0, 1, '', ''
-local peak, newer, fence, hold, held, epoch, born = 0, 0, 0, 0, 0, now, now
-local last, each, fixed = 0, interval, 0 -- when the newest goes, at what interval it was sold; the last Retime
+local s = {stored = store, debt = 0, time = now, deferred = 0, slot = 1, runs = '', rooms = '', peak = 0, newer = 0, fence = 0,
+  hold = 0, held = 0, epoch = now, born = now, last = 0, each = interval, fixed = 0, at = 0}
+local anchor, of = now, capacity
 local text = redis.call('GET', KEYS[1])
 if text then
-  local of
-  if sub(text, 1, 4) == magic and #text >= size then
-    local count, _
-    _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, last, each, fixed, count = unpack(form, text)
-    runs, rooms = sub(text, size + 1, size + count * 40), sub(text, size + count * 40 + 1)
+  if string.sub(text, 1, 4) == magic and #text >= size then
+    local runs, _
+    _, anchor, s.time, of, s.stored, s.debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held, s.epoch, s.slot, s.born, s.last, s.each, s.fixed, runs = unpack(form, text)
+    if #text > size then
+      s.runs, s.rooms = string.sub(text, size + 1, size + runs * 40), string.sub(text, size + runs * 40 + 1)
+    end
   else -- the text of versions before this one; what they sold does not come back
     local a, b, c, d, e = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+ %S+')
-    stored, debt, anchor, of, deferred = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
-    if not (stored and debt and anchor and of and deferred) then
+    s.stored, s.debt, anchor, of, s.deferred = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
+    if not (s.stored and s.debt and anchor and of and s.deferred) then
       return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
     end
-    time, epoch, peak, fence = anchor, anchor, math.huge, debt
-  end
-  if of ~= capacity then -- this caller has another rate: stored permits scale with the store
-    local scale = 0
-    if of < 0 or capacity < 0 then
-      stored, deferred, held, rooms, runs = full and store or 0, 0, 0, '', ''
-      slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
-    else
-      if of > 0 then scale = capacity / of end
-      stored, deferred, held = min(stored * scale, 1.7e308), min(deferred * scale, 1.7e308), held * scale
-      if of == 0 then
-        rooms = pack('>dd', time, 0) -- nothing fitted
-      else
-        peak, newer = peak * scale, newer * scale
-        local parts = {}
-        for i = 1, #rooms, 16 do
-          local t, room = unpack('>dd', rooms, i)
-          parts[#parts + 1] = pack('>dd', t, room * scale)
-        end
-        rooms, parts = table.concat(parts), {}
-        for i = 1, #runs, 40 do
-          local low, high, begin, length, kept = unpack('>ddddd', runs, i)
-          parts[#parts + 1] = pack('>ddddd', low, high, begin, length, kept * scale)
-        end
-        runs = table.concat(parts)
-      end
-    end
+    s.time, s.epoch, s.peak, s.fence = anchor, anchor, math.huge, s.debt
   end
 end
-local at = (time - epoch) * 1000
+
+if of ~= capacity then -- this caller has another rate: stored permits scale with the store
+  if of < 0 or capacity < 0 then
+    s.stored, s.deferred, s.held, s.rooms, s.runs = full == 1 and store or 0, 0, 0, '', ''
+    s.slot, s.born = s.slot + 1, s.time + 1 -- what was sold before has nothing to do with this store
+  elseif of == 0 then
+    s.stored, s.deferred, s.held, s.rooms = 0, 0, 0, pack('>dd', s.time, 0) -- nothing fitted
+  else
+    local scale = capacity / of
+    s.stored, s.deferred, s.held = min(s.stored * scale, 1.7e308), min(s.deferred * scale, 1.7e308), s.held * scale
+    s.peak, s.newer = s.peak * scale, s.newer * scale
+    local parts = {}
+    for i = 1, #s.rooms, 16 do
+      local t, room = unpack('>dd', s.rooms, i)
+      parts[#parts + 1] = pack('>dd', t, room * scale)
+    end
+    s.rooms, parts = table.concat(parts), {}
+    for i = 1, #s.runs, 40 do
+      local low, high, begin, length, kept = unpack('>ddddd', s.runs, i)
+      parts[#parts + 1] = pack('>ddddd', low, high, begin, length, kept * scale)
+    end
+    s.runs = table.concat(parts)
+  end
+end
 
 -- room is what still fits. Paid upfront, the store also holds what the others wait for.
 local function room()
-  local fits = store - stored - deferred - held
-  if upfront and debt > 0 then fits = fits - max(peak, newer) end
+  local fits = store - s.stored - s.deferred - s.held
+  if upfront and s.debt > 0 then fits = fits - max(s.peak, s.newer) end
   return max(0, fits)
 end
 
 -- note remembers the room right before somebody goes.
 local function note(before)
-  local n = #rooms
+  local rooms, time = s.rooms, s.time
+  local n, unpack = #rooms, struct.unpack
   while n > 0 do
     local t, r = unpack('>dd', rooms, n - 15)
-    if t == time then before = min(before, r) elseif r < before then break end
+    if t == time then before = math.min(before, r) elseif r < before then break end
     n = n - 16
   end
-  rooms = sub(rooms, 1, n) .. pack('>dd', time, before)
+  rooms = string.sub(rooms, 1, n) .. struct.pack('>dd', time, before)
   local ratio = 1.25
-  while #rooms > most_rooms * 16 do -- neighbours merge: the later time, the lower room
+  while #rooms > 64 * 16 do -- neighbours merge: the later time, the lower room
     local parts, t, r = {}, unpack('>dd', rooms, 1)
     for i = 17, #rooms, 16 do
       local t2, r2 = unpack('>dd', rooms, i)
       if r2 > r * ratio then
-        parts[#parts + 1] = pack('>dd', t, r)
+        parts[#parts + 1] = struct.pack('>dd', t, r)
         r = r2
       end
-      t = t2
+      t, r = t2, math.min(r, r2)
     end
-    parts[#parts + 1] = pack('>dd', t, r)
+    parts[#parts + 1] = struct.pack('>dd', t, r)
     rooms, ratio = table.concat(parts), ratio * 2
   end
+  s.rooms = rooms
 end
 
 -- deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that
 -- has passed. It is worth what would still be there had it been so from then on. Times are from now.
 local function deposit(permits, taken, begin, stop, worth)
+  local rooms, time, unpack, min = s.rooms, s.time, struct.unpack, math.min
   local first, parts = #rooms + 1, {}
   while first > 1 and (unpack('>d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
-  local function idle(to)
-    if to > begin then permits, begin = permits + (to - begin) * worth, to end
-  end
   for i = first, #rooms, 16 do
     local t, r = unpack('>dd', rooms, i)
-    idle(min(stop, (t - time) * 1000))
+    local idle = min(stop, (t - time) * 1000)
+    if idle > begin then permits, begin = permits + (idle - begin) * worth, idle end
     permits = min(permits, r)
-    parts[#parts + 1] = pack('>dd', t, r - permits)
+    parts[#parts + 1] = struct.pack('>dd', t, r - permits)
   end
-  rooms = sub(rooms, 1, first - 1) .. table.concat(parts)
-  idle(stop)
+  s.rooms = string.sub(rooms, 1, first - 1) .. table.concat(parts)
+  if stop > begin then permits = permits + (stop - begin) * worth end
   permits = min(permits, room())
-  if debt > 0 then deferred = deferred + permits else stored = stored + permits end
+  if s.debt > 0 then s.deferred = s.deferred + permits else s.stored = s.stored + permits end
 end
 
 -- paid is called when nothing is owed any more.
 local function paid()
-  stored, deferred, debt = min(store, stored + deferred), 0, 0
-  slot, runs, peak, newer, fence = slot + 1, '', 0, 0, 0 -- the end of the queue is no slot's
-  epoch, at, hold, last = time, 0, max(0, hold - at), 0
+  s.stored, s.deferred, s.debt = min(store, s.stored + s.deferred), 0, 0
+  s.slot, s.runs, s.peak, s.newer, s.fence = s.slot + 1, '', 0, 0, 0 -- the end of the queue is no slot's
+  s.epoch, s.hold, s.at, s.last = s.time, max(0, s.hold - s.at), 0, 0
 end
 
 -- free puts a stretch that is still ahead among the runs, and joins it with its neighbours.
 local function free(low, high, begin, length, kept)
+  local unpack, sub, runs = struct.unpack, string.sub, s.runs
   local i, j = 0, #runs / 40
   while i < j do
-    local middle = floor((i + j) / 2)
+    local middle = math.floor((i + j) / 2)
     if unpack('>d', runs, middle * 40 + 17) <= begin then i = middle + 1 else j = middle end
   end
   local before, after = sub(runs, 1, i * 40), sub(runs, i * 40 + 1)
@@ -157,118 +161,123 @@ local function free(low, high, begin, length, kept)
       high, length, kept, after = h, length + n, kept + k, sub(after, 41)
     end
   end
-  runs = before .. pack('>ddddd', low, high, begin, length, kept) .. after
-  if #runs > most_runs * 40 then runs = sub(runs, 41) end -- the next: its time passes unused
+  runs = before .. struct.pack('>ddddd', low, high, begin, length, kept) .. after
+  if #runs > 512 * 40 then runs = sub(runs, 41) end -- the next: its time passes unused
+  s.runs = runs
 end
 
 -- fall takes the runs at the end of the queue off it.
 local function fall()
-  while runs ~= '' do
-    local low, high, _, length, kept = unpack('>ddddd', runs, #runs - 39)
-    if high ~= slot then break end
-    debt, slot, runs = debt - length, low, sub(runs, 1, -41)
-    last = at + debt -- or earlier: that is not known any more
-    if debt < 0.5 then paid() end -- but for what was rounded
+  while s.runs ~= '' do
+    local low, high, _, length, kept = struct.unpack('>ddddd', s.runs, #s.runs - 39)
+    if high ~= s.slot then break end
+    s.debt, s.slot, s.runs = s.debt - length, low, string.sub(s.runs, 1, -41)
+    s.last = s.at + s.debt -- or earlier: that is not known any more
+    if s.debt < 0.5 then paid() end -- but for what was rounded
     if kept > 0 then deposit(kept, 0, 0, 0, 0) end
   end
-  if debt < 0.5 then paid() end
+  if s.debt < 0.5 then paid() end
 end
 
 -- The state is brought up to now.
 local passed = max(0, now - anchor)
-time, anchor, passed = time + passed, now, passed * 1000
-at = at + passed
-while runs ~= '' do -- runs whose time has come were idle
-  local low, high, begin, length, kept = unpack('>ddddd', runs)
-  if begin >= at then break end
-  local stop, from = min(at, begin + length), max(begin, hold) -- nothing is saved up in a pause
+s.time = s.time + passed
+s.at = (s.time - s.epoch) * 1000
+passed = passed * 1000
+while s.runs ~= '' do -- runs whose time has come were idle
+  local low, high, begin, length, kept = unpack('>ddddd', s.runs)
+  if begin >= s.at then break end
+  local stop, from = min(s.at, begin + length), max(begin, s.hold) -- nothing is saved up in a pause
   local idle = 0
   if bursty and stop > from then idle = (stop - from) * refill end
-  runs = sub(runs, 41)
-  if stop < at or begin + length == at then
+  s.runs = string.sub(s.runs, 41)
+  if begin + length <= s.at then
     idle = idle + kept
   else
-    runs = pack('>ddddd', low, high, at, begin + length - at, kept) .. runs
+    s.runs = pack('>ddddd', low, high, s.at, begin + length - s.at, kept) .. s.runs
   end
-  deferred = deferred + min(idle, room())
+  s.deferred = s.deferred + min(idle, room())
 end
-if passed < debt then
-  debt = debt - passed
-  if bursty and upfront and passed > 0 then note(room()) end -- somebody may have gone
-elseif debt > 0 then
-  local idle = passed - debt
-  if bursty and upfront then note(room()) end
-  paid()
-  stored = min(store, stored + idle * refill)
-elseif passed > 0 then
-  stored = min(store, stored + passed * refill)
-  paid()
+if passed > 0 then
+  if s.debt > 0 and bursty and upfront then note(room()) end -- somebody may have gone
+  if passed < s.debt then
+    s.debt = s.debt - passed
+  else
+    local idle = passed - s.debt
+    if s.debt > 0 then paid() end
+    s.stored = min(store, s.stored + idle * refill)
+    s.epoch, s.at, s.hold, s.fence = s.time, 0, 0, 0
+  end
 end
-if at >= hold then held = 0 end
-if at >= fence then -- of those before it nobody is left
-  peak, newer, fence = newer, 0, at + debt
+if s.at >= s.hold then s.held = 0 end
+if s.at >= s.fence then -- of those before it nobody is left
+  s.peak, s.newer, s.fence = s.newer, 0, s.at + s.debt
 end
+local changed = touch >= 0 or pause ~= 0
 
 -- What comes back.
-for i = 6, 5 + returns do
-  local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', ARGV[i])
-  if sold >= born then -- not from before the key was lost
-    local since = (time - sold) * 1000
+for i = 1, #ARGV[3], 64 do
+  local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', ARGV[3], i)
+  changed = true
+  if sold >= s.born then -- not from before the key was lost
+    local since = (s.time - sold) * 1000
     begin, ready = begin - since, ready - since
-    if sold <= fixed then length = 0 end -- a Retime has moved the stretch
+    if sold <= s.fixed then length = 0 end -- a Retime has moved the stretch
     local ahead = max(0, min(length, begin + length))
     local waits = ready > 0 -- then what it held was there since the sale
     if waits then
       ready = -since
-      if bursty and (length == 0 or not upfront) then held = max(0, held - kept) end
+      if bursty and (length == 0 or not upfront) then s.held = max(0, s.held - kept) end
     end
     if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
-    if ahead > 0 and number == slot then -- the newest: as if it had never been
-      debt, slot = debt - ahead, slot - whole
-      if whole == 1 then last = at + debt end
+    if ahead > 0 and number == s.slot then -- the newest: as if it had never been
+      s.debt, s.slot = s.debt - ahead, s.slot - whole
+      if whole == 1 then s.last = s.at + s.debt end
       fall()
-      if base > 0 then stored = min(store, stored + (length - ahead) * refill) end
+      if base > 0 then s.stored = min(store, s.stored + (length - ahead) * refill) end
     elseif ahead > 0 then
       local back = 0
       if waits and bursty then back, kept = kept, 0 end
-      free(number - whole, number, at + max(0, begin), ahead, back)
+      free(number - whole, number, s.at + max(0, begin), ahead, back)
     end
     if base > 0 then
-      stored = min(store, stored + kept) -- a stored permit is never cheaper than a fresh one
+      s.stored = min(store, s.stored + kept) -- a stored permit is never cheaper than a fresh one
     else
       deposit(kept, ready, begin, begin + length - ahead, worth)
     end
   end
 end
 
-local changed = touch >= 0 or returns > 0 or pause ~= 0
-if touch > 0 and last <= at and debt > 0 and each > 0 then -- Retime, and nobody waits: what the newest owes
-  debt = debt * (touch / each)
-  slot, each, fixed = slot + 1, touch, time
+if touch > 0 and s.last <= s.at and s.debt > 0 and s.each > 0 then -- Retime, and nobody waits: what the newest owes
+  s.debt = s.debt * (touch / s.each)
+  s.slot, s.each, s.fixed = s.slot + 1, touch, s.time
 end
 if pause > 0 then
-  hold = max(hold, at + pause)
-elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
-  hold = 0
+  s.hold = max(s.hold, s.at + pause)
+elseif pause < 0 and s.held < 1e-6 then -- no stored permits were promised for its end
+  s.hold = 0
   fall()
 end
-if hold > at + debt then -- until the pause ends nothing is promised: a stretch that nobody bought
-  slot = slot + 1
-  free(slot - 1, slot, at + debt, hold - at - debt, 0)
-  debt, last = hold - at, hold
+if s.hold > s.at + s.debt then -- until the pause ends nothing is promised: a stretch that nobody bought
+  s.slot = s.slot + 1
+  free(s.slot - 1, s.slot, s.at + s.debt, s.hold - s.at - s.debt, 0)
+  s.debt, s.last = s.hold - s.at, s.hold
+end
+
+-- What is deferred can be had at once if it is enough for the largest that may not be paid for yet, and nobody pauses.
+local function at_once()
+  return bursty and s.at >= s.hold and (upfront or s.deferred >= max(s.peak, s.newer)) and s.deferred or 0
 end
 
 -- The answer: the time, the limiter's own, the state before the requests (a double as an integer and the
 -- rest in 2^-53ths), how many permits can be had at once in spite of a debt, and for each request
 -- its wait in nanoseconds, or -1 - wait if it was refused.
-local function at_once()
-  return bursty and at >= hold and (upfront or deferred >= max(peak, newer)) and deferred or 0
-end
-local a, b = min(stored, longest), debt
-local reply = {now, time, slot, floor(a), a % 1 * 9007199254740992, floor(b), b % 1 * 9007199254740992, min(at_once(), longest)}
+local stored, debt = s.stored, s.debt
+local a = min(stored, longest)
+local reply = {now, s.time, s.slot, a, a % 1 * 9007199254740992, debt, debt % 1 * 9007199254740992, min(at_once(), longest)}
 local count = 8
-for i = 6 + returns, #ARGV, 2 do
-  local permits, limit = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+for i = 1, #ARGV[4], 16 do
+  local permits, limit = unpack('>dd', ARGV[4], i)
   local taken, cost = permits, 0
   if interval == 0 then
     taken = 0
@@ -291,22 +300,21 @@ for i = 6 + returns, #ARGV, 2 do
   local wait = debt
   if upfront then wait = debt + cost end
   if wait > longest then wait = longest end
-  wait = floor(wait)
+  wait = wait - wait % 1
   count = count + 1
-  if wait > 0 and limit >= 0 and permits <= at_once() then
+  if wait > 0 and limit >= 0 and s.deferred > 0 and permits <= at_once() then
     note(room())
-    deferred, changed, reply[count] = deferred - permits, true, 0
+    s.deferred, changed, reply[count] = s.deferred - permits, true, 0
   elseif wait > limit then
     reply[count] = -1 - wait
   else
     if bursty and store > 0 and (wait == 0 or taken > 0) then note(room()) end -- it goes, or the store holds it
     stored, debt, changed, reply[count] = stored - taken, min(debt + cost, longest), true, wait
-    if bursty and wait > 0 and (cost == 0 or not upfront) then
-      held = held + taken
-    end
+    s.stored, s.debt = stored, debt
+    if bursty and wait > 0 and (cost == 0 or not upfront) then s.held = s.held + taken end
     if cost > 0 then
-      slot, last, each, newer = slot + 1, at + wait, interval, max(newer, permits)
-      if upfront then deferred = min(deferred, max(0, store - max(peak, newer))) end
+      s.slot, s.last, s.each, s.newer = s.slot + 1, s.at + wait, interval, max(s.newer, permits)
+      if upfront then s.deferred = min(s.deferred, max(0, store - max(s.peak, s.newer))) end
     end
   end
 end
@@ -314,7 +322,8 @@ end
 if changed then
   local fill = 0
   if refill > 0 then fill = (store - stored) / refill end
-  redis.call('SET', KEYS[1], pack(form, magic, anchor, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, last, each, fixed, #runs / 40)
-    .. runs .. rooms, 'PX', min(floor((debt + fill) / 1e6) + 1001, 9e12))
+  local ttl = min((debt + fill) / 1e6 + 1001, 9e12)
+  redis.call('SET', KEYS[1], pack(form, magic, now, s.time, capacity, stored, debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held,
+    s.epoch, s.slot, s.born, s.last, s.each, s.fixed, #s.runs / 40) .. s.runs .. s.rooms, 'PX', ttl - ttl % 1)
 end
 return reply

@@ -259,18 +259,19 @@ func (b *line) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]
 	b.level = min(20, b.level+2000*now.Sub(b.at).Seconds())
 	b.at = now
 	answer := []int64{now.UnixMicro()}
-	if args[1].(int64) == 1 { // it only asks for the time
+	requests, _, notAfter := asked(args)
+	if notAfter == 1 { // it only asks for the time
 		return answer, nil
 	}
 	answer = append(answer, make([]int64, header-1)...)
 	answer[3], answer[5] = int64(max(0, b.level)), int64(max(0, -b.level)/2000*1e9)
-	for i := 5; i < len(args); i += 2 {
+	for _, r := range requests {
 		wait := int64(max(0, -b.level) / 2000 * 1e9)
-		if wait > args[i+1].(int64) {
+		if float64(wait) > r[1] {
 			answer = append(answer, -1-wait)
 			continue
 		}
-		b.level -= float64(args[i].(int))
+		b.level -= r[0]
 		answer = append(answer, wait)
 	}
 	return answer, nil

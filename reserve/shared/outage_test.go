@@ -35,17 +35,20 @@ func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...an
 	}
 	now := time.Now().UnixMicro()
 	answer := []int64{now}
-	if notAfter := args[1].(int64); notAfter == 0 || now <= notAfter {
+	requests, _, notAfter := asked(args)
+	if notAfter == 0 || now <= notAfter {
 		answer = append(answer, make([]int64, header-1)...)
 		answer[3] = 1000 // stored
-		for i := 5; i < len(args); i += 2 {
-			s.charged += args[i].(int)
+		for _, r := range requests {
+			s.charged += int(r[0])
 			answer = append(answer, 0)
 		}
 	}
 	if s.deaf || s.late || s.moody && s.asked%2 == 0 {
-		for i := 5; i < len(args) && len(answer) > 1; i += 2 {
-			s.lost += args[i].(int)
+		for _, r := range requests {
+			if len(answer) > 1 {
+				s.lost += int(r[0])
+			}
 		}
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -13,13 +13,14 @@ import (
 )
 
 // slowly answers after half a second, in the bubble's time: a promise for a second later.
-type slowly struct{ refunds []any }
+type slowly struct{ refunds []int }
 
 func (s *slowly) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
 	time.Sleep(500 * time.Millisecond)
 	answer := []int64{1_790_000_000_000_000, 1_790_000_000_000_000, 1, 0, 0, 1e9, 0, 0}
-	s.refunds = append(s.refunds, args[4])
-	if args[4] == int64(0) {
+	_, refunds, _ := asked(args)
+	s.refunds = append(s.refunds, refunds)
+	if refunds == 0 {
 		answer = append(answer, 1e9)
 	}
 	return answer, nil
@@ -59,6 +60,6 @@ func TestAnswerTooLate(t *testing.T) {
 		var refused *reserve.WaitError
 		require.ErrorAs(t, err, &refused)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, []any{int64(0), int64(1)}, s.refunds)
+		require.Equal(t, []int{0, 1}, s.refunds)
 	})
 }

@@ -1,9 +1,6 @@
 package shared
 
 import (
-	"encoding/binary"
-	"math"
-
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
@@ -49,11 +46,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if c.Full {
 		flags[1] = 1
 	}
-	var packed []byte
-	for _, f := range []float64{capacity, c.Interval, c.Refill, t.line.Base, t.line.Threshold, t.line.Slope, flags[0], flags[1]} {
-		packed = binary.BigEndian.AppendUint64(packed, math.Float64bits(f))
-	}
-	t.packed = string(packed)
+	t.packed = string(doubles(nil, capacity, c.Interval, c.Refill, t.line.Base, t.line.Threshold, t.line.Slope, flags[0], flags[1]))
 	return t, nil
 }
 
@@ -97,8 +90,8 @@ type refund struct {
 	permits int // more than 0
 }
 
-// pack returns what the script has to know, in today's terms: a string of doubles.
-func (r refund) pack(now *terms) string {
+// append appends what the script has to know, in today's terms.
+func (r refund) append(b []byte, now *terms) []byte {
 	s, then := r.slot, r.slot.terms
 	keep := s.permits - r.permits
 	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
@@ -127,11 +120,7 @@ func (r refund) pack(now *terms) string {
 	default:
 		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
-	var packed []byte
-	for _, f := range [...]float64{float64(s.number), float64(s.sold), begin, length, ready, kept, worth, whole} {
-		packed = binary.BigEndian.AppendUint64(packed, math.Float64bits(f))
-	}
-	return string(packed)
+	return doubles(b, float64(s.number), float64(s.sold), begin, length, ready, kept, worth, whole)
 }
 
 // scale returns how many permits one becomes when the capacity changes.

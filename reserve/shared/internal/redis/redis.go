@@ -71,8 +71,9 @@ func (c *Client) EvalInts(ctx context.Context, script *shared.Script, key string
 	return ints, nil
 }
 
-// Do sends a command and returns its answer: a string, an int64, a list of both, or nil. It returns an [Error] if the
-// server refuses the command, and the context's error if that ends first.
+// Do sends a command and returns its answer: a string, an int64, a list of both, or nil. Bytes go as they are, other
+// arguments as [fmt.Print] writes them. It returns an [Error] if the server refuses the command, and the context's
+// error if that ends first.
 func (c *Client) Do(ctx context.Context, args ...any) (any, error) {
 	conn, err := c.take(ctx)
 	if err != nil {
@@ -131,7 +132,10 @@ func (c *conn) exchange(args []any) (any, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "*%d\r\n", len(args))
 	for _, arg := range args {
-		text := fmt.Sprint(arg)
+		text, ok := arg.([]byte)
+		if !ok {
+			text = fmt.Append(nil, arg)
+		}
 		fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(text), text)
 	}
 	if _, err := io.WriteString(c, out.String()); err != nil {
