@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,29 @@ func contenders(c *redis.Client) []contender {
 
 var errRefused = fmt.Errorf("refused at a rate that can't be reached")
 
+// On many keys: each call is for one of 10,000, at random.
+func keyedContenders(c *redis.Client) []contender {
+	keys := make([]string, 10_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("user ", i)
+	}
+	ours := reserve.Must(shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(unreached)), shared.WithTimeout(time.Second)))
+	rate := redis_rate.NewLimiter(c)
+	return []contender{
+		{"redis_rate v10", func(ctx context.Context) error {
+			_, err := rate.Allow(ctx, keys[rand.IntN(len(keys))], redis_rate.PerSecond(unreached))
+			return err
+		}},
+		{"pace", func(ctx context.Context) error {
+			ok, err := ours.TryAcquire(ctx, keys[rand.IntN(len(keys))], 1)
+			if err == nil && !ok {
+				return errRefused
+			}
+			return err
+		}},
+	}
+}
+
 type result struct {
 	perSecond float64
 	p50, p99  time.Duration
@@ -79,9 +103,15 @@ type result struct {
 }
 
 func throughput(addr string, length time.Duration, rounds int) {
-	row("goroutines on one key", "1/s", "p50", "p99", "failed", "Redis CPU each")
+	compare(addr, length, rounds, "goroutines on one key", []int{1, 16, 64}, contenders)
+	fmt.Println()
+	compare(addr, length, rounds, "goroutines on 10,000 keys", []int{1, 16, 64}, keyedContenders)
+}
+
+func compare(addr string, length time.Duration, rounds int, title string, crowds []int, contenders func(*redis.Client) []contender) {
+	row(title, "1/s", "p50", "p99", "failed", "Redis CPU each")
 	row("---", "---", "---", "---", "---", "---")
-	for _, goroutines := range []int{1, 16, 64} {
+	for _, goroutines := range crowds {
 		c := connect(addr)
 		all := contenders(c)
 		results := make([][]result, len(all))

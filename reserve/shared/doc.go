@@ -14,7 +14,8 @@
 //
 // While a call is on its way to Redis, the requests that arrive wait, and go together in the
 // next call. With 64 goroutines that is four times as many decisions as one call each, and a
-// fifth of the server's time. Those who queue for permits get them first come, first served within a
+// fifth of the server's time. Calls for many keys that wait at the same moment go as one pipeline. Callers that
+// queue for permits get them first come, first served within a
 // process. A call that reaches Redis after its callers have given up charges nothing: it carries
 // that time on the server's clock, which a first call, of a Limiter or of all keys of Limiters, asks for. (The keys of a
 // cluster's nodes share one: there it is as exact as the nodes' clocks agree, and nodes that disagree
@@ -23,10 +24,12 @@
 // # When Redis fails
 //
 // [FailClosed] (the default) refuses, [FailOpen] grants, [Local] limits each process alone at a
-// share of the rate; what these granted is charged when Redis is back, at most a store of it,
-// less what has flowed into a store since. A call takes at most the
-// timeout, 50 ms ([WithTimeout]). After three failures nobody waits any more: one caller
-// tries again every 50 ms, then less and less often, down to once a second. There is no goroutine, and nothing to close. A server that was
+// share of the rate; permits that these granted are charged when Redis is back, at most a store of them,
+// less those that lost answers may have charged, and those that have flowed into a store since. A call takes at most the
+// timeout, 50 ms ([WithTimeout]). After three failures, or when a store of permits may have been charged by calls whose answers
+// were lost, nobody waits any more: one caller
+// tries again, first after 50 ms, then less and less often, down to every 800 ms, at the same moments in
+// all processes, and Redis must answer three times in a row. There is no goroutine, and nothing to close. A server that was
 // restarted without its data has forgotten all debt, and begins with a full store.
 //
 // # What differs from a limiter in one process
@@ -47,7 +50,8 @@
 //
 // # What Redis needs
 //
-// Redis or Valkey (tested with Redis 7.0), of any kind: single, replicated, cluster (one key, so one node). An ACL user needs
+// Redis or Valkey (tested with Redis 7.0), of any kind: single, replicated, cluster (one key, so one node; when a master
+// died, its limiters are back at the next try after the election). An ACL user needs
 // ~pace:* +eval +evalsha +get +set +time. A key lives as long as its debt and
 // the time to fill, and a second more. Evict by volatile-* only if forgetting debt is fine.
 package shared

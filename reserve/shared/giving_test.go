@@ -192,6 +192,55 @@ func givingBack(t *testing.T, c *redis.Client, seed uint64, n *tally) {
 	}
 }
 
+// Of very many that went, the script remembers the room before each only roughly: what comes back late is never
+// worth more than the oracle says, and hardly less.
+func TestGivingBackAfterManyWent(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		for seed := range uint64(6) {
+			random := rand.New(rand.NewPCG(seed, 11))
+			o := &oracle{interval: 1e8, capacity: 3000}
+			begin := int64(1_790_000_000_000_000)
+			micros := begin
+			l := newShared(t, c, fmt.Sprint("many ", seed), reserve.Must(pace.Bursty(10, pace.WithCapacity(o.capacity))), shared.FakeTime(&micros))
+			sell := func() {
+				n := 1 + random.IntN(3)
+				got, err := l.Sell(n, 0)
+				require.NoError(t, err)
+				require.True(t, got.Granted)
+				o.sales = append(o.sales, &sale{begin: o.now, ready: o.now, fromStore: float64(n), permits: n, used: n, promise: got.Promise()})
+			}
+			for i := range 1000 {
+				sell()
+				if i%100 != 0 { // some went at the same instant
+					micros += int64(random.ExpFloat64() * 1e5)
+					o.now = float64(micros-begin) * 1000
+				}
+			}
+			length, err := c.Do(t.Context(), "STRLEN", l.Key())
+			require.NoError(t, err)
+			require.LessOrEqual(t, length, int64(52+128*16))
+			returned := 0.0
+			before := o.level()
+			for _, i := range random.Perm(1000)[:300+random.IntN(600)] {
+				s := o.sales[i]
+				s.used = 0
+				s.promise.Cancel()
+				returned += float64(s.permits)
+				if random.IntN(10) == 0 {
+					sell()
+					returned -= float64(o.sales[len(o.sales)-1].permits)
+				}
+			}
+			stored, err := l.Stored(t.Context())
+			require.NoError(t, err)
+			t.Logf("%.0f permits came back: %.1f stored, %.1f by the oracle", returned, stored, o.level())
+			require.LessOrEqual(t, stored, o.level()+1e-5)
+			require.GreaterOrEqual(t, stored, o.level()-0.05*max(0, returned))
+			require.Greater(t, o.level(), before+0.5*returned, "the test shows nothing")
+		}
+	})
+}
+
 // Of what was not given back, any stretch t holds at most capacity + rate*t permits, but for the last
 // of them (paid upfront: the first): whatever comes back, whenever, at whatever rate, to whichever
 // state of Redis. It counts in time, as rates change: a permit is its interval when it was sold.

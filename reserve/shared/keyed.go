@@ -46,7 +46,7 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiter
 		return nil, err
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	k := &Limiters{settings: s, client: client, maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}
+	k := &Limiters{settings: s, client: gather(client, s.timeout), maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}
 	k.circuit.epoch = s.begin.UnixNano()
 	return k, nil
 }

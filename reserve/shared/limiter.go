@@ -25,9 +25,9 @@ import (
 // refuses, and the cause of a context that is done. A call takes at most about the timeout
 // ([WithTimeout]). A request waits for its own call and for those before it: one or two, unless more than 256 requests
 // wait. If a call fails, and not because its callers had less time than the timeout, those who wait fail with it; so
-// only a server that is slow, but answers in time, can keep a request for several timeouts. Whoever makes a call may make another, to
-// give back what it granted to callers who had left. A context that is cancelled
-// meanwhile is noticed at once by those who wait for another caller's call, and after it by the one who makes it.
+// only a server that is slow, but answers in time, can keep a request for several timeouts. A caller that makes a call may
+// make another, to give back permits of callers that had left. A context that is cancelled
+// meanwhile is noticed at once by callers that wait for another's call, and after it by the one that makes it.
 type Limiter struct {
 	settings
 	client  Scripter
@@ -170,7 +170,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 // one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it does no more than SetRate: times that were promised, to this
 // process or to others, can't be moved. It may be called by every process: what is owed scales once.
 //
-// What was reserved before a Retime that scaled something gives back only what came out of the store.
+// Reservations from before a Retime that scaled something give back at most what came out of the store.
 func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
 	return l.setRate(ctx, permitsPerSecond, true)
 }

@@ -17,7 +17,8 @@
 --   last      when the newest goes, each: at what interval it was sold, fixed: when Retime moved its end.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
--- (One table and few functions: what a function refers to is paid for in every call.)
+-- A state without debt is a short one, and selling needs no more: the rest of the machine is only built if the
+-- state is long, or something comes back. In Lua a table costs 1 us, and every function that might be called something.
 local struct, math, string, table = struct, math, string, table
 local pack, unpack, min, max = struct.pack, struct.unpack, math.min, math.max
 local capacity, interval, refill, base, threshold, slope, upfront, full = unpack('>dddddddd', ARGV[1])
@@ -26,7 +27,8 @@ upfront = upfront == 1
 local store = max(0, capacity)
 local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
 local longest = 9.2e18
-local magic, form, size = 'pac\2', '>c4dddddddddddddddddH', 142
+local short, short_form = 'pac\1', '>c4dddddd'
+local long, long_form, long_size = 'pac\2', '>c4dddddddddddddddddH', 142
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -34,27 +36,66 @@ if not_after > 0 and now > not_after then
   return {now} -- nobody waits for the answer any more
 end
 
--- A missing key is a full store: it is kept for as long as it takes to pay and to fill.
-local s = {stored = store, debt = 0, time = now, deferred = 0, slot = 1, runs = '', rooms = '', peak = 0, newer = 0, fence = 0,
-  hold = 0, held = 0, epoch = now, born = now, last = 0, each = interval, fixed = 0, at = 0}
-local anchor, of = now, capacity
-local text = redis.call('GET', KEYS[1])
-if text then
-  if string.sub(text, 1, 4) == magic and #text >= size then
-    local runs, _
-    _, anchor, s.time, of, s.stored, s.debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held, s.epoch, s.slot, s.born, s.last, s.each, s.fixed, runs = unpack(form, text)
-    if #text > size then
-      s.runs, s.rooms = string.sub(text, size + 1, size + runs * 40), string.sub(text, size + runs * 40 + 1)
-    end
-  else -- the text of versions before this one; what they sold does not come back
-    local a, b, c, d, e = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+ %S+')
-    s.stored, s.debt, anchor, of, s.deferred = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
-    if not (s.stored and s.debt and anchor and of and s.deferred) then
-      return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
-    end
-    s.time, s.epoch, s.peak, s.fence = anchor, anchor, math.huge, s.debt
+-- note remembers the room right before somebody goes.
+local function note(rooms, time, before)
+  local n = #rooms
+  while n > 0 do
+    local t, r = unpack('>dd', rooms, n - 15)
+    if t == time then before = min(before, r) elseif r < before then break end
+    n = n - 16
   end
+  rooms = string.sub(rooms, 1, n) .. pack('>dd', time, before)
+  local ratio, most = 1.03, 128 * 16
+  while #rooms > most do -- neighbours merge: the later time, the lower room
+    local parts, t, r = {}, unpack('>dd', rooms, 1)
+    for i = 17, #rooms, 16 do
+      local t2, r2 = unpack('>dd', rooms, i)
+      if r2 > r * ratio then
+        parts[#parts + 1] = pack('>dd', t, r)
+        r = r2
+      end
+      t, r = t2, min(r, r2)
+    end
+    parts[#parts + 1] = pack('>dd', t, r)
+    rooms, ratio, most = table.concat(parts), ratio * ratio, 96 * 16
+  end
+  return rooms
 end
+
+-- A missing key is a full store: it is kept for as long as it takes to pay and to fill.
+local stored, debt, time, slot, born, rooms = store, 0, now, 1, now, ''
+local anchor, of, newer, last, each = now, capacity, 0, 0, interval
+local text, _ = redis.call('GET', KEYS[1])
+local kind = text and string.sub(text, 1, 4)
+if kind == short and #text >= 52 then
+  _, anchor, time, of, stored, slot, born = unpack(short_form, text)
+  rooms = string.sub(text, 53)
+end
+local passed = max(0, now - anchor)
+local changed = touch >= 0 or pause ~= 0 or ARGV[3] ~= ''
+local s, room, at_once -- the machine, if it is needed
+
+if not changed and of == capacity and (kind == short or not text) then
+  time, stored = time + passed, min(store, stored + passed * 1000 * refill)
+else
+
+s = {stored = stored, debt = 0, time = time, deferred = 0, slot = slot, runs = '', rooms = rooms, peak = 0, newer = 0, fence = 0,
+  hold = 0, held = 0, epoch = time, born = born, last = 0, each = interval, fixed = 0, at = 0}
+if kind == long and #text >= long_size then
+  local runs
+  _, anchor, s.time, of, s.stored, s.debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held, s.epoch, s.slot, s.born, s.last, s.each, s.fixed, runs = unpack(long_form, text)
+  if #text > long_size then
+    s.runs, s.rooms = string.sub(text, long_size + 1, long_size + runs * 40), string.sub(text, long_size + runs * 40 + 1)
+  end
+elseif text and not (kind == short and #text >= 52) then -- the text of versions before this one; what they sold does not come back
+  local a, b, c, d, e = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+ %S+')
+  s.stored, s.debt, anchor, of, s.deferred = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
+  if not (s.stored and s.debt and anchor and of and s.deferred) then
+    return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
+  end
+  s.time, s.epoch, s.born, s.peak, s.fence = anchor, anchor, now, math.huge, s.debt
+end
+passed = max(0, now - anchor)
 
 if of ~= capacity then -- this caller has another rate: stored permits scale with the store
   if of < 0 or capacity < 0 then
@@ -81,37 +122,10 @@ if of ~= capacity then -- this caller has another rate: stored permits scale wit
 end
 
 -- room is what still fits. Paid upfront, the store also holds what the others wait for.
-local function room()
+function room()
   local fits = store - s.stored - s.deferred - s.held
   if upfront and s.debt > 0 then fits = fits - max(s.peak, s.newer) end
   return max(0, fits)
-end
-
--- note remembers the room right before somebody goes.
-local function note(before)
-  local rooms, time = s.rooms, s.time
-  local n, unpack = #rooms, struct.unpack
-  while n > 0 do
-    local t, r = unpack('>dd', rooms, n - 15)
-    if t == time then before = math.min(before, r) elseif r < before then break end
-    n = n - 16
-  end
-  rooms = string.sub(rooms, 1, n) .. struct.pack('>dd', time, before)
-  local ratio = 1.25
-  while #rooms > 64 * 16 do -- neighbours merge: the later time, the lower room
-    local parts, t, r = {}, unpack('>dd', rooms, 1)
-    for i = 17, #rooms, 16 do
-      local t2, r2 = unpack('>dd', rooms, i)
-      if r2 > r * ratio then
-        parts[#parts + 1] = struct.pack('>dd', t, r)
-        r = r2
-      end
-      t, r = t2, math.min(r, r2)
-    end
-    parts[#parts + 1] = struct.pack('>dd', t, r)
-    rooms, ratio = table.concat(parts), ratio * 2
-  end
-  s.rooms = rooms
 end
 
 -- deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that
@@ -180,7 +194,6 @@ local function fall()
 end
 
 -- The state is brought up to now.
-local passed = max(0, now - anchor)
 s.time = s.time + passed
 s.at = (s.time - s.epoch) * 1000
 passed = passed * 1000
@@ -199,7 +212,7 @@ while s.runs ~= '' do -- runs whose time has come were idle
   s.deferred = s.deferred + min(idle, room())
 end
 if passed > 0 then
-  if s.debt > 0 and bursty and upfront then note(room()) end -- somebody may have gone
+  if s.debt > 0 and bursty and upfront then s.rooms = note(s.rooms, s.time, room()) end -- somebody may have gone
   if passed < s.debt then
     s.debt = s.debt - passed
   else
@@ -213,12 +226,10 @@ if s.at >= s.hold then s.held = 0 end
 if s.at >= s.fence then -- of those before it nobody is left
   s.peak, s.newer, s.fence = s.newer, 0, s.at + s.debt
 end
-local changed = touch >= 0 or pause ~= 0
 
 -- What comes back.
 for i = 1, #ARGV[3], 64 do
   local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', ARGV[3], i)
-  changed = true
   if sold >= s.born then -- not from before the key was lost
     local since = (s.time - sold) * 1000
     begin, ready = begin - since, ready - since
@@ -265,16 +276,19 @@ if s.hold > s.at + s.debt then -- until the pause ends nothing is promised: a st
 end
 
 -- What is deferred can be had at once if it is enough for the largest that may not be paid for yet, and nobody pauses.
-local function at_once()
+function at_once()
   return bursty and s.at >= s.hold and (upfront or s.deferred >= max(s.peak, s.newer)) and s.deferred or 0
 end
+
+stored, debt, time, slot, rooms = s.stored, s.debt, s.time, s.slot, s.rooms
+born, newer, last, each = s.born, s.newer, s.last, s.each
+end -- of the machine
 
 -- The answer: the time, the limiter's own, the state before the requests (a double as an integer and the
 -- rest in 2^-53ths), how many permits can be had at once in spite of a debt, and for each request
 -- its wait in nanoseconds, or -1 - wait if it was refused.
-local stored, debt = s.stored, s.debt
 local a = min(stored, longest)
-local reply = {now, s.time, s.slot, a, a % 1 * 9007199254740992, debt, debt % 1 * 9007199254740992, min(at_once(), longest)}
+local reply = {now, time, slot, a, a % 1 * 9007199254740992, debt, debt % 1 * 9007199254740992, s and min(at_once(), longest) or 0}
 local count = 8
 for i = 1, #ARGV[4], 16 do
   local permits, limit = unpack('>dd', ARGV[4], i)
@@ -302,19 +316,26 @@ for i = 1, #ARGV[4], 16 do
   if wait > longest then wait = longest end
   wait = wait - wait % 1
   count = count + 1
-  if wait > 0 and limit >= 0 and s.deferred > 0 and permits <= at_once() then
-    note(room())
+  if wait > 0 and limit >= 0 and s and s.deferred > 0 and permits <= at_once() then
+    rooms = note(rooms, time, room())
     s.deferred, changed, reply[count] = s.deferred - permits, true, 0
   elseif wait > limit then
     reply[count] = -1 - wait
   else
-    if bursty and store > 0 and (wait == 0 or taken > 0) then note(room()) end -- it goes, or the store holds it
+    if bursty and store > 0 and (wait == 0 or taken > 0) then -- it goes, or the store holds it
+      rooms = note(rooms, time, s and room() or store - stored)
+    end
     stored, debt, changed, reply[count] = stored - taken, min(debt + cost, longest), true, wait
-    s.stored, s.debt = stored, debt
-    if bursty and wait > 0 and (cost == 0 or not upfront) then s.held = s.held + taken end
     if cost > 0 then
-      s.slot, s.last, s.each, s.newer = s.slot + 1, s.at + wait, interval, max(s.newer, permits)
-      if upfront then s.deferred = min(s.deferred, max(0, store - max(s.peak, s.newer))) end
+      slot, last, each, newer = slot + 1, wait, interval, max(newer, permits)
+    end
+    if s then
+      s.stored, s.debt, s.newer = stored, debt, newer
+      if bursty and wait > 0 and (cost == 0 or not upfront) then s.held = s.held + taken end
+      if cost > 0 then
+        last = s.at + wait
+        if upfront then s.deferred = min(s.deferred, max(0, store - max(s.peak, newer))) end
+      end
     end
   end
 end
@@ -323,7 +344,15 @@ if changed then
   local fill = 0
   if refill > 0 then fill = (store - stored) / refill end
   local ttl = min((debt + fill) / 1e6 + 1001, 9e12)
-  redis.call('SET', KEYS[1], pack(form, magic, now, s.time, capacity, stored, debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held,
-    s.epoch, s.slot, s.born, s.last, s.each, s.fixed, #s.runs / 40) .. s.runs .. s.rooms, 'PX', ttl - ttl % 1)
+  if debt == 0 then
+    if s then born = max(born, s.fixed + 1) end -- the end of those before a Retime is not where they think
+    text = pack(short_form, short, now, time, capacity, stored, slot, born) .. rooms
+  elseif s then
+    text = pack(long_form, long, now, time, capacity, stored, debt, s.deferred, s.peak, newer, s.fence, s.hold, s.held,
+      s.epoch, slot, born, last, each, s.fixed, #s.runs / 40) .. s.runs .. rooms
+  else -- the debt begins now
+    text = pack(long_form, long, now, time, capacity, stored, debt, 0, 0, newer, 0, 0, 0, time, slot, born, last, each, 0, 0) .. rooms
+  end
+  redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
 end
 return reply

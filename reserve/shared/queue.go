@@ -58,7 +58,7 @@ const (
 	waits stage = iota
 	leads       // is to take a list with it
 	flies
-	left // whoever waited for the answer does not any more
+	left // the caller that waited for the answer does not any more
 	done
 )
 
@@ -191,7 +191,7 @@ func (q *queue) land(list []*request, failed bool) {
 	q.waiting = nil
 }
 
-// finish wakes whoever waits for the answer.
+// finish wakes the caller that waits for the answer.
 func (q *queue) finish(r *request) {
 	r.stage = done
 	if r.wake != nil {

@@ -2,7 +2,6 @@ package goredis_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -27,17 +26,7 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	k, err := shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(0.01, pace.WithCapacity(4))), shared.WithTimeout(5*time.Second))
 	require.NoError(t, err)
-	granted := 0
-	for i := range 60 {
-		for range 6 {
-			ok, err := k.TryAcquire(t.Context(), fmt.Sprint("key ", i), 1)
-			require.NoError(t, err)
-			if ok {
-				granted++
-			}
-		}
-	}
-	require.Equal(t, 60*5, granted)
+	require.Equal(t, 60*5, tryTogether(t, k, 60, 6))
 	for _, n := range nodes {
 		keys, err := connect(t, n).DBSize(t.Context()).Result()
 		require.NoError(t, err)

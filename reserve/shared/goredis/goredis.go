@@ -90,18 +90,40 @@ func (c *client) EvalInts(ctx context.Context, script *shared.Script, key string
 }
 
 func (c *client) eval(ctx context.Context, name, script, key string, args []any) ([]int64, error) {
-	all := make([]any, 0, 4+len(args))
-	all = append(append(all, name, script, 1, key), args...)
-	cmd := once{redis.NewCmd(ctx, all...)}
-	cmd.SetFirstKeyPos(3)
+	cmd := command(ctx, name, script, key, args)
 	if err := c.redis.(processor).Process(ctx, cmd); err != nil {
 		return nil, err
 	}
-	return cmd.Int64Slice()
+	return cmd.Result()
+}
+
+func command(ctx context.Context, name, script, key string, args []any) once {
+	all := make([]any, 0, 4+len(args))
+	all = append(append(all, name, script, 1, key), args...)
+	cmd := once{redis.NewIntSliceCmd(ctx, all...)}
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
+
+// EvalIntsEach implements shared.PipelineScripter. A cluster's client sends a pipeline to each node.
+func (c *client) EvalIntsEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
+	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
+	cmds := make([]once, len(calls))
+	for i, call := range calls {
+		cmds[i] = command(ctx, "evalsha", script.Hash, call.Key, call.Args)
+		_ = pipe.Process(ctx, cmds[i]) // it is only queued
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i, call := range calls {
+		call.Ints, call.Err = cmds[i].Result()
+		if call.Err != nil && redis.HasErrorPrefix(call.Err, "NOSCRIPT") {
+			call.Ints, call.Err = c.eval(ctx, "eval", script.Source, call.Key, call.Args)
+		}
+	}
 }
 
 // once is a command that go-redis does not send again when it does not know
 // whether the server has run it.
-type once struct{ *redis.Cmd }
+type once struct{ *redis.IntSliceCmd }
 
 func (once) NoRetry() bool { return true }

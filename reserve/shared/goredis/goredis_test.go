@@ -3,6 +3,8 @@ package goredis_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -83,6 +85,51 @@ func TestNothingIsSentTwice(t *testing.T) {
 	stored, err := l.Stored(t.Context())
 	require.NoError(t, err)
 	require.InDelta(t, 89, stored, 0.1)
+}
+
+// A pipeline: each key has its own answer or error, a script that the server does not know is sent, and
+// nothing is sent twice when answers are lost.
+func TestPipeline(t *testing.T) {
+	s := server.Start(t)
+	var broken atomic.Bool
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, addr)
+		return &deaf{Conn: conn, broken: &broken}, err
+	}
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, Protocol: 2, DisableIdentity: true, MinRetryBackoff: -1})
+	defer c.Close()
+	source := "return {redis.call('INCR', KEYS[1]), ARGV[1]}"
+	script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
+	client := goredis.Client(c).(shared.PipelineScripter)
+	calls := func() []*shared.Call {
+		return []*shared.Call{{Key: "a", Args: []any{7}}, {Key: "wrong", Args: []any{8}}, {Key: "b", Args: []any{9}}}
+	}
+	require.NoError(t, c.LPush(t.Context(), "wrong", 1).Err())
+	for i := range int64(3) {
+		if i == 2 {
+			require.NoError(t, c.ScriptFlush(t.Context()).Err())
+		}
+		all := calls()
+		client.EvalIntsEach(t.Context(), script, all)
+		require.NoError(t, all[0].Err)
+		require.Equal(t, []int64{i + 1, 7}, all[0].Ints)
+		require.ErrorContains(t, all[1].Err, "WRONGTYPE")
+		require.NoError(t, all[2].Err)
+		require.Equal(t, []int64{i + 1, 9}, all[2].Ints)
+	}
+	broken.Store(true)
+	all := calls()
+	client.EvalIntsEach(t.Context(), script, all)
+	for _, call := range all {
+		require.Error(t, call.Err)
+	}
+	broken.Store(false)
+	for _, key := range []string{"a", "b"} {
+		count, err := c.Get(t.Context(), key).Int()
+		require.NoError(t, err)
+		require.Equal(t, 4, count)
+	}
 }
 
 // A deaf connection breaks when a command that counts has its answer; so handshakes pass.

@@ -1,0 +1,152 @@
+package shared
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A PipelineScripter is a [Scripter] that can also send many calls at once. [Limiters] use it: calls for
+// many keys that wait at the same moment go as one pipeline.
+type PipelineScripter interface {
+	Scripter
+	// EvalIntsEach runs the script on each key, as EvalInts does, at most once each, and puts what came of it into the
+	// calls. It must return when the context ends.
+	EvalIntsEach(ctx context.Context, script *Script, calls []*Call)
+}
+
+// A Call is one of many for different keys.
+type Call struct {
+	Key  string
+	Args []any
+	Ints []int64 // the answer
+	Err  error   // or what went wrong
+}
+
+// A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that arrive wait,
+// and go together in the next. As in a queue there is no goroutine: the first of those who wait takes the
+// others with it.
+type gatherer struct {
+	client  PipelineScripter
+	timeout time.Duration
+
+	mu      sync.Mutex
+	pipes   int
+	waiting []*errand
+}
+
+const (
+	// maxPipes keep a server busy while answers travel.
+	maxPipes = 2
+	// maxPipe bounds how long the first waits for the last: some milliseconds.
+	maxPipe = 128
+)
+
+// An errand is a call that waits for its pipe.
+type errand struct {
+	Call
+	until time.Time
+	leads bool          // it is to take others with it, if it is not done
+	wake  chan struct{} // closed when it leads or is done
+}
+
+// gather returns a client that gathers calls, if the client can send them together.
+func gather(c Scripter, timeout time.Duration) Scripter {
+	if p, ok := c.(PipelineScripter); ok {
+		return &gatherer{client: p, timeout: timeout}
+	}
+	return c
+}
+
+// Reload passes on what the client may want to know.
+func (g *gatherer) Reload(ctx context.Context) {
+	if c, ok := g.client.(interface{ Reload(context.Context) }); ok {
+		c.Reload(ctx)
+	}
+}
+
+// EvalInts implements Scripter.
+func (g *gatherer) EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error) {
+	// A call with less time than the others would fail with theirs, or they with it.
+	until, ok := ctx.Deadline()
+	if !ok || time.Until(until) < g.timeout*9/10 {
+		return g.client.EvalInts(ctx, script, key, args...)
+	}
+	g.mu.Lock()
+	if g.pipes < maxPipes {
+		g.pipes++
+		g.mu.Unlock()
+		defer g.land(nil)
+		return g.client.EvalInts(ctx, script, key, args...)
+	}
+	e := &errand{Call: Call{Key: key, Args: args, Err: errAborted}, until: until, wake: make(chan struct{})}
+	g.waiting = append(g.waiting, e)
+	g.mu.Unlock()
+	select {
+	case <-e.wake:
+	case <-ctx.Done():
+		if g.leave(e) {
+			return nil, ctx.Err()
+		}
+		<-e.wake // it is on its way, and its pipe has a time limit too
+		if e.leads {
+			g.land(nil)
+			return nil, ctx.Err()
+		}
+	}
+	if e.leads {
+		g.lead(ctx, script, e)
+	}
+	return e.Ints, e.Err
+}
+
+// leave takes a call out of those who wait, and reports whether it was one of them.
+func (g *gatherer) leave(e *errand) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, e)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// lead sends those who wait together, the leader first.
+func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
+	g.mu.Lock()
+	n := min(len(g.waiting), maxPipe-1)
+	errands := append([]*errand{leader}, g.waiting[:n]...)
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.mu.Unlock()
+	defer g.land(errands)
+	calls := make([]*Call, len(errands))
+	for i, e := range errands {
+		calls[i] = &e.Call
+		if e.until.After(leader.until) {
+			leader.until = e.until
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), leader.until)
+	defer cancel()
+	g.client.EvalIntsEach(ctx, script, calls)
+}
+
+// land ends a pipe, wakes those who were in it, and lets the next begin.
+func (g *gatherer) land(errands []*errand) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range errands {
+		if !e.leads {
+			close(e.wake)
+		}
+	}
+	if len(g.waiting) == 0 {
+		g.pipes--
+		return
+	}
+	next := g.waiting[0]
+	g.waiting = slices.Delete(g.waiting, 0, 1)
+	next.leads = true
+	close(next.wake)
+}

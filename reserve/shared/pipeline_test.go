@@ -1,0 +1,192 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A fakePipe grants everything, 10 ms after it is asked, and remembers which keys went together.
+type fakePipe struct {
+	mu     sync.Mutex
+	pipes  [][]string
+	flying int
+	slow   time.Duration
+	most   int
+	fail   error
+	jump   bool // panic in a pipeline
+}
+
+func (p *fakePipe) begin(keys ...string) {
+	p.mu.Lock()
+	p.pipes = append(p.pipes, keys)
+	p.flying++
+	p.most = max(p.most, p.flying)
+	p.mu.Unlock()
+	time.Sleep(10*time.Millisecond + p.slow)
+	p.mu.Lock()
+	p.flying--
+	p.mu.Unlock()
+}
+
+func (p *fakePipe) answer(args []any) ([]int64, error) {
+	answer := append([]int64{time.Now().UnixMicro()}, make([]int64, header-1)...)
+	requests, _, _ := asked(args)
+	for range requests {
+		answer = append(answer, 0)
+	}
+	return answer, p.fail
+}
+
+func (p *fakePipe) EvalInts(_ context.Context, _ *Script, key string, args ...any) ([]int64, error) {
+	p.begin(key)
+	return p.answer(args)
+}
+
+func (p *fakePipe) EvalIntsEach(_ context.Context, _ *Script, calls []*Call) {
+	var keys []string
+	for _, c := range calls {
+		keys = append(keys, c.Key)
+	}
+	p.begin(keys...)
+	if p.jump {
+		panic("jump")
+	}
+	for _, c := range calls {
+		c.Ints, c.Err = p.answer(c.Args)
+	}
+}
+
+// many has n callers ask for a key each, one after the other, and returns what they got.
+func many(t *testing.T, k *Limiters, n int) (granted, failed, panicked int) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for i := range n {
+		all.Go(func() {
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if recover() != nil {
+					panicked++
+				}
+			}()
+			_, err := k.Acquire(context.Background(), fmt.Sprint(i), 1)
+			var unavailable *UnavailableError
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				granted++
+			case errors.As(err, &unavailable):
+				failed++
+			default:
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+	}
+	all.Wait()
+	return granted, failed, panicked
+}
+
+func piped(t *testing.T, test func(t *testing.T, k *Limiters, p *fakePipe)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &fakePipe{}
+		k, err := NewKeyed(p, reserve.Must(pace.Bursty(10)))
+		require.NoError(t, err)
+		_, err = k.Acquire(t.Context(), "first", 1) // now the server's clock is known
+		require.NoError(t, err)
+		p.pipes, p.most = nil, 0
+		test(t, k, p)
+		require.Zero(t, k.client.(*gatherer).pipes)
+		require.Empty(t, k.client.(*gatherer).waiting)
+	})
+}
+
+// Calls for many keys that wait at the same moment go together, first come, first served, and at most so many.
+func TestPipes(t *testing.T) {
+	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+		begin := time.Now()
+		granted, _, _ := many(t, k, 300)
+		require.Equal(t, 300, granted)
+		require.Equal(t, maxPipes, p.most)
+		require.Len(t, p.pipes, 5)
+		for i, n := range []int{1, 1, maxPipe, maxPipe, 300 - 2 - 2*maxPipe} {
+			require.Len(t, p.pipes[i], n)
+		}
+		require.Equal(t, "pace:{2}", p.pipes[2][0])
+		require.Equal(t, "pace:{129}", p.pipes[2][maxPipe-1])
+		require.Equal(t, 30*time.Millisecond, time.Since(begin))
+	})
+}
+
+// A pipe that fails fails for all in it; one whose client panics leaves nobody waiting.
+func TestPipesFail(t *testing.T) {
+	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+		p.fail = errors.New("down")
+		granted, failed, _ := many(t, k, 20)
+		require.Zero(t, granted)
+		require.Equal(t, 20, failed)
+		time.Sleep(2 * time.Second)
+		p.fail = nil
+		_, err := k.Acquire(t.Context(), "again", 1)
+		require.NoError(t, err)
+
+		p.jump = true
+		granted, failed, panicked := many(t, k, 20)
+		require.Equal(t, []int{2, 17, 1}, []int{granted, failed, panicked})
+		p.jump = false
+		time.Sleep(2 * time.Second)
+		_, err = k.Acquire(t.Context(), "and again", 1)
+		require.NoError(t, err)
+		granted, _, _ = many(t, k, 20)
+		require.Equal(t, 20, granted)
+	})
+}
+
+// A caller with little time does not wait for a pipe.
+func TestTheHurriedTakeNoPipe(t *testing.T) {
+	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() { _, _ = k.Acquire(context.Background(), fmt.Sprint(i), 1) })
+		}
+		synctest.Wait()
+		k.mode = open
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		_, err := k.ReserveWithin(ctx, "hurried", 1, reserve.Forever)
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Millisecond, time.Since(begin))
+		all.Wait()
+	})
+}
+
+// Those who wait for a pipe longer than the timeout leave, and hold nobody up.
+func TestPipesAreLeft(t *testing.T) {
+	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+		p.slow = 200 * time.Millisecond
+		begin := time.Now()
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				_, err := k.Acquire(context.Background(), fmt.Sprint(i), 1)
+				if left := time.Since(begin) == 50*time.Millisecond; left != errors.Is(err, context.DeadlineExceeded) {
+					t.Error(i, err, time.Since(begin))
+				}
+			})
+		}
+		all.Wait()
+		require.Len(t, p.pipes, maxPipes)
+	})
+}
