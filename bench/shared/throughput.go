@@ -78,7 +78,8 @@ func keyedContenders(c *redis.Client) []contender {
 	for i := range keys {
 		keys[i] = fmt.Sprint("user ", i)
 	}
-	ours := reserve.Must(shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(unreached)), shared.WithTimeout(time.Second)))
+	policy := reserve.Must(pace.Bursty(unreached))
+	ours := reserve.Must(shared.NewKeyed(goredis.Client(c), policy, shared.WithTimeout(time.Second)))
 	rate := redis_rate.NewLimiter(c)
 	return []contender{
 		{"redis_rate v10", func(ctx context.Context) error {
@@ -108,7 +109,10 @@ func throughput(addr string, length time.Duration, rounds int) {
 	compare(addr, length, rounds, "goroutines on 10,000 keys", []int{1, 16, 64}, keyedContenders)
 }
 
-func compare(addr string, length time.Duration, rounds int, title string, crowds []int, contenders func(*redis.Client) []contender) {
+func compare(
+	addr string, length time.Duration, rounds int, title string, crowds []int,
+	contenders func(*redis.Client) []contender,
+) {
 	row(title, "1/s", "p50", "p99", "failed", "Redis CPU each")
 	row("---", "---", "---", "---", "---", "---")
 	for _, goroutines := range crowds {

@@ -147,7 +147,7 @@ func add(a, b int64) int64 {
 }
 
 // fly takes a list to the server, and puts an error into its requests if there was no answer. It returns
-// the error if it is not the callers' own, so that those who wait behind need not try: if the
+// the error if it is not the callers' own, so that the callers behind it need not try: if the
 // callers of the list only had too little time, others may have more.
 func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	begin := l.now()
@@ -183,7 +183,8 @@ func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	return err
 }
 
-// fail gives an error to the requests of a call. Permits that the server may have granted nevertheless count as charged.
+// fail gives an error to the requests of a call. Permits that the server may have granted
+// nevertheless count as charged.
 func (l *Limiter) fail(list []*request, err error) {
 	lost := 0
 	for _, r := range list {
@@ -231,7 +232,8 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
-// until returns how long a call that begins now may take: the timeout, or until the last of the callers gives up.
+// until returns how long a call that begins now may take: the timeout, or until the last of the
+// callers gives up.
 func (l *Limiter) until(list []*request, begin int64) int64 {
 	latest := begin
 	for _, r := range list {

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// A circuit keeps callers from waiting for a server that does not answer. After three
-// failures in a row it opens. Then one caller tries again, at times that double in distance from 50 to 800 ms, while the
-// others go on without. The times are multiples of the distance since 1970: so processes that lost the server at different
-// times find it again together, as far as their clocks agree, and none has it for itself while others still use their shares.
+// A circuit keeps callers from waiting for a server that does not answer. After three failures in a
+// row it opens. Then one caller tries again, at times that double in distance from 50 to 800 ms,
+// while the others go on without. The times are multiples of the distance since 1970: so processes
+// that lost the server at different times find it again together, as far as their clocks agree, and
+// none has it for itself while others still use their shares.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	returns  atomic.Int64 // how often the server came back

@@ -48,7 +48,7 @@ func (o *oracle) end(s *sale) float64 {
 	return s.begin + max(0, float64(s.used)-s.fromStore)*o.interval
 }
 
-// debt is how long the queue is: what was given back at its end is not there any more.
+// debt is how long the queue is: stretches given back at its end are not there any more.
 func (o *oracle) debt() float64 {
 	longest := o.now
 	for _, s := range o.sales {
@@ -192,7 +192,7 @@ func givingBack(t *testing.T, c *redis.Client, seed uint64, n *tally) {
 	}
 }
 
-// Of very many that went, the script remembers the room before each only roughly: what comes back late is never
+// Of very many that went, the script remembers the room before each only roughly: a late return is never
 // worth more than the oracle says, and hardly less.
 func TestGivingBackAfterManyWent(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
@@ -201,13 +201,16 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 			o := &oracle{interval: 1e8, capacity: 3000}
 			begin := int64(1_790_000_000_000_000)
 			micros := begin
-			l := newShared(t, c, fmt.Sprint("many ", seed), reserve.Must(pace.Bursty(10, pace.WithCapacity(o.capacity))), shared.FakeTime(&micros))
+			policy := reserve.Must(pace.Bursty(10, pace.WithCapacity(o.capacity)))
+			l := newShared(t, c, fmt.Sprint("many ", seed), policy, shared.FakeTime(&micros))
 			sell := func() {
 				n := 1 + random.IntN(3)
 				got, err := l.Sell(n, 0)
 				require.NoError(t, err)
 				require.True(t, got.Granted)
-				o.sales = append(o.sales, &sale{begin: o.now, ready: o.now, fromStore: float64(n), permits: n, used: n, promise: got.Promise()})
+				o.sales = append(o.sales, &sale{
+					begin: o.now, ready: o.now, fromStore: float64(n), permits: n, used: n, promise: got.Promise(),
+				})
 			}
 			for i := range 1000 {
 				sell()

@@ -18,7 +18,7 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// What the real Guava answers, and what counts as the same: testdata/guava/README.md.
+// The real Guava's answers, and the differences that count as none: testdata/guava/README.md.
 type scenario struct {
 	Name            string
 	Kind            string

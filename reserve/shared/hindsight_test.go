@@ -185,7 +185,7 @@ func TestPauseOutlivesTheQueue(t *testing.T) {
 	})
 }
 
-// Resume ends a pause: what was promised during it stays, and nobody else waits for its end.
+// Resume ends a pause: promises made during it stay, and nobody else waits for its end.
 func TestResume(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "resume", 2, reserve.Must(pace.Bursty(10, pace.WithCapacity(10))))
@@ -220,7 +220,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// What was sold before the key was lost does not come back.
+// Permits that were sold before the key was lost do not come back.
 func TestSoldBeforeTheKeyWasLost(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		for name, p := range map[string]*reserve.Policy{
@@ -245,7 +245,8 @@ func TestSoldBeforeTheKeyWasLost(t *testing.T) {
 	})
 }
 
-// When the capacity changes, everything that is counted in permits scales with it; what had no store has none.
+// When the capacity changes, everything that is counted in permits scales with it; a limiter that had
+// no store begins with none.
 func TestRescaling(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "scale", 1, reserve.Must(pace.Bursty(10)))

@@ -15,9 +15,10 @@ import (
 // fill; a cluster spreads them over its nodes. They share one client and one view
 // of whether Redis is there.
 //
-// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers
-// only the keys that are in use, in debt, or owe Redis permits that were granted while it was away. It remembers at most
-// [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys], whatever the limiters do when Redis fails.
+// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers only
+// the keys that are in use, in debt, or owe Redis permits that were granted while it was away. It
+// remembers at most [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys], whatever the
+// limiters do when Redis fails.
 type Limiters struct {
 	settings
 	client  Scripter
@@ -33,7 +34,7 @@ type Limiters struct {
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are remembered.
 var ErrTooManyKeys = errors.New("shared: too many keys")
 
-// An entry is a key's limiter and the number of those who use it now.
+// An entry is a key's limiter and the number of callers that use it now.
 type entry struct {
 	*Limiter
 	users int
@@ -46,7 +47,9 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiter
 		return nil, err
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	k := &Limiters{settings: s, client: gather(client, s.timeout), maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{}}
+	k := &Limiters{
+		settings: s, client: gather(client, s.timeout), maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{},
+	}
 	k.circuit.epoch = s.begin.UnixNano()
 	return k, nil
 }

@@ -16,18 +16,19 @@ import (
 // same key share it. Its methods are [reserve.Limiter]'s and mean the same; those
 // that ask Redis take a context and return an error. Most callers should use [Limiter.Acquire].
 //
-// It is a [reserve.Reserver]. It has no goroutine, and nothing has to be closed. It must not be copied; all methods
-// may be called at the same time. Two Limiters of one key in one process work, but
-// send their requests apart: share one.
+// It is a [reserve.Reserver]. It has no goroutine, and nothing has to be closed. It must not be
+// copied; all methods may be called at the same time. Two Limiters of one key in one process work,
+// but send their requests apart: share one.
 //
-// Besides what the methods say, whatever asks Redis returns an *[UnavailableError]
-// if that fails (see [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis
-// refuses, and the cause of a context that is done. A call takes at most about the timeout
-// ([WithTimeout]). A request waits for its own call and for those before it: one or two, unless more than 256 requests
-// wait. If a call fails, and not because its callers had less time than the timeout, those who wait fail with it; so
-// only a server that is slow, but answers in time, can keep a request for several timeouts. A caller that makes a call may
-// make another, to give back permits of callers that had left. A context that is cancelled
-// meanwhile is noticed at once by callers that wait for another's call, and after it by the one that makes it.
+// Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails (see
+// [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
+// context that is done. A call takes at most about the timeout ([WithTimeout]). A request waits for
+// its own call and for those before it: one or two, unless more than 256 requests wait. If a call
+// fails, and not because its callers had less time than the timeout, the waiting callers fail with
+// it; so only a server that is slow, but answers in time, can keep a request for several timeouts. A
+// caller that makes a call may make another, to give back permits of callers that had left. A context
+// that is cancelled meanwhile is noticed at once by callers that wait for another's call, and after
+// it by the one that makes it.
 type Limiter struct {
 	settings
 	client  Scripter
@@ -95,8 +96,8 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 
 // ReserveWithin reserves n permits (at least 1) if they may be used within maxWait,
 // the policy's longest wait and the context's deadline; otherwise it takes nothing
-// and returns a *[reserve.WaitError]. A negative maxWait counts as 0. What is granted to a caller
-// whose context ends meanwhile is given back.
+// and returns a *[reserve.WaitError]. A negative maxWait counts as 0. Permits granted to a caller
+// whose context ends meanwhile are given back.
 //
 // Cancel and Settle of the reservation ask Redis, and so take as long. They report no
 // error: permits that Redis does not hear of are not given back. Reservations of others don't move up; see the
@@ -112,10 +113,10 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 	return reserve.NewReservation(p), nil
 }
 
-// Acquire waits for n permits (at least 1), and returns how long that took, the
-// way to Redis not counted. It returns at once, having taken nothing, with a *[reserve.WaitError] if they would come
-// after the context's deadline or the policy's longest wait. A context that ends
-// while it waits gives the permits back.
+// Acquire waits for n permits (at least 1), and returns how long that took, the way to Redis not
+// counted. It returns at once, having taken nothing, with a *[reserve.WaitError] if they would come
+// after the context's deadline or the policy's longest wait. A context that ends while it waits gives
+// the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
@@ -165,10 +166,11 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	return l.setRate(ctx, permitsPerSecond, false)
 }
 
-// Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what the last
-// caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which goes at once, the next
-// one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it does no more than SetRate: times that were promised, to this
-// process or to others, can't be moved. It may be called by every process: what is owed scales once.
+// Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what
+// the last caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which
+// goes at once, the next one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it
+// does no more than SetRate: times that were promised, to this process or to others, can't be moved.
+// It may be called by every process: the debt scales once.
 //
 // Reservations from before a Retime that scaled something give back at most what came out of the store.
 func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
@@ -183,7 +185,7 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 	if err != nil {
 		return err
 	}
-	// What was stored until now was stored at the old rate.
+	// Until now the store filled at the old rate.
 	r := &request{touch: true, deadline: never}
 	if retime {
 		r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
@@ -226,7 +228,7 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 }
 
 // PauseUntil keeps every process from being promised permits before t, and from
-// storing any. What has been promised stays promised: the others can't be told. A later PauseUntil extends the
+// storing any. Promises that were made stay: other processes can't be told. A later PauseUntil extends the
 // pause; an earlier one changes nothing. t is compared with this process's clock.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	d := time.Until(t)
@@ -236,9 +238,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.ask(ctx, &request{pause: int64(d), deadline: never})
 }
 
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are;
-// who asks from now on need not wait for its end, as far as those promises leave room. A pause for whose end
-// stored permits were promised goes on, or they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay
+// as they are; who asks from now on need not wait for its end, as far as those promises leave room. A
+// pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.ask(ctx, &request{pause: -1, deadline: never})
 }
@@ -341,7 +343,7 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	returns := l.circuit.returns.Load()
-	// What it stored while Redis answered was Redis's to grant, but a debt is still to be waited for.
+	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be waited for.
 	if l.alone != nil && (l.since == returns || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
 	}

@@ -9,11 +9,11 @@
 --   deferred  permits that came back so, while others were still promised later times. They are for
 --             requests that would have to wait, and are stored when the debt is paid.
 --   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
---             {time, room}, oldest first, rising. What comes back late is worth at most the least of
+--             {time, room}, oldest first, rising. A late return is worth at most the least of
 --             them since: the rest would have been spilled.
 --   held      stored permits of requests that wait for the pause to end: they cost no time, but room.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
---   hold      when a pause ends. born: when the key was made; what was sold before is not known here.
+--   hold      when a pause ends. born: when the key was made; slots sold before are not known here.
 --   last      when the newest goes, each: at what interval it was sold, fixed: when Retime moved its end.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
@@ -79,15 +79,19 @@ if not changed and of == capacity and (kind == short or not text) then
   time, stored = time + passed, min(store, stored + passed * 1000 * refill)
 else
 
-s = {stored = stored, debt = 0, time = time, deferred = 0, slot = slot, runs = '', rooms = rooms, peak = 0, newer = 0, fence = 0,
-  hold = 0, held = 0, epoch = time, born = born, last = 0, each = interval, fixed = 0, at = 0}
+s = {stored = stored, debt = 0, time = time, deferred = 0, slot = slot, runs = '', rooms = rooms,
+  peak = 0, newer = 0, fence = 0, hold = 0, held = 0, epoch = time, born = born, last = 0, each = interval, fixed = 0,
+  at = 0}
 if kind == long and #text >= long_size then
   local runs
-  _, anchor, s.time, of, s.stored, s.debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held, s.epoch, s.slot, s.born, s.last, s.each, s.fixed, runs = unpack(long_form, text)
+  _, anchor, s.time, of, s.stored, s.debt, s.deferred, s.peak, s.newer, s.fence, s.hold, s.held,
+    s.epoch, s.slot, s.born, s.last, s.each, s.fixed, runs = unpack(long_form, text)
   if #text > long_size then
-    s.runs, s.rooms = string.sub(text, long_size + 1, long_size + runs * 40), string.sub(text, long_size + runs * 40 + 1)
+    runs = long_size + runs * 40
+    s.runs, s.rooms = string.sub(text, long_size + 1, runs), string.sub(text, runs + 1)
   end
-elseif text and not (kind == short and #text >= 52) then -- the text of versions before this one; what they sold does not come back
+elseif text and not (kind == short and #text >= 52) then
+  -- The text of versions before this one. The slots that they sold do not come back.
   local a, b, c, d, e = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) %S+ %S+ %S+')
   s.stored, s.debt, anchor, of, s.deferred = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
   if not (s.stored and s.debt and anchor and of and s.deferred) then
@@ -227,7 +231,7 @@ if s.at >= s.fence then -- of those before it nobody is left
   s.peak, s.newer, s.fence = s.newer, 0, s.at + s.debt
 end
 
--- What comes back.
+-- Slots that come back.
 for i = 1, #ARGV[3], 64 do
   local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', ARGV[3], i)
   if sold >= s.born then -- not from before the key was lost
@@ -259,7 +263,7 @@ for i = 1, #ARGV[3], 64 do
   end
 end
 
-if touch > 0 and s.last <= s.at and s.debt > 0 and s.each > 0 then -- Retime, and nobody waits: what the newest owes
+if touch > 0 and s.last <= s.at and s.debt > 0 and s.each > 0 then -- Retime, and nobody waits: the newest's debt scales
   s.debt = s.debt * (touch / s.each)
   s.slot, s.each, s.fixed = s.slot + 1, touch, s.time
 end
@@ -275,7 +279,8 @@ if s.hold > s.at + s.debt then -- until the pause ends nothing is promised: a st
   s.debt, s.last = s.hold - s.at, s.hold
 end
 
--- What is deferred can be had at once if it is enough for the largest that may not be paid for yet, and nobody pauses.
+-- Deferred permits can be had at once if they suffice for the largest promise that may not be paid
+-- for yet, and nobody pauses.
 function at_once()
   return bursty and s.at >= s.hold and (upfront or s.deferred >= max(s.peak, s.newer)) and s.deferred or 0
 end
@@ -288,7 +293,8 @@ end -- of the machine
 -- rest in 2^-53ths), how many permits can be had at once in spite of a debt, and for each request
 -- its wait in nanoseconds, or -1 - wait if it was refused.
 local a = min(stored, longest)
-local reply = {now, time, slot, a, a % 1 * 9007199254740992, debt, debt % 1 * 9007199254740992, s and min(at_once(), longest) or 0}
+local reply = {now, time, slot, a, a % 1 * 9007199254740992, debt, debt % 1 * 9007199254740992,
+  s and min(at_once(), longest) or 0}
 local count = 8
 for i = 1, #ARGV[4], 16 do
   local permits, limit = unpack('>dd', ARGV[4], i)
@@ -351,7 +357,8 @@ if changed then
     text = pack(long_form, long, now, time, capacity, stored, debt, s.deferred, s.peak, newer, s.fence, s.hold, s.held,
       s.epoch, slot, born, last, each, s.fixed, #s.runs / 40) .. s.runs .. rooms
   else -- the debt begins now
-    text = pack(long_form, long, now, time, capacity, stored, debt, 0, 0, newer, 0, 0, 0, time, slot, born, last, each, 0, 0) .. rooms
+    text = pack(long_form, long, now, time, capacity, stored, debt, 0, 0, newer, 0, 0, 0,
+      time, slot, born, last, each, 0, 0) .. rooms
   end
   redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
 end

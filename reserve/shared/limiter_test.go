@@ -187,7 +187,7 @@ func TestKeyed(t *testing.T) {
 	})
 }
 
-// What makes no sense, or can't be shared, is refused with a typed error.
+// A policy or an argument that makes no sense, or can't be shared, is refused with a typed error.
 func TestBadInput(t *testing.T) {
 	s := server.Start(t)
 	c := connect(t, s)

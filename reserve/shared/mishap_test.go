@@ -34,7 +34,7 @@ func (s *jumpy) EvalInts(ctx context.Context, script *Script, key string, args .
 	return s.generous.EvalInts(ctx, script, key, args...)
 }
 
-// A client that panics leaves nobody waiting, neither those who queue behind the call nor those who come
+// A client that panics leaves nobody waiting, neither the callers behind the call nor those that come
 // later, and the next one that tries finds out that it is well again.
 func TestPanicOfTheClient(t *testing.T) {
 	for _, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit} {
@@ -93,8 +93,8 @@ func TestPanicOfTheClient(t *testing.T) {
 	}
 }
 
-// Callers with less time than the timeout get the fallback before their time is up, and three of them are enough
-// to know that the server is away.
+// Callers with less time than the timeout get the fallback before their time is up, and three of them
+// are enough to know that the server is away.
 func TestFallbackOfTheHurried(t *testing.T) {
 	for name, break_ := range map[string]func(*generous){
 		"refused":   func(s *generous) { s.down = true },
@@ -277,8 +277,8 @@ func (b *line) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]
 	return answer, nil
 }
 
-// Four processes lose Redis one after another, each goes on with its share, and they come back: what is granted too
-// much, from the moment Redis is back, is less than one store.
+// Four processes lose Redis one after another, each goes on with its share, and they come back: the
+// excess, from the moment Redis is back, is less than one store.
 func TestComingBackGrantsLittleTooMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bucket{level: 20, at: time.Now()}

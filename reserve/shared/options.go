@@ -59,9 +59,9 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithTimeout sets how long Redis may take to answer; then the call counts as
-// failed. It should be longer than a round trip and a pause of the server's. A call that ends earlier, as its callers
-// have less time, counts as failed too if it took at least a quarter of the timeout. Default: 50 ms.
+// WithTimeout sets how long Redis may take to answer; then the call counts as failed. It should be
+// longer than a round trip and a pause of the server's. A call that ends earlier, as its callers have
+// less time, counts as failed too if it took at least a quarter of the timeout. Default: 50 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -72,8 +72,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while Redis is
-// away, those that were granted something. A key takes about 500 bytes. Default: 1<<20.
+// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in
+// debt, and, while Redis is away, those that were granted something. A key takes about 500 bytes.
+// Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -92,10 +93,11 @@ func FailClosed() Option {
 	}
 }
 
-// FailOpen grants every request at once while Redis fails: for limits that matter less than the calls.
-// Permits that were granted so are charged when Redis is back: at most a store of them, less those that Redis may have
-// charged although its answer was lost, and those that have flowed into a store since. A caller with a deadline has its
-// answer before that: Redis gets at most three quarters of its time.
+// FailOpen grants every request at once while Redis fails: for limits that matter less than the
+// calls. Permits that were granted so are charged when Redis is back: at most a store of them, less
+// those that Redis may have charged although its answer was lost, and those that have flowed into a
+// store since. A caller with a deadline has its answer before that: Redis gets at most three quarters
+// of its time.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open

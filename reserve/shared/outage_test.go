@@ -78,8 +78,8 @@ func grants(t *testing.T, l *Limiter, n int) (granted int) {
 	return granted
 }
 
-// Answers are lost, all of them or every second one, for as long as it takes: what is charged, by calls that
-// were not answered and for what was granted meanwhile, is a store at most, and what has flowed in since.
+// Answers are lost, all of them or every second one, for as long as it takes: calls that
+// were not answered, and grants made meanwhile, charge a store at most, and as much as has flowed in since.
 func TestOwedIsAStoreAtMost(t *testing.T) {
 	for _, mode := range []Option{FailOpen(), Local(0.5)} {
 		for _, n := range []int{1, 7} {
@@ -111,7 +111,7 @@ func TestOwedIsAStoreAtMost(t *testing.T) {
 	}
 }
 
-// What was granted without the server is charged once, when it is back.
+// Grants made without the server are charged once, when it is back.
 func TestOwedIsChargedOnce(t *testing.T) {
 	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
 		require.Equal(t, 15, grants(t, l, 15))
@@ -127,7 +127,7 @@ func TestOwedIsChargedOnce(t *testing.T) {
 	})
 }
 
-// What has flowed in since the outage is not charged.
+// Permits that have flowed in since the outage are not charged.
 func TestOwedHasAnAge(t *testing.T) {
 	for after, want := range map[time.Duration]int{
 		time.Second: 10, 1500 * time.Millisecond: 5, 2 * time.Second: 0, time.Hour: 0,

@@ -19,8 +19,8 @@ type tab struct {
 	at   int64   // as of then
 }
 
-// lose notes that Redis may have been charged for permits without saying so. It reports whether that is as much as may be:
-// a store of them.
+// lose notes that Redis may have been charged for permits without saying so. It reports whether that
+// is as much as may be: a store of them.
 func (o *tab) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false

@@ -25,7 +25,7 @@ type Call struct {
 }
 
 // A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that arrive wait,
-// and go together in the next. As in a queue there is no goroutine: the first of those who wait takes the
+// and go together in the next. As in a queue there is no goroutine: the first caller that waits takes the
 // others with it.
 type gatherer struct {
 	client  PipelineScripter
@@ -101,7 +101,7 @@ func (g *gatherer) EvalInts(ctx context.Context, script *Script, key string, arg
 	return e.Ints, e.Err
 }
 
-// leave takes a call out of those who wait, and reports whether it was one of them.
+// leave takes a call out of those that wait, and reports whether it was one of them.
 func (g *gatherer) leave(e *errand) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +112,7 @@ func (g *gatherer) leave(e *errand) bool {
 	return i >= 0
 }
 
-// lead sends those who wait together, the leader first.
+// lead sends the waiting calls together, the leader first.
 func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
 	g.mu.Lock()
 	n := min(len(g.waiting), maxPipe-1)
@@ -132,7 +132,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
 	g.client.EvalIntsEach(ctx, script, calls)
 }
 
-// land ends a pipe, wakes those who were in it, and lets the next begin.
+// land ends a pipe, wakes the callers in it, and lets the next begin.
 func (g *gatherer) land(errands []*errand) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

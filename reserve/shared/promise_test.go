@@ -35,7 +35,7 @@ func bubbled(t *testing.T, test func(t *testing.T, l *Limiter, s *slowly)) {
 	})
 }
 
-// Whoever sleeps is woken when somebody cancels the reservation.
+// A sleeping caller is woken when somebody cancels the reservation.
 func TestCancelWakes(t *testing.T) {
 	bubbled(t, func(t *testing.T, l *Limiter, s *slowly) {
 		r, err := l.Reserve(t.Context(), 1)

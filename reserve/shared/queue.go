@@ -10,7 +10,7 @@ import (
 // A queue sends requests to the server in lists. While calls are in flight the
 // requests that arrive wait, and go together in the next call. There is no
 // goroutine: a caller takes the list that it is first in with it, and when it is
-// back it wakes the first of those who arrived meanwhile, to do the same.
+// back it wakes the first caller that arrived meanwhile, to do the same.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
@@ -122,7 +122,7 @@ func (q *queue) allowed() int {
 	return maxFlights
 }
 
-// lead takes the first of those who wait, the leader among them, to the server. The queue
+// lead takes the first waiting requests, the leader's among them, to the server. The queue
 // must be locked; it is unlocked when lead returns. Permits that were granted to callers who
 // had left are sent back with the next list, or by themselves.
 func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Context, []*request) error) {
@@ -165,7 +165,7 @@ func (q *queue) take(ctx context.Context, list []*request, fly func(context.Cont
 	return false
 }
 
-// land gives those in the list their answers. If the call failed, those who wait fail with it: they have
+// land gives the requests of a list their answers. If the call failed, the waiting requests fail with it: they have
 // waited for as long as it took, and would not fare better.
 func (q *queue) land(list []*request, failed bool) {
 	err := errAborted

@@ -101,8 +101,8 @@ func TestQueueBoundsItsLists(t *testing.T) {
 	})
 }
 
-// Who leaves the queue is not charged; who leaves a call under way is given back
-// what it granted; and the others are served as before.
+// A caller that leaves the queue is not charged; one that leaves a call under way gets its
+// permits given back; and the others are served as before.
 func TestQueueIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q queue

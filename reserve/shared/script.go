@@ -16,11 +16,12 @@ import (
 // answers NOSCRIPT. An answer that is an error is returned as one whose text begins with
 // Redis's own: "WRONGTYPE", "OOM".
 //
-// A Scripter that also has a method Check() error is asked by New whether it is fit. One that has Reload(context.Context)
-// is told when the limiter is about to try whether a server that was away is back: it should look where that is
-// now, and return when the context ends.
+// A Scripter that also has a method Check() error is asked by New whether it is fit. One that has
+// Reload(context.Context) is told when the limiter is about to try whether a server that was away is
+// back: it should look where that is now, and return when the context ends.
 //
-// If EvalInts panics, the panic reaches its caller; others who wait for the same answer get an *[UnavailableError].
+// If EvalInts panics, the panic reaches its caller; others who wait for the same answer get an
+// *[UnavailableError].
 type Scripter interface {
 	EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error)
 }

@@ -89,7 +89,7 @@ func agree(t *testing.T, c *redis.Client, what string, seed uint64, policy func(
 			wait := max(0, ready-now())
 			require.InDelta(t, wait, sale.Wait, 2, at)
 			if ok != sale.Granted {
-				require.InDelta(t, limit, wait, 2, at) // on the edge: what follows can't be compared
+				require.InDelta(t, limit, wait, 2, at) // on the edge: the rest can't be compared
 				return compared
 			}
 		case 5, 6, 8:

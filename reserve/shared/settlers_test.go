@@ -17,7 +17,7 @@ import (
 )
 
 // Callers of two processes keep a limiter of 1000/s saturated: each reserves 1000, settles at 300 to 500
-// when it has held that for so long, and begins again. What they give back is used by the others, as far as
+// when it has held that for so long, and begins again. Permits that they give back are used by the others, as far as
 // promised times that can't move leave room: the wanted numbers are those of a simulation of the rule.
 func TestSettlers(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {

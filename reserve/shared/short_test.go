@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
-// Callers with too little time for a call fail by themselves: those who wait behind
+// Callers with too little time for a call fail by themselves: the callers behind
 // their call are answered.
 func TestAShortDeadlineFailsNobodyElse(t *testing.T) {
 	l := newShared(t, connect(t, server.Start(t)), "short", reserve.Must(pace.Bursty(1e6)))

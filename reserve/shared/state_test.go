@@ -40,8 +40,8 @@ func TestGrantedAndCancelled(t *testing.T) {
 	})
 }
 
-// Granted, then idle until the store has spilled, then all of it sold: what is cancelled
-// only now has been sold already.
+// Granted, then idle until the store has spilled, then all of it sold: permits cancelled
+// only now have been sold already.
 func TestCancelledAfterTheSpill(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		micros := int64(1_790_000_000_000_000)
@@ -62,7 +62,7 @@ func TestCancelledAfterTheSpill(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, stored)
 
-		// In time: what flowed in meanwhile fits no more.
+		// In time: the permits that flowed in meanwhile fit no more.
 		micros += 5_000_000
 		late := sell(4) // 1 is left
 		micros += 3_000_000

@@ -46,7 +46,8 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if c.Full {
 		flags[1] = 1
 	}
-	t.packed = string(doubles(nil, capacity, c.Interval, c.Refill, t.line.Base, t.line.Threshold, t.line.Slope, flags[0], flags[1]))
+	t.packed = string(doubles(nil,
+		capacity, c.Interval, c.Refill, t.line.Base, t.line.Threshold, t.line.Slope, flags[0], flags[1]))
 	return t, nil
 }
 
@@ -73,7 +74,7 @@ func (t *terms) price(stored, permits float64) (taken, cost float64) {
 	return taken, cost
 }
 
-// A slot is what a request bought: what has to be known to give it back.
+// A slot is the stretch of time that a request bought, with all that giving it back needs.
 type slot struct {
 	number   int64   // at the end of the queue then; 0 if it cost no time
 	sold     int64   // by the script's time, in microseconds

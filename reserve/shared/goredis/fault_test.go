@@ -66,7 +66,7 @@ func faults() []fault {
 	}
 }
 
-// What callers see of each fault, under each policy: 20 of them during it, then one a second later.
+// Each fault as callers see it, under each policy: 20 of them during it, then one a second later.
 func TestFaults(t *testing.T) {
 	modes := []struct {
 		name    string
@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 				}
 				c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialerRetries: 1})
 				t.Cleanup(func() { _ = c.Close() })
-				// An hour for a store of 10: what is granted can be counted.
+				// An hour for a store of 10: the grants can be counted.
 				l := newShared(t, c, "fault", reserve.Must(pace.Bursty(10.0/3600, pace.WithBurst(time.Hour))), m.opt, shared.WithTimeout(timeout))
 				ctx := context.Background()
 				ok, err := l.TryAcquire(ctx, 1)

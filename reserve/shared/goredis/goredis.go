@@ -10,15 +10,15 @@
 //
 // # Settings of the client
 //
-// ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a stopped server holds
-// a caller for 5 s. shared.New refuses a client that it can see has it off.
+// ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a
+// stopped server holds a caller for 5 s. shared.New refuses a client that it can see has it off.
 //
-// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge four times for one
-// request; the limiter's commands are marked as not to be repeated (redirections of a cluster are followed, since a
-// node that redirects has not run the command).
+// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge four
+// times for one request; the limiter's commands are marked as not to be repeated (redirections of a
+// cluster are followed, since a node that redirects has not run the command).
 //
-// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers sooner that a server
-// is gone.
+// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers sooner
+// that a server is gone.
 package goredis
 
 import (
@@ -68,8 +68,9 @@ func (c *client) Check() error {
 	return nil
 }
 
-// Reload lets a cluster's client ask which node has which keys, as a limiter wants before it tries again
-// whether Redis is there: by itself the client asks every minute, or when a node tells it to, which one that died does not.
+// Reload lets a cluster's client ask which node has which keys, as a limiter wants before it tries
+// again whether Redis is there: by itself the client asks every minute, or when a node tells it to,
+// which one that died does not.
 func (c *client) Reload(ctx context.Context) {
 	type cluster interface {
 		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error

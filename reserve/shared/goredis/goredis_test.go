@@ -66,7 +66,10 @@ func TestNothingIsSentTwice(t *testing.T) {
 		conn, err := d.DialContext(ctx, network, addr)
 		return &deaf{Conn: conn, broken: &broken}, err
 	}
-	c := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, Protocol: 2, DisableIdentity: true, MinRetryBackoff: -1})
+	c := redis.NewClient(&redis.Options{
+		Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, MinRetryBackoff: -1,
+		Protocol: 2, DisableIdentity: true,
+	})
 	defer c.Close()
 	l := reserve.Must(shared.New(goredis.Client(c), "once", reserve.Must(pace.Bursty(0.001, pace.WithCapacity(100))), shared.WithTimeout(10*time.Second)))
 	_, err := l.Reserve(t.Context(), 1)
@@ -97,7 +100,10 @@ func TestPipeline(t *testing.T) {
 		conn, err := d.DialContext(ctx, network, addr)
 		return &deaf{Conn: conn, broken: &broken}, err
 	}
-	c := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, Protocol: 2, DisableIdentity: true, MinRetryBackoff: -1})
+	c := redis.NewClient(&redis.Options{
+		Addr: s.Addr, Dialer: dial, ContextTimeoutEnabled: true, MaxRetries: 3, MinRetryBackoff: -1,
+		Protocol: 2, DisableIdentity: true,
+	})
 	defer c.Close()
 	source := "return {redis.call('INCR', KEYS[1]), ARGV[1]}"
 	script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
