@@ -250,6 +250,9 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 func TestNothingIsSoldTwice(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		given := 0
+		for _, seed := range []uint64{1532, 4513, 18746, 27079, 46843} { // that were too many once
+			given += soldOnce(t, c, seed)
+		}
 		for seed := range uint64(*queues) {
 			given += soldOnce(t, c, seed)
 		}

@@ -140,6 +140,84 @@ func TestGivingBackIsBounded(t *testing.T) {
 	})
 }
 
+// Stretches side by side are one, from whichever end they grew: all but the newest are given back,
+// and then that too.
+func TestNeighboursJoin(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		for name, order := range map[string]func(i int) int{
+			"oldest first":    func(i int) int { return i },
+			"newest first":    func(i int) int { return 1999 - i },
+			"from the middle": func(i int) int { return 1000 + (i/2)*(i%2*2-1) - 1 + (1 - i%2) },
+		} {
+			g := newGroup(t, c, "join "+name, 2, reserve.Must(pace.Bursty(1000, pace.WithBurst(0))))
+			g.sell(1)
+			var sales []shared.Sale
+			for range 2001 {
+				sales = append(sales, g.sell(1))
+			}
+			for i := range 2000 {
+				sales[min(1999, max(0, order(i)))].Promise().Cancel()
+			}
+			for _, s := range sales[:2000] {
+				s.Promise().Cancel() // does nothing, but for one that the order has left out
+			}
+			length, err := c.Do(t.Context(), "STRLEN", g.processes[0].Key())
+			require.NoError(t, err)
+			require.Less(t, length, int64(300), name)
+			sales[2000].Promise().Cancel()
+			require.InDelta(t, 1e6, g.debt(), 2, name)
+		}
+	})
+}
+
+// Paid upfront, a request that waits holds permits of the store: given back, they can be had at once
+// when its time has come, or when the queue behind it is gone.
+func TestGivingBackOfOneThatHolds(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		for _, passes := range []bool{true, false} {
+			p := reserve.Must(pace.Bursty(10, pace.WithCapacity(20), reserve.PayUpfront()))
+			g := newGroup(t, c, fmt.Sprint("holds ", passes), 2, p)
+			g.sell(14)
+			holds := g.sell(10) // 6 of the store's, and 0.4 s
+			require.InDelta(t, 4e8, holds.Wait, 2)
+			behind := g.sell(3)
+			holds.Promise().Cancel()
+			if passes {
+				g.sleep(450 * time.Millisecond)
+				_, _, atOnce, err := g.processes[0].Look()
+				require.NoError(t, err)
+				require.EqualValues(t, 10, atOnce)
+				g.sleep(250 * time.Millisecond)
+				require.InDelta(t, 10, g.stored(), 1e-9)
+			} else {
+				behind.Promise().Cancel()
+				require.InDelta(t, 6, g.stored(), 1e-9)
+				require.Zero(t, g.debt())
+			}
+		}
+	})
+}
+
+// A warming-up limiter saves nothing up while somebody waits: time that was given back and has passed
+// is gone; permits out of the store are stored again at once.
+func TestGivingBackWhileWarmingUp(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		g := newGroup(t, c, "warm", 2, reserve.Must(warmup.Policy(10, time.Second)))
+		cold := g.stored()
+		g.sell(2)
+		require.InDelta(t, cold-2, g.stored(), 1e-9)
+		second := g.sell(3)
+		g.sell(100)
+		require.Zero(t, g.stored())
+		last := g.debt()
+		second.Promise().Cancel()
+		require.InDelta(t, 3, g.stored(), 1e-9)
+		require.InDelta(t, last, g.debt(), 2)
+		g.sleep(time.Duration(last) + time.Microsecond)
+		require.InDelta(t, 3, g.stored(), 1e-4)
+	})
+}
+
 // A pause is no reservation: giving back the newest one does not shorten it.
 func TestPauseIsNoReservation(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
@@ -315,6 +393,39 @@ func TestRetime(t *testing.T) {
 
 			require.Error(t, g.processes[0].Retime(t.Context(), 0))
 			require.EqualValues(t, 1000, g.processes[0].Rate())
+		}
+	})
+}
+
+// A Retime has moved the end of what was sold before: given back, it leaves no idle time where others
+// are promised theirs, neither at once nor when the debt is paid.
+func TestSoldBeforeRetime(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		for _, paid := range []bool{false, true} {
+			g := newGroup(t, c, fmt.Sprint("before retime ", paid), 1, reserve.Must(pace.Bursty(100, pace.WithCapacity(100))))
+			l := g.processes[0]
+			require.NoError(t, l.SetRate(t.Context(), 0.01))
+			g.sell(100)
+			old := g.sell(1)
+			require.InDelta(t, 100e9, g.debt(), 2)
+			require.NoError(t, l.Retime(t.Context(), 100))
+			require.InDelta(t, 10e6, g.debt(), 2)
+			if paid {
+				g.sleep(110 * time.Millisecond)
+				g.sell(1) // one of ten
+				require.Zero(t, g.debt())
+			}
+			g.sleep(time.Microsecond)
+			g.sell(310)
+			g.sell(1)
+			old.Promise().Cancel()
+			g.sleep(time.Second)
+			_, debt, atOnce, err := l.Look()
+			require.NoError(t, err)
+			require.Greater(t, debt, 1e9)
+			require.Zero(t, atOnce)
+			g.sleep(time.Duration(debt) + time.Microsecond)
+			require.InDelta(t, 0, g.stored(), 1e-3)
 		}
 	})
 }

@@ -11,7 +11,7 @@
 --   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
 --             {time, room}, oldest first, rising. A late return is worth at most the least of
 --             them since: the rest would have been spilled.
---   held      stored permits of requests that wait for the pause to end: they cost no time, but room.
+--   held      stored permits of requests that wait for the pause to end: they would miss them if it ended now.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
 --   hold      when a pause ends. born: when the key was made; slots sold before are not known here.
 --   last      when the newest goes, each: at what interval it was sold, fixed: when Retime moved its end.
@@ -127,7 +127,7 @@ end
 
 -- room is what still fits. Paid upfront, the store also holds what the others wait for.
 function room()
-  local fits = store - s.stored - s.deferred - s.held
+  local fits = store - s.stored - s.deferred
   if upfront and s.debt > 0 then fits = fits - max(s.peak, s.newer) end
   return max(0, fits)
 end
@@ -154,7 +154,7 @@ end
 -- paid is called when nothing is owed any more.
 local function paid()
   s.stored, s.deferred, s.debt = min(store, s.stored + s.deferred), 0, 0
-  s.slot, s.runs, s.peak, s.newer, s.fence = s.slot + 1, '', 0, 0, 0 -- the end of the queue is no slot's
+  s.runs, s.peak, s.newer, s.fence = '', 0, 0, 0
   s.epoch, s.hold, s.at, s.last = s.time, max(0, s.hold - s.at), 0, 0
 end
 
@@ -190,7 +190,6 @@ local function fall()
     local low, high, _, length, kept = struct.unpack('>ddddd', s.runs, #s.runs - 39)
     if high ~= s.slot then break end
     s.debt, s.slot, s.runs = s.debt - length, low, string.sub(s.runs, 1, -41)
-    s.last = s.at + s.debt -- or earlier: that is not known any more
     if s.debt < 0.5 then paid() end -- but for what was rounded
     if kept > 0 then deposit(kept, 0, 0, 0, 0) end
   end
@@ -247,7 +246,7 @@ for i = 1, #ARGV[3], 64 do
     if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
     if ahead > 0 and number == s.slot then -- the newest: as if it had never been
       s.debt, s.slot = s.debt - ahead, s.slot - whole
-      if whole == 1 then s.last = s.at + s.debt end
+      if whole == 1 then s.last = s.at + s.debt end -- or earlier: that is not known any more
       fall()
       if base > 0 then s.stored = min(store, s.stored + (length - ahead) * refill) end
     elseif ahead > 0 then
