@@ -215,6 +215,15 @@ func TestGivingBackWhileWarmingUp(t *testing.T) {
 		require.InDelta(t, last, g.debt(), 2)
 		g.sleep(time.Duration(last) + time.Microsecond)
 		require.InDelta(t, 3, g.stored(), 1e-4)
+
+		// Only the newest, before its stretch is over, also gets its idle time back.
+		g.sell(103)
+		g.sleep(time.Duration(g.debt()) + time.Microsecond)
+		newest := g.sell(10)
+		g.sleep(500 * time.Millisecond)
+		newest.Promise().Cancel()
+		require.Zero(t, g.debt())
+		require.InDelta(t, cold/2, g.stored(), 1e-4)
 	})
 }
 

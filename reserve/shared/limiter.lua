@@ -246,7 +246,6 @@ for i = 1, #ARGV[3], 64 do
     if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
     if ahead > 0 and number == s.slot then -- the newest: as if it had never been
       s.debt, s.slot = s.debt - ahead, s.slot - whole
-      if whole == 1 then s.last = s.at + s.debt end -- or earlier: that is not known any more
       fall()
       if base > 0 then s.stored = min(store, s.stored + (length - ahead) * refill) end
     elseif ahead > 0 then
