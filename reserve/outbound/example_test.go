@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,6 +107,43 @@ func ExampleWithCost() {
 	body, _ := io.ReadAll(response.Body)
 	fmt.Println(string(body))
 	// Output: {"usage": 25}
+}
+
+// Requests and tokens a minute, in one transport: 160 tokens are estimated for a request, and what it came to is in a
+// header of the response.
+func ExampleWithLimit() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Tokens-Used", "60")
+	}))
+	defer server.Close()
+
+	requests := reserve.Must(pace.NewBursty(reserve.Per(600, time.Minute)))
+	tokens := reserve.Must(pace.NewBursty(reserve.Per(48000, time.Minute)))
+	client := &http.Client{Transport: outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
+		Name:    "tokens",
+		Limiter: tokens,
+		Cost:    func(*http.Request) int { return 160 },
+		Used:    func(r *http.Response) outbound.Usage { return inHeader(r.Header.Get("X-Tokens-Used")) },
+	}), outbound.WithHooks(outbound.Hooks{
+		Settled: func(_ *http.Request, limit string, estimated, used int) { fmt.Println(limit, estimated, used) },
+	}))}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	response.Body.Close()
+	// Output: tokens 160 60
+}
+
+// inHeader is a usage that a header says.
+type inHeader string
+
+func (inHeader) Write(piece []byte) (int, error) { return len(piece), nil }
+
+func (h inHeader) Used() (int, bool) {
+	n, err := strconv.Atoi(string(h))
+	return n, err == nil
 }
 
 // A call that would come too late fails at once, and says why.

@@ -95,7 +95,8 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithCost sets what requests cost, in permits, where it is not 1 for each. Before says
+// WithCost sets what requests cost, in permits, where it is not 1 for each, at the limiter given to New and those of
+// [Per]. (A limit with a cost of its own is a [WithLimit].) Before says
 // it for a request; one that costs 0 or less goes at once and unpaced, such as one that
 // opens a stream of events and stays. After, which may be nil, says what it came to when there is a response, and
 // that is final: more is charged to the next requests, less is given back. To read
@@ -137,20 +138,21 @@ func WithRetries(n int) Option { return func(t *Transport) { t.retries = max(0, 
 // wants, and lets others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
 // others: a stop of 1 s by a server that has permits again after 20 ms costs 50
 // requests. Default: the key is stopped, as RFC 6585 can be read, and as GitHub and Discord
-// want it. Whoever does not retry is stopped anyway by being refused.
+// want it. A request that is not sent again is stopped anyway by being refused.
 func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true } }
 
-// Adaptive finds out the rate that the server accepts, for each key whose limiter has
+// Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has
 // Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A
-// refusal cuts the rate to 0.7 (or 0.9, if it had grown slowly), once for all
-// refusals of the same event; then it grows back, quickly at first, and slowly
-// beyond 0.85 (0.95) of what was refused, never to more than twice the rate at which
-// requests are made. The floor is 0.5/s. What the server says it allows in its headers is used at
+// refusal cuts the rate, once for all refusals of the same event: to 0.55 of a ceiling that nothing has proven yet, and later to between 0.7
+// and 0.93, the less the longer it was right. Then it grows back to the estimate of what is accepted, and beyond it only slowly,
+// the more slowly the longer a refusal stops the key; once it is 10 % above it, the limit has moved, and the rate
+// doubles every second. It never grows to more than twice the rate at which
+// requests are made and answered. The floor is 0.5 requests/s. What the server says it allows in its headers is used at
 // once, less 2 %.
 //
 // With a limiter at +Inf, or none, no rate is known: the first request goes alone. What
-// the server says in reply is the rate; if it says nothing, the rate starts at 16/s and
-// doubles every 0.5 s, until the first refusal. Until that first response is there its
+// the server says in reply is the rate; if it says nothing, the rate starts at 16 requests/s and
+// doubles every 0.4 s, until the first refusal. Until that first response is there its
 // siblings wait; give requests a deadline, or [WithMaxWait], if a server may never answer.
 //
 // A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new

@@ -58,6 +58,9 @@ type Transport struct {
 // times of those who queue move and keep their distances. In front of any other Reserver
 // the transport stops requests by itself, and lets them reserve again afterwards.
 //
+// A limiter that other parts of the program use as well is shared with them fairly by request; but while many requests wait
+// here, only the first of each set of keys is in the limiter's own line.
+//
 // An option whose value makes no sense is reported, as a *[reserve.ValueError], by
 // every RoundTrip.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport {
