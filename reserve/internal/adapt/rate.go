@@ -39,10 +39,11 @@ type Rate struct {
 	refused  float64 // the last rate that was refused
 	period   float64 // seconds from a cut to where the rate is 10 % above the estimate
 
-	cut      time.Time     // when the last refusal that counted came
-	proven   bool          // a call that was sent after the cut was accepted
-	row      int           // refusals since the cut, while nothing was
-	good     float64       // the highest estimate that was right
+	cut      time.Time // when the last refusal that counted came
+	proven   bool      // a call that was sent after the cut was accepted
+	row      int       // refusals since the cut, while nothing was
+	good     float64   // what was accepted when the rate was right for long
+	goodAt   time.Time
 	stopped  time.Duration // the stop that the last refusal brought
 	reach    float64       // of the estimate, that the rate has at the end of the period
 	accepted float64       // permits since the cut
@@ -79,16 +80,17 @@ var (
 )
 
 const (
-	firstRate  = 16. // calls per second
-	leastRate  = 0.5 // calls per second
-	doubling   = 0.4 // seconds, in the search
-	following  = 1.  // seconds, of a limit that has moved
-	above      = 1.1 // of the estimate: beyond it, the limit has moved
-	farther    = 1.3 // the same, where the estimate is only a guess
-	soonest    = 3.  // seconds: the shortest period
-	latest     = 24. // the longest one
-	perStop    = 10. // a period has at least so many times the stop that another refusal would bring
-	moved      = 0.75
+	firstRate  = 16.              // calls per second
+	leastRate  = 0.5              // calls per second
+	doubling   = 0.4              // seconds, in the search
+	following  = 1.               // seconds, of a limit that has moved
+	above      = 1.1              // of the estimate: beyond it, the limit has moved
+	farther    = 1.3              // the same, where the estimate is only a guess
+	soonest    = 3.               // seconds: the shortest period
+	latest     = 24.              // the longest one
+	perStop    = 10.              // a period has at least so many times the stop that another refusal would bring
+	moved      = 0.75             // of what was accepted lately: what is less was a move
+	eager      = 30 * time.Second // so long after a move, one back is looked for soon
 	margin     = 0.98
 	least      = 0.02             // changes of the rate that are smaller are not made
 	patience   = 10 * time.Second // so long after a cut nothing need be accepted
@@ -202,18 +204,19 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	switch {
 	case leave == gentle:
 		r.period = min(max(2*r.period, shortest), max(latest, shortest))
-	case rate*leave.rate < moved*r.good: // the limit has moved, and may move back
+	case rate*leave.rate < moved*r.good && now.Sub(r.goodAt) < eager: // the limit has moved, and may move back
 		r.period = soonest
-		r.good *= moved
 	default:
 		r.period = shortest
 	}
 	accepted, measured := r.measured(now)
-	switch {
-	case r.phase == settled && leave == steep:
-		r.good = max(r.good, rate)
-	case measured && now.Sub(r.cut)-r.stopped > 2*time.Second:
-		r.good = max(r.good, accepted)
+	lasted := accepted
+	if r.phase == settled {
+		lasted = rate
+	}
+	if (r.phase == settled && leave == steep || measured && now.Sub(r.cut)-r.stopped > 2*time.Second) &&
+		(lasted >= moved*r.good || now.Sub(r.goodAt) >= eager) {
+		r.good, r.goodAt = lasted, now
 	}
 	r.refused = rate
 	if r.reach = above; r.phase == search || leave == unproven {
