@@ -191,6 +191,8 @@ func (p *Policy) differs(other *Policy) string {
 		return "a policy with the same clock"
 	case p.terms != nil && other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"
+	case p.terms == nil && other.variant.Change == nil:
+		return "a policy of a variant with Change"
 	}
 	return ""
 }

@@ -53,6 +53,9 @@ func (l *Limiter) nap(ctx context.Context, r *Reservation, now, at, deadline int
 		r.sleepers--
 		l.sleepers.leave(s)
 		l.sleepers.tell(l, later)
+		if l.sleepers.checking {
+			l.sleepers.check(l, later)
+		}
 	}()
 	l.clock.sleep(ctx, now, until, &s.Sleeper)
 	return 0, ended(ctx)
@@ -69,6 +72,9 @@ type sleepers struct {
 	head int
 	left int // how many of those after head have left
 	free []*sleeper
+
+	checking bool   // whether all can still meet their deadlines: see check
+	checked  uint64 // up to this number they can
 }
 
 type sleeper struct {
@@ -169,8 +175,8 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 		if e.until == never {
 			e.wake()
 		} else if n == 0 {
-			if at, known := l.ledger.Ready(now, e.number); known && at < e.until {
-				e.wake()
+			if at, known := l.ledger.Ready(now, e.number); !known || at < e.until {
+				e.wake() // it has gone, or will go earlier
 			}
 		}
 		n++
@@ -184,19 +190,28 @@ func (s *sleepers) wake(number uint64) {
 	}
 }
 
-// wakeHopeless wakes those whose time has become later than their deadline. S may be nil.
-func (s *sleepers) wakeHopeless(l *Limiter, now int64) {
-	if s == nil {
-		return
+// giveUp has those give up whose time has become later than their deadline. S may be nil.
+func (s *sleepers) giveUp(l *Limiter, now int64) {
+	if s != nil {
+		s.checked = 0
+		s.check(l, now)
 	}
-	for _, e := range s.list[s.head:] {
-		if e.left || e.deadline == never {
-			continue
+}
+
+// check wakes the first one whose time is later than its deadline, and goes on when that has left:
+// with it gone, the others may still fit.
+func (s *sleepers) check(l *Limiter, now int64) {
+	for _, e := range s.list[s.head+s.search(s.checked):] {
+		if !e.left && e.deadline != never {
+			if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
+				e.wake()
+				s.checking = true
+				return
+			}
 		}
-		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
-			e.wake()
-		}
+		s.checked = e.number
 	}
+	s.checking = false
 }
 
 // wake wakes one, once.

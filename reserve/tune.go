@@ -39,7 +39,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	defer l.mu.Unlock()
 	l.ledger.Retime(now, permitsPerSecond)
 	l.changed(now)
-	l.sleepers.wakeHopeless(l, now)
+	l.sleepers.giveUp(l, now)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {
-		l.sleepers.wakeHopeless(l, now)
+		l.sleepers.giveUp(l, now)
 	}
 }
 

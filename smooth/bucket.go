@@ -128,12 +128,16 @@ const hair = 1e-6
 // promises move by as much. It reports false if that changes nothing.
 func (l *Ledger) Pause(now, until int64) bool {
 	l.advance(now)
-	until = min(until, 7<<60) // 255 years, so that nothing is lost when it is ended early
-	if until <= l.origin(now) {
+	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the
+	// pause is ended early.
+	origin := l.origin(now)
+	until = min(until, 7<<60)
+	if until <= origin {
 		return false
 	}
-	l.move(until - l.origin(now))
-	l.until = until
+	by := min(until-origin, math.MaxInt64-max(l.next, 0)-l.owed())
+	l.move(by)
+	l.until = origin + by
 	return true
 }
 

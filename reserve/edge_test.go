@@ -1,0 +1,172 @@
+package reserve_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// A slowContext is one whose caller is not scheduled for a while after it was woken: the second and later
+// calls of Done block until it may go on.
+type slowContext struct {
+	context.Context
+	goOn  chan struct{}
+	calls chan struct{}
+}
+
+func newSlowContext(ctx context.Context, quick int) *slowContext {
+	c := &slowContext{Context: ctx, goOn: make(chan struct{}), calls: make(chan struct{}, quick)}
+	for range quick {
+		c.calls <- struct{}{}
+	}
+	return c
+}
+
+func (c *slowContext) Done() <-chan struct{} {
+	select {
+	case <-c.calls:
+	default:
+		<-c.goOn
+	}
+	return c.Context.Done()
+}
+
+// Two sleepers whose times have come by a settlement. Before the first one is scheduled, others take so
+// many permits, and one begins a new queue, that the ledger has forgotten the two. The first leaves and tells
+// the second: whose time is not known then, so it is not woken.
+func TestSleeperThatTheLedgerForgotIsWoken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := reserve.Must(pace.NewBursty(10, pace.WithCapacity(1000), reserve.WithStored(1000)))
+		begin := time.Now()
+		big, err := l.Reserve(ctx, 2000) // 100 s of debt
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		var waited [3]time.Duration
+		slow := newSlowContext(t.Context(), 2) // at the begin, and while it sleeps
+		for i := range waited {
+			all.Go(func() {
+				if i == 0 {
+					waited[i], _ = l.Acquire(slow, 1)
+				} else {
+					waited[i], _ = l.Acquire(context.Background(), 1)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		big.Cancel() // all three may go now
+		for range 70 {
+			require.True(t, l.TryAcquire(1))
+		}
+		_, err = l.Reserve(ctx, 2000)
+		require.NoError(t, err)
+		_, err = l.Reserve(ctx, 1) // the first of a new queue
+		require.NoError(t, err)
+		close(slow.goOn)
+		all.Wait()
+		t.Log(waited, time.Since(begin))
+		for i := range waited {
+			require.LessOrEqual(t, waited[i], time.Second, i)
+		}
+	})
+}
+
+var inf = math.Inf(1)
+
+// A pause makes the first sleeper hopeless. With it gone the second one fits, and so on: only the
+// first gives up, whichever of them is scheduled first.
+func TestSleepersGiveUpInOrder(t *testing.T) {
+	for round := range 200 {
+		bubble(t, func(t *testing.T) {
+			l := reserve.Must(pace.NewBursty(1, pace.WithBurst(0)))
+			require.True(t, l.TryAcquire(1))
+			begin := time.Now()
+			var all sync.WaitGroup
+			var errs [8]error
+			for i := range errs { // at 1, 11, 12, 13, ...
+				n, deadline := 1, time.Duration(12+i)*time.Second
+				if i == 0 {
+					n, deadline = 10, 2*time.Second
+				}
+				all.Go(func() {
+					ctx, cancel := context.WithDeadline(context.Background(), begin.Add(deadline))
+					defer cancel()
+					_, errs[i] = l.Acquire(ctx, n)
+				})
+				synctest.Wait()
+			}
+			l.PauseUntil(begin.Add(5 * time.Second)) // now at 6, 16, 17: without the first at 6, 7, 8
+			all.Wait()
+			require.Error(t, errs[0])
+			for i, err := range errs[1:] {
+				require.NoError(t, err, "round %d, sleeper %d", round, i+1)
+			}
+		})
+	}
+}
+
+// Sums of time saturate: a charge that becomes the head while next free is near the end of time.
+func TestChargeAtTheEndOfTime(t *testing.T) {
+	b := bursty(t, 1e-9, pace.WithBurst(0)) // 31 years a permit
+	first := b.reserve(1, 0)
+	waits, err := b.Reserve(ctx, 1)
+	require.NoError(t, err)
+	first.Settle(5) // behind the one that waits
+	b.PauseUntil(b.Now().Add(time.Duration(200 * 365 * 24 * time.Hour)))
+	waits.Cancel()
+	require.Positive(t, b.nextFree())
+	require.False(t, b.TryAcquire(1))
+}
+
+// A pause at the end of which time saturates, ended at once: nothing is earlier than before.
+func TestResumeAtTheEndOfTime(t *testing.T) {
+	b := bursty(t, 1, pace.WithBurst(0))
+	b.reserve(100*365*24*3600, 0)
+	waits, err := b.Reserve(ctx, 1)
+	require.NoError(t, err)
+	before := waits.Delay()
+	b.PauseUntil(b.Now().Add(time.Duration(reserve.Forever)))
+	b.Resume()
+	require.Equal(t, before, waits.Delay())
+}
+
+// No limit in between, during a pause.
+func TestRetimeWithoutLimitInAPause(t *testing.T) {
+	b := bursty(t, 10, pace.WithBurst(0))
+	b.reserve(1, 0)
+	r1, r2 := b.reserve(1, 100*ms), b.reserve(1, 200*ms)
+	b.PauseUntil(b.Now().Add(s))
+	require.NoError(t, b.Retime(inf))
+	require.Equal(t, s, r1.Delay())
+	require.Equal(t, s, r2.Delay())
+	require.NoError(t, b.Retime(10))
+	require.Equal(t, s, r1.Delay())
+	require.Equal(t, s, r2.Delay())
+	require.Equal(t, s, b.nextFree())
+	b.Resume()
+	require.Zero(t, r1.Delay())
+	require.Zero(t, r2.Delay())
+}
+
+// A policy of a variant of one's own whose ledger can't change.
+func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
+	make := func() *reserve.Policy {
+		return reserve.Must(reserve.NewPolicy(reserve.Variant{
+			Package: "own", Limiter: "an own limiter",
+			Ledger: func(now int64) reserve.Ledger {
+				return smooth.New(&smooth.Curve{Rate: 1, Interval: 1e9}, now, 0, false)
+			},
+		}, 1))
+	}
+	l := make().Limiter()
+	require.NotPanics(t, func() { require.Error(t, l.SetPolicy(make())) })
+}
