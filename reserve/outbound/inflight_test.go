@@ -67,7 +67,7 @@ func ok(body string) *http.Response {
 // Over very many requests with random cancels, panics, errors and bodies left unread until they are closed, a server
 // never sees more than n at a time, of any key, and nothing is remembered in the end.
 func TestInFlight(t *testing.T) {
-	const requests, n = 100_000, 8
+	const requests, n = 30_000, 8
 	synctest.Test(t, func(t *testing.T) {
 		server := &counting{now: map[string]int{}}
 		server.answer = func(r *http.Request) (*http.Response, error) {

@@ -137,7 +137,8 @@ func (q *line) last(call uint64) *list.Element {
 // before returns what those before a call ask of each limit, and do not have yet.
 func (q *line) before(call uint64, ahead []int) []int {
 	copy(ahead, q.ahead)
-	for e := q.places.Back(); e != nil && e != q.last(call); e = e.Prev() {
+	last := q.last(call)
+	for e := q.places.Back(); e != nil && e != last; e = e.Prev() {
 		for i, m := range e.Value.(*place).limits {
 			ahead[i] -= m.Permits
 		}
