@@ -73,6 +73,7 @@ var (
 	// The same where a refusal brings no stop, so that it is cheap to be wrong.
 	overshotCheaply = share{0.65, 0.78}
 	followedCheaply = share{0.6, 0.7}
+	steepCheaply    = share{0.8, 0.9}
 
 	steep  = share{0.7, 0.82}  // of a rate that had not reached the estimate
 	gentle = share{0.93, 0.97} // of one that had
@@ -256,6 +257,7 @@ func (r *Rate) leaves(now time.Time, stops bool) share {
 	case r.phase == regrowth && r.grown > r.period/2:
 		return gentle
 	case r.phase == regrowth: // the longer it lasted, the smaller the excess by which it emptied the bucket
+		steep := either(steep, steepCheaply)
 		t := now.Sub(r.cut.Add(r.stopped)).Seconds()
 		return share{min(max(steep.rate, 1-0.4/t), gentle.rate), min(max(steep.estimate, 1-0.25/t), gentle.estimate)}
 	default:
