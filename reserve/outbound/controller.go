@@ -121,13 +121,6 @@ func (c *controller) sent(now time.Time, permits int) {
 	c.rate.Sent(now, float64(permits))
 }
 
-// cost returns what a call costs on average.
-func (c *controller) cost() float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rate.Cost()
-}
-
 // change has the rate learn something, and the limiter follow. It returns the rates before and after.
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
