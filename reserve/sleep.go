@@ -101,8 +101,10 @@ func (s *sleepers) enter(number uint64, at, deadline int64) *sleeper {
 	e.Reset()
 	e.number, e.deadline, e.until, e.left = number, deadline, never, false
 	i := len(s.list)
-	if i > s.head && s.list[i-1].number > number {
-		i = s.head + s.search(number)
+	// In front of others with its number: else two that make room for a third one, in turn, would
+	// wake each other for ever.
+	if i > s.head && s.list[i-1].number >= number {
+		i = s.head + s.search(number-1)
 	}
 	if i == len(s.list) && len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
 		i = copy(s.list, s.list[s.head:])

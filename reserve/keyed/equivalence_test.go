@@ -158,12 +158,21 @@ func (p *pair) step() {
 			plain.PauseUntil(until)
 			keys.PauseUntil(until)
 			p.did = "PauseUntil"
+		} else if p.rand.IntN(8) == 0 {
+			plain.Resume()
+			keys.Resume()
+			p.did = "Resume"
 		}
 	case 8:
 		if p.rand.IntN(8) == 0 {
 			rate := p.rate * []float64{0.5, 1, 1, 1, 2}[p.rand.IntN(5)]
-			p.did = "SetRate"
-			p.same("SetRate", plain.SetRate(rate), keys.SetRate(rate))
+			if p.rand.IntN(2) == 0 {
+				p.did = "SetRate"
+				p.same("SetRate", plain.SetRate(rate), keys.SetRate(rate))
+			} else {
+				p.did = "Retime"
+				p.same("Retime", plain.Retime(rate), keys.Retime(rate))
+			}
 		}
 	case 9:
 		p.did = "a short time"

@@ -16,14 +16,16 @@ import (
 //	TryAcquire(n int) bool
 //	Rate() float64
 //	SetRate(permitsPerSecond float64) error
+//	Retime(permitsPerSecond float64) error
 //	Stored() float64
 //	NextFree() time.Time
 //	PauseUntil(t time.Time)
+//	Resume()
 //
 // Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They
-// are 0 if the policy function returns an error. PauseUntil and SetRate make the key
-// one to remember; if there is no policy or no room for it, SetRate returns that error,
-// and PauseUntil does nothing: with [WithMaxKeys] keys in debt, requests for the key are refused for
+// are 0 if the policy function returns an error. PauseUntil, SetRate and Retime make the key
+// one to remember; if there is no policy or no room for it, SetRate and Retime return
+// that error, and PauseUntil does nothing: with [WithMaxKeys] keys in debt, requests for the key are refused for
 // as long as there is no room, but not for the rest of the pause.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
 
@@ -59,8 +61,15 @@ func (l *limiter[K]) NextFree() (t time.Time) {
 }
 
 func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
-	var err error
-	asked := l.all.with(context.Background(), l.key, func(e *entry[K]) { err = e.grown().SetRate(permitsPerSecond) })
+	return l.tune(func(of *reserve.Limiter) error { return of.SetRate(permitsPerSecond) })
+}
+
+func (l *limiter[K]) Retime(permitsPerSecond float64) error {
+	return l.tune(func(of *reserve.Limiter) error { return of.Retime(permitsPerSecond) })
+}
+
+func (l *limiter[K]) tune(do func(of *reserve.Limiter) error) (err error) {
+	asked := l.all.with(context.Background(), l.key, func(e *entry[K]) { err = do(e.grown()) })
 	if asked != nil {
 		return asked
 	}
@@ -69,4 +78,11 @@ func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
 
 func (l *limiter[K]) PauseUntil(t time.Time) {
 	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { e.grown().PauseUntil(t) })
+}
+
+func (l *limiter[K]) Resume() {
+	_ = l.tune(func(of *reserve.Limiter) error {
+		of.Resume()
+		return nil
+	})
 }

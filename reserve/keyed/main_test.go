@@ -40,9 +40,11 @@ type one interface {
 	TryAcquire(n int) bool
 	Rate() float64
 	SetRate(permitsPerSecond float64) error
+	Retime(permitsPerSecond float64) error
 	Stored() float64
 	NextFree() time.Time
 	PauseUntil(t time.Time)
+	Resume()
 }
 
 func (b *bench) one(key string) one { return b.For(key).(one) }

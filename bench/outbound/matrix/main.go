@@ -63,9 +63,7 @@ func main() {
 		}
 	}
 	all := func(string, string) (bool, error) { return true, nil }
-	if !testing.RunTests(all, []testing.InternalTest{{Name: "matrix", F: run}}) { // bubbles of simulated time need a test
-		os.Exit(1)
-	}
+	testing.Main(all, []testing.InternalTest{{Name: "matrix", F: run}}, nil, nil) // bubbles of simulated time need a test
 }
 
 func (s *settings) parse(rates, kinds, latency string) (err error) {
