@@ -3,7 +3,8 @@
 //
 // A limiter that sells a permit before the call goes forgets it before the server does. So of those that
 // wait, only the first reserves: at the limit for which it must wait longest; and when that time comes, at the
-// others. If one of those has no room by then, the first waits for that one in the same way.
+// others. If one of those has no room by then, the first waits for that one in the same way. Shortly before it goes the next has
+// its turn, so that nothing is lost if the program is slow to wake.
 //
 // There is a line for each set of keys, so that no key slows another. Lines that share a limit meet there
 // with their first ones, in its own order.
@@ -44,7 +45,8 @@ type Lines struct {
 
 // A line is that of one set of keys.
 type line struct {
-	places list.List // of *place, in the order of their calls
+	places list.List // of *place, in the order of their calls; those that had their turn come first
+	turn   *place    // whose turn it is to reserve
 	ahead  []int     // permits that those in line ask of each limit
 }
 
@@ -84,7 +86,9 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 	p := &place{call: call, limits: limits}
 	ahead := l.enter(set, p)
 	defer l.leave(set, p)
-	if p.turn != nil {
+	select {
+	case <-p.turn:
+	default:
 		if err := outlook(ctx, limits, ahead, maxWait); err != nil {
 			return nil, err
 		}
@@ -95,7 +99,7 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 		}
 		maxWait = reserve.Forever // it has been told that it can wait
 	}
-	return p.take(ctx, maxWait)
+	return p.take(ctx, maxWait, func() { l.pass(set, p) })
 }
 
 // enter puts a place in its line, and returns what those before it ask of each limit.
@@ -112,12 +116,14 @@ func (l *Lines) enter(set any, p *place) (ahead []int) {
 	}
 	ahead = q.before(p.call, make([]int, len(p.limits)))
 	before := q.last(p.call)
+	p.turn = make(chan struct{})
 	if before == nil {
 		p.at = q.places.PushFront(p)
-		p.first = true
 	} else {
 		p.at = q.places.InsertAfter(p, before)
-		p.turn = make(chan struct{})
+	}
+	if q.turn == nil {
+		q.next()
 	}
 	for i, m := range p.limits {
 		q.ahead[i] = add(q.ahead[i], m.Permits)
@@ -143,15 +149,36 @@ func (q *line) before(call uint64, ahead []int) []int {
 			ahead[i] -= m.Permits
 		}
 	}
-	if e := q.places.Front(); e != nil {
-		first := e.Value.(*place)
-		for i, m := range first.limits {
-			if first.holds.is(i) { // it is in the limiter's own line
+	for e := q.places.Front(); e != nil && e.Value.(*place).first; e = e.Next() {
+		p := e.Value.(*place)
+		for i, m := range p.limits {
+			if p.holds.is(i) { // it is in the limiter's own line
 				ahead[i] -= m.Permits
 			}
 		}
 	}
 	return ahead
+}
+
+// next gives the turn to the first that has not had it.
+func (q *line) next() {
+	q.turn = nil
+	for e := q.places.Front(); e != nil; e = e.Next() {
+		if p := e.Value.(*place); !p.first {
+			p.first, q.turn = true, p
+			close(p.turn)
+			return
+		}
+	}
+}
+
+// pass gives the turn of a place to the next, before it goes.
+func (l *Lines) pass(set any, p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.lines[set]; q.turn == p {
+		q.next()
+	}
 }
 
 // leave takes a place out of its line, and gives the turn to the next.
@@ -163,14 +190,11 @@ func (l *Lines) leave(set any, p *place) {
 	for i, m := range p.limits {
 		q.ahead[i] -= m.Permits
 	}
-	next := q.places.Front()
-	if next == nil {
+	switch {
+	case q.places.Len() == 0:
 		delete(l.lines, set)
-		return
-	}
-	if n := next.Value.(*place); !n.first {
-		n.first = true
-		close(n.turn)
+	case q.turn == p:
+		q.next()
 	}
 }
 

@@ -208,3 +208,18 @@ func TestGates(t *testing.T) {
 		})
 	}
 }
+
+// Those that go soon have their reservations already: a program that is slow to wake one of them loses nothing.
+func TestSoon(t *testing.T) {
+	bubble(t, func(t *testing.T, b *book) {
+		one := evenly(50)
+		for i := range 10 {
+			b.call(t.Context(), fmt.Sprint(i), uint64(i), "a", reserve.Forever, Limit{By: one, Permits: 1})
+		}
+		require.Equal(t, b.begin.Add(80*time.Millisecond), one.NextFree(), "at 0, 20, 40 and 60 ms")
+		b.call(t.Context(), "late", 10, "a", 199*time.Millisecond, Limit{By: one, Permits: 1})
+		b.all.Wait()
+		require.Equal(t, "late 0s refused: 200ms", b.went[1])
+		require.Equal(t, "9 180ms", b.went[10])
+	})
+}

@@ -31,12 +31,15 @@ const (
 	// patience is how often the first of a line gives back what it has when another limit turns out to have no
 	// room. After that it keeps what it has: at two limits that others keep busy, it would never have both.
 	patience = 4
+	// The next has its turn when a call goes so soon. Of several limits, the others sell by as much too early then.
+	soonOfOne     = 50 * time.Millisecond
+	soonOfSeveral = 2 * time.Millisecond
 	// together is how far apart times may be to count as the same.
 	together = time.Millisecond
 )
 
 // take waits until all limits have room, and takes it.
-func (p *place) take(ctx context.Context, maxWait time.Duration) (held []reserve.Reservation, err error) {
+func (p *place) take(ctx context.Context, maxWait time.Duration, pass func()) (held []reserve.Reservation, err error) {
 	limits := p.limits
 	for i := range p.limits {
 		if open := p.limits[i].Open; open != nil {
@@ -72,8 +75,15 @@ func (p *place) take(ctx context.Context, maxWait time.Duration) (held []reserve
 		if longest == 0 {
 			return got[:len(p.limits)], nil
 		}
+		soon := soonOfOne
+		if len(limits) > 1 {
+			soon = soonOfSeveral
+		}
+		if longest <= soon {
+			pass()
+		}
 		for i := range got {
-			if i != last && round < patience && got[i].Delay() < longest-together {
+			if i != last && longest > soon && round < patience && got[i].Delay() < longest-together {
 				got[i].Cancel()
 				p.holds.set(i, false)
 			}
