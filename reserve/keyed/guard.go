@@ -6,8 +6,8 @@ import "github.com/nextfree/pace/reserve"
 // that one network does not take the room of all others. Its methods may be called at the same
 // time, and under a lock: they must be quick, and must not use the limiters.
 type Guard[K comparable] interface {
-	// Admits reports whether a new key may be remembered, beside so many others. If not, and if
-	// none can be dropped, the key is refused with [ErrTooManyKeys].
+	// Admits reports whether a new key may be remembered, beside so many others. If not, it is
+	// refused with [ErrTooManyKeys].
 	Admits(key K, remembered int) bool
 	// Count is told of each key that is remembered from now on (by 1) or was dropped (by -1).
 	Count(key K, by int)
@@ -20,10 +20,16 @@ func NewGuarded[K comparable](policy func(key K) (*reserve.Policy, error), guard
 	return k
 }
 
-// admits reports whether a new key may be remembered, as far as the guard is concerned. It drops
-// keys that can be dropped if not: there may be no other call that does.
+// admits reports whether a new key may be remembered, as far as the guard is concerned. Each call
+// that finds it may not looks at two entries on average, as other calls do: there may be no others.
 func (k *Limiters[K]) admits(key K) bool {
-	return k.guard.Admits(key, k.Len()) || k.makeRoom() && k.guard.Admits(key, k.Len())
+	if k.guard.Admits(key, k.Len()) {
+		return true
+	}
+	if k.refused.Add(1)%sweepEvery == 0 {
+		k.sweepSome()
+	}
+	return false
 }
 
 // counted tells the guard.

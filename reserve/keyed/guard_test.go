@@ -54,7 +54,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	clock.Advance(time.Minute) // all are like new, and nobody has asked since
 	tries := 0
 	for ; !k.TryAcquire(19, 10); tries++ {
-		require.Less(t, tries, 16, "room is made for it, a few keys at a time")
+		require.Less(t, tries, 100, "room is made for it, a few keys at a time")
 	}
 	require.Positive(t, guard.odd.Load())
 	clock.Advance(time.Minute)

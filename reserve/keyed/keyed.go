@@ -22,7 +22,8 @@ var ErrTooManyKeys = errors.New("keyed: too many keys")
 // value can't be compared panics, as it does in a map.
 type Limiters[K comparable] struct {
 	policy   func(K) (*reserve.Policy, error)
-	guard    Guard[K] // nil if all keys are welcome
+	guard    Guard[K]      // nil if all keys are welcome
+	refused  atomic.Uint32 // by the guard
 	seed     maphash.Seed
 	begin    time.Time
 	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen

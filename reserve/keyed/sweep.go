@@ -26,11 +26,15 @@ func (k *Limiters[K]) unlock(s *shard[K]) {
 	s.calls++
 	due := s.calls%sweepEvery == 0
 	s.mu.Unlock()
-	if !due {
-		return
+	if due {
+		k.sweepSome()
 	}
+}
+
+// sweepSome looks at sweepSize entries, of the shards whose turn it is and that nobody uses now.
+func (k *Limiters[K]) sweepSome() {
 	for looks, shards := sweepSize, sweepShards; looks > 0 && shards > 0; shards-- {
-		if s = k.nextShard(); s.mu.TryLock() { // nobody waits for it
+		if s := k.nextShard(); s.mu.TryLock() { // nobody waits for it
 			looked, _ := k.sweep(s, looks)
 			s.mu.Unlock()
 			looks -= looked
