@@ -87,6 +87,8 @@ func TestWhichHeaders(t *testing.T) {
 	}{
 		{[]inbound.Tier{roomy, limited}, nil, `"roomy";q=100;w=1, "closest";q=2;w=1`, `"closest";r=3;t=1`},
 		{[]inbound.Tier{limited, roomy}, []inbound.Option{inbound.WithoutQuotas()}, ``, ``},
+		{[]inbound.Tier{inbound.Global("a", bucket(3, 3, clock), inbound.Quota(999_999_999_999_999, s)), inbound.Global("b", bucket(3, 3, clock))},
+			nil, `"a";q=999999999999999;w=1, "b";q=3;w=1`, `"a";r=5;t=1`},
 		{[]inbound.Tier{unknown, told}, nil, `"told";q=7;w=60`, ``},
 		{[]inbound.Tier{unknown}, nil, ``, ``},
 	} {

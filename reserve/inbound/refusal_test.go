@@ -83,6 +83,8 @@ func TestProblemOrText(t *testing.T) {
 		"text/html;q=0.4 | application/json;q=0.3":    false, // two lines
 		"text/html;q=0.999, application/json;q=0.998": false,
 		"text/html;q=0.9999, application/json;q=0.1":  true,
+		"text/html, application/json;q=1.000":         true,
+		"text/html;q=0.001":                           false,
 		", ,;,/,;q=1,text":                            true,
 	} {
 		r := get("", "/")
