@@ -163,7 +163,10 @@ func TestPipesFail(t *testing.T) {
 
 		p.jump = true
 		granted, failed, panicked := many(t, k, 20)
-		require.Equal(t, []int{2, 17, 1}, []int{granted, failed, panicked})
+		require.Equal(t, 20, granted+failed+panicked)
+		require.LessOrEqual(t, granted, maxPipes)
+		require.GreaterOrEqual(t, panicked, 1)
+		require.LessOrEqual(t, panicked, maxPipes, "only callers that took a list along")
 		p.jump = false
 		time.Sleep(2 * time.Second)
 		_, err = k.Acquire(t.Context(), "and again", 1)
