@@ -119,7 +119,9 @@ func (l *Limiter) TryAcquire(n int) bool {
 	now := l.read(t)
 	ok := l.ledger.Take(now, n)
 	if !ok {
-		l.busy.Store(l.ledger.NextFree(now))
+		if free := l.ledger.NextFree(now); free > now { // else fewer permits are to be had
+			l.busy.Store(free)
+		}
 	} else if l.busy.Load() != unknown { // it has passed, also for those with a stale reading
 		l.busy.Store(unknown)
 	}

@@ -128,6 +128,9 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err
 	}
+	if (v.Curve == nil) == (v.Ledger == nil) {
+		return nil, &ValueError{Package: v.Package, Name: "Variant", Value: v.Limiter, Want: "either Curve or Ledger"}
+	}
 	general := common{maxWait: Forever}
 	settings := []any{&general}
 	if v.Settings != nil {
@@ -189,7 +192,7 @@ func (p *Policy) differs(other *Policy) string {
 		return "a policy of " + p.variant.Limiter
 	case other.fake != p.fake:
 		return "a policy with the same clock"
-	case p.terms != nil && other.terms.Upfront != p.terms.Upfront:
+	case (p.terms == nil) != (other.terms == nil) || p.terms != nil && other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"
 	case p.terms == nil && other.variant.Change == nil:
 		return "a policy of a variant with Change"

@@ -15,9 +15,20 @@ import (
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
+	if l.sleepers == nil {
+		l.sleepers = &sleepers{all: l.fake != nil}
+	}
+	s := l.sleepers.enter(r.slot.Number, deadline)
+	r.sleepers++
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
-			l.settle(now, r, 0)
+			l.settle(l.seen, r, 0)
+		}
+		r.sleepers--
+		l.sleepers.leave(s)
+		l.sleepers.tell(l, l.seen)
+		if l.sleepers.checking {
+			l.sleepers.check(l, l.seen)
 		}
 		l.mu.Unlock()
 	}()
@@ -29,43 +40,36 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			over = true
 			return time.Duration(max(0, at-begin)), nil
 		} else if deadline < at && err == nil {
-			err = &WaitError{Wait: time.Duration(add(at, -now)), MaxWait: time.Duration(add(deadline, -now)), Cause: context.DeadlineExceeded}
+			err = &WaitError{
+				Wait: time.Duration(add(at, -now)), MaxWait: time.Duration(add(deadline, -now)),
+				Cause: context.DeadlineExceeded,
+			}
 		}
 		if err != nil {
 			return time.Duration(now - begin), err
 		}
-		now, err = l.nap(ctx, r, now, at, deadline)
+		s.until = never
+		if s.timed {
+			s.until = at
+		}
+		now, err = l.nap(ctx, s, now, s.until)
 	}
 }
 
-// nap sleeps until the time given, or until there is a reason to look again. It unlocks the limiter
+// nap sleeps until a time, or until there is a reason to look again. It unlocks the limiter
 // meanwhile.
-func (l *Limiter) nap(ctx context.Context, r *Reservation, now, at, deadline int64) (later int64, err error) {
-	if l.sleepers == nil {
-		l.sleepers = &sleepers{all: l.fake != nil}
-	}
-	s := l.sleepers.enter(r.slot.Number, at, deadline)
-	until := s.until
-	r.sleepers++
+func (l *Limiter) nap(ctx context.Context, s *sleeper, now, until int64) (later int64, err error) {
 	l.mu.Unlock()
-	defer func() {
-		later = l.lock()
-		r.sleepers--
-		l.sleepers.leave(s)
-		l.sleepers.tell(l, later)
-		if l.sleepers.checking {
-			l.sleepers.check(l, later)
-		}
-	}()
+	defer func() { later = l.lock() }()
 	l.clock.sleep(ctx, now, until, &s.Sleeper)
 	return 0, ended(ctx)
 }
 
 // Sleepers are those that wait for their time, in the order of their numbers. Their times move
-// whenever something is given back, so only the first two sleep by a timer, and only
-// the first is woken when its time has become earlier: when it is there, it tells the next. The others
-// sleep until they are told. The second is for the case that the first is not scheduled
-// in time.
+// whenever something is given back, so only the first two sleep by a timer, and only the first is
+// woken when its time has become earlier. When one leaves, it tells those that are the first two
+// then; until they are told the others sleep without a timer. (The second has one for the case that
+// the first is not scheduled in time.)
 type sleepers struct {
 	all  bool       // each has a timer: on a fake clock, whose user counts them
 	list []*sleeper // from first on; those that have left stay until they are passed
@@ -81,17 +85,18 @@ type sleeper struct {
 	wake.Sleeper
 	number   uint64
 	deadline int64 // or never
-	until    int64 // when its timer wakes it; never: it has none
+	timed    bool  // it has a timer, or will have one when it sleeps again
+	until    int64 // when that wakes it
 	left     bool
 }
 
 const (
-	withTimer   = 2
-	keptSleeper = 1024 // so many sleepers that have left are kept for others
+	withTimer    = 2
+	keptSleepers = 1024 // so many sleepers that have left are kept for others
 )
 
-// enter adds a sleeper whose time is known.
-func (s *sleepers) enter(number uint64, at, deadline int64) *sleeper {
+// enter adds a sleeper.
+func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	var e *sleeper
 	if n := len(s.free); n > 0 {
 		e, s.free = s.free[n-1], s.free[:n-1]
@@ -99,12 +104,10 @@ func (s *sleepers) enter(number uint64, at, deadline int64) *sleeper {
 		e = new(sleeper)
 	}
 	e.Reset()
-	e.number, e.deadline, e.until, e.left = number, deadline, never, false
+	e.number, e.deadline, e.until, e.timed, e.left = number, deadline, never, false, false
 	i := len(s.list)
-	// In front of others with its number: else two that make room for a third one, in turn, would
-	// wake each other for ever.
-	if i > s.head && s.list[i-1].number >= number {
-		i = s.head + s.search(number-1)
+	if i > s.head && s.list[i-1].number > number {
+		i = s.head + s.search(number)
 	}
 	if i == len(s.list) && len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
 		i = copy(s.list, s.list[s.head:])
@@ -112,9 +115,7 @@ func (s *sleepers) enter(number uint64, at, deadline int64) *sleeper {
 		s.list, s.head = s.list[:i], 0
 	}
 	s.list = slices.Insert(s.list, i, e)
-	if s.all || i < s.head+withTimer || s.before(i) < withTimer {
-		e.until = at
-	}
+	e.timed = s.all || s.before(i) < withTimer
 	return e
 }
 
@@ -144,6 +145,9 @@ func (s *sleepers) leave(e *sleeper) {
 		s.head++
 		s.left--
 	}
+	if s.head == len(s.list) && cap(s.list) > keptSleepers {
+		s.list, s.head = nil, 0
+	}
 	if live := s.list[s.head:]; s.left > 32 && s.left > len(live)/2 {
 		kept := s.list[:0]
 		for _, e := range live {
@@ -159,7 +163,7 @@ func (s *sleepers) leave(e *sleeper) {
 }
 
 func (s *sleepers) drop(e *sleeper) {
-	if len(s.free) < keptSleeper {
+	if len(s.free) < keptSleepers {
 		s.free = append(s.free, e)
 	}
 }
@@ -174,7 +178,8 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 		if e.left {
 			continue
 		}
-		if e.until == never {
+		if !e.timed {
+			e.timed = true
 			e.wake()
 		} else if n == 0 {
 			if at, known := l.ledger.Ready(now, e.number); !known || at < e.until {

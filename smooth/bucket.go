@@ -131,11 +131,11 @@ func (l *Ledger) Pause(now, until int64) bool {
 	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the
 	// pause is ended early.
 	origin := l.origin(now)
-	until = min(until, 7<<60)
-	if until <= origin {
+	by := math.MaxInt64 - max(l.next, 0) - l.owed()
+	if until = min(until, 7<<60); until <= origin || by <= 0 {
 		return false
 	}
-	by := min(until-origin, math.MaxInt64-max(l.next, 0)-l.owed())
+	by = min(by, until-origin)
 	l.move(by)
 	l.until = origin + by
 	return true

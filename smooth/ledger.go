@@ -139,7 +139,7 @@ func (l *Ledger) price(stored, wanted, carried float64) (taken float64, length i
 func (l *Ledger) amount(permits float64) (taken float64, amount int64, carry float64) {
 	taken, cost := l.curve.sold(l.stored, permits)
 	amount, carry = whole(cost + l.carry)
-	return taken, min(amount, math.MaxInt64-max(l.next, 0)-l.owed()), carry
+	return taken, max(0, min(amount, math.MaxInt64-max(l.next, 0)-l.owed())), carry
 }
 
 // wait puts a request into the queue.
