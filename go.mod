@@ -3,6 +3,7 @@ module github.com/nextfree/pace
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.0.0
 	github.com/dunglas/httpsfv v1.1.2
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/stretchr/testify v1.8.0
