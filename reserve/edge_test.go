@@ -3,11 +3,13 @@ package reserve_test
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -169,4 +171,86 @@ func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 	}
 	l := make().Limiter()
 	require.NotPanics(t, func() { require.Error(t, l.SetPolicy(make())) })
+}
+
+// A pause moves next free so far that nothing is left of time behind those who wait: the next amount is
+// negative, and after a Retime nobody is ever served again.
+func TestAmountsAreNeverNegative(t *testing.T) {
+	b := bursty(t, 1e-18, pace.WithBurst(0), reserve.PayUpfront())
+	_, err := b.Reserve(ctx, 3)
+	require.NoError(t, err)
+	b.PauseUntil(b.Now().Add(50 * 365 * 24 * time.Hour))
+	_, err = b.Reserve(ctx, 1)
+	require.NoError(t, err)
+	require.NoError(t, b.SetRate(3e9))
+	require.NoError(t, b.Retime(1e18))
+	b.Resume()
+	b.Advance(1000 * time.Hour)
+	require.True(t, b.TryAcquire(1))
+}
+
+// A rate without a limit, while somebody waits and it is paid upfront: when it has a limit again the store is
+// full, the one who waits may go, says At; but the ledger does not look again before the old time.
+func TestARateWithALimitIsSeenAtOnce(t *testing.T) {
+	b := at(t, func(clock reserve.Option) (*reserve.Limiter, error) { return pace.NewTokenBucket(10, 5, clock) })
+	b.reserve(5, 0)
+	waits := b.reserve(5, 500*ms)
+	require.NoError(t, b.SetRate(math.Inf(1)))
+	require.NoError(t, b.SetRate(5))
+	require.Zero(t, waits.Delay())
+	require.Zero(t, b.nextFree())
+	require.True(t, b.TryAcquire(1))
+}
+
+// A sale that was refused for its size says that a permit is free now. A caller that has read the clock just
+// before must not be refused by that.
+func TestARefusalOfManyRefusesNoOne(t *testing.T) {
+	clock := &jumpyClock{FakeClock: clockwork.NewFakeClock()}
+	l := reserve.Must(pace.NewTokenBucket(10, 5, reserve.WithClock(clock), reserve.WithStored(1)))
+	clock.Advance(ms)
+	require.False(t, l.TryAcquire(3))
+	clock.late.Store(int64(time.Microsecond)) // a reading from before
+	require.True(t, l.TryAcquire(1))
+}
+
+// Whatever is done in whatever order at the ends of what can be counted, next free is never in the past, and
+// what is stored is a number.
+func TestExtremesInAnyOrder(t *testing.T) {
+	rates := []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-18, 1e-9, 0.3, 7e8, 3e9, 1e18, 1e300, math.MaxFloat64, inf}
+	for seed := range uint64(10_000) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		options := []reserve.Option{[]reserve.Option{
+			pace.WithBurst(0), pace.WithBurst(s), pace.WithCapacity(10), pace.WithCapacity(1e300),
+		}[random.IntN(4)]}
+		if random.IntN(2) == 0 {
+			options = append(options, reserve.PayUpfront())
+		}
+		b := bursty(t, rates[random.IntN(len(rates))], options...)
+		var held []*reserve.Reservation
+		for range 25 {
+			rate := rates[random.IntN(len(rates))]
+			switch random.IntN(8) {
+			case 0, 1:
+				r, err := b.Reserve(ctx, []int{1, 3, math.MaxInt, math.MaxInt - 1, math.MaxInt32}[random.IntN(5)])
+				require.NoError(t, err)
+				held = append(held, &r)
+			case 2:
+				if len(held) > 0 {
+					held[random.IntN(len(held))].Settle([]int{0, 1, 2, math.MaxInt - 2, math.MaxInt}[random.IntN(5)])
+				}
+			case 3:
+				require.NoError(t, b.Retime(rate))
+			case 4:
+				require.NoError(t, b.SetRate(rate))
+			case 5:
+				b.Advance(time.Duration(random.Int64N(int64(1000 * time.Hour))))
+			case 6:
+				b.PauseUntil(b.Now().Add(time.Duration(random.Int64())))
+			case 7:
+				b.Resume()
+			}
+			require.GreaterOrEqual(t, b.nextFree(), time.Duration(0), "seed %d", seed)
+			require.GreaterOrEqual(t, b.Stored(), 0.0, "seed %d", seed) // false for NaN
+		}
+	}
 }

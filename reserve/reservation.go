@@ -146,6 +146,7 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if r.settled {
 		return
 	}
+	r.at(now) // when it went, if it has: a cancelled one is not asked for any more
 	actual = max(0, actual)
 	r.settled, r.nothing = true, actual == 0
 	switch reserved := r.slot.Permits; {

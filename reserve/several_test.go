@@ -3,6 +3,7 @@ package reserve_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,10 +28,11 @@ func TestSeveralWaitForOneReservation(t *testing.T) {
 			var all sync.WaitGroup
 			var errs [8]error
 			var waited, behind [8]time.Duration
+			asked := &askedContext{Context: ctx}
 			gaveUp, cancel := context.WithCancelCause(ctx)
 			for i := range errs {
 				all.Go(func() {
-					sleeping := ctx
+					sleeping := context.Context(asked)
 					if i == 5 {
 						sleeping = gaveUp
 					}
@@ -72,28 +74,15 @@ func TestSeveralWaitForOneReservation(t *testing.T) {
 	}
 }
 
-// A panickingContext panics when it is asked for the second time whether it is over.
-type panickingContext struct {
+// An askedContext is asked once or twice each time its caller goes to sleep.
+type askedContext struct {
 	context.Context
-	asked int
+	times atomic.Int64
 }
 
-func (c *panickingContext) Done() <-chan struct{} {
-	if c.asked++; c.asked == 2 {
-		panic(errGone)
+func (c *askedContext) Done() <-chan struct{} {
+	if c.times.Add(1) > 1000 {
+		panic("they wake each other for ever")
 	}
 	return c.Context.Done()
-}
-
-// A context that panics while its caller sleeps leaves the limiter unlocked, its place to those behind, and nobody
-// asleep for longer.
-func TestAContextThatPanics(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := reserve.Must(pace.NewBursty(1, pace.WithBurst(0)))
-		require.True(t, l.TryAcquire(5))
-		require.PanicsWithValue(t, errGone, func() { _, _ = l.Acquire(&panickingContext{Context: t.Context()}, 3) })
-		waited, err := l.Acquire(ctx, 1)
-		require.NoError(t, err)
-		require.Equal(t, 5*s, waited)
-	})
 }

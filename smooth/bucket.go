@@ -113,15 +113,19 @@ func (l *Ledger) shift(by float64) {
 // shift moves a time, and returns the part of a nanosecond that is missing then.
 func shift(t int64, by float64) (int64, float64) {
 	n := math.Floor(by + hair)
-	if n < 0 {
-		m, _ := whole(-n)
-		return t - m, by - n
+	switch {
+	case n < -1<<62:
+		return t - 1<<62, 0
+	case n < 0:
+		return t + int64(n), by - n
+	case n < 1<<62:
+		return later(t, int64(n)), max(0, by-n)
+	default: // also NaN
+		return math.MaxInt64, 0
 	}
-	m, _ := whole(n)
-	return later(t, m), max(0, by-float64(m))
 }
 
-// hair is what rounding may make of nothing, in nanoseconds.
+// hair is how much rounding may add to a whole number of nanoseconds.
 const hair = 1e-6
 
 // Pause stops the bucket until a time: no request goes before, nothing is saved up, and all later
