@@ -1,6 +1,9 @@
 package smooth
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A queue holds the amounts, in nanoseconds, of the requests that wait, in the order in which they
 // asked. It tells in O(log n) how much is to be paid before one of them goes; appending, and
@@ -101,6 +104,9 @@ func (q *queue) add(amount int64) {
 	q.owed += amount
 	for j, stop := i-1, i-lowest(i); j > stop; j -= lowest(j) {
 		amount += q.tree[j]
+	}
+	if len(q.tree) == cap(q.tree) { // append would grow a long queue by a quarter only
+		q.tree = slices.Grow(q.tree, max(8, len(q.tree)))
 	}
 	q.tree = append(q.tree, amount)
 	if q.noted {
