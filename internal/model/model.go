@@ -228,7 +228,7 @@ func (l *Limiter) TryAcquire(permits int) (id int, ok bool) {
 }
 
 // Settle says what a request came to. Only the first time counts. A request that waits keeps its
-// place with less, or leaves it with nothing. What is missing is charged at the end of the line.
+// place with less, or leaves it with nothing. Permits that are missing are charged at the end of the line.
 func (l *Limiter) Settle(id, actual int) {
 	r := l.find(id)
 	if r == nil || r.settled {

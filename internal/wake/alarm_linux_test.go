@@ -87,8 +87,12 @@ func TestWakeInterruptsTheLastStretch(t *testing.T) {
 		sleeper.Wait()
 		s.last.use(nil)
 	}
-	s.Wake() // of one that sleeps no more: the alarm is somebody else's
-	require.NoError(t, a.file.SetReadDeadline(time.Time{}))
+	// One that sleeps no more does not wake the next user of the alarm.
+	start := time.Now()
+	require.NoError(t, a.file.SetReadDeadline(start.Add(time.Millisecond)))
+	s.Wake()
+	_ = a.conn.Read(func(uintptr) bool { return false }) // until the deadline
+	require.GreaterOrEqual(t, time.Since(start), time.Millisecond)
 }
 
 func TestFullPool(t *testing.T) {

@@ -51,7 +51,7 @@ func (p *pacePromise) settle(now time.Duration, actual int) {
 	p.Settle(actual)
 }
 
-// xtimeLimiter is x/time/rate's. It has no way to settle. What was too much is given back by reserving a
+// xtimeLimiter is x/time/rate's. It has no way to settle. Permits that were too many are given back by reserving a
 // negative number, which it does not forbid, and which shortens the wait of callers to come, but not of
 // those that wait.
 type xtimeLimiter struct {

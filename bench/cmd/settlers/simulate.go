@@ -113,7 +113,7 @@ func (s simulation) run(l load, by limiter) (o outcome) {
 
 // beyond returns by how many permits the calls exceed the rate in the worst stretch of time that ends
 // when the last of them goes: the sum of what they took and have not given back by then, without
-// the last one's own, less what the rate brings meanwhile. What a limiter stores is allowed.
+// the last one's own, less what the rate brings meanwhile. The store of a limiter is allowed.
 func beyond(gone []call) (worst float64) {
 	last := len(gone) - 1
 	sum := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/nextfree/pace/bench/internal/picture"
 )
 
-// The horizontal axis, in microseconds. What is off by less is drawn at its begin.
+// The horizontal axis, in microseconds. Smaller errors are drawn at its begin.
 const least, most = 0.1, 3000
 
 // lines says how each of the limiters is drawn.

@@ -17,7 +17,7 @@ func Gin(limits *inbound.Middleware) http.Handler {
 	return router
 }
 
-// GinMiddleware makes a gin middleware of limits. What comes next in gin is the handler behind the limits; if
+// GinMiddleware makes a gin middleware of limits. The next handler of gin is the handler behind the limits; if
 // they refuse a request, it has been answered, and gin must not go on.
 func GinMiddleware(limits *inbound.Middleware) gin.HandlerFunc {
 	return func(c *gin.Context) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A File is a picture's file, to be opened before the long run that the picture
-// shows: if it can't be had, that should be known then. What the file held stays until Save.
+// shows: if it can't be had, that should be known then. The old content stays until Save.
 type File struct {
 	file  *os.File
 	fresh bool // it was not there before, and nothing has been saved in it
