@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/nextfree/pace/internal/done"
 )
 
 // All returns a Reserver that reserves from each of the given ones, or from none:
@@ -40,7 +42,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	if err := checkPermits(n); err != nil {
 		return Reservation{}, err
 	}
-	if err := ended(ctx); err != nil {
+	if err := done.Cause(ctx); err != nil {
 		return Reservation{}, err
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}

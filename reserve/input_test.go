@@ -184,11 +184,8 @@ func TestRatesBeyondANanosecond(t *testing.T) {
 
 func (b *bench) reserve1() { _, _ = b.Reserve(ctx, 1) }
 
-func TestChargeOfNothing(t *testing.T) {
+func TestCharge(t *testing.T) {
 	b := bursty(t, 10)
-	b.Charge(-1000)
-	b.Charge(0)
-	require.Zero(t, b.Stored())
-	b.Charge(5)
+	engine.Charge(b.Limiter, 5)
 	require.Equal(t, 500*ms, b.nextFree())
 }

@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -24,7 +27,7 @@ import (
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
 type Limiter struct {
-	clock
+	clock  door.Clock
 	busy   atomic.Int64 // no permit is to be had before this time; or unknown
 	ledger Ledger       // guarded, like all below, by mu
 
@@ -50,16 +53,16 @@ type smoothLimiter struct {
 
 // newLimiter returns a limiter that has been there since begin.
 func (p *Policy) newLimiter(begin int64) *Limiter {
-	if p.terms != nil {
-		return p.smoothLimiter(begin, *smooth.New(p.terms.Curve, begin, p.terms.Stored, p.terms.Upfront))
+	if t := &p.terms; t.Curve != nil {
+		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
 	}
-	l := &Limiter{clock: p.clock, policy: p, ledger: p.variant.Ledger(begin), seen: begin}
+	l := &Limiter{clock: p.terms.Clock, policy: p, ledger: p.variant.Ledger(begin), seen: begin}
 	l.busy.Store(unknown)
 	return l
 }
 
 func (p *Policy) smoothLimiter(begin int64, ledger smooth.Ledger) *Limiter {
-	l := &smoothLimiter{Limiter: Limiter{clock: p.clock, policy: p, seen: begin}, ledger: ledger}
+	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, policy: p, seen: begin}, ledger: ledger}
 	l.Limiter.ledger = &l.ledger
 	l.busy.Store(unknown)
 	return &l.Limiter
@@ -89,7 +92,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	if err := check(ctx, n); err != nil {
 		return 0, err
 	}
-	deadline, t := l.deadline(ctx), l.now()
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
 	l.mu.Lock()
 	now := l.read(t)
 	if deadline >= now && l.ledger.Take(now, n) {
@@ -111,7 +114,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 // Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes
 // longer. Use Acquire.
 func (l *Limiter) TryAcquire(n int) bool {
-	t := l.now()
+	t := l.clock.Now()
 	if t < l.busy.Load() || n < 1 {
 		return false
 	}
@@ -160,7 +163,7 @@ func (l *Limiter) Stored() float64 {
 func (l *Limiter) NextFree() time.Time {
 	now := l.lock()
 	defer l.mu.Unlock()
-	return l.time(l.ledger.NextFree(now))
+	return l.clock.Time(l.ledger.NextFree(now))
 }
 
 // read returns the limiter's time at a reading of the clock: a stale one, from before
@@ -174,7 +177,7 @@ func (l *Limiter) read(t int64) (now int64) {
 
 // lock locks the limiter and returns its time.
 func (l *Limiter) lock() (now int64) {
-	t := l.now()
+	t := l.clock.Now()
 	l.mu.Lock()
 	return l.read(t)
 }
@@ -184,7 +187,7 @@ func check(ctx context.Context, n int) error {
 	if err := checkPermits(n); err != nil {
 		return err
 	}
-	return ended(ctx)
+	return done.Cause(ctx)
 }
 
 // reserve fills in the reservation.
@@ -194,7 +197,7 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration, r *
 			return err
 		}
 	}
-	deadline, t := l.deadline(ctx), l.now()
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
 	l.mu.Lock()
 	err := l.promise(l.read(t), n, maxWait, deadline, r)
 	l.mu.Unlock()
@@ -214,8 +217,8 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 
 // latest returns the end of the longest wait that is allowed.
 func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
-	if maxWait = min(maxWait, p.maxWait); maxWait < Forever {
-		return add(now, int64(max(0, maxWait)))
+	if maxWait = min(maxWait, p.terms.MaxWait); maxWait < Forever {
+		return saturate.Add(now, int64(max(0, maxWait)))
 	}
 	return never
 }
@@ -230,14 +233,14 @@ func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, 
 
 // refusal returns the error of a request that would be ready too late, if so.
 func (p *Policy) refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
-	limit := max(0, min(maxWait, p.maxWait))
-	latest := add(now, int64(limit))
+	limit := max(0, min(maxWait, p.terms.MaxWait))
+	latest := saturate.Add(now, int64(limit))
 	switch {
 	case ready <= min(latest, deadline):
 		return nil
 	case deadline < latest:
-		return &WaitError{Wait: time.Duration(add(ready, -now)), MaxWait: time.Duration(add(deadline, -now)), Cause: context.DeadlineExceeded}
+		return &WaitError{Wait: until(ready, now), MaxWait: until(deadline, now), Cause: context.DeadlineExceeded}
 	default:
-		return &WaitError{Wait: time.Duration(add(ready, -now)), MaxWait: limit}
+		return &WaitError{Wait: until(ready, now), MaxWait: limit}
 	}
 }

@@ -11,9 +11,12 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
 )
+
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 func TestOutlook(t *testing.T) {
 	clock := clockwork.NewFakeClock()
@@ -23,35 +26,30 @@ func TestOutlook(t *testing.T) {
 		l     *reserve.Limiter
 		take  int
 		pause time.Duration
-		want  reserve.Outlook
+		want  door.Outlook
 	}{
-		{"stored", reserve.Must(pace.NewBursty(10, own, reserve.WithStored(10))), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Stored: 4}},
-		{"in debt", reserve.Must(pace.NewBursty(10, own)), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 600 * ms}},
-		{"upfront", reserve.Must(pace.NewBursty(10, own, reserve.PayUpfront())), 6, 0, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 700 * ms}},
-		{"paused", reserve.Must(pace.NewBursty(10, own)), 1, 5 * s, reserve.Outlook{Rate: 10, Capacity: 10, Wait: 5100 * ms}},
-		{"warm-up", reserve.Must(warmup.New(2, 4*s, own)), 1, 0, reserve.Outlook{Rate: 2, Wait: 1375 * ms}},
-		{"window", reserve.Must(window.New(5, time.Minute, own)), 2, 0, reserve.Outlook{Rate: 5. / 60, Capacity: 5, Stored: 3, Window: true}},
-		{"full window", reserve.Must(window.New(5, time.Minute, own)), 5, 0, reserve.Outlook{Rate: 5. / 60, Capacity: 5, Wait: time.Minute, Window: true}},
-		{"no limit", reserve.Must(pace.NewBursty(math.Inf(1), own)), 5, 0, reserve.Outlook{Rate: math.Inf(1), Capacity: math.Inf(1), Stored: math.Inf(1)}},
+		{"stored", reserve.Must(pace.NewBursty(10, own, reserve.WithStored(10))), 6, 0, door.Outlook{Rate: 10, Capacity: 10, Stored: 4}},
+		{"in debt", reserve.Must(pace.NewBursty(10, own)), 6, 0, door.Outlook{Rate: 10, Capacity: 10, Wait: 600 * ms}},
+		{"upfront", reserve.Must(pace.NewBursty(10, own, reserve.PayUpfront())), 6, 0, door.Outlook{Rate: 10, Capacity: 10, Wait: 700 * ms}},
+		{"paused", reserve.Must(pace.NewBursty(10, own)), 1, 5 * s, door.Outlook{Rate: 10, Capacity: 10, Wait: 5100 * ms}},
+		{"warm-up", reserve.Must(warmup.New(2, 4*s, own)), 1, 0, door.Outlook{Rate: 2, Wait: 1375 * ms}},
+		{"window", reserve.Must(window.New(5, time.Minute, own)), 2, 0, door.Outlook{Rate: 5. / 60, Capacity: 5, Stored: 3, Window: true}},
+		{"full window", reserve.Must(window.New(5, time.Minute, own)), 5, 0, door.Outlook{Rate: 5. / 60, Capacity: 5, Wait: time.Minute, Window: true}},
+		{"no limit", reserve.Must(pace.NewBursty(math.Inf(1), own)), 5, 0, door.Outlook{Rate: math.Inf(1), Capacity: math.Inf(1), Stored: math.Inf(1)}},
 	} {
-		r, err := c.l.Reserve(context.Background(), c.take)
+		_, err := c.l.Reserve(context.Background(), c.take)
 		require.NoError(t, err, c.name)
 		c.l.PauseUntil(clock.Now().Add(c.pause))
-		require.Equal(t, c.want, c.l.Outlook(), c.name)
-		got, ok := r.Outlook()
-		require.True(t, ok, c.name)
-		require.Equal(t, c.want, got, c.name)
+		require.Equal(t, c.want, engine.Outlook(c.l), c.name)
+		require.Equal(t, c.want, engine.Latest(c.l), c.name)
 	}
 
 	l := reserve.Must(pace.NewBursty(10, own))
 	require.NoError(t, l.SetRate(20))
-	require.Equal(t, reserve.Outlook{Rate: 20, Capacity: 20}, l.Outlook())
+	require.Equal(t, door.Outlook{Rate: 20, Capacity: 20}, engine.Outlook(l))
 
-	var none reserve.Reservation
-	_, ok := none.Outlook()
-	require.False(t, ok)
-	all, err := reserve.All(l).ReserveWithin(context.Background(), 1, 0)
-	require.NoError(t, err)
-	_, ok = all.Outlook()
-	require.False(t, ok)
+	clock.Advance(100 * ms)
+	require.Equal(t, 2., engine.Outlook(l).Stored)
+	clock.Advance(100 * ms)
+	require.Equal(t, 2., engine.Latest(l).Stored, "as of the latest request")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -15,16 +16,13 @@ import (
 //
 // Policies come from pace.Bursty, warmup.Policy and window.Policy.
 type Policy struct {
-	clock
+	terms   door.Terms
 	variant Variant
-	rate    float64
-	terms   *Terms // nil where the ledger is not smooth's
-	maxWait time.Duration
 }
 
 // common holds the options that every limiter takes.
 type common struct {
-	clock   clock
+	clock   door.Clock
 	maxWait time.Duration
 }
 
@@ -62,7 +60,7 @@ func WithClock(c clockwork.Clock) Option {
 		if c == nil {
 			return &ValueError{Package: "reserve", Name: "WithClock", Value: c, Want: "a clock"}
 		}
-		s.clock = clock{fake: c}
+		s.clock = door.Clock{Fake: c}
 		return nil
 	})
 }
@@ -145,32 +143,14 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 			return nil, err
 		}
 	}
-	p := &Policy{clock: general.clock.begun(), variant: v, rate: permitsPerSecond, maxWait: general.maxWait}
+	p := &Policy{variant: v, terms: door.Terms{
+		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
+	}}
 	if v.Curve != nil {
-		p.terms = &Terms{Curve: v.Curve(permitsPerSecond), Stored: pay.stored, Upfront: pay.upfront}
+		p.terms.Curve = v.Curve(permitsPerSecond)
 	}
 	return p, nil
 }
-
-// Terms say how a limiter with smooth's ledger is made.
-type Terms struct {
-	Curve   *smooth.Curve // at the policy's rate
-	Stored  float64       // at the start, at most as many as fit; may be +Inf
-	Upfront bool
-}
-
-// Terms returns what limiters of this policy are made of, and false if their ledger
-// is not smooth's (a window's, for one). For limiters that keep their state
-// elsewhere than in a Limiter.
-func (p *Policy) Terms() (Terms, bool) {
-	if p.terms == nil {
-		return Terms{}, false
-	}
-	return *p.terms, true
-}
-
-// MaxWait returns the longest wait that callers are promised; Forever if there is none.
-func (p *Policy) MaxWait() time.Duration { return p.maxWait }
 
 // apply changes the first of the settings that the option fits.
 func (o Option) apply(v Variant, settings []any) error {
@@ -190,18 +170,18 @@ func (p *Policy) differs(other *Policy) string {
 	switch {
 	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
 		return "a policy of " + p.variant.Limiter
-	case other.fake != p.fake:
+	case other.terms.Fake != p.terms.Fake:
 		return "a policy with the same clock"
-	case (p.terms == nil) != (other.terms == nil) || p.terms != nil && other.terms.Upfront != p.terms.Upfront:
+	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"
-	case p.terms == nil && other.variant.Change == nil:
+	case p.terms.Curve == nil && other.variant.Change == nil:
 		return "a policy of a variant with Change"
 	}
 	return ""
 }
 
 // Limiter returns a new limiter of this policy.
-func (p *Policy) Limiter() *Limiter { return p.newLimiter(p.now()) }
+func (p *Policy) Limiter() *Limiter { return p.newLimiter(p.terms.Now()) }
 
 // Per returns a rate in permits per second: Per(5000, time.Hour) is 5000 permits an
 // hour, 1.388…/s. A d that is not positive gives NaN, which no limiter accepts.

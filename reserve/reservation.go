@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -50,7 +51,7 @@ func (r *Reservation) At() time.Time {
 	}
 	now := r.limiter.lock()
 	defer r.limiter.mu.Unlock()
-	return r.limiter.time(r.at(now))
+	return r.limiter.clock.Time(r.at(now))
 }
 
 // Delay returns how long it is from now until the permits may be used; never negative.
@@ -63,7 +64,7 @@ func (r *Reservation) Delay() time.Duration {
 	}
 	now := r.limiter.lock()
 	defer r.limiter.mu.Unlock()
-	return time.Duration(max(0, add(r.at(now), -now)))
+	return max(0, until(r.at(now), now))
 }
 
 // Wait blocks until the permits may be used. If the context ends first it gives
@@ -77,7 +78,7 @@ func (r *Reservation) Wait(ctx context.Context) error {
 	case r.limiter == nil:
 		return ErrCancelled
 	}
-	deadline, err := r.limiter.deadline(ctx), ended(ctx)
+	deadline, err := r.limiter.clock.Deadline(ctx), done.Cause(ctx)
 	now := r.limiter.lock()
 	if err != nil {
 		defer r.limiter.mu.Unlock()

@@ -27,13 +27,18 @@ func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err 
 	if err != nil {
 		return 0, err
 	}
-	at, wait := reservation.At(), reservation.Delay()
+	return await(ctx, &reservation)
+}
+
+// await waits for a reservation, and returns how long that took.
+func await(ctx context.Context, r *Reservation) (waited time.Duration, err error) {
+	at, wait := r.At(), r.Delay()
 	if wait == 0 {
 		return 0, nil
 	}
-	err = reservation.Wait(ctx)
-	wait += reservation.At().Sub(at) // it may have moved meanwhile
-	return max(0, wait-reservation.Delay()), err
+	err = r.Wait(ctx)
+	wait += r.At().Sub(at) // it may have moved meanwhile
+	return max(0, wait-r.Delay()), err
 }
 
 // A Promise is what a Reservation stands for, if a [Reserver] of one's own makes it:

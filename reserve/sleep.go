@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/wake"
 )
 
@@ -16,7 +17,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	begin := now
 	over := false
 	if l.sleepers == nil {
-		l.sleepers = &sleepers{all: l.fake != nil}
+		l.sleepers = &sleepers{all: l.clock.Fake != nil}
 	}
 	s := l.sleepers.enter(r.slot.Number, deadline)
 	r.sleepers++
@@ -41,7 +42,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			return time.Duration(max(0, at-begin)), nil
 		} else if deadline < at && err == nil {
 			err = &WaitError{
-				Wait: time.Duration(add(at, -now)), MaxWait: time.Duration(add(deadline, -now)),
+				Wait: until(at, now), MaxWait: until(deadline, now),
 				Cause: context.DeadlineExceeded,
 			}
 		}
@@ -56,13 +57,13 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	}
 }
 
-// nap sleeps until a time, or until there is a reason to look again. It unlocks the limiter
+// nap sleeps until the end, or until there is a reason to look again. It unlocks the limiter
 // meanwhile.
-func (l *Limiter) nap(ctx context.Context, s *sleeper, now, until int64) (later int64, err error) {
+func (l *Limiter) nap(ctx context.Context, s *sleeper, now, end int64) (later int64, err error) {
 	l.mu.Unlock()
 	defer func() { later = l.lock() }()
-	l.clock.sleep(ctx, now, until, &s.Sleeper)
-	return 0, ended(ctx)
+	sleep(ctx, &l.clock, now, end, &s.Sleeper)
+	return 0, done.Cause(ctx)
 }
 
 // Sleepers are those that wait for their time, in the order of their numbers. Their times move

@@ -56,7 +56,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 		return &ValueError{Package: "reserve", Name: "SetPolicy's policy", Value: p, Want: want}
 	}
 	l.policy = p
-	if p.terms != nil {
+	if p.terms.Curve != nil {
 		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
 	} else {
 		p.variant.Change(now, l.ledger)
@@ -74,7 +74,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 //
 // A limiter at 10/s with callers due in 100 and 200 ms, paused for 2 s, serves them in 2.1 and 2.2 s.
 func (l *Limiter) PauseUntil(t time.Time) {
-	until := l.since(t)
+	until := l.clock.Since(t)
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -43,7 +43,7 @@ type share struct{ requests, seconds int64 }
 // shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
 // 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
 // request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
-func shareOf(o reserve.Outlook) share {
+func shareOf(o door.Outlook) share {
 	s := share{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
 	if !o.Window {
@@ -70,12 +70,12 @@ func (m *Middleware) quotaHeaders(h http.Header, held []keyed.Hold) {
 		return
 	}
 	closest, least := -1, share{}
-	var outlook reserve.Outlook
+	var outlook door.Outlook
 	for i := range held {
 		if m.tiers[i].dryRun {
 			continue
 		}
-		o, ok := held[i].Outlook()
+		o, ok := m.tiers[i].outlook(&held[i])
 		if !ok {
 			continue
 		}
@@ -94,7 +94,7 @@ func (m *Middleware) quotaHeaders(h http.Header, held []keyed.Hold) {
 }
 
 // full returns how long it takes at the most until all of a limit may be used again.
-func full(o reserve.Outlook) time.Duration {
+func full(o door.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
 		return o.Wait

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -143,7 +144,7 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 		}
 		return true
 	}
-	if ended(ctx) && !isRefusal(err) {
+	if done.Cause(ctx) != nil && !isRefusal(err) {
 		m.gone.Add(1)
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusServiceUnavailable) // in case somebody still reads it
@@ -155,9 +156,9 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 
 // reserve reserves from every tier; or from none, and returns which one ended it and why.
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keyed.Hold) (tier int, err error) {
-	done := false
+	complete := false
 	defer func() {
-		if !done { // refused, or a key function has panicked
+		if !complete { // refused, or a key function has panicked
 			giveBack(held)
 		}
 	}()
@@ -167,7 +168,7 @@ func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, hel
 			return i, err
 		}
 	}
-	done = true
+	complete = true
 	return 0, nil
 }
 
@@ -190,7 +191,7 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 	case isRefusal(err):
 		c.refused.Add(1)
 		return true
-	case ended(ctx):
+	case done.Cause(ctx) != nil:
 		return true
 	}
 	c.failed.Add(1)
@@ -212,9 +213,9 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hol
 	if longest == 0 {
 		return 0, nil
 	}
-	done := false
+	complete := false
 	defer func() {
-		if !done {
+		if !complete {
 			giveBack(held)
 		}
 	}()
@@ -236,18 +237,8 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hol
 			return i, err
 		}
 	}
-	done = true
+	complete = true
 	return 0, nil
-}
-
-// ended asks Done, since some contexts (clockwork's) block in Err until they are done.
-func ended(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // Stats count the requests that a middleware has had so far, but not those that passed at once.

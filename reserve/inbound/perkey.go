@@ -35,7 +35,7 @@ func PerKey[K comparable](
 		t.err = noKey(name)
 		return t
 	}
-	t.quota = quotaOf(policy.Limiter().Outlook()) // before the options, so that one can replace it
+	t.quota = quotaOf(engine.Outlook(policy.Limiter())) // before the options, so that one can replace it
 	t.local = true
 	t = t.with(opts)
 	limiters := newCrowd[K](policy, t.maxKeys)

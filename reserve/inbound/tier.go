@@ -11,8 +11,12 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/keyed"
 )
+
+// engine is how this package looks into limiters.
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Tier is one of the limits that a request has to pass: a name and a limiter, for
 // everybody or for each key. Make it with [Global], [GlobalBy], [PerKey] or
@@ -21,11 +25,12 @@ import (
 type Tier struct {
 	name    string
 	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keyed.Hold, error)
-	rate    func() float64 // of a limiter that all clients share; nil if there is none, or it isn't known
-	quota   quota          // zero if it isn't known
-	local   bool           // the limiter is in this process: a refused request may look at it
-	maxKeys int            // of a PerKey tier
-	shared  func() uint64  // of a PerKey tier: see TierStats
+	limiter *reserve.Limiter // of a Global tier in this process
+	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
+	quota   quota            // zero if it isn't known
+	local   bool             // the limiter is in this process: a refused request may look at it
+	maxKeys int              // of a PerKey tier
+	shared  func() uint64    // of a PerKey tier: see TierStats
 
 	dryRun   bool
 	failOpen bool
@@ -56,8 +61,8 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	if l, ok := by.(interface{ Rate() float64 }); ok {
 		t.rate = l.Rate
 	}
-	if l, ok := by.(interface{ Outlook() reserve.Outlook }); ok {
-		t.quota, t.local = quotaOf(l.Outlook()), true
+	if l, ok := by.(*reserve.Limiter); ok {
+		t.limiter, t.quota, t.local = l, quotaOf(engine.Outlook(l)), true
 	}
 	return t.with(opts)
 }
@@ -93,6 +98,15 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 		return
 	}
 	return t.with(opts)
+}
+
+// outlook returns what the limiter of the tier had to give after a request got its permits, and false
+// if that is not known.
+func (t *Tier) outlook(h *keyed.Hold) (door.Outlook, bool) {
+	if t.limiter != nil {
+		return engine.Latest(t.limiter), true
+	}
+	return h.Outlook()
 }
 
 func noKey(name string) error {
@@ -192,7 +206,7 @@ type quota struct{ requests, seconds int64 }
 // quotaOf describes a limiter by the time that fills its store, but at least 1 s
 // and long enough for one permit. The store itself is not counted: a client that uses the quota of
 // each window is then never refused.
-func quotaOf(o reserve.Outlook) quota {
+func quotaOf(o door.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) {
 		return quota{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 )
 
 // A Hold is n permits of a key for a caller that may still give them back, and soon says which
@@ -20,15 +21,16 @@ type Hold struct {
 	// be waited for.
 	Reservation reserve.Reservation
 
-	of    holder // nil if there is a Reservation, or the hold is over
-	shard uint32
-	id    uint64
+	limiter *reserve.Limiter // of the Reservation, or nil
+	of      holder           // nil if there is a Reservation, or the hold is over
+	shard   uint32
+	id      uint64
 }
 
 // A holder is a *Limiters of any type of key.
 type holder interface {
 	end(shard uint32, id uint64, cancel bool)
-	outlook(shard uint32, id uint64) (reserve.Outlook, bool)
+	outlook(shard uint32, id uint64) door.Outlook
 }
 
 // Keep says that the permits are used, or will be. Of a Reservation it says nothing.
@@ -48,13 +50,16 @@ func (h *Hold) end(cancel bool) {
 	}
 }
 
-// Outlook is [reserve.Reservation.Outlook]: what the key's limiter has to give now. It returns
-// false if that is not known, and after Keep or Cancel.
-func (h *Hold) Outlook() (reserve.Outlook, bool) {
-	if h.of == nil {
-		return h.Reservation.Outlook()
+// Outlook is for package inbound: what the key's limiter has to give now, or after the latest request
+// that it got. It returns false of the zero Hold, and may after Keep or Cancel.
+func (h *Hold) Outlook() (door.Outlook, bool) {
+	switch {
+	case h.of != nil:
+		return h.of.outlook(h.shard, h.id), true
+	case h.limiter != nil:
+		return engine.Latest(h.limiter), true
 	}
-	return h.of.outlook(h.shard, h.id)
+	return door.Outlook{}, false
 }
 
 // Hold takes n permits of the key (at least 1), if they may be used within maxWait, for a caller
@@ -64,13 +69,15 @@ func (k *Limiters[K]) Hold(ctx context.Context, key K, n int, maxWait time.Durat
 	s := &k.shards[number]
 	asked := k.in(ctx, s, hash, key, func(e *entry[K]) {
 		if e.limiter == nil {
-			before := e.seed
-			if taken, _ := e.seed.Acquire(ctx, e.policy, n); taken {
+			before := e.small
+			if taken, _ := e.small.acquire(ctx, e.policy, n); taken {
 				h.of, h.shard, h.id = k, number, s.hold(e, before, n)
 				return
 			}
 		}
-		h.Reservation, err = e.reserve(ctx, n, maxWait)
+		if h.Reservation, err = e.reserve(ctx, n, maxWait); err == nil {
+			h.limiter = e.limiter
+		}
 	})
 	if asked != nil {
 		err = asked
@@ -84,13 +91,14 @@ type held[K comparable] struct {
 	key     K
 	hash    uint32
 	permits int
-	before  reserve.Seed         // what the key was before
+	before  small                // what the key was before
 	whole   *reserve.Reservation // nil while the key is small
+	limiter *reserve.Limiter     // and whose that is
 }
 
 // hold notes that permits of an entry, which was like before, are on hold. An entry that is held
 // has one Hold, and stays in the table.
-func (s *shard[K]) hold(e *entry[K], before reserve.Seed, permits int) (id uint64) {
+func (s *shard[K]) hold(e *entry[K], before small, permits int) (id uint64) {
 	s.lastHold++
 	e.held = true
 	s.holds = append(s.holds, held[K]{id: s.lastHold, key: e.key, hash: e.hash, permits: permits, before: before})
@@ -106,8 +114,8 @@ func (s *shard[K]) share(e *entry[K]) {
 	}
 	e.held = false
 	h := &s.holds[slices.IndexFunc(s.holds, func(h held[K]) bool { return h.hash == e.hash && h.key == e.key && h.whole == nil })]
-	e.limiter = h.before.Limiter(e.policy)
-	h.whole = new(reserve.Reservation)
+	e.limiter = h.before.grown(e.policy)
+	h.whole, h.limiter = new(reserve.Reservation), e.limiter
 	// No error: it was to be had at once a moment ago.
 	*h.whole, _ = e.limiter.ReserveWithin(context.Background(), h.permits, reserve.Forever)
 }
@@ -130,7 +138,7 @@ func (k *Limiters[K]) end(shard uint32, id uint64, cancel bool) {
 		e := s.find(h.hash, h.key)
 		e.held = false
 		if cancel {
-			e.seed = h.before
+			e.small = h.before
 		}
 	}
 	s.mu.Unlock()
@@ -139,15 +147,15 @@ func (k *Limiters[K]) end(shard uint32, id uint64, cancel bool) {
 	}
 }
 
-func (k *Limiters[K]) outlook(shard uint32, id uint64) (reserve.Outlook, bool) {
+func (k *Limiters[K]) outlook(shard uint32, id uint64) door.Outlook {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	h := s.holds[s.findHold(id)]
 	if h.whole == nil {
 		defer s.mu.Unlock()
 		e := s.find(h.hash, h.key)
-		return e.seed.Outlook(e.policy), true
+		return e.small.outlook(e.policy)
 	}
 	s.mu.Unlock() // before another lock: the limiter may have been retired
-	return h.whole.Outlook()
+	return engine.Latest(h.limiter)
 }

@@ -88,7 +88,7 @@ func shardsFor(maxKeys int) int {
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 	err := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {
-			ok = e.seed.TryAcquire(e.policy, n)
+			ok = e.small.tryAcquire(e.policy, n)
 		} else {
 			ok = e.limiter.TryAcquire(n)
 		}
@@ -100,26 +100,31 @@ func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 // is [reserve.Limiter.Acquire] of the key's limiter, and has its errors, the policy function's
 // and [ErrTooManyKeys]. Where it need not wait, and the key is remembered, it does not allocate.
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
-	var r reserve.Reservation
+	var r *reserve.Reservation // nil where nothing has to be waited for
 	asked := k.with(ctx, key, func(e *entry[K]) {
-		if e.limiter == nil {
-			var gone bool
-			if gone, err = e.seed.Acquire(ctx, e.policy, n); gone || err != nil {
-				return
-			}
+		var had bool
+		if had, err = e.acquire(ctx, n); had || err != nil {
+			return
 		}
-		r, err = e.reserve(ctx, n, reserve.Forever)
+		held, refused := e.reserve(ctx, n, reserve.Forever)
+		r, err = &held, refused
 	})
 	if asked != nil {
 		return 0, asked
 	}
-	at, wait := r.At(), r.Delay() // 0 where nothing had to be reserved
-	if err != nil || wait == 0 {
+	if err != nil || r == nil {
 		return 0, err
 	}
-	err = r.Wait(ctx)
-	wait += r.At().Sub(at) // it may have moved meanwhile
-	return max(0, wait-r.Delay()), err
+	return engine.Await(ctx, r)
+}
+
+// acquire takes permits that are to be had now, and reports whether it did.
+func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
+	if e.limiter == nil {
+		return e.small.acquire(ctx, e.policy, n)
+	}
+	_, err = e.limiter.ReserveWithin(ctx, n, 0)
+	return err == nil, nil // whoever asks again is told the reason
 }
 
 // ReserveWithin reserves n permits of the key (at least 1), if they may be used
@@ -144,7 +149,7 @@ func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
 func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if e.limiter == nil {
 		// Who is refused, and under load those are many, costs no memory.
-		if err := e.seed.Check(ctx, e.policy, n, maxWait); err != nil {
+		if err := engine.Check(ctx, e.policy, &e.small.state, n, maxWait); err != nil {
 			return reserve.Reservation{}, err
 		}
 	}
@@ -154,7 +159,7 @@ func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (r
 // grown returns the entry's limiter, which from now on is a whole one.
 func (e *entry[K]) grown() *reserve.Limiter {
 	if e.limiter == nil {
-		e.limiter = e.seed.Limiter(e.policy)
+		e.limiter = e.small.grown(e.policy)
 	}
 	return e.limiter
 }

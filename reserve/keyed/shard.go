@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 )
 
 // A shard is a part of the keys, behind a lock.
@@ -87,7 +88,7 @@ func (k *Limiters[K]) withNew(ctx context.Context, s *shard[K], hash uint32, key
 		if k.claim() {
 			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
 				defer func() {
-					if u := k.untouched(a.policy); !e.held && u.is(e) && k.retire(s, &u, e) {
+					if f := k.fresh(a.policy); !e.held && f.is(e.limiter, &e.small) && k.retire(s, &f, e) {
 						k.drop(s, len(s.entries)-1)
 					}
 				}()
@@ -114,10 +115,10 @@ func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry
 // insert adds the entry of a key that is not in the table.
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Policy) *entry[K] {
 	e := entry[K]{key: key, hash: hash, policy: policy}
-	u := k.untouched(policy)
-	var small bool
-	if e.seed, small = u.Seed(); !small {
-		e.limiter = u.Limiter()
+	f := k.fresh(policy)
+	var ok bool
+	if e.small, ok = f.small(); !ok {
+		e.limiter = engine.New(policy, f.begin)
 	}
 	k.counted(key, 1)
 	return s.table.insert(e)
@@ -141,7 +142,7 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 			do(e.limiter)
 			return
 		}
-		do(e.seed.Limiter(e.policy)) // a copy
+		do(e.small.grown(e.policy)) // a copy
 		return
 	}
 	a, err := k.ask(context.Background(), s, key)
@@ -149,8 +150,8 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 		return
 	}
 	s.answered(a)
-	u := k.untouched(a.policy)
-	do(u.Limiter())
+	f := k.fresh(a.policy)
+	do(engine.New(a.policy, f.begin))
 }
 
 // charge takes permits of a key that have been used already: what a reservation
@@ -165,37 +166,21 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 	}
 	s.share(e)
 	if e.limiter != nil {
-		e.limiter.Charge(permits)
+		engine.Charge(e.limiter, permits)
 	} else {
-		e.seed.Charge(e.policy, permits)
+		e.small.charge(e.policy, permits)
 	}
 }
 
-// An untouched is what the limiter of a key is like now if nobody has ever asked it.
-type untouched[K comparable] struct{ reserve.Untouched }
-
-func (k *Limiters[K]) untouched(p *reserve.Policy) untouched[K] {
-	return untouched[K]{p.Untouched(k.since(p))}
-}
-
-// is reports whether an entry is like it, and need not be kept.
-func (u *untouched[K]) is(e *entry[K]) bool {
-	if e.limiter != nil {
-		return u.IsLimiter(e.limiter)
-	}
-	return u.IsSeed(&e.seed)
-}
-
-// since returns when the limiters of that policy begin.
-func (k *Limiters[K]) since(p *reserve.Policy) time.Time {
-	made, own := p.Epoch()
-	if !own {
+// since returns when the limiters of policies with those terms begin.
+func (k *Limiters[K]) since(t *door.Terms) time.Time {
+	if t.Fake == nil {
 		return k.begin
 	}
 	if begin := k.ownBegin.Load(); begin != nil {
 		return *begin
 	}
-	first := made
+	first := t.Epoch
 	k.ownBegin.CompareAndSwap(nil, &first)
 	return *k.ownBegin.Load()
 }

@@ -52,7 +52,7 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *reserve.Policy
-	var u untouched[K]
+	var f fresh
 	for ; looked < n; looked++ {
 		if s.swept >= len(s.entries) {
 			s.swept = 0
@@ -60,9 +60,9 @@ func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 		e := &s.entries[s.swept]
 		if e.policy != policy {
 			policy = e.policy
-			u = k.untouched(policy)
+			f = k.fresh(policy)
 		}
-		if e.held || !u.is(e) || !k.retire(s, &u, e) {
+		if e.held || !f.is(e.limiter, &e.small) || !k.retire(s, &f, e) {
 			s.swept++
 			continue
 		}
@@ -74,12 +74,12 @@ func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 
 // retire makes an end of an entry's limiter, if it is a whole one: reservations may
 // still hold it. It reports whether nothing has happened to it since it was looked at.
-func (k *Limiters[K]) retire(s *shard[K], u *untouched[K], e *entry[K]) bool {
+func (k *Limiters[K]) retire(s *shard[K], f *fresh, e *entry[K]) bool {
 	if e.limiter == nil {
 		return true
 	}
 	hash, key, policy := e.hash, e.key, e.policy
-	return u.Retire(e.limiter, func(permits int) { k.charge(s, hash, key, policy, permits) })
+	return engine.Retire(e.limiter, f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
 // full reports whether there is no room for a new key.

@@ -23,10 +23,10 @@ type table[K comparable] struct {
 type entry[K comparable] struct {
 	key     K
 	policy  *reserve.Policy
-	seed    reserve.Seed     // while it is small,
+	small   small            // while it is small,
 	limiter *reserve.Limiter // and then this
 	hash    uint32
-	held    bool // by one Hold: the seed's latest permits may still come back
+	held    bool // by one Hold: the small limiter's latest permits may still come back
 }
 
 const smallestIndex = 8

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 )
 
 var fakeScript = newScript(strings.Replace(source, "redis.call('TIME')", "{0, table.remove(ARGV)}", 1))
@@ -104,3 +105,6 @@ func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
 	}
 	return requests, len(args[2].([]byte)) / 64, int64(double(args[1].([]byte)))
 }
+
+// Terms are what a policy says in numbers.
+func Terms(p *reserve.Policy) *door.Terms { return engine.Terms(p) }

@@ -48,7 +48,7 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiter
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
 	k := &Limiters{
-		settings: s, client: gather(client, s.timeout), maxWait: policy.MaxWait(), terms: t, keys: map[string]*entry{},
+		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},
 	}
 	k.circuit.epoch = s.begin.UnixNano()
 	return k, nil

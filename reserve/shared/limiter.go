@@ -62,7 +62,7 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	return newLimiter(s, client, name, policy.MaxWait(), t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{}), nil
+	return newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{}), nil
 }
 
 func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, *terms, error) {

@@ -67,7 +67,7 @@ func agree(t *testing.T, c *redis.Client, what string, seed uint64, policy func(
 	require.NoError(t, err)
 	micros := int64(1_790_000_000_000_000)
 	l := newShared(t, c, what, p, shared.FakeTime(&micros))
-	terms, _ := p.Terms()
+	terms := shared.Terms(p)
 	begin := micros
 	now := func() int64 { return (micros - begin) * 1000 }
 	ledger := smooth.New(terms.Curve, 0, math.Inf(1), terms.Upfront)

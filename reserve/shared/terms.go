@@ -2,8 +2,12 @@ package shared
 
 import (
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/smooth"
 )
+
+// engine is how this package reads policies.
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // terms are a policy in the numbers that the script gets, at one rate.
 type terms struct {
@@ -18,8 +22,8 @@ func describe(p *reserve.Policy) (*terms, error) {
 	if p == nil {
 		return nil, &reserve.ValueError{Package: "shared", Name: "policy", Value: p, Want: "a policy"}
 	}
-	t, ok := p.Terms()
-	if !ok {
+	t := engine.Terms(p)
+	if t.Curve == nil {
 		return nil, &CurveError{Why: "it keeps no store of permits (a window's?)"}
 	}
 	if t.Stored > 0 && t.Stored < t.Curve.Capacity {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -53,10 +54,5 @@ func pass(ctx context.Context, by reserve.Reserver, permits int) error {
 		_, err := reserve.Acquire(ctx, by, permits)
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	default:
-		return nil
-	}
+	return done.Cause(ctx)
 }

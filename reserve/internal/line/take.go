@@ -6,14 +6,18 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
 )
+
+// engine is how this package looks into limiters.
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // reserve reserves what a call asks of a limit. Of a limit that never holds as much at once it reserves all that it can
 // hold: the rest is for the caller to charge, by [reserve.Reservation.Settle].
 func (l *Limit) reserve(ctx context.Context, maxWait time.Duration) (r reserve.Reservation, err error) {
 	n := l.Permits
-	if o, ok := l.By.(interface{ Outlook() reserve.Outlook }); ok && n > 1 {
-		if c := o.Outlook().Capacity; c >= 1 && float64(n) > c {
+	if by, ok := l.By.(*reserve.Limiter); ok && n > 1 {
+		if c := engine.Outlook(by).Capacity; c >= 1 && float64(n) > c {
 			n = int(c)
 		}
 	}

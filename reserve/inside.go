@@ -1,0 +1,127 @@
+package reserve
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/smooth"
+)
+
+// What the packages inside this one may do with its types, and nobody else.
+func init() {
+	door.Register(&door.Engine[*Policy, *Limiter, *Reservation]{
+		Terms:   func(p *Policy) *door.Terms { return &p.terms },
+		Check:   checkState,
+		New:     (*Policy).newLimiter,
+		Grow:    func(p *Policy, now int64, l smooth.Ledger) *Limiter { return p.smoothLimiter(now, l) },
+		Fresh:   (*Policy).fresh,
+		Like:    (*Limiter).like,
+		Retire:  (*Limiter).retire,
+		Charge:  (*Limiter).charge,
+		Outlook: (*Limiter).outlook,
+		Latest:  (*Limiter).latest,
+		Await:   await,
+	})
+}
+
+// checkState returns the error that a limiter in that state would return to ReserveWithin.
+func checkState(ctx context.Context, p *Policy, state *smooth.State, n int, maxWait time.Duration) error {
+	if err := check(ctx, n); err != nil {
+		return err
+	}
+	now, deadline := p.terms.Now(), p.terms.Deadline(ctx)
+	l := state.Ledger(p.terms.Curve, p.terms.Upfront)
+	return p.refusal(now, l.Look(now, n), maxWait, deadline)
+}
+
+// fresh returns what a limiter is like that nobody has asked since begin.
+func (p *Policy) fresh(begin, now int64) door.Fresh {
+	if t := &p.terms; t.Curve != nil {
+		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
+		return door.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
+	}
+	l := p.variant.Ledger(begin)
+	return door.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
+}
+
+// idle is what a ledger must have, too, for its limiters ever to be like fresh ones:
+// Idle reports whether nothing that it has sold is still to come, or to be paid for.
+type idle interface{ Idle(now int64) bool }
+
+// like reports whether the limiter is like a fresh one.
+func (l *Limiter) like(f door.Fresh) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.is(f)
+}
+
+// is is like of a limiter that is locked.
+func (l *Limiter) is(f door.Fresh) bool {
+	now := l.read(f.Now)
+	ledger, ok := l.ledger.(idle)
+	// Idle first: it is quick, and what Stored takes may grow with the queue.
+	return ok && ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
+}
+
+// retire makes an end of the limiter if it is like a fresh one.
+func (l *Limiter) retire(f door.Fresh, charge func(permits int)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.is(f) {
+		return false
+	}
+	l.ledger = retired{l.ledger, charge}
+	return true
+}
+
+// retired is the ledger of a limiter whose place another one may have taken.
+type retired struct {
+	Ledger
+	more func(permits int)
+}
+
+func (r retired) Charge(_ int64, permits int) { r.more(permits) }
+
+// charge takes permits (at least 1) that have been used already: the next caller waits for them, as
+// for what [Reservation.Settle] charges.
+func (l *Limiter) charge(permits int) {
+	now := l.lock()
+	defer l.mu.Unlock()
+	l.ledger.Charge(now, permits)
+}
+
+// outlook returns what the limiter has to give now, and latest what it had after the latest request.
+func (l *Limiter) outlook() door.Outlook {
+	now := l.lock()
+	defer l.mu.Unlock()
+	return l.outlookAt(now)
+}
+
+func (l *Limiter) latest() door.Outlook {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outlookAt(l.seen)
+}
+
+// outlookAt returns what the limiter, which must be locked, has to give.
+func (l *Limiter) outlookAt(now int64) (o door.Outlook) {
+	o.Rate = l.ledger.Rate()
+	o.Stored = l.ledger.Stored(now)
+	o.Wait = max(0, until(l.ledger.NextFree(now), now))
+	curve := l.policy.terms.Curve
+	if curve == nil {
+		if w, ok := l.ledger.(bounded); ok {
+			o.Capacity, o.Window = float64(w.Max()), true
+		}
+		return o
+	}
+	if curve.Rate != o.Rate {
+		curve = curve.AtRate(o.Rate)
+	}
+	o.Capacity = curve.Capacity
+	if !curve.Free() {
+		o.Capacity, o.Stored = 0, 0
+	}
+	return o
+}

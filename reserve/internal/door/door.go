@@ -1,0 +1,82 @@
+// Package door is what package reserve tells the packages inside it, and nobody else: how a policy's
+// limiters are made, and what a limiter has to give.
+//
+// Those packages import reserve, so reserve can't import them; and what is exported is there for
+// everybody. So reserve leaves an [Engine] here when it is initialized, which they open:
+//
+//	var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+package door
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/smooth"
+)
+
+// Terms are what a policy says in numbers. They are immutable.
+type Terms struct {
+	Clock                 // with the moment at which the policy was made as its epoch
+	MaxWait time.Duration // that callers are promised
+	Curve   *smooth.Curve // at the policy's rate; nil if the ledger is not smooth's (a window's, for one)
+	Stored  float64       // at the start, at most as many as fit; may be +Inf
+	Upfront bool
+}
+
+// An Outlook says what a limiter has to give at one moment.
+type Outlook struct {
+	Rate float64 // fresh permits per second
+	// Capacity is the largest number of permits that can be saved up and used at once, and Stored how
+	// many of those there are. The stored permits of a warming-up limiter are not for use at once, so
+	// there both are 0.
+	Capacity, Stored float64
+	Wait             time.Duration // until a request for one permit would be granted
+	Window           bool          // no stretch of Capacity/Rate seconds holds more than Capacity: nothing flows in on top of Stored
+}
+
+// A Fresh is what a limiter is like at a moment if nobody has ever asked it: nothing owed or
+// promised, no pause, and this rate and this many stored permits.
+type Fresh struct {
+	Now          int64
+	Rate, Stored float64
+}
+
+// An Engine is how reserve's types are used from inside. P is *reserve.Policy, L is
+// *reserve.Limiter, R is *reserve.Reservation. Times are readings of the policy's clock.
+type Engine[P, L, R any] struct {
+	// Terms returns the terms of a policy.
+	Terms func(P) *Terms
+	// Check returns the error that a limiter of the policy in that state would return to
+	// ReserveWithin.
+	Check func(ctx context.Context, p P, state *smooth.State, n int, maxWait time.Duration) error
+
+	// New returns a limiter that nobody has asked since begin, and Grow one with that ledger.
+	New  func(p P, begin int64) L
+	Grow func(p P, now int64, ledger smooth.Ledger) L
+	// Fresh returns what a limiter is like now that nobody has asked since begin.
+	Fresh func(p P, begin, now int64) Fresh
+	// Like reports whether a limiter is like that.
+	Like func(l L, fresh Fresh) bool
+	// Retire makes an end of a limiter if it is like that, and reports whether it did. Permits that
+	// reservations give back later are then of no use to anybody (the store was full without
+	// them); what was used beyond them is told to charge, which is called under the limiter's
+	// lock.
+	Retire func(l L, fresh Fresh, charge func(permits int)) bool
+
+	// Charge takes permits (at least 1) that have been used already.
+	Charge func(l L, permits int)
+	// Outlook returns what the limiter has to give now. It takes nothing and does not allocate,
+	// unless the rate has been changed. Latest is the same as of the latest request, for a caller
+	// that has just made that: to read the clock again costs more than all the rest.
+	Outlook, Latest func(L) Outlook
+	// Await waits for a reservation, and returns how long that took.
+	Await func(ctx context.Context, r R) (waited time.Duration, err error)
+}
+
+var opened any // the only *Engine
+
+// Register is for reserve alone.
+func Register[P, L, R any](e *Engine[P, L, R]) { opened = e }
+
+// Open returns reserve's engine, to a package that imports reserve.
+func Open[P, L, R any]() *Engine[P, L, R] { return opened.(*Engine[P, L, R]) }

@@ -1,0 +1,108 @@
+package keyed
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/smooth"
+)
+
+// engine is how this package uses the inside of policies and limiters.
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+
+// A small is a limiter that is still small: it has made no reservation that may come back, is not
+// paused, and has its policy's rate. It is 24 bytes, where a [reserve.Limiter] is some 200, and
+// most keys never need more. It can take permits that are to be had now; for all else it grows into a
+// Limiter. It does not remember its policy, which must be the same each time.
+type small struct{ state smooth.State }
+
+// ledger returns its ledger, which remembers nothing.
+func (s *small) ledger(t *door.Terms) smooth.Ledger { return s.state.Ledger(t.Curve, t.Upfront) }
+
+// tryAcquire is [reserve.Limiter.TryAcquire].
+func (s *small) tryAcquire(p *reserve.Policy, n int) bool {
+	if n < 1 {
+		return false
+	}
+	t := engine.Terms(p)
+	l := s.ledger(t)
+	if !l.Take(t.Now(), n) {
+		return false // and it is as before, to the bit
+	}
+	s.state = l.State()
+	return true
+}
+
+// acquire is [reserve.Limiter.Acquire] where that need not wait. Where it would have to, it
+// takes nothing and returns false: a caller that waits may give up, and a small limiter can take
+// nothing back.
+func (s *small) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, error) {
+	if err := engine.Check(ctx, p, &s.state, n, reserve.Forever); err != nil {
+		return false, err
+	}
+	return s.tryAcquire(p, n), nil
+}
+
+// charge takes n permits (at least 1) that have been used already.
+func (s *small) charge(p *reserve.Policy, n int) {
+	t := engine.Terms(p)
+	l := s.ledger(t)
+	l.Charge(t.Now(), n)
+	s.state = l.State()
+}
+
+// outlook returns what it has to give now.
+func (s *small) outlook(p *reserve.Policy) (o door.Outlook) {
+	t := engine.Terms(p)
+	now, l := t.Now(), s.ledger(t)
+	o.Rate, o.Wait = l.Rate(), max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
+	if t.Curve.Free() {
+		o.Capacity, o.Stored = t.Curve.Capacity, l.Stored(now)
+	}
+	return o
+}
+
+// grown returns the limiter that it has become. It must not be used any more.
+func (s *small) grown(p *reserve.Policy) *reserve.Limiter {
+	t := engine.Terms(p)
+	return engine.Grow(p, t.Now(), s.ledger(t))
+}
+
+// A fresh is what a policy's limiter is like now if nobody has ever asked it. So a key that is like it
+// need not be remembered: nobody can tell whether it was, since a later one says what it would have
+// become.
+type fresh struct {
+	door.Fresh
+	terms *door.Terms
+	begin int64
+}
+
+// fresh returns what the limiter of a key with that policy is like if nobody has asked it.
+func (k *Limiters[K]) fresh(p *reserve.Policy) fresh {
+	t := engine.Terms(p)
+	now := t.Now()
+	begin := min(t.Since(k.since(t)), now)
+	return fresh{engine.Fresh(p, begin, now), t, begin}
+}
+
+// small returns it as a small limiter, or false if it can't be one because its ledger is not
+// smooth's (a window's, for one).
+func (f *fresh) small() (small, bool) {
+	t := f.terms
+	if t.Curve == nil {
+		return small{}, false
+	}
+	return small{smooth.New(t.Curve, f.begin, t.Stored, t.Upfront).State()}, true
+}
+
+// is reports whether an entry is like it.
+func (f *fresh) is(limiter *reserve.Limiter, s *small) bool {
+	if limiter != nil {
+		return engine.Like(limiter, f.Fresh)
+	}
+	l := s.ledger(f.terms)
+	return l.Idle(f.Now) && l.Stored(f.Now) == f.Stored
+}
