@@ -45,7 +45,7 @@ func TestAllocations(t *testing.T) {
 			"the rest": func() {
 				r, _ := l.Reserve(ctx, 1)
 				_, _, _ = r.At(), r.Delay(), r.Permits()
-				_, _, _ = l.Stored(), l.NextFree(), l.Rate()
+				_, _, _, _ = l.Stored(), l.NextFree(), l.Rate(), l.Snapshot()
 			},
 		} {
 			require.Zero(t, testing.AllocsPerRun(100, call), "%s %s", name, method)

@@ -22,7 +22,7 @@ func sleep(ctx context.Context, c *door.Clock, now, end int64, s *wake.Sleeper) 
 		s.Sleep(ctx, until(end, now))
 		return
 	}
-	timer := c.Fake.NewTimer(until(end, now))
+	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()
 	// If a fake clock was moved on before the timer was there, the timer would be late.
 	if later := c.Now(); later != now {

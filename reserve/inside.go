@@ -89,6 +89,7 @@ func (l *Limiter) charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.ledger.Charge(now, permits)
+	l.granted += uint64(permits)
 }
 
 // outlook returns what the limiter has to give now, and latest what it had after the latest request.
@@ -106,22 +107,11 @@ func (l *Limiter) latest() door.Outlook {
 
 // outlookAt returns what the limiter, which must be locked, has to give.
 func (l *Limiter) outlookAt(now int64) (o door.Outlook) {
-	o.Rate = l.ledger.Rate()
-	o.Stored = l.ledger.Stored(now)
-	o.Wait = max(0, until(l.ledger.NextFree(now), now))
-	curve := l.policy.terms.Curve
-	if curve == nil {
-		if w, ok := l.ledger.(bounded); ok {
-			o.Capacity, o.Window = float64(w.Max()), true
-		}
-		return o
+	o.Rate, o.Wait = l.ledger.Rate(), l.waitAt(now)
+	curve := l.rest.policy.terms.Curve
+	if curve == nil || curve.Free() {
+		o.Capacity, o.Stored = l.capacity(), l.ledger.Stored(now)
 	}
-	if curve.Rate != o.Rate {
-		curve = curve.AtRate(o.Rate)
-	}
-	o.Capacity = curve.Capacity
-	if !curve.Free() {
-		o.Capacity, o.Stored = 0, 0
-	}
+	o.Window = curve == nil && o.Capacity > 0
 	return o
 }

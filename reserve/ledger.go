@@ -15,6 +15,8 @@ import "github.com/nextfree/pace/smooth"
 // Max() int as well. It refuses what is larger, and the caller gets a *[SizeError].
 // One whose limiters package keyed shall drop when they are like new has Idle(now int64) bool: that
 // nothing it has sold is still to come or to be paid for, so that only what is stored matters.
+// For [Limiter.Snapshot] it may have Level(now int64) float64, which is Stored where nothing is owed and
+// negative otherwise, and Paused() int64, the end of the latest pause.
 type Ledger interface {
 	// Reserve promises permits (at least 1), unless they would be ready after latest: then it
 	// returns false and takes nothing, and ready says when that would have been.
@@ -47,3 +49,9 @@ type Ledger interface {
 // bounded is a ledger that grants no request more than Max permits. Reserve and Take refuse
 // what is larger.
 type bounded interface{ Max() int }
+
+// leveled is a ledger that tells how much is owed, and pausing one that tells how long it is paused.
+type (
+	leveled interface{ Level(now int64) float64 }
+	pausing interface{ Paused() int64 }
+)

@@ -27,28 +27,40 @@ import (
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
 type Limiter struct {
-	clock  door.Clock
-	busy   atomic.Int64 // no permit is to be had before this time; or unknown
-	ledger Ledger       // guarded, like all below, by mu
+	clock   door.Clock
+	busy    atomic.Int64 // no permit is to be had before this time; or unknown
+	counted atomic.Int64 // the same in place of busy, if refusals are counted that it decides; or uncounted
+	ledger  Ledger       // guarded, like all below, by mu
 
 	// From here on each request writes. The lock, what it guards first, and the
 	// ledger's state in smoothLimiter share a cache line, and those that read the
 	// clock meanwhile need another one.
-	mu       sync.Mutex
-	seen     int64 // the latest reading of the clock
-	policy   *Policy
-	sleepers *sleepers // nil until somebody sleeps
+	mu      sync.Mutex
+	seen    int64  // the latest reading of the clock
+	granted uint64 // permits, so far
+	rest    *rest
 }
 
-// unknown is a time that has passed.
-const unknown = math.MinInt64
+// A rest is what most requests don't need of a limiter.
+type rest struct {
+	policy    *Policy
+	sleepers  *sleepers     // nil until somebody sleeps
+	refused   atomic.Uint64 // permits, so far; not guarded
+	givenBack uint64        // likewise, but guarded
+}
+
+// Times that have passed.
+const (
+	uncounted = math.MinInt64
+	unknown   = math.MinInt64 + 1
+)
 
 // A smoothLimiter is a limiter and its ledger in one piece. Its size is a multiple of
 // the cache line's 64 bytes, so that the allocator begins it at one.
 type smoothLimiter struct {
 	Limiter
 	ledger smooth.Ledger
-	_      [32]byte
+	rest   rest
 }
 
 // newLimiter returns a limiter that has been there since begin.
@@ -56,16 +68,21 @@ func (p *Policy) newLimiter(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
 	}
-	l := &Limiter{clock: p.terms.Clock, policy: p, ledger: p.variant.Ledger(begin), seen: begin}
-	l.busy.Store(unknown)
+	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin), seen: begin, rest: &rest{policy: p}}
+	l.begin()
 	return l
 }
 
 func (p *Policy) smoothLimiter(begin int64, ledger smooth.Ledger) *Limiter {
-	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, policy: p, seen: begin}, ledger: ledger}
-	l.Limiter.ledger = &l.ledger
-	l.busy.Store(unknown)
+	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: begin}, ledger: ledger, rest: rest{policy: p}}
+	l.Limiter.ledger, l.Limiter.rest = &l.ledger, &l.rest
+	l.begin()
 	return &l.Limiter
+}
+
+func (l *Limiter) begin() {
+	l.busy.Store(unknown)
+	l.counted.Store(uncounted)
 }
 
 // Reserve reserves n permits (at least 1), however far off they are. It is
@@ -96,6 +113,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	l.mu.Lock()
 	now := l.read(t)
 	if deadline >= now && l.ledger.Take(now, n) {
+		l.granted += uint64(n)
 		l.mu.Unlock()
 		return 0, nil
 	}
@@ -118,18 +136,39 @@ func (l *Limiter) TryAcquire(n int) bool {
 	if t < l.busy.Load() || n < 1 {
 		return false
 	}
+	if t < l.counted.Load() {
+		l.rest.refused.Add(uint64(n))
+		return false
+	}
 	l.mu.Lock()
 	now := l.read(t)
 	ok := l.ledger.Take(now, n)
-	if !ok {
+	if ok {
+		l.granted += uint64(n)
+		l.free()
+	} else {
+		l.rest.refused.Add(uint64(n))
 		if free := l.ledger.NextFree(now); free > now { // else fewer permits are to be had
-			l.busy.Store(free)
+			if l.counted.Load() == uncounted {
+				l.busy.Store(free)
+			} else {
+				l.counted.Store(free)
+			}
 		}
-	} else if l.busy.Load() != unknown { // it has passed, also for those with a stale reading
-		l.busy.Store(unknown)
 	}
 	l.mu.Unlock()
 	return ok
+}
+
+// free notes that permits may be had now, also by those with a stale reading of the clock. The limiter
+// must be locked.
+func (l *Limiter) free() {
+	if l.busy.Load() != unknown {
+		l.busy.Store(unknown)
+	}
+	if l.counted.Load() > unknown {
+		l.counted.Store(unknown)
+	}
 }
 
 // Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients
@@ -206,11 +245,13 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration, r *
 
 // promise fills in the reservation. The limiter must be locked.
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
-	latest := min(l.policy.latest(now, maxWait), deadline)
+	latest := min(l.rest.policy.latest(now, maxWait), deadline)
 	slot, ready, ok := l.ledger.Reserve(now, n, latest)
 	if !ok {
+		l.rest.refused.Add(uint64(n))
 		return l.refusal(now, n, ready, maxWait, deadline)
 	}
+	l.granted += uint64(n)
 	r.limiter, r.slot, r.told = l, slot, ready
 	return nil
 }
@@ -228,7 +269,7 @@ func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, 
 	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
 		return &SizeError{Permits: n, Max: b.Max()}
 	}
-	return l.policy.refusal(now, ready, maxWait, deadline)
+	return l.rest.policy.refusal(now, ready, maxWait, deadline)
 }
 
 // refusal returns the error of a request that would be ready too late, if so.

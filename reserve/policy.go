@@ -60,7 +60,7 @@ func WithClock(c clockwork.Clock) Option {
 		if c == nil {
 			return &ValueError{Package: "reserve", Name: "WithClock", Value: c, Want: "a clock"}
 		}
-		s.clock = door.Clock{Fake: c}
+		s.clock = door.On(c)
 		return nil
 	})
 }
@@ -170,7 +170,7 @@ func (p *Policy) differs(other *Policy) string {
 	switch {
 	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
 		return "a policy of " + p.variant.Limiter
-	case other.terms.Fake != p.terms.Fake:
+	case !other.terms.Same(&p.terms.Clock):
 		return "a policy with the same clock"
 	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"

@@ -153,12 +153,14 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	switch reserved := r.slot.Permits; {
 	case actual < reserved:
 		l.ledger.Return(now, r.slot, actual)
+		l.rest.givenBack += uint64(reserved - actual)
 		l.changed(now)
 	case actual > reserved:
 		l.ledger.Charge(now, actual-reserved)
+		l.granted += uint64(actual - reserved)
 	}
 	if r.nothing && r.sleepers > 0 {
-		l.sleepers.wake(r.slot.Number)
+		l.rest.sleepers.wake(r.slot.Number)
 	}
 }
 

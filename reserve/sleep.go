@@ -16,20 +16,21 @@ import (
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
-	if l.sleepers == nil {
-		l.sleepers = &sleepers{all: l.clock.Fake != nil}
+	if l.rest.sleepers == nil {
+		l.rest.sleepers = &sleepers{all: l.clock.Fake != nil}
 	}
-	s := l.sleepers.enter(r.slot.Number, deadline)
+	s := l.rest.sleepers.enter(r.slot.Number, deadline)
 	r.sleepers++
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
 			l.settle(l.seen, r, 0)
 		}
 		r.sleepers--
-		l.sleepers.leave(s)
-		l.sleepers.tell(l, l.seen)
-		if l.sleepers.checking {
-			l.sleepers.check(l, l.seen)
+		l.rest.sleepers.leave(s)
+		l.rest.sleepers.waited += waited
+		l.rest.sleepers.tell(l, l.seen)
+		if l.rest.sleepers.checking {
+			l.rest.sleepers.check(l, l.seen)
 		}
 		l.mu.Unlock()
 	}()
@@ -77,6 +78,8 @@ type sleepers struct {
 	head int
 	left int // how many of those after head have left
 	free []*sleeper
+
+	waited time.Duration // by those that have left, together
 
 	checking bool   // whether all can still meet their deadlines: see check
 	checked  uint64 // up to this number they can

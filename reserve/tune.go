@@ -39,7 +39,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	defer l.mu.Unlock()
 	l.ledger.Retime(now, permitsPerSecond)
 	l.changed(now)
-	l.sleepers.giveUp(l, now)
+	l.rest.sleepers.giveUp(l, now)
 	return nil
 }
 
@@ -52,10 +52,10 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 func (l *Limiter) SetPolicy(p *Policy) error {
 	now := l.lock()
 	defer l.mu.Unlock()
-	if want := l.policy.differs(p); want != "" {
+	if want := l.rest.policy.differs(p); want != "" {
 		return &ValueError{Package: "reserve", Name: "SetPolicy's policy", Value: p, Want: want}
 	}
-	l.policy = p
+	l.rest.policy = p
 	if p.terms.Curve != nil {
 		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
 	} else {
@@ -78,7 +78,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {
-		l.sleepers.giveUp(l, now)
+		l.rest.sleepers.giveUp(l, now)
 	}
 }
 
@@ -94,6 +94,6 @@ func (l *Limiter) Resume() {
 
 // changed takes note that times may have become earlier. The limiter must be locked.
 func (l *Limiter) changed(now int64) {
-	l.busy.Store(unknown)
-	l.sleepers.tell(l, now)
+	l.free()
+	l.rest.sleepers.tell(l, now)
 }

@@ -145,6 +145,9 @@ func (l *Ledger) Pause(now, until int64) bool {
 	return true
 }
 
+// Paused returns the end of the latest pause.
+func (l *Ledger) Paused() int64 { return l.until }
+
 // Resume ends a pause now, and reports whether there was one.
 func (l *Ledger) Resume(now int64) bool {
 	by := l.until - now

@@ -236,6 +236,22 @@ func (l *Ledger) Stored(now int64) float64 {
 	return min(max(0, float64(spare*l.curve.Refill)), l.curve.Capacity)
 }
 
+// Level returns the number of permits that are stored now. While anything is owed it is negative: minus
+// the fresh permits that have to come before the bucket is not in debt, those included that
+// requests wait for.
+func (l *Ledger) Level(now int64) float64 {
+	l.advance(now)
+	origin := l.origin(now)
+	if l.curve.unlimited() || !l.waiting() && l.next <= origin {
+		return min(l.stored, l.curve.Capacity)
+	}
+	time := l.saved() - float64(l.owed()) - float64(l.next-origin) - l.carry
+	if time >= 0 && !l.curve.Free() {
+		return min(l.stored, l.curve.Capacity)
+	}
+	return min(time/l.curve.Interval, l.curve.Capacity)
+}
+
 // NextFree returns when a request for one permit, made now, would be ready.
 func (l *Ledger) NextFree(now int64) int64 { return l.Look(now, 1) }
 

@@ -15,6 +15,9 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
+// Paused returns the end of the latest pause.
+func (l *ledger) Paused() int64 { return l.until }
+
 // Resume ends a pause.
 func (l *ledger) Resume(now int64) bool {
 	by := l.until - now

@@ -160,6 +160,19 @@ func (l *ledger) Stored(now int64) float64 {
 	return 0
 }
 
+// Level returns how many permits the window has room for now, less those that requests wait for.
+func (l *ledger) Level(now int64) float64 {
+	l.advance(now)
+	used := 0.0
+	from := max(l.floor-l.rule.per, l.rule.since)
+	for i := range l.ring.length {
+		if r := l.ring.at(i); r.at > from || i >= l.gone {
+			used += float64(r.permits)
+		}
+	}
+	return float64(l.rule.size) - used
+}
+
 // NextFree returns when a request for one permit would be ready.
 func (l *ledger) NextFree(now int64) int64 {
 	l.advance(now)

@@ -12,8 +12,19 @@ import (
 
 // A Clock tells nanoseconds since an epoch. It is immutable.
 type Clock struct {
-	Fake  clockwork.Clock // nil: the real one
+	Fake  *clockwork.Clock // nil: the real one
 	Epoch time.Time
+}
+
+// On returns the clock c.
+func On(c clockwork.Clock) Clock { return Clock{Fake: &c} }
+
+// Same reports whether both are the same clock, whatever their epochs.
+func (c *Clock) Same(other *Clock) bool {
+	if c.Fake == nil || other.Fake == nil {
+		return c.Fake == other.Fake
+	}
+	return *c.Fake == *other.Fake
 }
 
 // Never is the last time that there is.
@@ -24,7 +35,7 @@ func (c Clock) Begun() Clock {
 	if c.Fake == nil {
 		c.Epoch = time.Now()
 	} else {
-		c.Epoch = c.Fake.Now()
+		c.Epoch = (*c.Fake).Now()
 	}
 	return c
 }
@@ -34,7 +45,7 @@ func (c *Clock) Now() int64 {
 	if c.Fake == nil {
 		return int64(time.Since(c.Epoch)) // half the price of time.Now
 	}
-	return int64(c.Fake.Since(c.Epoch))
+	return int64((*c.Fake).Since(c.Epoch))
 }
 
 // Time turns a reading of the clock into a time, and Since turns it back.

@@ -1,0 +1,87 @@
+package reserve
+
+import "time"
+
+// A Snapshot is what a limiter is like at one moment, and what has happened to it since it was made.
+// By the time of the next request it may no longer be true.
+//
+// What was used so far is Granted - GivenBack. Counts start again at 0 beyond 1<<64 - 1.
+type Snapshot struct {
+	Rate     float64 // fresh permits per second; +Inf: no limit
+	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows
+	// Level is the number of permits that are stored, or may still be used in a window; while any are
+	// owed it is negative: minus the fresh permits that have to come first, for those that have gone
+	// and those that wait.
+	Level       float64
+	Wait        time.Duration // until a request for one permit, made now, would be granted
+	PausedUntil time.Time     // the end of the pause; the zero time if there is none
+
+	// Granted is the number of permits that were promised, and of those that [Reservation.Settle] charged
+	// beyond them.
+	Granted uint64
+	// Refused is the number of permits that were asked for and not promised: by TryAcquire, or with a
+	// *[WaitError] or a *[SizeError]. See [Limiter.Snapshot].
+	Refused uint64
+	// GivenBack is the number of permits that came back: by Cancel, by Settle for less, or from callers
+	// that gave up while they waited.
+	GivenBack uint64
+
+	Waiting int           // callers that wait now, in Acquire or in Wait of a reservation
+	Waited  time.Duration // by all those together that do so no more, whether they went or gave up
+}
+
+// Snapshot returns what the limiter is like now, for logs and metrics. It takes nothing. It takes the
+// limiter's lock for about as long as a request does, but for a window for as long as one pass over the
+// requests in it.
+//
+// A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
+// Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
+//
+// A TryAcquire that can know from a single word that it must fail is counted in Refused only from the
+// first Snapshot on: before that it writes nothing, and is as fast from many goroutines as from one.
+// Where that count matters, call Snapshot once at the start.
+func (l *Limiter) Snapshot() Snapshot {
+	now := l.lock()
+	defer l.mu.Unlock()
+	if l.counted.Load() == uncounted {
+		l.busy.Store(unknown)
+		l.counted.Store(unknown)
+	}
+	s := Snapshot{
+		Rate: l.ledger.Rate(), Capacity: l.capacity(), Level: l.level(now), Wait: l.waitAt(now),
+		Granted: l.granted, Refused: l.rest.refused.Load(), GivenBack: l.rest.givenBack,
+	}
+	if p, ok := l.ledger.(pausing); ok && p.Paused() > now {
+		s.PausedUntil = l.clock.Time(p.Paused())
+	}
+	if all := l.rest.sleepers; all != nil {
+		s.Waiting, s.Waited = len(all.list)-all.head-all.left, all.waited
+	}
+	return s
+}
+
+// waitAt returns how long a request for one permit would wait. The limiter must be locked, here and
+// below.
+func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger.NextFree(now), now)) }
+
+// capacity returns the largest number of permits that the limiter can store; 0 if that is not known.
+func (l *Limiter) capacity() float64 {
+	switch curve := l.rest.policy.terms.Curve; {
+	case curve == nil:
+		if b, ok := l.ledger.(bounded); ok {
+			return float64(b.Max())
+		}
+		return 0
+	case curve.Rate != l.ledger.Rate():
+		return curve.AtRate(l.ledger.Rate()).Capacity
+	default:
+		return curve.Capacity
+	}
+}
+
+func (l *Limiter) level(now int64) float64 {
+	if b, ok := l.ledger.(leveled); ok {
+		return b.Level(now)
+	}
+	return l.ledger.Stored(now)
+}
