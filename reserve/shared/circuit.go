@@ -13,7 +13,7 @@ import (
 // none has it for itself while others still use their shares.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
-	returns  atomic.Int64 // how often the server came back
+	answers  atomic.Int64 // how many there have been
 	epoch    int64        // when the limiter's time began, in nanoseconds since 1970
 
 	mu       sync.Mutex
@@ -51,8 +51,11 @@ func (c *circuit) enter(now int64) (probe bool, err error) {
 // report says how asking went: nil if there was an answer. A failure that is not
 // the server's does not count.
 func (c *circuit) report(now int64, probe bool, err error, counts bool) {
-	if err == nil && !probe && !c.troubled.Load() {
-		return
+	if err == nil {
+		c.answers.Add(1)
+		if !probe && !c.troubled.Load() {
+			return
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,9 +65,7 @@ func (c *circuit) report(now int64, probe bool, err error, counts bool) {
 	switch {
 	case err == nil && (probe || c.until == 0): // one of before it opened says nothing
 		c.failures, c.until, c.pause, c.last = 0, 0, 0, nil
-		if c.troubled.Swap(false) {
-			c.returns.Add(1)
-		}
+		c.troubled.Store(false)
 	case err == nil || !counts:
 	case c.until == 0:
 		if c.failures++; c.failures >= tolerated {

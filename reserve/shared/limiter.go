@@ -43,7 +43,7 @@ type Limiter struct {
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
-	since int64            // how often Redis had come back when that was made
+	since int64            // how many answers there had been when that was made
 }
 
 // New returns a limiter of that name. The policy gives its curve, rate, longest
@@ -342,9 +342,9 @@ func ended(ctx context.Context) error {
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	returns := l.circuit.returns.Load()
+	answers := l.circuit.answers.Load()
 	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be waited for.
-	if l.alone != nil && (l.since == returns || l.alone.NextFree().After(time.Now())) {
+	if l.alone != nil && (l.since == answers || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
 	}
 	t := l.terms.Load()
@@ -362,6 +362,6 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.alone, l.since = p.Limiter(), returns
+	l.alone, l.since = p.Limiter(), answers
 	return l.alone, nil
 }

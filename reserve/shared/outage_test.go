@@ -211,6 +211,25 @@ func TestSecondOutage(t *testing.T) {
 	})
 }
 
+// Nor what it stored since a failure that did not count.
+func TestSecondOutageOfTheImpatient(t *testing.T) {
+	outage(t, Local(0.5), func(t *testing.T, l *Limiter, s *generous) {
+		_, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		s.deaf = true
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		_, err = l.Reserve(ctx, 1)
+		require.NoError(t, err)
+		s.deaf = false
+		time.Sleep(time.Minute)
+		_, err = l.Stored(t.Context())
+		require.NoError(t, err)
+		s.down = true
+		require.Equal(t, 1, grants(t, l, 40))
+	})
+}
+
 // It does not forget its debt.
 func TestSecondOutageAtOnce(t *testing.T) {
 	outage(t, Local(0.05), func(t *testing.T, l *Limiter, s *generous) { // 0.5/s
