@@ -167,7 +167,7 @@ func (l *Limiter) fly(ctx context.Context, list []*request) error {
 			return
 		}
 		// A call that had far less than the timeout says nothing about the server.
-		l.report(false, err, !late(err) || by-begin >= int64(l.timeout)/4)
+		l.report(err, !late(err) || by-begin >= int64(l.timeout)/4)
 		l.fail(list, err)
 		if !charge.charged {
 			l.owed.add(owed)
@@ -176,7 +176,7 @@ func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	by = l.until(list, begin)
 	err = l.send(ctx, list, by)
 	if err == nil {
-		l.report(false, nil, true)
+		l.report(nil, true)
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}
@@ -200,31 +200,44 @@ func (l *Limiter) fail(list []*request, err error) {
 }
 
 // try asks the server whether it is there, without taking anything, until three answers have come
-// in a row: one that loses every other answer is not to be trusted with permits. All of it takes at
-// most a timeout.
-func (l *Limiter) try(ctx context.Context) (err error) {
+// in a row: one that loses every other answer is not to be trusted with permits. If a server is too far
+// away for three by then, it fails, and the next caller asks for those that are missing.
+func (l *Limiter) try(ctx context.Context, by int64) (err error) {
+	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
-	defer func() { l.report(true, err, true) }()
-	by := l.now() + int64(l.timeout)
+	defer func() {
+		if _, refused := err.(*ConfigError); refused { // that is an answer
+			l.circuit.tried(l.now(), tolerated, nil)
+			return
+		}
+		closed := l.circuit.tried(l.now(), answers, err)
+		if err == nil && !(closed && enough) {
+			err = &UnavailableError{Key: l.key, Err: errPatience}
+		}
+	}()
 	if c, ok := l.client.(interface{ Reload(context.Context) }); ok {
 		reloading, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout/2)
 		c.Reload(reloading)
 		cancel()
 	}
-	for range tolerated {
+	for answers < tolerated && enough {
+		sent := l.now()
 		if err := l.send(ctx, []*request{{deadline: never}}, by); err != nil {
 			return err
 		}
+		answers++
+		back := l.now()
+		enough = by-back >= back-sent
 	}
 	return nil
 }
 
 // report tells the circuit how a call went. Only a server that can't be asked counts: a refusal is an answer.
-func (l *Limiter) report(probe bool, err error, counts bool) {
+func (l *Limiter) report(err error, counts bool) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
 	}
-	l.circuit.report(l.now(), probe, err, counts)
+	l.circuit.report(l.now(), err, counts)
 }
 
 // late reports whether an error is that the time was up.

@@ -7,7 +7,7 @@ import (
 )
 
 // A circuit keeps callers from waiting for a server that does not answer. After three failures in a
-// row it opens. Then one caller tries again, at times that double in distance from 50 to 800 ms,
+// row it opens. Then one caller tries again, at times that double in distance from 50 to 400 ms,
 // while the others go on without. The times are multiples of the distance since 1970: so processes
 // that lost the server at different times find it again together, as far as their clocks agree, and
 // none has it for itself while others still use their shares.
@@ -19,6 +19,7 @@ type circuit struct {
 	mu       sync.Mutex
 	failures int
 	probing  bool
+	found    int   // answers in a row to those who try
 	until    int64 // when the next may try; 0: the circuit is closed
 	pause    int64
 	last     error
@@ -27,11 +28,11 @@ type circuit struct {
 const (
 	tolerated  = 3
 	firstPause = int64(50 * time.Millisecond)
-	lastPause  = 16 * firstPause
+	lastPause  = 8 * firstPause
 )
 
 // enter reports whether the server may be asked, and whether the caller is the one
-// that tries: then it must report how that went. If not, err is the last failure.
+// that tries: then it must say how that went (tried). If not, err is the last failure.
 func (c *circuit) enter(now int64) (probe bool, err error) {
 	if !c.troubled.Load() {
 		return false, nil
@@ -50,34 +51,56 @@ func (c *circuit) enter(now int64) (probe bool, err error) {
 
 // report says how asking went: nil if there was an answer. A failure that is not
 // the server's does not count.
-func (c *circuit) report(now int64, probe bool, err error, counts bool) {
+func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
 		c.answers.Add(1)
-		if !probe && !c.troubled.Load() {
+		if !c.troubled.Load() {
 			return
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if probe {
-		c.probing = false
-	}
 	switch {
-	case err == nil && (probe || c.until == 0): // one of before it opened says nothing
-		c.failures, c.until, c.pause, c.last = 0, 0, 0, nil
-		c.troubled.Store(false)
-	case err == nil || !counts:
-	case c.until == 0:
+	case err == nil && c.until == 0: // one of before it opened says nothing
+		c.close()
+	case err != nil && counts:
+		c.fail(now, err)
+	}
+}
+
+// tried says how trying went: how many answers there were, and then what went wrong. After three in a
+// row the circuit is closed, and it reports true. If they are too few, the next caller goes on.
+func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = false
+	if err != nil {
+		c.found = 0
+		c.fail(now, err)
+		c.wait(now, min(2*c.pause, lastPause))
+		return false
+	}
+	if c.found += answers; c.found < tolerated {
+		return false
+	}
+	c.answers.Add(1)
+	c.close()
+	return true
+}
+
+func (c *circuit) close() {
+	c.failures, c.found, c.until, c.pause, c.last = 0, 0, 0, 0, nil
+	c.troubled.Store(false)
+}
+
+func (c *circuit) fail(now int64, err error) {
+	if c.until == 0 {
 		if c.failures++; c.failures >= tolerated {
 			c.wait(now, firstPause)
 		}
-	case probe:
-		c.wait(now, min(2*c.pause, lastPause))
 	}
-	if err != nil && counts {
-		c.last = err
-		c.troubled.Store(true)
-	}
+	c.last = err
+	c.troubled.Store(true)
 }
 
 // open opens the circuit at once: there were too many answers that did not come, if not in a row.

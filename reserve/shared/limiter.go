@@ -22,7 +22,8 @@ import (
 //
 // Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails (see
 // [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
-// context that is done. A call takes at most about the timeout ([WithTimeout]). A request waits for
+// context that is done. A call takes at most about the timeout ([WithTimeout]); one that tries whether Redis
+// is back, half as much again. A request waits for
 // its own call and for those before it: one or two, unless more than 256 requests wait. If a call
 // fails, and not because its callers had less time than the timeout, the waiting callers fail with
 // it; so only a server that is slow, but answers in time, can keep a request for several timeouts. A
@@ -303,9 +304,11 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	if probe {
-		if err := l.try(ctx); err != nil {
+		by := l.now() + int64(l.timeout)
+		if err := l.try(ctx, by); err != nil {
 			return err
 		}
+		r.answer = min(by+int64(l.timeout)/2, cmp.Or(r.answer, r.deadline))
 	}
 	if err := l.queue.do(ctx, r, l.fly); err != nil {
 		return err

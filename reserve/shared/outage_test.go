@@ -20,12 +20,20 @@ import (
 type generous struct {
 	down, deaf, late bool // refuses; its answers are lost; is asked after the caller has given up
 	moody            bool // every second answer is lost
+	trip             time.Duration
 	asked, charged   int
 	lost             int // of those, by calls whose answers were lost
 }
 
 func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
 	s.asked++
+	if !s.down {
+		select {
+		case <-time.After(s.trip):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if s.down {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
@@ -230,6 +238,32 @@ func TestSecondOutageOfTheImpatient(t *testing.T) {
 	})
 }
 
+// A server far away is found again: three round trips take longer than the timeout, and nobody waits for longer
+// than half as much again.
+func TestComingBackFromFarAway(t *testing.T) {
+	for _, mode := range []Option{FailClosed(), FailOpen()} {
+		for _, trip := range []time.Duration{5, 12, 20, 30, 45} {
+			trip *= time.Millisecond
+			outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
+				_, err := l.Stored(t.Context())
+				require.NoError(t, err)
+				s.trip, s.down = trip, true
+				for range tolerated {
+					_, err = l.Stored(t.Context())
+				}
+				s.down = false
+				time.Sleep(time.Minute)
+				for calls := 1; err != nil; calls++ {
+					require.Less(t, calls, 6, "%v away", trip)
+					begin := time.Now()
+					_, err = l.Stored(t.Context())
+					require.LessOrEqual(t, time.Since(begin), 75*time.Millisecond, "%v away", trip)
+				}
+			})
+		}
+	}
+}
+
 // It does not forget its debt.
 func TestSecondOutageAtOnce(t *testing.T) {
 	outage(t, Local(0.05), func(t *testing.T, l *Limiter, s *generous) { // 0.5/s
@@ -279,12 +313,12 @@ func TestCircuitReports(t *testing.T) {
 	for _, err := range []error{nil, nil, errors.New("down"), errors.New("down")} {
 		all.Go(func() {
 			for range 1000 {
-				c.report(0, false, err, true)
+				c.report(0, err, true)
 			}
 		})
 	}
 	all.Wait()
-	c.report(0, true, nil, true)
+	c.tried(0, tolerated, nil)
 	probe, err := c.enter(0)
 	require.False(t, probe)
 	require.NoError(t, err)

@@ -158,20 +158,20 @@ func TestCircuit(t *testing.T) {
 	var c circuit
 	down := errors.New("down")
 	now := int64(0)
-	step := func(probe bool, err error, counts bool) { c.report(now, probe, err, counts) }
+	step := func(err error, counts bool) { c.report(now, err, counts) }
 	for range 10 {
-		step(false, down, false) // the callers' own doing
+		step(down, false) // the callers' own doing
 	}
-	step(false, down, true)
-	step(false, nil, true)
+	step(down, true)
+	step(nil, true)
 	for range tolerated {
 		probe, err := c.enter(now)
 		require.NoError(t, err)
 		require.False(t, probe)
-		step(false, down, true)
+		step(down, true)
 	}
-	step(false, nil, true) // an answer from before it opened
-	for _, at := range []time.Duration{50, 200, 400, 800, 1600, 2400, 3200} {
+	step(nil, true) // an answer from before it opened
+	for _, at := range []time.Duration{50, 200, 400, 800, 1200, 1600, 2000} {
 		now = int64(at*time.Millisecond) - 1
 		_, err := c.enter(now)
 		require.Equal(t, down, err)
@@ -181,13 +181,17 @@ func TestCircuit(t *testing.T) {
 		require.True(t, probe)
 		_, err = c.enter(now) // one tries, the others go on without
 		require.Equal(t, down, err)
-		step(true, down, true)
+		require.False(t, c.tried(now, 2, down))
 	}
 	now += int64(time.Second)
 	probe, err := c.enter(now)
 	require.NoError(t, err)
 	require.True(t, probe)
-	step(true, nil, true)
+	require.False(t, c.tried(now, 2, nil)) // not enough answers yet: the next one goes on
+	probe, err = c.enter(now)
+	require.NoError(t, err)
+	require.True(t, probe)
+	require.True(t, c.tried(now, 1, nil))
 	probe, err = c.enter(now)
 	require.NoError(t, err)
 	require.False(t, probe)
