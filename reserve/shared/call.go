@@ -166,8 +166,7 @@ func (l *Limiter) fly(ctx context.Context, list []*request) error {
 		if err == nil {
 			return
 		}
-		// A call that had far less than the timeout says nothing about the server.
-		l.report(err, !late(err) || by-begin >= int64(l.timeout)/4)
+		l.report(err, !late(err) || !l.hasty(by-begin))
 		l.fail(list, err)
 		if !charge.charged {
 			l.owed.add(owed)
@@ -205,18 +204,21 @@ func (l *Limiter) fail(list []*request, err error) {
 func (l *Limiter) try(ctx context.Context, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
+	begin := l.now()
 	defer func() {
+		verdict := err
 		if _, refused := err.(*ConfigError); refused { // that is an answer
-			l.circuit.tried(l.now(), tolerated, nil)
-			return
+			answers, verdict = tolerated, nil
+		} else if late(err) && l.hasty(by-begin) {
+			answers, verdict = 0, nil
 		}
-		closed := l.circuit.tried(l.now(), answers, err)
+		closed := l.circuit.tried(l.now(), answers, verdict)
 		if err == nil && !(closed && enough) {
 			err = &UnavailableError{Key: l.key, Err: errPatience}
 		}
 	}()
 	if c, ok := l.client.(interface{ Reload(context.Context) }); ok {
-		reloading, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout/2)
+		reloading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-begin)/2)
 		c.Reload(reloading)
 		cancel()
 	}
@@ -239,6 +241,10 @@ func (l *Limiter) report(err error, counts bool) {
 	}
 	l.circuit.report(l.now(), err, counts)
 }
+
+// hasty reports whether a call had far less than the timeout, so that it says nothing about the server if that was
+// too little.
+func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
 
 // late reports whether an error is that the time was up.
 func late(err error) bool {

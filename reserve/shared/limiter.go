@@ -304,11 +304,11 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	if probe {
-		by := l.now() + int64(l.timeout)
-		if err := l.try(ctx, by); err != nil {
+		now, until := l.now(), cmp.Or(r.answer, r.deadline)
+		if err := l.try(ctx, min(until, add(now, int64(l.timeout)))); err != nil {
 			return err
 		}
-		r.answer = min(by+int64(l.timeout)/2, cmp.Or(r.answer, r.deadline))
+		r.answer = min(until, add(now, int64(l.timeout)/2*3))
 	}
 	if err := l.queue.do(ctx, r, l.fly); err != nil {
 		return err

@@ -125,6 +125,35 @@ func TestFallbackOfTheHurried(t *testing.T) {
 	}
 }
 
+// The one of them that tries whether the server is back gets it in time too; and if it had too little time to
+// tell, the next one tries.
+func TestTheHurriedTry(t *testing.T) {
+	for _, left := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
+		outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
+			_, err := l.Stored(t.Context())
+			require.NoError(t, err)
+			s.deaf = true
+			for range tolerated {
+				_, err = l.Stored(t.Context())
+				require.Error(t, err)
+			}
+			for range 40 {
+				time.Sleep(100 * time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				_, err := l.ReserveWithin(ctx, 1, reserve.Forever)
+				require.NoError(t, err)
+				require.NoError(t, ctx.Err(), "the time is not up")
+				cancel()
+			}
+			s.deaf = false
+			if left < 20*time.Millisecond {
+				_, err := l.Stored(t.Context())
+				require.NoError(t, err, "it was not told that the server is away still")
+			}
+		})
+	}
+}
+
 // Those who wait behind another's call get it too.
 func TestFallbackInTheQueue(t *testing.T) {
 	outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
