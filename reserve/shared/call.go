@@ -153,10 +153,13 @@ func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	begin := l.now()
 	// Permits that were granted without the server are charged first, once: if the answer is lost they may have
 	// been charged, and are forgotten. So they go only to a server that has answered since.
-	charge := &request{maxWait: never, deadline: never}
+	charge := &request{deadline: never}
 	var owed int64
 	if !l.circuit.troubled.Load() {
-		if charge.permits, owed = l.owed.take(begin, l.terms.Load().curve); charge.permits > 0 {
+		curve := l.terms.Load().curve
+		if charge.permits, owed = l.owed.take(begin, curve); charge.permits > 0 {
+			// Other processes charge what they owe, too: not if that is a store already.
+			charge.maxWait = int64(min(curve.Capacity*curve.Interval, longest))
 			list = append([]*request{charge}, list...)
 		}
 	}

@@ -25,13 +25,14 @@
 //
 // [FailClosed] (the default) refuses, [FailOpen] grants, [Local] limits each process alone at a share
 // of the rate; permits that these granted are charged when Redis is back, at most a store of them,
-// less those that lost answers may have charged, and those that have flowed into a store since. A
-// call takes at most the timeout, 50 ms ([WithTimeout]). After three failures, or when a store of
-// permits may have been charged by calls whose answers were lost, nobody waits any more: one caller
-// tries again, first after 50 ms, then less and less often, down to every 400 ms, at the same moments
-// in all processes, and Redis must answer three times in a row. There is no goroutine, and nothing to
-// close. A server that was restarted without its data has forgotten all debt, and begins with a full
-// store.
+// less those that lost answers may have charged, and those that have flowed into a store since; all
+// processes together charge two stores at most, so that nobody is refused for long. A call takes at
+// most the timeout, 50 ms ([WithTimeout]); one that tries again and then asks, half as much again.
+// After three failures, or when a store of permits may have been charged by calls whose answers were
+// lost, nobody waits any more: one caller tries again, first after 50 ms, then less and less often,
+// down to every 400 ms, at the same moments in all processes, and Redis must answer three times in a
+// row. There is no goroutine, and nothing to close. A server that was restarted without its data has
+// forgotten all debt, and begins with a full store.
 //
 // # What differs from a limiter in one process
 //

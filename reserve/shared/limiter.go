@@ -22,14 +22,13 @@ import (
 //
 // Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails (see
 // [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
-// context that is done. A call takes at most about the timeout ([WithTimeout]); one that tries whether Redis
-// is back, half as much again. A request waits for
-// its own call and for those before it: one or two, unless more than 256 requests wait. If a call
-// fails, and not because its callers had less time than the timeout, the waiting callers fail with
-// it; so only a server that is slow, but answers in time, can keep a request for several timeouts. A
-// caller that makes a call may make another, to give back permits of callers that had left. A context
-// that is cancelled meanwhile is noticed at once by callers that wait for another's call, and after
-// it by the one that makes it.
+// context that is done. A call takes at most about the timeout ([WithTimeout]), or half as much again
+// if it tries whether Redis is back. A request waits for its own call and for those before it: one or
+// two, unless more than 256 requests wait. If a call fails, and not because its callers had less time
+// than the timeout, the waiting callers fail with it; so only a server that is slow, but answers in
+// time, can keep a request for several timeouts. A caller that makes a call may make another, to give
+// back permits of callers that had left. A context that is cancelled meanwhile is noticed at once by
+// callers that wait for another's call, and after it by the one that makes it.
 type Limiter struct {
 	settings
 	client  Scripter

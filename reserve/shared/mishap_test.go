@@ -368,3 +368,38 @@ func TestComingBackGrantsLittleTooMuch(t *testing.T) {
 		require.Greater(t, float64(count), 0.9*2000*(length-back.Sub(begin)).Seconds())
 	})
 }
+
+// However many processes granted without Redis, together they charge two stores at most.
+func TestManyProcessesOweLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bucket{level: 20, at: time.Now()}
+		cut := &line{bucket: b}
+		var all []*Limiter
+		for range 50 {
+			l, err := New(cut, "many", reserve.Must(pace.Bursty(2000, pace.WithCapacity(20))), FailOpen())
+			require.NoError(t, err)
+			_, err = l.Stored(t.Context())
+			require.NoError(t, err)
+			all = append(all, l)
+		}
+		time.Sleep(time.Second)
+		cut.cut = true
+		for _, l := range all {
+			require.Equal(t, 100, grants(t, l, 100))
+		}
+		cut.cut = false
+		for _, l := range all {
+			l.owed.last.Store(l.now() + int64(time.Second)) // as if it had granted until a moment ago
+		}
+		time.Sleep(time.Second)
+		for _, l := range all {
+			for range 2 {
+				_, err := l.Stored(t.Context())
+				require.NoError(t, err)
+			}
+			require.Zero(t, l.Owed())
+		}
+		require.GreaterOrEqual(t, b.level, -40.0)
+		require.Less(t, b.level, -10.0)
+	})
+}

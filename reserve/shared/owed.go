@@ -9,7 +9,7 @@ import (
 )
 
 // A tab is what was granted without Redis, until Redis is told, and what Redis may have been charged although
-// its answers were lost. Together at most a store is charged.
+// its answers were lost. Together at most a store is charged, and nothing where others owe more than a store already.
 type tab struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
