@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A row is what the callers of one way of failing saw of a fault.
+type row struct {
+	fault, mode string
+	beyond      time.Duration // of the longest call, beyond the timeout
+	over        int           // permits over the envelope
+	may         int           // permits over it that the documentation announces
+	back        time.Duration // after the fault's end Redis decides again, at the rate
+	failed      int           // calls that returned an error of Redis's, of so many
+	calls       int
+	hung        int
+	odd         []error
+	goroutines  int
+}
+
+const (
+	mostBeyond = 50 * time.Millisecond
+	mostBack   = time.Second
+	wide       = 5 // times as much is a miss on a busy machine too
+)
+
+const heading = `| fault | when Redis fails | longest call beyond the timeout | permits over the envelope | back after | calls, of them refused with an error | hung | goroutines left | holds |
+|---|---|--:|--:|--:|--:|--:|--:|---|`
+
+func (r row) String() string {
+	verdict := "yes"
+	if misses := r.misses(1); misses != "" {
+		verdict = "**no: " + misses + "**"
+	}
+	over := fmt.Sprint(r.over)
+	if r.may > 0 {
+		over += fmt.Sprintf(" (at most %d)", r.may)
+	}
+	return fmt.Sprintf("| %s | %s | %.1f ms | %s | %.0f ms | %d, %d | %d | %d | %s |", r.fault, r.mode,
+		float64(max(0, r.beyond))/1e6, over, float64(r.back)/1e6, r.calls, r.failed, r.hung, r.goroutines, verdict)
+}
+
+// misses says what a row misses by more than a factor. Counts need no margin.
+func (r row) misses(factor int) string {
+	var all []string
+	note := func(missed bool, what string) {
+		if missed {
+			all = append(all, what)
+		}
+	}
+	note(r.beyond > mostBeyond*time.Duration(factor), "a call took too long")
+	note(r.over > r.may, "too many permits")
+	note(r.back > mostBack*time.Duration(factor), "back too late")
+	note(r.hung > 0, "callers hang")
+	note(r.goroutines > 0, "goroutines are left")
+	if len(r.odd) > 0 {
+		note(true, fmt.Sprintf("%d odd errors: %v", len(r.odd), r.odd[0]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// judge makes a row of the calls.
+func (g *group) judge(f fault, begun, ended time.Time) row {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd}
+	for _, c := range g.calls {
+		r.beyond = max(r.beyond, c.beyond)
+		if c.failed {
+			r.failed++
+		}
+	}
+	back := g.back(ended)
+	r.back = back.Sub(ended)
+	counted := g.calls
+	if g.name == "FailOpen" { // but for its own
+		counted = slices.DeleteFunc(slices.Clone(counted), func(c call) bool {
+			return c.end.After(begun) && c.begin.Before(back)
+		})
+	}
+	r.over = over(counted)
+	if f.loses { // the server begins with a full store, and does not know what it promised those who wait
+		r.may += store + processes*len(waiting) + 1
+	}
+	if g.name != "FailClosed" { // processes find Redis again one after another
+		r.may += store
+	}
+	return r
+}
+
+// back returns when, after the fault's end, no call failed any more, and permits came at nine tenths of the rate.
+func (g *group) back(ended time.Time) time.Time {
+	const stretch = 300 * time.Millisecond
+	at, last := ended, ended
+	for _, c := range g.calls {
+		if c.failed && c.end.After(at) {
+			at = c.end
+		}
+		if c.end.After(last) {
+			last = c.end
+		}
+	}
+	for ; at.Add(stretch).Before(last); at = at.Add(10 * time.Millisecond) {
+		granted := 0
+		for _, c := range g.calls {
+			if c.granted && c.end.After(at) && c.end.Before(at.Add(stretch)) {
+				granted++
+			}
+		}
+		if float64(granted) >= 0.9*rate*stretch.Seconds() {
+			return at
+		}
+	}
+	return ended.Add(time.Hour) // not while anybody looked
+}
+
+// over returns by how much calls were granted more than the envelope: in any stretch of t seconds a store and
+// rate*t permits, and the last one's own. A grant counts in a stretch if all of the time in which it can have
+// been made does.
+func over(calls []call) int {
+	var granted []call
+	for _, c := range calls {
+		if c.granted {
+			granted = append(granted, c)
+		}
+	}
+	slices.SortFunc(granted, func(a, b call) int { return a.end.Compare(b.end) })
+	worst := 0.0
+	for _, first := range granted {
+		n := -1.0
+		for _, c := range granted {
+			if c.from.Before(first.from) {
+				continue
+			}
+			n++
+			worst = max(worst, n-store-rate*c.end.Sub(first.from).Seconds())
+		}
+	}
+	return int(worst)
+}
+
+// series returns how many permits were granted and how many calls failed in each tenth of a second, from the fault's
+// begin on.
+func (g *group) series(begun, ended time.Time) string {
+	const step = 100 * time.Millisecond
+	granted, failed := map[int]int{}, map[int]int{}
+	first, last := 0, 0
+	for _, c := range g.calls {
+		i := int(c.end.Sub(begun)/step) - 1
+		if c.end.After(begun) {
+			i++
+		}
+		first, last = min(first, i), max(last, i)
+		if c.granted {
+			granted[i]++
+		}
+		if c.failed {
+			failed[i]++
+		}
+	}
+	text := fmt.Sprintf("%s, over at %v:", g.name, ended.Sub(begun))
+	for i := first; i <= last; i++ {
+		text += fmt.Sprintf(" %d", granted[i])
+		if failed[i] > 0 {
+			text += fmt.Sprintf("(%d)", failed[i])
+		}
+	}
+	return text
+}

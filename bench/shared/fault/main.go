@@ -1,0 +1,147 @@
+// Command fault does to a Redis what a bad day does, while limiters use it, and says what their callers saw. Each fault
+// meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes' limiters on one key.
+//
+//	go run .                        # in bench/shared/fault: all faults, about a minute
+//	go run . -only cut,reset        # some
+//	go run . -server valkey-server  # another server from PATH
+//
+// It needs redis-server and redis-cli. It exits with 1 if a row misses by a wide margin: see judge.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var verbose bool
+
+func main() {
+	log.SetFlags(0)
+	program := flag.String("server", "redis-server", "the server's program")
+	only := flag.String("only", "", "names of faults, or beginnings of them, separated by commas; default: all")
+	atOnce := flag.Int("parallel", 2, "how many faults at a time")
+	flag.BoolVar(&verbose, "v", false, "print how many permits were granted (and how many calls failed) in each 0.1 s")
+	flag.Parse()
+	redis.SetLogger(quiet{}) // of connections that break
+	var chosen []fault
+	for _, f := range faults() {
+		if *only == "" || slices.ContainsFunc(strings.Split(*only, ","), func(name string) bool { return strings.HasPrefix(f.name, name) }) {
+			chosen = append(chosen, f)
+		}
+	}
+	if len(chosen) == 0 {
+		log.Fatalf("fault: no fault is called %q", *only)
+	}
+	results := make([]chan []row, len(chosen))
+	slots := make(chan struct{}, max(1, *atOnce))
+	for i, f := range chosen {
+		results[i] = make(chan []row, 1)
+		go func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			rows, err := experiment(f, *program)
+			if err != nil {
+				log.Fatalf("fault: %s: %v", f.name, err)
+			}
+			results[i] <- rows
+		}()
+	}
+	missed := false
+	fmt.Println(heading)
+	for _, rows := range results {
+		for _, r := range <-rows {
+			fmt.Println(r)
+			missed = missed || r.misses(wide) != ""
+		}
+	}
+	if missed {
+		os.Exit(1)
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// experiment runs one fault, and counts what is left of it.
+func experiment(f fault, program string) (rows []row, err error) {
+	done := make(chan struct{})
+	go pprof.Do(context.Background(), pprof.Labels("fault", f.name), func(context.Context) {
+		defer close(done)
+		rows, err = meet(f, program)
+	})
+	<-done
+	left := remaining(f.name)
+	for i := range rows {
+		rows[i].goroutines = left
+	}
+	return rows, err
+}
+
+// meet lets the callers of all three ways of failing call before a fault, during it and after it.
+func meet(f fault, program string) (rows []row, err error) {
+	w, err := f.world(program)
+	defer w.close()
+	if err != nil {
+		return nil, err
+	}
+	var groups []*group
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for _, m := range modes {
+		g := newGroup(m, w)
+		groups = append(groups, g)
+		all.Go(func() { g.run(stop) })
+	}
+	time.Sleep(before)
+	begun := time.Now()
+	err = f.begin(w)
+	if err == nil && f.pass == nil {
+		time.Sleep(during)
+	}
+	if err == nil && f.pass != nil {
+		err = f.pass(w)
+	}
+	ended := time.Now()
+	time.Sleep(after)
+	close(stop)
+	all.Wait()
+	for _, g := range groups {
+		rows = append(rows, g.judge(f, begun, ended))
+		if verbose {
+			log.Printf("%s, %s", f.name, g.series(begun, ended))
+		}
+	}
+	return rows, err
+}
+
+// remaining returns how many goroutines of a fault's are left when they have had time to end.
+func remaining(name string) (left int) {
+	for range 100 {
+		var all strings.Builder
+		_ = pprof.Lookup("goroutine").WriteTo(&all, 1)
+		left = 0
+		for part := range strings.SplitSeq(all.String(), "\n\n") {
+			if strings.Contains(part, fmt.Sprintf("%q:%q", "fault", name)) {
+				n := 0
+				_, _ = fmt.Sscanf(part, "%d @", &n)
+				left += n
+			}
+		}
+		if left == 0 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return left
+}
