@@ -18,11 +18,9 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// eachServer runs a test on every server that there is.
+// eachServer runs a test on the server that there is, under its name: see [server.Program].
 func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
-	for _, program := range server.Programs(t) {
-		t.Run(program, func(t *testing.T) { test(t, connect(t, server.StartProgram(t, program))) })
-	}
+	t.Run(server.Program(t), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
 }
 
 var policies = map[string]func(rate float64, more ...reserve.Option) (*reserve.Policy, error){

@@ -31,11 +31,9 @@ func connect(t testing.TB, s *server.Server) *redis.Client {
 	return c
 }
 
-// eachServer runs a test on every server that there is.
+// eachServer runs a test on the server that there is, under its name: see [server.Program].
 func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
-	for _, program := range server.Programs(t) {
-		t.Run(program, func(t *testing.T) { test(t, connect(t, server.StartProgram(t, program))) })
-	}
+	t.Run(server.Program(t), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
 }
 
 // newShared returns a limiter whose time-out no busy machine reaches, unless the options say otherwise.

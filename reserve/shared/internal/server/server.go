@@ -3,10 +3,13 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,17 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Programs returns the servers to test with: Redis, which must be there, and
-// Valkey, if it is. A missing Redis fails the test.
-func Programs(t testing.TB) []string {
+// Program returns the server to test with: redis-server, or the one that the variable PACE_REDIS names
+// ("valkey-server"). It fails the test if that is not there.
+func Program(t testing.TB) string {
 	t.Helper()
-	_, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "redis-server is not in PATH; `make test` installs it (Debian: apt-get install redis-server)")
-	found := []string{"redis-server"}
-	if _, err := exec.LookPath("valkey-server"); err == nil {
-		found = append(found, "valkey-server")
-	}
-	return found
+	program := cmp.Or(os.Getenv("PACE_REDIS"), "redis-server")
+	_, err := exec.LookPath(program)
+	require.NoError(t, err, "%s is not in PATH; `.ci/setup %[1]s` installs it on Debian", program)
+	return program
 }
 
 // A Server is a running server on 127.0.0.1, without persistence.
@@ -37,20 +37,42 @@ type Server struct {
 	cmd  *exec.Cmd
 }
 
-// Start starts a Redis with more arguments, and ends it with the test.
+// Start starts a server with more arguments, and ends it with the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return StartProgram(t, Programs(t)[0], args...)
-}
-
-// StartProgram starts one of Programs.
-func StartProgram(t testing.TB, program string, args ...string) *Server {
-	t.Helper()
+	program := Program(t)
 	port := freePort(t)
 	s := &Server{t: t, Addr: "127.0.0.1:" + port}
 	s.args = append([]string{program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
 	t.Cleanup(s.Kill)
 	s.Restart()
+	return s
+}
+
+// Sentinel starts a Sentinel that knows a master as "pace". When that is silent for half a second, or when
+// told to, it makes a replica the master.
+func Sentinel(t testing.TB, master *Server) *Server {
+	t.Helper()
+	port, dir := freePort(t), t.TempDir()
+	s := &Server{t: t, Addr: "127.0.0.1:" + port}
+	_, masters, _ := net.SplitHostPort(master.Addr)
+	file := filepath.Join(dir, "sentinel.conf")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil,
+		"sentinel monitor pace 127.0.0.1 %s 1\nsentinel down-after-milliseconds pace 500\n", masters), 0o600))
+	s.args = []string{Program(t), file, "--sentinel", "--port", port, "--bind", "127.0.0.1", "--dir", dir}
+	t.Cleanup(s.Kill)
+	s.Restart()
+	return s
+}
+
+// Replica starts a replica of a server, and returns when it has its data.
+func Replica(t testing.TB, of *Server) *Server {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(of.Addr)
+	s := Start(t, "--replicaof", "127.0.0.1 "+port)
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.cli("info", "replication"), "master_link_status:up")
+	}, 20*time.Second, 20*time.Millisecond)
 	return s
 }
 
@@ -71,7 +93,7 @@ func (s *Server) Restart() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			fmt.Fprintln(&log, lines.Text())
-			if strings.Contains(lines.Text(), "eady to accept connections") {
+			if strings.Contains(lines.Text(), "eady to accept connections") || strings.Contains(lines.Text(), "Sentinel ID") {
 				once()
 			}
 		}
