@@ -54,10 +54,15 @@
 //
 // # What Redis needs
 //
-// Redis or Valkey (tested with Redis 7.0), of any kind: single, replicated, cluster (one key, so one
-// node; when a master died, its limiters are back at the next try after the election). An ACL user
-// needs ~pace:* +eval +evalsha +get +set +time. A key lives as long as its debt and the time to fill,
-// and a second more. Evict by volatile-* only if forgetting debt is fine.
+// Redis 5 to 8, Valkey or KeyDB, of any kind: single, replicated with a Sentinel, cluster (one key, so
+// one node). Tested with Redis 7.0 and Valkey 8.0; the others run the same scripts. Not Redis before 5, where a script that
+// has asked for the time may not write, nor Dragonfly, where the time in a script is 0 (dragonflydb/dragonfly#2555).
+//
+// When a master dies, its limiters are back at the next try after a replica has taken its place. What the
+// master granted last may not have reached the replica, which then grants it again: at most a store.
+//
+// An ACL user needs ~pace:* +eval +evalsha +get +set +time. A key lives as long as its debt and the time
+// to fill, and a second more. Evict by volatile-* only if forgetting debt is fine.
 //
 // The state is packed binary. The text of the first version is read, but that version can't read what
 // this one writes, and says so (WRONGTYPE): while both run, give this one a prefix of its own.
