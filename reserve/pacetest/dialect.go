@@ -1,0 +1,160 @@
+package pacetest
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Dialect is how a server says how much is left, and for how long a refused client is to stay
+// away. The zero Dialect says nothing: a bare 429. In the names of headers, a * stands for the name
+// of the limit.
+type Dialect struct {
+	Name   string // for people: "GitHub"
+	Status int    // of refusals; 0: 429
+	// RetryAfter is the header in which a refusal says how long, if it knows: in whole seconds,
+	// rounded up, or in milliseconds where its name ends in "-Ms".
+	RetryAfter string
+	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with
+	// Bucket, when all would be there if they came back at the rate.
+	Limit, Remaining, Reset string
+	Form                    Form // of Reset
+	Bucket                  bool
+	// Fill and Interval say how many permits there are each second.
+	Fill, Interval string
+	// Draft has RateLimit-Policy and RateLimit in all answers:
+	// draft-ietf-httpapi-ratelimit-headers-11.
+	Draft bool
+	// Header is in all answers.
+	Header http.Header
+	// Body, if it is not nil, is the body of a refusal.
+	Body func(State) string
+}
+
+// A Form is how a [Dialect] writes the time of its Reset.
+type Form int
+
+const (
+	Seconds  Form = iota // until then, rounded up to whole ones
+	After                // seconds until then, with three decimals
+	Duration             // "1m30.5s"
+	Epoch                // whole seconds since 1970, rounded up
+	RFC3339              // a date, rounded up to whole seconds
+)
+
+// The dialects that package outbound knows.
+var (
+	Bare         = Dialect{Name: "bare 429"}
+	RetryAfter   = Dialect{Name: "Retry-After", RetryAfter: "Retry-After"}
+	Unavailable  = Dialect{Name: "503", RetryAfter: "Retry-After", Status: http.StatusServiceUnavailable}
+	RetryAfterMs = Dialect{Name: "Retry-After-Ms", RetryAfter: "Retry-After-Ms"}
+	Draft        = Dialect{Name: "RateLimit-Policy", RetryAfter: "Retry-After", Draft: true}
+
+	GitHub = Dialect{Name: "GitHub", Status: http.StatusForbidden,
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Form: Epoch}
+	GitLab = Dialect{Name: "GitLab", RetryAfter: "Retry-After",
+		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset", Form: Epoch}
+	Okta = Dialect{Name: "Okta",
+		Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset", Form: Epoch}
+	OpenAI = Dialect{Name: "OpenAI", RetryAfter: "Retry-After-Ms", Bucket: true, Form: Duration,
+		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*"}
+	Anthropic = Dialect{Name: "Anthropic", RetryAfter: "Retry-After", Bucket: true, Form: RFC3339,
+		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
+		Reset: "Anthropic-Ratelimit-*-Reset",
+		Body:  func(State) string { return `{"type":"error","error":{"type":"rate_limit_error"}}` }}
+	Discord = Dialect{Name: "Discord", RetryAfter: "Retry-After",
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Form: After,
+		Body: func(s State) string {
+			return fmt.Sprintf(`{"message":"You are being rate limited.","retry_after":%.3f,"global":false}`, s.Wait.Seconds())
+		}}
+	Atlassian = Dialect{Name: "Atlassian Data Center", RetryAfter: "Retry-After", Limit: "X-Ratelimit-Limit",
+		Remaining: "X-Ratelimit-Remaining", Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds"}
+	Google = Dialect{Name: "Google", Body: func(s State) string {
+		return fmt.Sprintf(`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[`+
+			`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%.3fs"}]}}`, s.Wait.Seconds())
+	}}
+	// Shopify is that of its GraphQL API, at paths that end in /graphql.json: it refuses with
+	// status 200.
+	Shopify = Dialect{Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
+		Body: func(s State) string {
+			rate := max(s.Rate, 1)
+			return fmt.Sprintf(`{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}],"extensions":{"cost":`+
+				`{"requestedQueryCost":%d,"throttleStatus":{"maximumAvailable":%d,"currentlyAvailable":%g,"restoreRate":%g}}}}`,
+				s.Cost, max(s.Limit, s.Cost), float64(s.Cost)-float64(rate*s.Wait.Seconds()), rate)
+		}}
+)
+
+// Dialects are all of them.
+var Dialects = []Dialect{
+	Bare, RetryAfter, Unavailable, RetryAfterMs, Draft, GitHub, GitLab, Okta, OpenAI, Anthropic, Discord,
+	Atlassian, Google, Shopify,
+}
+
+// write says in headers what a limit says of itself after a call.
+func (d *Dialect) write(h http.Header, now time.Time, s State) {
+	set := func(name, value string) {
+		if name != "" {
+			h.Set(strings.Replace(name, "*", s.Name, 1), value)
+		}
+	}
+	for name, values := range d.Header {
+		h[name] = values
+	}
+	if s.Limit == 0 {
+		return // it has none
+	}
+	set(d.Limit, strconv.Itoa(s.Limit))
+	set(d.Remaining, strconv.Itoa(s.Left))
+	reset := s.Next
+	if d.Bucket && s.Rate > 0 {
+		reset = time.Duration(float64(s.Limit-s.Left) / s.Rate * float64(time.Second))
+	}
+	if reset > 0 {
+		set(d.Reset, d.Form.format(now, reset))
+	}
+	if s.Rate > 0 {
+		set(d.Fill, strconv.FormatFloat(s.Rate, 'g', -1, 64))
+		set(d.Interval, "1")
+	}
+	if d.Draft && s.Rate > 0 {
+		w := max(1, math.Ceil(float64(s.Limit)/s.Rate-1e-9))
+		h.Add("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=%d`, s.Name, int(math.Round(s.Rate*w)), int(w)))
+		h.Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, s.Name, s.Left, max(1, ceil(s.Next, time.Second))))
+	}
+}
+
+// refuse says in a header for how long a call is refused, and returns the body of the refusal.
+func (d *Dialect) refuse(h http.Header, s State) (body string) {
+	if s.Wait > 0 && d.RetryAfter != "" {
+		unit := time.Second
+		if strings.HasSuffix(d.RetryAfter, "-Ms") {
+			unit = time.Millisecond
+		}
+		h.Set(d.RetryAfter, strconv.FormatInt(ceil(s.Wait, unit), 10))
+	}
+	if d.Body != nil {
+		body = d.Body(s)
+	}
+	return body
+}
+
+func (f Form) format(now time.Time, d time.Duration) string {
+	switch f {
+	case After:
+		return fmt.Sprintf("%.3f", d.Seconds())
+	case Duration:
+		return d.Round(time.Millisecond).String()
+	case Epoch:
+		return strconv.FormatInt(ceil(time.Duration(now.Add(d).UnixNano()), time.Second), 10)
+	case RFC3339:
+		return now.Add(d + time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
+	default:
+		return strconv.FormatInt(ceil(d, time.Second), 10)
+	}
+}
+
+// ceil returns how many units there are in d, rounded up.
+func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

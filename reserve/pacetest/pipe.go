@@ -1,0 +1,79 @@
+package pacetest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory:
+// real HTTP/1.1, but no network, so that it works in a bubble of testing/synctest. When the test
+// ends the connections are closed; in a bubble t must be the bubble's.
+//
+// To pace it, wrap its Transport: client.Transport = outbound.New(client.Transport, limiter).
+func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
+	l := Listen()
+	server := &http.Server{Handler: handler}
+	go server.Serve(l)
+	transport := &http.Transport{DialContext: l.DialContext, MaxIdleConnsPerHost: 1 << 20}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return &http.Client{Transport: transport}
+}
+
+// A Listener is a net.Listener whose connections are pipes in memory: for servers and clients of
+// any protocol in a bubble of testing/synctest. It comes from [Listen]. All methods may be called
+// at the same time.
+type Listener struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+	close    func()
+}
+
+// Listen returns a listener. In a bubble it has to be made there.
+func Listen() *Listener {
+	l := &Listener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+	return l
+}
+
+// DialContext connects to the listener, whatever the network and the address. If that is closed it
+// is net.ErrClosed.
+func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case l.accepted <- theirs:
+		return ours, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept returns the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accepted:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept and DialContext. Connections stay.
+func (l *Listener) Close() error {
+	l.close()
+	return nil
+}
+
+// Addr returns an address that says nothing.
+func (l *Listener) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

@@ -1,0 +1,188 @@
+package pacetest
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Rule says for which calls a [Server] has room. It comes from [Window], [FixedWindow], [Bucket],
+// [InFlight] or [Unlimited]. It is only a description: servers with the same Rule count apart.
+type Rule struct {
+	start func(now time.Time) rule
+	err   error // a number makes no sense
+}
+
+// rule is what a server remembers for a Rule. It is used under the server's lock.
+type rule interface {
+	// state returns what there is, before a call that costs n. It takes nothing.
+	state(now time.Time, n int) State
+	take(now time.Time, n int)
+	// done is told that a call that was let in has been answered.
+	done(n int)
+}
+
+// A State is what a limit of a server says of itself when a call of some cost arrives.
+type State struct {
+	Name        string        // of the limit: "requests"
+	Cost        int           // of the call
+	Limit, Left int           // permits that there are at most, and that there are now
+	Rate        float64       // permits per second; 0: there is none
+	Next        time.Duration // until there is another permit
+	Wait        time.Duration // until there is room for the call; 0: there is, or nobody knows
+	Refused     bool
+}
+
+// Window has room for n permits in any stretch of per, however it is cut.
+func Window(n int, per time.Duration) Rule {
+	return Rule{func(time.Time) rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
+}
+
+// FixedWindow has room for n permits in each of the windows that follow one another, as GitHub's
+// do. They begin at multiples of per since the zero time: with an hour, at each full hour of UTC.
+// So up to 2n pass around such a moment.
+func FixedWindow(n int, per time.Duration) Rule {
+	return Rule{func(time.Time) rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
+}
+
+// Bucket has room for size permits at once, and gets permitsPerSecond back. It is full at the
+// start.
+func Bucket(permitsPerSecond float64, size int) Rule {
+	r := Rule{start: func(now time.Time) rule {
+		return &bucket{rate: permitsPerSecond, size: float64(size), level: float64(size), last: now}
+	}}
+	if !(permitsPerSecond > 0) || math.IsInf(permitsPerSecond, 1) {
+		r.err = valueError("Bucket", permitsPerSecond, "a positive number of permits per second")
+	} else if size < 1 {
+		r.err = valueError("Bucket", size, "a size of at least 1")
+	}
+	return r
+}
+
+// InFlight has room for n permits at a time: a call holds its own until it has been answered. See
+// [WithHandler] for calls that take a while. Nobody knows when there will be room again, so its
+// refusals say no time.
+func InFlight(n int) Rule {
+	r := Rule{start: func(time.Time) rule { return &inFlight{n: n} }}
+	if n < 1 {
+		r.err = valueError("InFlight", n, "at least 1")
+	}
+	return r
+}
+
+// Unlimited has room for all calls: only the script refuses.
+func Unlimited() Rule { return Rule{start: func(time.Time) rule { return unlimited{} }} }
+
+func checkWindow(name string, n int, per time.Duration) error {
+	switch {
+	case n < 1:
+		return valueError(name, n, "at least 1 permit")
+	case per <= 0:
+		return valueError(name, per, "a positive time")
+	}
+	return nil
+}
+
+func valueError(name string, value any, want string) error {
+	return &reserve.ValueError{Package: "pacetest", Name: name, Value: value, Want: want}
+}
+
+// window remembers when each permit was taken, oldest first.
+type window struct {
+	n     int
+	per   time.Duration
+	taken []time.Time
+}
+
+func (w *window) state(now time.Time, n int) State {
+	for len(w.taken) > 0 && now.Sub(w.taken[0]) >= w.per {
+		w.taken = w.taken[1:]
+	}
+	s := State{Limit: w.n, Left: w.n - len(w.taken), Rate: float64(w.n) / w.per.Seconds(), Refused: n > w.n-len(w.taken)}
+	until := func(i int) time.Duration { return w.taken[i].Add(w.per).Sub(now) }
+	if len(w.taken) > 0 {
+		s.Next = until(0)
+	}
+	if s.Refused && n <= w.n {
+		s.Wait = until(n - s.Left - 1)
+	}
+	return s
+}
+
+func (w *window) take(now time.Time, n int) {
+	for range n {
+		w.taken = append(w.taken, now)
+	}
+}
+
+func (w *window) done(int) {}
+
+// fixed counts in windows of the clock.
+type fixed struct {
+	n     int
+	per   time.Duration
+	begin time.Time
+	taken int
+}
+
+func (f *fixed) state(now time.Time, n int) State {
+	if begin := now.Truncate(f.per); !begin.Equal(f.begin) {
+		f.begin, f.taken = begin, 0
+	}
+	end := f.begin.Add(f.per).Sub(now)
+	s := State{Limit: f.n, Left: f.n - f.taken, Rate: float64(f.n) / f.per.Seconds(), Next: end}
+	if s.Refused = n > s.Left; s.Refused && n <= f.n {
+		s.Wait = end
+	}
+	return s
+}
+
+func (f *fixed) take(_ time.Time, n int) { f.taken += n }
+
+func (f *fixed) done(int) {}
+
+// bucket is a token bucket.
+type bucket struct {
+	rate, size, level float64
+	last              time.Time
+}
+
+func (b *bucket) state(now time.Time, n int) State {
+	const rounding = 1e-9
+	b.level = min(b.size, b.level+b.rate*now.Sub(b.last).Seconds())
+	b.last = now
+	left := math.Floor(b.level + rounding)
+	s := State{Limit: int(b.size), Left: int(left), Rate: b.rate, Refused: float64(n) > left}
+	s.Next = b.until(min(left+1, b.size))
+	if s.Refused && float64(n) <= b.size {
+		s.Wait = b.until(float64(n))
+	}
+	return s
+}
+
+// until returns how long it takes until the bucket is that full, rounded up.
+func (b *bucket) until(level float64) time.Duration {
+	return time.Duration(math.Ceil(max(0, level-b.level) / b.rate * float64(time.Second)))
+}
+
+func (b *bucket) take(_ time.Time, n int) { b.level -= float64(n) }
+
+func (b *bucket) done(int) {}
+
+// inFlight counts the permits of the calls that are being answered.
+type inFlight struct{ n, busy int }
+
+func (f *inFlight) state(_ time.Time, n int) State {
+	return State{Limit: f.n, Left: f.n - f.busy, Refused: n > f.n-f.busy}
+}
+
+func (f *inFlight) take(_ time.Time, n int) { f.busy += n }
+
+func (f *inFlight) done(n int) { f.busy -= n }
+
+type unlimited struct{}
+
+func (unlimited) state(time.Time, int) State { return State{} }
+func (unlimited) take(time.Time, int)        {}
+func (unlimited) done(int)                   {}

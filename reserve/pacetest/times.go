@@ -1,0 +1,63 @@
+package pacetest
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// TB is what assertions need of a *testing.T or *testing.B.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, which may be in
+// any order. A stretch has its beginning and not its end, as a window has: at 10 in any second, the
+// eleventh may come exactly a second after the first.
+//
+//	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
+func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
+	t.Helper()
+	if most, at := MostIn(d, times); most > n {
+		t.Errorf("pacetest: %d times in the %v from %v, %v after the first of %d; want %d at most",
+			most, d, at.Format(time.RFC3339Nano), at.Sub(slices.MinFunc(times, time.Time.Compare)), len(times), n)
+	}
+}
+
+// MostIn returns how many of the times there are in that stretch of d that has the most, and when
+// the first of those is.
+func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
+	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	first := 0
+	for i, t := range times {
+		for first < i && t.Sub(times[first]) >= d {
+			first++
+		}
+		if n := i - first + 1; n > most {
+			most, at = n, times[first]
+		}
+	}
+	return most, at
+}
+
+// Times are when something happened. The zero value is ready to use; all methods may be called at
+// the same time.
+type Times struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+// Note adds the present time.
+func (t *Times) Note() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = append(t.at, time.Now())
+}
+
+// All returns the times so far, in their order.
+func (t *Times) All() []time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.at)
+}
