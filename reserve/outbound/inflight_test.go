@@ -188,3 +188,16 @@ func TestRetryBudget(t *testing.T) {
 		require.Greater(t, attempts, 540, "the budget is used")
 	})
 }
+
+// Requests that cost nothing have a place in flight, and no limit.
+func TestInFlightWithoutCost(t *testing.T) {
+	bubble(t, answer, func(t *testing.T, base *http.Transport) {
+		client := &http.Client{Transport: New(base, evenly10(), WithMaxInFlight(1),
+			WithCost(func(*http.Request) int { return 0 }, nil))}
+		for range 3 {
+			status, err := get(client, "http://a")
+			require.NoError(t, err)
+			require.Equal(t, 200, status)
+		}
+	})
+}

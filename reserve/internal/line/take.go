@@ -76,7 +76,7 @@ func (p *place) take(ctx context.Context, maxWait time.Duration, pass func()) (h
 				longest, last = d, i
 			}
 		}
-		if longest == 0 {
+		if longest <= 0 { // less: there are no limits
 			return got[:len(p.limits)], nil
 		}
 		soon := soonOfOne
