@@ -54,7 +54,7 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 			continue
 		}
 		key, by := l.scope(r)
-		if by == nil {
+		if l, ok := by.(*reserve.Limiter); by == nil || ok && l == nil {
 			return c, &reserve.ValueError{Package: "outbound", Name: "the limiter of " + fmt.Sprint(key), Value: nil, Want: "a Reserver"}
 		}
 		c.asks = append(c.asks, ask{limit: l, key: key, by: by, cost: n})

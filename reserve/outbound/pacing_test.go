@@ -257,6 +257,21 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
+// A nil *reserve.Limiter is named, and not used.
+func TestNilLimiter(t *testing.T) {
+	var none *reserve.Limiter
+	for text, transport := range map[string]*Transport{
+		"outbound: New is <nil>; want a limiter, or nil without a type": New(nil, none),
+		"outbound: the limiter of a:80 is <nil>; want a Reserver": New(nil, nil,
+			Per(Host, func(string) reserve.Reserver { return none })),
+	} {
+		_, err := transport.Begin(rpc())
+		requireValueError(t, err, text)
+		_, err = transport.RoundTrip(rpc())
+		requireValueError(t, err, text)
+	}
+}
+
 // bare is a Reserver and nothing else.
 type bare struct{ l *reserve.Limiter }
 

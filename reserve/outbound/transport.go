@@ -68,6 +68,10 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
+	if l, ok := by.(*reserve.Limiter); ok && l == nil {
+		t.fail("New", by, "a limiter, or nil without a type")
+		by = nil
+	}
 	if by != nil {
 		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope()})
 	}
