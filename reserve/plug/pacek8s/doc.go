@@ -1,0 +1,25 @@
+// Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter: in rest.Config, for the
+// requests to the API server, and in a workqueue, for the items that a controller tries again.
+//
+//	config.RateLimiter = reserve.Must(pacek8s.NewRateLimiter(limiter))
+//
+// The package names no type of client-go's, so it fits every version from v0.31.0, in which workqueues have types.
+//
+// Client-go measures how long its requests wait, with any limiter: rest_client_rate_limiter_duration_seconds,
+// where the program registers it, as those built on controller-runtime do.
+package pacek8s
+
+import (
+	"reflect"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// checked returns an error if a limiter is nil, or a nil pointer of a type that is a limiter.
+func checked(name string, by reserve.Reserver) error {
+	v := reflect.ValueOf(by)
+	if by == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &reserve.ValueError{Package: "pacek8s", Name: name, Value: nil, Want: "a limiter"}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package pacek8s
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+)
+
+var (
+	_ flowcontrol.RateLimiter            = (*RateLimiter)(nil)
+	_ workqueue.TypedRateLimiter[string] = (*QueueLimiter[string])(nil)
+	_ workqueue.RateLimiter              = (*QueueLimiter[any])(nil)
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

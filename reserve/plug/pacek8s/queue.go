@@ -1,0 +1,145 @@
+package pacek8s
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item of a workqueue is tried again. It comes
+// from [NewQueueLimiter]. All methods may be called at the same time.
+//
+// It remembers the last 65,536 items at least and 131,072 at most, so that items that nobody forgets take no
+// memory for good: an item that is not remembered has failed 0 times.
+type QueueLimiter[T comparable] struct {
+	overall reserve.Reserver
+	perItem func(T) reserve.Reserver
+	most    int // items in each of the two maps
+
+	mu            sync.Mutex
+	recent, older map[T]*item
+}
+
+// An item is what is remembered of one.
+type item struct {
+	failures int
+	held     *reserve.Reservation // the latest; nil: none
+}
+
+const (
+	most   = 1 << 16
+	failed = time.Second // an item waits for so long if its limiter fails
+)
+
+// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own limiter. Either may be
+// nil; the limiters of package keyed have room for many items in bounded memory:
+//
+//	perItem := keyed.New(func(string) (*reserve.Policy, error) { return oneInTenSeconds, nil })
+//	limiter, err := pacek8s.NewQueueLimiter(overall, perItem.For)
+//
+// It returns a *[reserve.ValueError] if both are nil. For a wait that grows with each failure as well, see
+// workqueue.NewTypedMaxOfRateLimiter.
+func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) reserve.Reserver) (*QueueLimiter[T], error) {
+	if overall != nil || perItem == nil {
+		if err := checked("the limiter", overall); err != nil {
+			return nil, err
+		}
+	}
+	return &QueueLimiter[T]{overall: overall, perItem: perItem, most: most, recent: map[T]*item{}}, nil
+}
+
+// When reserves a permit and returns how long it is until then. An item whose permit has not come due yet keeps it, since a
+// workqueue holds an item once, at the earliest of its times: at 1/s, an item that is asked for again
+// after 200 ms, of 1 s, has 800 ms to wait, and no other one waits for longer than before.
+//
+// It has no way to say that a limiter fails or refuses. If the permit would come later than the limiter's longest wait
+// ([reserve.WithMaxWait]), the item waits as long as it would have, but has no permit then; after any other failure 1 s.
+func (q *QueueLimiter[T]) When(of T) time.Duration {
+	q.mu.Lock()
+	i := q.remember(of)
+	i.failures++
+	wait := i.wait()
+	q.mu.Unlock()
+	if wait > 0 {
+		return wait
+	}
+	r, err := q.by(of).ReserveWithin(context.Background(), 1, reserve.Forever) // under no lock: it may take a while
+	if late := new(reserve.WaitError); errors.As(err, &late) {
+		return late.Wait
+	} else if err != nil {
+		return failed
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if wait := i.wait(); wait > 0 { // somebody else has just reserved one for it
+		r.Cancel()
+		return wait
+	}
+	i.held = &r
+	return r.Delay()
+}
+
+// Forget ends what is known of an item, and gives its permit back if that has not come due, so that others come
+// earlier. (The workqueue itself takes out nothing: an item that waits in it comes out at its time.)
+func (q *QueueLimiter[T]) Forget(of T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, items := range []map[T]*item{q.recent, q.older} {
+		if i := items[of]; i.wait() > 0 {
+			i.held.Cancel()
+		}
+		delete(items, of)
+	}
+}
+
+// NumRequeues returns how often When was asked for an item since it was forgotten.
+func (q *QueueLimiter[T]) NumRequeues(of T) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := cmp.Or(q.recent[of], q.older[of]); i != nil {
+		return i.failures
+	}
+	return 0
+}
+
+// wait returns how long it is until the item's permit comes due.
+func (i *item) wait() time.Duration {
+	if i == nil || i.held == nil {
+		return 0
+	}
+	return i.held.Delay()
+}
+
+// remember returns what is known of an item. When the map is full, those of which nothing was asked since the last time it
+// was are forgotten. The limiter must be locked.
+func (q *QueueLimiter[T]) remember(of T) *item {
+	if i := q.recent[of]; i != nil {
+		return i
+	}
+	if len(q.recent) >= q.most {
+		q.recent, q.older = map[T]*item{}, q.recent
+	}
+	i := q.older[of]
+	if i == nil {
+		i = new(item)
+	}
+	delete(q.older, of)
+	q.recent[of] = i
+	return i
+}
+
+// by returns the limiter of an item.
+func (q *QueueLimiter[T]) by(of T) reserve.Reserver {
+	if q.perItem == nil {
+		return q.overall
+	}
+	limiters := []reserve.Reserver{q.perItem(of)} // one that is nil is an error of All's
+	if q.overall != nil {
+		limiters = append(limiters, q.overall)
+	}
+	return reserve.All(limiters...)
+}

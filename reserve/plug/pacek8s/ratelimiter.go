@@ -1,0 +1,88 @@
+package pacek8s
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// ErrStopped is the error of [RateLimiter.Wait] after Stop.
+var ErrStopped = errors.New("pacek8s: the limiter is stopped")
+
+// A RateLimiter is a flowcontrol.RateLimiter: what rest.Config takes. It comes from [NewRateLimiter]. All methods
+// may be called at the same time.
+type RateLimiter struct {
+	by      reserve.Reserver
+	stopped context.Context
+	stop    context.CancelCauseFunc
+}
+
+// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may serve many
+// clients, and by may be used elsewhere too: those who share it keep to one rate, first come, first served.
+//
+// Client-go's own limiter, flowcontrol.NewTokenBucketRateLimiter(20, 30), grants what
+// pace.NewTokenBucket(20, 30) does. It returns a *[reserve.ValueError] if by is nil.
+func NewRateLimiter(by reserve.Reserver) (*RateLimiter, error) {
+	if err := checked("the limiter", by); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &RateLimiter{by: by, stopped: ctx, stop: stop}, nil
+}
+
+// Wait waits for a permit. If that would come after the context's deadline, it returns a *[reserve.WaitError] at
+// once, and takes nothing. A context that ends while it waits gives the permit back. After Stop it
+// returns [ErrStopped].
+func (r *RateLimiter) Wait(ctx context.Context) error {
+	if r.stopped.Err() != nil {
+		return ErrStopped
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.stopped, func() { cancel(ErrStopped) })()
+	_, err := reserve.Acquire(ctx, r.by, 1)
+	return err
+}
+
+// Accept waits for a permit, however long that takes, or for Stop. A limiter with a longest wait
+// ([reserve.WithMaxWait]) is asked again when it may grant one; where it fails in another way, Accept returns at
+// once without a permit, since it has no way to say so. Most callers should use [RateLimiter.Wait], as client-go
+// does.
+func (r *RateLimiter) Accept() {
+	var late *reserve.WaitError
+	for errors.As(r.Wait(context.Background()), &late) {
+		again := time.NewTimer(late.Wait - late.MaxWait)
+		select {
+		case <-again.C:
+		case <-r.stopped.Done():
+			again.Stop()
+		}
+	}
+}
+
+// TryAccept takes a permit if that may be used now, and reports whether it did: never after Stop.
+func (r *RateLimiter) TryAccept() bool {
+	if r.stopped.Err() != nil {
+		return false
+	}
+	if l, ok := r.by.(*reserve.Limiter); ok {
+		return l.TryAcquire(1)
+	}
+	_, err := r.by.ReserveWithin(r.stopped, 1, 0)
+	return err == nil
+}
+
+// QPS returns the limiter's rate, in permits per second: the present one, where that changes; 0 if the limiter
+// can't tell.
+func (r *RateLimiter) QPS() float32 {
+	if l, ok := r.by.(interface{ Rate() float64 }); ok {
+		return float32(l.Rate())
+	}
+	return 0
+}
+
+// Stop refuses all requests from now on, and ends the waits of those that wait. The limiter given to NewRateLimiter
+// goes on.
+func (r *RateLimiter) Stop() { r.stop(ErrStopped) }
