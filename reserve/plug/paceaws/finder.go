@@ -1,0 +1,69 @@
+package paceaws
+
+import (
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
+)
+
+// tunable is what an adaptive retryer needs of its limiter.
+type tunable interface {
+	Rate() float64
+	Retime(permitsPerSecond float64) error
+}
+
+// A finder sets the rate of a limiter to the one that it finds. A nil one does nothing.
+type finder struct {
+	limiter tunable
+
+	mu   sync.Mutex
+	rate adapt.Rate
+}
+
+func newFinder(by reserve.Reserver) (*finder, error) {
+	limiter, ok := by.(tunable)
+	if !ok {
+		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter of Adaptive", Value: by, Want: "one with Rate and Retime"}
+	}
+	ceiling := limiter.Rate()
+	if math.IsInf(ceiling, 1) {
+		return nil, &reserve.ValueError{Package: "paceaws", Name: "the rate of Adaptive's limiter", Value: ceiling, Want: "a finite one"}
+	}
+	return &finder{limiter: limiter, rate: adapt.New(ceiling)}, nil
+}
+
+func (f *finder) sent(now time.Time) {
+	f.learn(func(r *adapt.Rate) { r.Sent(now, 1) })
+}
+
+func (f *finder) accepted(now, sent time.Time) {
+	f.learn(func(r *adapt.Rate) { r.Accepted(now, sent, 1) })
+}
+
+func (f *finder) refused(now, sent, resume time.Time) {
+	f.learn(func(r *adapt.Rate) { r.Refused(now, sent, resume) })
+}
+
+// learn has the rate learn something, and the limiter follow.
+func (f *finder) learn(something func(*adapt.Rate)) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.rate.Now()
+	something(&f.rate)
+	if now := f.rate.Now(); now != before {
+		_ = f.limiter.Retime(now) // fails for no positive number
+	}
+}
+
+// isNil reports whether a limiter is nil, or a nil pointer of a type that is a limiter.
+func isNil(by reserve.Reserver) bool {
+	v := reflect.ValueOf(by)
+	return by == nil || v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,112 @@
+package paceaws
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Retryer is an aws.RetryerV2 that is put around another one, and makes each attempt wait for a permit. It comes from
+// [New]. All methods may be called at the same time, by many clients.
+type Retryer struct {
+	aws.RetryerV2
+	by       reserve.Reserver
+	longest  time.Duration
+	adaptive bool
+	finder   *finder // nil: not adaptive
+}
+
+// An Option changes one setting of [New].
+type Option func(*Retryer)
+
+// WithMaxRetryAfter sets for how long a service can stop everybody at a time. Negative counts as 0. Default: 5 minutes.
+func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
+
+// Adaptive finds the rate that the service accepts, as the option of that name does in package outbound: a throttling
+// error cuts the limiter's rate, once for all errors of the same event, and what is accepted raises it again, never above the
+// rate that the limiter has now, which must be finite. The limiter must have Rate and Retime, as *[reserve.Limiter] does, and
+// is for this retryer alone.
+func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
+
+// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Several
+// services, regions or accounts have limits of their own; give each a limiter and a retryer.
+//
+// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error says for
+// how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit
+// [Adaptive].
+func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
+	if isNil(by) {
+		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
+	}
+	if inner == nil {
+		inner = retry.NewStandard()
+	}
+	r := &Retryer{RetryerV2: inner, by: by, longest: 5 * time.Minute}
+	for _, opt := range opts {
+		opt(r)
+	}
+	if !r.adaptive {
+		return r, nil
+	}
+	var err error
+	r.finder, err = newFinder(by)
+	return r, err
+}
+
+// GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a *[reserve.WaitError] at once
+// and takes nothing; the SDK does not try such a call again. A context that ends while it waits gives the permit back.
+func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	permit, err := r.by.ReserveWithin(ctx, 1, reserve.Forever)
+	if err == nil {
+		err = permit.Wait(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	release, err := r.RetryerV2.GetAttemptToken(ctx)
+	if err != nil {
+		permit.Cancel()
+		return nil, err
+	}
+	sent := time.Now()
+	r.finder.sent(sent)
+	return func(err error) error {
+		r.hear(sent, err)
+		return release(err)
+	}, nil
+}
+
+// GetRetryToken is the inner retryer's. It is told of every error that is tried again, where the SDK tells
+// the attempt's own token only of the first one's (if AWS_NEW_RETRIES_2026 is set).
+func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
+	r.pause(time.Now(), err)
+	return r.RetryerV2.GetRetryToken(ctx, err)
+}
+
+// hear takes note of what came of an attempt.
+func (r *Retryer) hear(sent time.Time, err error) {
+	now := time.Now()
+	switch wait, throttled := r.pause(now, err); {
+	case throttled:
+		r.finder.refused(now, sent, now.Add(wait))
+	case err == nil || answered(err):
+		r.finder.accepted(now, sent)
+	}
+}
+
+// pause stops the limiter if an error says so.
+func (r *Retryer) pause(now time.Time, err error) (wait time.Duration, throttled bool) {
+	if !isThrottle(err) {
+		return 0, false
+	}
+	if wait = min(retryAfter(now, err), r.longest); wait > 0 {
+		if p, ok := r.by.(interface{ PauseUntil(time.Time) }); ok {
+			p.PauseUntil(now.Add(wait))
+		}
+	}
+	return wait, true
+}
