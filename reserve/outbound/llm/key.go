@@ -1,0 +1,125 @@
+package llm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// A Key says whose quota a call uses: that of one credential and model at one host.
+type Key struct {
+	Host  string // as in the request's address
+	Model string // as the request names it, or the deployment; the first 128 bytes. Empty: it does not say
+	// Credential is a part of a hash of what the request is authorized by: the same in all processes. It does not tell the
+	// credential.
+	Credential uint64
+}
+
+// String returns the key in a form that fits a name in Redis: "api.openai.com/gpt-5/0123456789abcdef".
+func (k Key) String() string { return fmt.Sprintf("%s/%s/%016x", k.Host, k.Model, k.Credential) }
+
+// maxModel bounds the memory of names that somebody else has chosen.
+const maxModel = 128
+
+func cutModel(name string) string {
+	if len(name) > maxModel {
+		name = name[:maxModel]
+	}
+	return strings.ToValidUTF8(name, "?")
+}
+
+// An identity is a hash of credentials in the making.
+type identity struct {
+	r    *http.Request
+	text [512]byte
+	n    int
+}
+
+func (i *identity) add(s string) {
+	if len(s) > len(i.text)-i.n-1 { // a token of 2 KiB: its hash stands for it
+		h := sha256.Sum256([]byte(s))
+		s = string(h[:])
+		i.n = min(i.n, len(i.text)-1-len(s))
+	}
+	i.n += copy(i.text[i.n:], s)
+	i.text[i.n] = 0
+	i.n++
+}
+
+func (i *identity) sum() uint64 {
+	h := sha256.Sum256(i.text[:i.n])
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// byHeaders identifies a request by headers, whose names are canonical.
+func byHeaders(names ...string) func(*identity) {
+	return func(i *identity) {
+		for _, name := range names {
+			value := ""
+			if v := i.r.Header[name]; len(v) > 0 {
+				value = v[0]
+			}
+			i.add(value)
+		}
+	}
+}
+
+func geminiCredential(i *identity) {
+	if at := strings.Index(i.r.URL.Path, "/projects/"); at >= 0 { // Vertex AI, whose tokens change every hour
+		project, _, _ := strings.Cut(i.r.URL.Path[at:], "/publishers/")
+		i.add(project)
+		return
+	}
+	key := i.r.Header.Get("X-Goog-Api-Key")
+	if key == "" && strings.Contains(i.r.URL.RawQuery, "key=") {
+		key = i.r.URL.Query().Get("key")
+	}
+	if key == "" {
+		key = i.r.Header.Get("Authorization")
+	}
+	i.add(key)
+}
+
+func bedrockCredential(i *identity) {
+	a := i.r.Header.Get("Authorization")
+	if _, after, ok := strings.Cut(a, "Credential="); ok { // the rest of it is another one for each request
+		if a, _, _ = strings.Cut(after, "/"); strings.HasPrefix(a, "ASIA") {
+			a = ""
+		}
+	}
+	i.add(a)
+}
+
+// between returns a function that finds what stands in a path behind the first, and before the second.
+func between(marks ...string) func(path string) string {
+	return func(path string) string {
+		for i := 0; i < len(marks); i += 2 {
+			if _, after, ok := strings.Cut(path, marks[i]); ok {
+				name, _, _ := strings.Cut(after, marks[i+1])
+				return name
+			}
+		}
+		return ""
+	}
+}
+
+// bedrockModel finds the model, which may be an ARN with slashes, in /model/{model}/converse.
+func bedrockModel(path string) string {
+	_, name, _ := strings.Cut(path, "/model/")
+	if end := strings.LastIndexByte(name, '/'); end >= 0 {
+		return name[:end]
+	}
+	return ""
+}
+
+// isCount reports whether a call only counts tokens: it has limits of its own.
+func isCount(path string) bool {
+	for _, end := range []string{"/count_tokens", ":countTokens", "/count-tokens", "/input_tokens"} {
+		if strings.HasSuffix(path, end) {
+			return true
+		}
+	}
+	return false
+}

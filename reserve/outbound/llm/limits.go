@@ -1,0 +1,71 @@
+package llm
+
+import "github.com/nextfree/pace/reserve"
+
+// Limits are what a provider allows for one model and credential. 0 is a limit that is not known: it is learned from the headers
+// of the first response, if the provider sends such, and else there is none. A limit that is given is a ceiling: no
+// response raises it, but one that says less is followed.
+type Limits struct {
+	RequestsPerMinute int
+	// TokensPerMinute are those of input and output together.
+	TokensPerMinute int
+	// InputTokensPerMinute and OutputTokensPerMinute are limits of their own: Anthropic's, and Gemini's TPM, which counts input.
+	InputTokensPerMinute, OutputTokensPerMinute int
+	RequestsPerDay, TokensPerDay                int // in any 24 hours
+}
+
+// A kind is what one limit counts.
+type kind int
+
+const (
+	requests kind = iota
+	tokens
+	inputTokens
+	outputTokens
+	dayRequests
+	dayTokens
+	kinds
+)
+
+// names are those of limits, for hooks, for [WithLimiters], and for what servers say of them.
+var names = [kinds]string{"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day"}
+
+// isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
+func (k kind) isTokens() bool { return k != requests && k != dayRequests }
+
+// of returns what a limit of that kind counts of a call.
+func (k kind) of(input, output int) int {
+	switch k {
+	case tokens, dayTokens:
+		return sum(input, output)
+	case inputTokens:
+		return input
+	case outputTokens:
+		return output
+	default:
+		return 1
+	}
+}
+
+// list returns the limits by kind.
+func (l *Limits) list() [kinds]int {
+	return [kinds]int{l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute, l.RequestsPerDay, l.TokensPerDay}
+}
+
+// check returns an error for a limit that makes no sense.
+func (l *Limits) check() error {
+	for k, n := range l.list() {
+		if n < 0 {
+			return &reserve.ValueError{Package: "llm", Name: "the limit of " + names[k], Value: n, Want: "0 or more"}
+		}
+	}
+	return nil
+}
+
+// sum returns a + b, saturated. Neither is negative.
+func sum(a, b int) int {
+	if n := a + b; n >= 0 {
+		return n
+	}
+	return int(^uint(0) >> 1)
+}

@@ -1,0 +1,169 @@
+package llm
+
+import "time"
+
+// A Provider says how one provider of language models counts, and where it tells. It comes from [OpenAI], [AzureOpenAI],
+// [Anthropic], [Gemini] or [Bedrock]; the zero Provider is refused by [New].
+type Provider struct{ *preset }
+
+// A preset is what a Provider consists of. It does not change.
+type preset struct {
+	name       string
+	credential func(*identity)     // finds whose quota a request uses
+	model      func(string) string // finds the model in a path; "": it is in the body
+	prompt     *shape              // of a request's body
+	usage      *shape              // of a response's body, and of a stream's events
+	// cumulative says that each usage of a stream adds to the one before it, or stands for all so far. Otherwise a second one is not
+	// expected.
+	cumulative bool
+	// settles says that the provider gives back what a call has not used of what was held for it.
+	settles bool
+	// counts are the headers' names of a response that tell the usage, of input and of output.
+	counts [2]string
+	// limits are the headers that tell the limits, and resets until when they are full again.
+	limits, resets [kinds]string
+	// window is the stretch over which requests are counted. 0: a minute.
+	window time.Duration
+	// refusal makes the body of a refusal, in the provider's form, and may set headers.
+	refusal func(message string) (body any, headers map[string]string)
+}
+
+// OpenAI is the API of OpenAI, and of the many servers that speak as it does: chat completions, completions, responses and
+// embeddings.
+//
+// A call is taken to hold its prompt and the tokens that it may at most put out (max_completion_tokens, max_tokens or
+// max_output_tokens, times n or best_of), and to be settled when it ends. OpenAI does not say whether it settles; where a server
+// that speaks so does not, see [WithSettling]. A stream tells its usage only if the request has stream_options.include_usage.
+// The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
+func OpenAI() Provider { return Provider{&openAI} }
+
+var openAI = preset{
+	name: "OpenAI", credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
+	prompt: shapeOf(openAIPrompt...), usage: shapeOf(openAIUsage...), settles: true,
+	limits: [kinds]string{requests: "X-Ratelimit-Limit-Requests", tokens: "X-Ratelimit-Limit-Tokens"},
+	resets: [kinds]string{requests: "X-Ratelimit-Reset-Requests", tokens: "X-Ratelimit-Reset-Tokens"},
+	refusal: func(message string) (any, map[string]string) {
+		type inner struct {
+			Message string  `json:"message"`
+			Type    string  `json:"type"`
+			Param   *string `json:"param"`
+			Code    string  `json:"code"`
+		}
+		return struct {
+			Error inner `json:"error"`
+		}{inner{Message: message, Type: "requests", Code: "rate_limit_exceeded"}}, nil
+	},
+}
+
+var openAIPrompt = []path{
+	{inModel, []string{"model"}},
+	{inMaxOutput, []string{"max_tokens"}}, {inMaxOutput, []string{"max_completion_tokens"}}, {inMaxOutput, []string{"max_output_tokens"}},
+	{inChoices, []string{"n"}}, {inChoices, []string{"best_of"}},
+}
+
+var openAIUsage = append(openAICounts("usage"), openAICounts("response", "usage")...)
+
+func openAICounts(at ...string) []path {
+	return under(at, path{ofInput, []string{"prompt_tokens"}}, path{ofOutput, []string{"completion_tokens"}},
+		path{ofInput, []string{"input_tokens"}}, path{ofOutput, []string{"output_tokens"}}, path{ofTotal, []string{"total_tokens"}})
+}
+
+// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out, and, as Azure's
+// documents say, that estimate is kept, so nothing is given back. Requests are counted over 10 seconds: 600 a minute are 100 in any
+// 10 s; Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the api-key header and the
+// deployment; access tokens, which change every hour, do not count.
+func AzureOpenAI() Provider { return Provider{&azure} }
+
+var azure = func() preset {
+	p := openAI
+	p.name, p.credential, p.model = "Azure OpenAI", byHeaders("Api-Key"), between("/deployments/", "/")
+	p.settles, p.window = false, 10*time.Second
+	return p
+}()
+
+// Anthropic is the Messages API of Anthropic, which limits requests, input tokens and output tokens. Input that was read from a
+// cache is not charged, input that is written to it is. A call is taken to hold max_tokens of output, and is settled when it ends.
+// The quota is that of the x-api-key or Authorization header and the model.
+func Anthropic() Provider { return Provider{&anthropic} }
+
+var anthropic = preset{
+	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
+	prompt:     shapeOf(path{inModel, []string{"model"}}, path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_tokens_to_sample"}}),
+	usage:      shapeOf(append(anthropicCounts("usage"), anthropicCounts("message", "usage")...)...),
+	cumulative: true, settles: true,
+	limits: [kinds]string{requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
+		inputTokens: "Anthropic-Ratelimit-Input-Tokens-Limit", outputTokens: "Anthropic-Ratelimit-Output-Tokens-Limit"},
+	refusal: func(message string) (any, map[string]string) {
+		type inner struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		}
+		return struct {
+			Type  string `json:"type"`
+			Error inner  `json:"error"`
+		}{"error", inner{"rate_limit_error", message}}, nil
+	},
+}
+
+func anthropicCounts(at ...string) []path {
+	return under(at, path{ofInput, []string{"input_tokens"}}, path{ofCacheWrite, []string{"cache_creation_input_tokens"}},
+		path{ofOutput, []string{"output_tokens"}})
+}
+
+// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
+// that is [Limits].InputTokensPerMinute. No header tells a limit, so give what you know. The quota is that of the x-goog-api-key
+// header or the key of the address, at Vertex AI of the project and location, and of the model.
+func Gemini() Provider { return Provider{&gemini} }
+
+var gemini = preset{
+	name: "Gemini", credential: geminiCredential, model: between("/models/", ":", "/tunedModels/", ":"),
+	prompt: shapeOf(path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}}, path{inChoices, []string{"generationConfig", "candidateCount"}},
+		path{inMaxOutput, []string{"generation_config", "max_output_tokens"}}),
+	usage: shapeOf(under([]string{"usageMetadata"},
+		path{ofInput, []string{"promptTokenCount"}}, path{ofCacheWrite, []string{"toolUsePromptTokenCount"}},
+		path{ofOutput, []string{"candidatesTokenCount"}}, path{ofThought, []string{"thoughtsTokenCount"}}, path{ofTotal, []string{"totalTokenCount"}})...),
+	cumulative: true, settles: true,
+	refusal: func(message string) (any, map[string]string) {
+		type inner struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Status  string `json:"status"`
+		}
+		return struct {
+			Error inner `json:"error"`
+		}{inner{429, message, "RESOURCE_EXHAUSTED"}}, nil
+	},
+}
+
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached or
+// not, and maxTokens of output, and is settled when it ends, for input, input written to a cache, and output. No header tells a limit,
+// so give what you know. The quota is that of the host, the access key (one that is temporary, and changes every hour, does not
+// count) and the model.
+func Bedrock() Provider { return Provider{&bedrock} }
+
+var bedrock = preset{
+	name: "Bedrock", credential: bedrockCredential, model: bedrockModel,
+	prompt: shapeOf(path{inMaxOutput, []string{"inferenceConfig", "maxTokens"}}, path{inMaxOutput, []string{"max_tokens"}},
+		path{inMaxOutput, []string{"max_gen_len"}}, path{inMaxOutput, []string{"textGenerationConfig", "maxTokenCount"}}),
+	usage: shapeOf(append(append(append(anthropicCounts("usage"), anthropicCounts("message", "usage")...),
+		under([]string{"usage"}, path{ofInput, []string{"inputTokens"}}, path{ofOutput, []string{"outputTokens"}},
+			path{ofCacheWrite, []string{"cacheWriteInputTokens"}})...),
+		under([]string{"amazon-bedrock-invocationMetrics"}, path{ofInput, []string{"inputTokenCount"}},
+			path{ofOutput, []string{"outputTokenCount"}}, path{ofCacheWrite, []string{"cacheWriteInputTokenCount"}})...)...),
+	cumulative: true, settles: true,
+	counts: [2]string{"X-Amzn-Bedrock-Input-Token-Count", "X-Amzn-Bedrock-Output-Token-Count"},
+	refusal: func(message string) (any, map[string]string) {
+		// Not a ThrottlingException: AWS's SDKs ask again after that.
+		return struct {
+			Message string `json:"message"`
+		}{message}, map[string]string{"X-Amzn-Errortype": "ServiceQuotaExceededException"}
+	},
+}
+
+// under puts paths below another one.
+func under(at []string, paths ...path) []path {
+	for i := range paths {
+		paths[i].keys = append(at[:len(at):len(at)], paths[i].keys...)
+	}
+	return paths
+}

@@ -1,0 +1,32 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// refusal returns the response that says that a call can't be made in time; nil: the error says something else.
+func (t *Transport) refusal(r *http.Request, err error) *http.Response {
+	var wait *reserve.WaitError
+	if !errors.As(err, &wait) {
+		return nil
+	}
+	content, headers := t.preset.refusal("pace: " + err.Error())
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil
+	}
+	h := http.Header{"Content-Type": {"application/json"}, "X-Should-Retry": {"false"}}
+	for name, value := range headers {
+		h.Set(name, value)
+	}
+	return &http.Response{
+		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
+	}
+}

@@ -1,0 +1,173 @@
+package llm
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New]; all methods may be called
+// at the same time. It must not be copied.
+type Transport struct {
+	settings
+	preset *preset
+	given  Limits // for models without limits of their own
+	base   http.RoundTripper
+	paced  *outbound.Transport
+
+	table   table
+	ignored ignored
+}
+
+// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow.
+//
+//	transport, err := llm.New(nil, llm.OpenAI(), llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 200_000})
+//	...
+//	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
+//
+// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
+func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
+	if p.preset == nil {
+		return nil, &reserve.ValueError{Package: "llm", Name: "the provider", Value: "none", Want: "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()"}
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t := &Transport{preset: p.preset, given: l, base: base}
+	t.settings = settings{margin: 250 * time.Millisecond, window: p.window, settles: p.settles, maxKeys: 1024}
+	t.table.accounts = map[Key]*account{}
+	for _, opt := range opts {
+		if err := opt(&t.settings); err != nil {
+			return nil, err
+		}
+	}
+	for k := range kinds {
+		t.settings.outbound = append(t.settings.outbound, outbound.WithLimit(t.limit(k)))
+	}
+	t.paced = outbound.New(sender{base}, nil, t.settings.outbound...)
+	return t, nil
+}
+
+// limit returns the limit of a kind, of all accounts.
+func (t *Transport) limit(k kind) outbound.Limit {
+	l := outbound.Limit{
+		Name: names[k],
+		Keyed: func(r *http.Request) (any, reserve.Reserver) {
+			a := callOf(r).account
+			return a, a.limits[k].by
+		},
+		Cost: func(r *http.Request) int { return callOf(r).price(k) },
+	}
+	if k.isTokens() {
+		l.Used = func(r *http.Response) outbound.Usage { return callOf(r.Request).used(k, r) }
+	}
+	return l
+}
+
+// RoundTrip sends a request when the limits have room for it. Its errors are those of [outbound.Transport.RoundTrip]. The
+// request is not changed, and its body is always closed. A request that asks no model for anything (a list of
+// models, a batch, a count of tokens) is sent at once.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPost || isCount(r.URL.Path) {
+		return t.base.RoundTrip(r)
+	}
+	c := &call{Context: r.Context()}
+	send, err := t.prepare(c, r)
+	if err != nil || c.account == nil {
+		return t.base.RoundTrip(send)
+	}
+	response, err := t.send(c, send)
+	if err != nil || c.response != response {
+		c.leave() // nobody reads what it has used
+	}
+	if err != nil && t.answer {
+		if refusal := t.refusal(r, err); refusal != nil {
+			return refusal, nil
+		}
+	}
+	return response, err
+}
+
+// prepare finds out what a request asks for, and whose quota it uses. Without an account it uses none.
+func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
+	send, err := c.readFrom(r, t.preset.prompt, t.estimate != nil)
+	if err != nil {
+		return send, err
+	}
+	if t.preset.model != nil {
+		if model := t.preset.model(r.URL.Path); model != "" {
+			c.model = model
+		}
+	}
+	if c.model == "" && c.json {
+		return send, nil
+	}
+	c.file = !c.json && isFile(r)
+	if t.estimate != nil {
+		input, output := t.estimate(r, c.prompt.body)
+		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
+	}
+	c.prompt.body = nil
+	key := Key{Host: r.URL.Host, Model: cutModel(c.model)}
+	id := identity{r: r}
+	t.preset.credential(&id)
+	key.Credential = id.sum()
+	c.account = t.enter(key)
+	return send.WithContext(c), nil
+}
+
+// send sends a call, once the limits of its account are known.
+func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
+	a := c.account
+	c.probe, err = a.open(c.Context)
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	if c.probe {
+		defer a.probed()
+	}
+	response, err = t.paced.RoundTrip(r)
+	if err == nil {
+		a.observe(response)
+	}
+	return response, err
+}
+
+// Ignored returns what was not heeded so far.
+func (t *Transport) Ignored() Ignored { return t.ignored.read() }
+
+// CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
+func (t *Transport) CloseIdleConnections() { t.paced.CloseIdleConnections() }
+
+// A sender is the base transport, as the paced one uses it.
+type sender struct{ base http.RoundTripper }
+
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c := callOf(r); !c.sent {
+		c.sent = true
+		c.account.going.Add(1)
+	}
+	response, err := s.base.RoundTrip(r)
+	if err == nil && response.Request == nil {
+		response.Request = r
+	}
+	return response, err
+}
+
+func (s sender) CloseIdleConnections() {
+	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}
