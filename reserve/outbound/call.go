@@ -68,6 +68,9 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 	for i := range c.asks {
 		a := &c.asks[i]
 		c.limits[i] = line.Limit{By: a.by, Permits: a.cost}
+		if again := a.limit.again; again != nil {
+			c.limits[i].Recount = func() int { return again(r) }
+		}
 		if _, ok := a.by.(pausable); !ok {
 			c.limits[i].Gate = t.gateOf(a)
 		}
@@ -104,7 +107,7 @@ func (c *call) acquireSince() error {
 	}
 	c.sent = c.t.now()
 	for i := range c.asks {
-		c.asks[i].reserve = &held[i]
+		c.asks[i].reserve, c.asks[i].cost = &held[i], c.limits[i].Permits
 		if rate := c.asks[i].rate; rate != nil {
 			rate.sent(c.sent, c.asks[i].cost)
 		} else {

@@ -20,6 +20,9 @@ type Limit struct {
 	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by this limit.
 	// Default: 1 for each.
 	Cost func(*http.Request) int
+	// Recost, if it is not nil, is asked for the cost once more when the request is the first in its line: for an estimate that gets
+	// better while requests wait.
+	Recost func(*http.Request) int
 	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused has used nothing.
 	Used func(*http.Response) Usage
 }
@@ -65,6 +68,7 @@ type limit struct {
 	name  string
 	scope Scope
 	cost  func(*http.Request) int // nil: WithCost's
+	again func(*http.Request) int // nil: the cost is as it was
 	used  func(*http.Response) Usage
 }
 

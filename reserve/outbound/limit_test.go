@@ -243,3 +243,24 @@ func TestBadLimits(t *testing.T) {
 		requireValueError(t, err, text)
 	}
 }
+
+// A request that waits costs what is known when its turn comes.
+func TestRecost(t *testing.T) {
+	var j *journal
+	bubble(t, func(_ http.ResponseWriter, r *http.Request) { j.note(r) }, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		tokens := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
+		cost := 10
+		of := func(*http.Request) int { return cost }
+		client := &http.Client{Transport: New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: of, Recost: of}))}
+		for i := range 4 {
+			go get(client, fmt.Sprintf("http://a/%d", i))
+			synctest.Wait()
+		}
+		pass(500 * time.Millisecond)
+		cost = 2
+		pass(5 * time.Second)
+		// The second had its turn while a request cost 10, so the third goes 1 s after it, and the fourth 0.2 s after that.
+		require.Equal(t, ms(0, 1000, 2000, 2200), j.times())
+	})
+}

@@ -24,6 +24,8 @@ import (
 type Limit struct {
 	By      reserve.Reserver
 	Permits int // at least 1
+	// Recount, if it is not nil, says how many it is when the call's turn comes: what is less than 1 counts as 1.
+	Recount func() int
 	// Gate is asked as well, for one permit, if By can't be paused itself; nil: it can.
 	Gate reserve.Reserver
 	// Open blocks until a call may ask By, if it is not nil: while nothing is known of the limit, one
@@ -99,7 +101,23 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 		}
 		maxWait = reserve.Forever // it has been told that it can wait
 	}
+	l.recount(set, p)
 	return p.take(ctx, maxWait, func() { l.pass(set, p) })
+}
+
+// recount has a call whose turn it is ask for what it costs by what is known now.
+func (l *Lines) recount(set any, p *place) {
+	for i := range p.limits {
+		m := &p.limits[i]
+		if m.Recount == nil {
+			continue
+		}
+		n := max(1, m.Recount())
+		l.mu.Lock()
+		l.lines[set].ahead[i] += n - m.Permits
+		m.Permits = n
+		l.mu.Unlock()
+	}
 }
 
 // enter puts a place in its line, and returns what those before it ask of each limit.
