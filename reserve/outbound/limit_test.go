@@ -19,6 +19,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 // costOf is what a request's URL says that it costs.
@@ -262,5 +263,26 @@ func TestRecost(t *testing.T) {
 		pass(5 * time.Second)
 		// The second had its turn while a request cost 10, so the third goes 1 s after it, and the fourth 0.2 s after that.
 		require.Equal(t, ms(0, 1000, 2000, 2200), j.times())
+	})
+}
+
+// What a server says is left of a limit that is exact stops nobody; a refusal does.
+func TestExact(t *testing.T) {
+	var j *journal
+	bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		status := 200
+		if j.note(r) == 3 {
+			status = 429
+			w.Header().Set("Retry-After", "4")
+		}
+		refuseWith(w, status, "x-ratelimit-limit-tokens: 600", "x-ratelimit-remaining-tokens: 0", "x-ratelimit-reset-tokens: 60s")
+	}, func(t *testing.T, base *http.Transport) {
+		j = newJournal()
+		tokens := reserve.Must(window.New(600, time.Minute))
+		client := &http.Client{Transport: New(base, nil, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Exact: true}))}
+		for range 4 {
+			get(client, "http://a/")
+		}
+		require.Equal(t, ms(0, 0, 0, 4000), j.times())
 	})
 }

@@ -119,10 +119,10 @@ func (t *Transport) acceptedSince(c *call) bool {
 // warning stops limits of which nothing is left, before anybody is refused.
 func (t *Transport) warning(c *call, about []*reply.Limit, now time.Time) {
 	for i, l := range about {
-		if l == nil {
+		a := &c.asks[i]
+		if l == nil || a.limit.exact {
 			continue
 		}
-		a := &c.asks[i]
 		if l.Stop > 0 {
 			t.stop(a, now.Add(min(l.Stop, t.maxRetryAfter)))
 		} else if wait := l.Wants(float64(a.cost)); wait > 0 {

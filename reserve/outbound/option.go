@@ -53,7 +53,7 @@ func WithLimit(l Limit) Option {
 		if cost == nil {
 			cost = one
 		}
-		t.limits = append(t.limits, limit{name: l.Name, scope: scope, cost: cost, again: l.Recost, used: l.Used})
+		t.limits = append(t.limits, limit{name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used})
 	}
 }
 
