@@ -91,7 +91,7 @@ func WithRetryBudget(share float64) Option {
 // WithDialect has what servers say read in another way as well, before those that are known.
 func WithDialect(d Dialect) Option {
 	return func(t *Transport) {
-		t.dialects = append([]reply.Dialect{d}, t.dialects...)
+		t.dialects = append([]reply.Dialect{d.Expanded()}, t.dialects...)
 	}
 }
 

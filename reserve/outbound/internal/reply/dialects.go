@@ -26,6 +26,42 @@ type Dialect struct {
 	// Throttles says for which other responses Body is to be asked: for servers that refuse with status 200. The
 	// body of such a response is read before the caller gets it.
 	Throttles func(r *http.Response) bool
+
+	names []names // for each of Of; nil: see expanded
+}
+
+// names are those of a dialect's headers for one limit, in the form in which they are kept.
+type names struct{ of, limit, remaining, reset, fill, interval string }
+
+// Expanded returns the dialect with the names of its headers spelled out, so that this need not be done for each response.
+func (d Dialect) Expanded() Dialect {
+	of := d.Of
+	if len(of) == 0 {
+		of = []string{""}
+	}
+	d.names = nil
+	for _, name := range of {
+		header := func(pattern string) string {
+			return http.CanonicalHeaderKey(strings.Replace(pattern, "*", name, 1))
+		}
+		d.names = append(d.names, names{name, header(d.Limit), header(d.Remaining), header(d.Reset), header(d.Fill), header(d.Interval)})
+	}
+	return d
+}
+
+func expanded(dialects ...Dialect) []Dialect {
+	for i := range dialects {
+		dialects[i] = dialects[i].Expanded()
+	}
+	return dialects
+}
+
+// get returns a header whose name is in the form in which it is kept; "": it is not there, or has no name.
+func get(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 && name != "" {
+		return v[0]
+	}
+	return ""
 }
 
 // A Refusal is what the body of a refusal says.
@@ -35,7 +71,7 @@ type Refusal struct {
 }
 
 // Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong clocks.
-var Dialects = []Dialect{
+var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
 	{Name: "Anthropic", Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining", Reset: "Anthropic-Ratelimit-*-Reset",
@@ -48,19 +84,19 @@ var Dialects = []Dialect{
 	{Name: "Okta, X", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
 	{Name: "Google", Body: retryInfo},
 	{Name: "Shopify GraphQL", Body: throttleStatus, Throttles: isShopifyGraphQL},
-}
+}...)
 
 // readDialects reads the first dialect that the server speaks.
 func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
 	for i := range dialects {
 		d := &dialects[i]
-		of := d.Of
-		if len(of) == 0 {
-			of = []string{""}
+		if d.names == nil {
+			whole := d.Expanded()
+			d = &whole
 		}
 		read := false
-		for _, name := range of {
-			read = d.read(h, now, name, s) || read
+		for j := range d.names {
+			read = d.read(h, now, &d.names[j], s) || read
 		}
 		if read {
 			return
@@ -69,39 +105,33 @@ func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
 }
 
 // read reads what a dialect says of a limit.
-func (d *Dialect) read(h http.Header, now time.Time, name string, s *Reply) bool {
-	get := func(header string) string {
-		if header == "" {
-			return ""
-		}
-		return h.Get(strings.Replace(header, "*", name, 1))
-	}
-	left, leftTold := number(get(d.Remaining))
+func (d *Dialect) read(h http.Header, now time.Time, names *names, s *Reply) bool {
+	left, leftTold := number(get(h, names.remaining))
 	if d.Fill != "" {
-		fill, ok := number(get(d.Fill))
-		interval, also := number(get(d.Interval))
+		fill, ok := number(get(h, names.fill))
+		interval, also := number(get(h, names.interval))
 		if !leftTold || !ok || !also || !(fill > 0) || !(interval > 0) {
 			return false
 		}
-		l := s.limit(name)
+		l := s.limit(names.of)
 		l.Bucket, l.Left = true, left
 		l.allow(fill / interval)
 		return true
 	}
-	last, epoch, ok := reset(get(d.Reset), now)
+	last, epoch, ok := reset(get(h, names.reset), now)
 	if !ok || last > Longest {
 		return false
 	}
 	if !leftTold {
-		if get(d.Remaining) == "" && epoch && !d.Bucket { // GitHub's 403 for a secondary limit
-			s.limit(name).Stop = last
+		if get(h, names.remaining) == "" && epoch && !d.Bucket { // GitHub's 403 for a secondary limit
+			s.limit(names.of).Stop = last
 			return true
 		}
 		return false
 	}
-	l := s.limit(name)
+	l := s.limit(names.of)
 	if d.Bucket {
-		limit, _ := number(get(d.Limit))
+		limit, _ := number(get(h, names.limit))
 		l.bucket(limit, left, last)
 		return true
 	}
@@ -157,6 +187,9 @@ func (l *Limit) allow(rate float64) {
 // has ended already nothing is to be learned.
 func reset(v string, now time.Time) (d time.Duration, epoch, ok bool) {
 	v = strings.TrimSpace(v)
+	if v == "" {
+		return 0, false, false
+	}
 	if n, ok := number(v); ok {
 		d, epoch := delayOrEpoch(n, now)
 		return d, epoch, d > 0

@@ -16,13 +16,16 @@ import (
 // and as its drafts 3 to 7 had them. It reports whether the server said what is left (until draft
 // 6, that was in fields of their own: see dialects).
 func readDraft(h http.Header, s *Reply) (read bool) {
-	policies, others := readPolicies(h.Values("RateLimit-Policy"))
+	if len(h["Ratelimit-Policy"]) == 0 && len(h["Ratelimit"]) == 0 {
+		return false
+	}
+	policies, others := readPolicies(h["Ratelimit-Policy"])
 	for _, p := range policies {
 		if p.window <= widest {
 			s.limit("").allow(p.quota / p.window.Seconds())
 		}
 	}
-	fields := h.Values("RateLimit")
+	fields := h["Ratelimit"]
 	for _, item := range items(fields) {
 		policy, ok := name(item.Value)
 		if !ok || others[policy] {

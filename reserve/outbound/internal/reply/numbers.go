@@ -40,7 +40,11 @@ func cached(h http.Header) bool {
 // serverTime returns the time at which a response was received, by the server's clock if
 // that tells and the local one is wrong. Server times compared with that are right however wrong either clock is.
 func serverTime(h http.Header, received time.Time) time.Time {
-	t, err := http.ParseTime(h.Get("Date"))
+	date := h.Get("Date")
+	if date == "" {
+		return received
+	}
+	t, err := http.ParseTime(date)
 	if off := received.Sub(t); err != nil || off > -skew && off < skew {
 		return received
 	}

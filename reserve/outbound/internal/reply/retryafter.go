@@ -11,12 +11,15 @@ import (
 // Retry-After is RFC 9110, section 10.2.3; those in milliseconds are Azure's and
 // OpenAI's, and come first because they are more precise. More than [Longest] is malformed.
 func readRetryAfter(h http.Header, now time.Time) (after time.Duration, told bool) {
-	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if n, ok := number(h.Get(name)); ok {
 			return believed(times(n, time.Millisecond))
 		}
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
+	if v == "" {
+		return 0, false
+	}
 	if n, ok := number(v); ok {
 		d, _ := delayOrEpoch(n, now)
 		return believed(d)
