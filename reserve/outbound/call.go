@@ -19,6 +19,8 @@ type call struct {
 	set     any    // of keys
 	asks    []ask
 	limits  []line.Limit
+	few     [few]ask // of asks
+	fewOf   [few]line.Limit
 
 	begin time.Time // of the wait for this attempt
 	sent  time.Time
@@ -37,12 +39,22 @@ type ask struct {
 	reserve *reserve.Reservation
 }
 
-// keys are those of a call that has several limits.
+// few limits are what most calls have: for so many nothing is allocated apart.
+const few = 3
+
+// keys are a key of a limit, and those of a call's other limits.
 type keys struct{ first, others any }
+
+// A set is that of a call's keys: the last one, and the others.
+type set struct {
+	limit       *limit
+	key, others any
+}
 
 // newCall finds out by which limits a request is paced.
 func (t *Transport) newCall(r *http.Request) (*call, error) {
 	c := &call{t: t, request: r, ctx: r.Context()}
+	c.asks = c.few[:0]
 	for i := range t.limits {
 		l := &t.limits[i]
 		cost := t.before
@@ -58,13 +70,12 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 			return c, &reserve.ValueError{Package: "outbound", Name: "the limiter of " + fmt.Sprint(key), Value: nil, Want: "a Reserver"}
 		}
 		c.asks = append(c.asks, ask{limit: l, key: key, by: by, cost: n})
-		if c.set == nil {
-			c.set = keys{l, key}
-		} else {
-			c.set = keys{c.set, keys{l, key}}
-		}
+		c.set = set{l, key, c.set}
 	}
-	c.limits = make([]line.Limit, len(c.asks))
+	if c.limits = c.fewOf[:0]; len(c.asks) > few {
+		c.limits = make([]line.Limit, 0, len(c.asks))
+	}
+	c.limits = c.limits[:len(c.asks)]
 	for i := range c.asks {
 		a := &c.asks[i]
 		c.limits[i] = line.Limit{By: a.by, Permits: a.cost}

@@ -16,13 +16,17 @@ const (
 )
 
 // eases says from when until when limits are eased.
-type eases struct{ memory[*ease] }
+type eases struct {
+	memory[*ease]
+	any atomic.Bool // limit was ever eased
+}
 
 // An ease is that of one limit, in nanoseconds since 1970.
 type ease struct{ from, until atomic.Int64 }
 
 // begin eases a limit after a stop that ends at resume, or for longer if it is eased already.
 func (e *eases) begin(a *ask, resume time.Time) {
+	e.any.Store(true)
 	key := keys{a.limit, a.key}
 	of, ok := e.get(key)
 	if !ok {
@@ -37,7 +41,7 @@ func (e *eases) begin(a *ask, resume time.Time) {
 // hold holds the limiter of a call that goes now, if it is eased.
 func (e *eases) hold(a *ask, now time.Time) {
 	l, ok := a.by.(tunable)
-	if !ok {
+	if !ok || !e.any.Load() {
 		return
 	}
 	if of, ok := e.get(keys{a.limit, a.key}); ok && now.UnixNano() >= of.from.Load() && now.UnixNano() < of.until.Load() {

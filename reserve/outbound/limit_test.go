@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,15 +252,16 @@ func TestRecost(t *testing.T) {
 	bubble(t, func(_ http.ResponseWriter, r *http.Request) { j.note(r) }, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		tokens := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
-		cost := 10
-		of := func(*http.Request) int { return cost }
+		var cost atomic.Int64
+		cost.Store(10)
+		of := func(*http.Request) int { return int(cost.Load()) }
 		client := &http.Client{Transport: New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: of, Recost: of}))}
 		for i := range 4 {
 			go get(client, fmt.Sprintf("http://a/%d", i))
 			synctest.Wait()
 		}
 		pass(500 * time.Millisecond)
-		cost = 2
+		cost.Store(2)
 		pass(5 * time.Second)
 		// The second had its turn while a request cost 10, so the third goes 1 s after it, and the fourth 0.2 s after that.
 		require.Equal(t, ms(0, 1000, 2000, 2200), j.times())

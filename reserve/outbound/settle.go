@@ -9,32 +9,26 @@ import (
 
 // settle says to each limit what an attempt came to, now or when the body has ended.
 func (t *Transport) settle(c *call, r *http.Response, refused bool) {
-	var watched []watched
+	var w *watchedBody
 	for i := range c.asks {
 		a := &c.asks[i]
 		switch {
 		case a.limit.used != nil && refused:
 			c.settled(a, 0)
 		case a.limit.used != nil:
-			if u := a.limit.used(r); u != nil {
-				watched = append(watched, watchedOf(a, u))
+			if u := a.limit.used(r); u != nil && r.Body != nil {
+				if w == nil {
+					w = &watchedBody{ReadCloser: r.Body, call: c}
+					w.usages = w.few[:0]
+				}
+				w.usages = append(w.usages, watched{*a, u})
 			}
 		case a.limit.cost == nil && t.after != nil:
 			c.settled(a, t.after(r))
 		}
 	}
-	if len(watched) > 0 && r.Body != nil {
-		onEnd(c.ctx, r, func(piece []byte) {
-			for i := range watched {
-				watched[i].usage.Write(piece)
-			}
-		}, func() {
-			for i := range watched {
-				if n, known := watched[i].usage.Used(); known {
-					c.settled(watched[i].ask, n)
-				}
-			}
-		})
+	if w != nil {
+		w.watch(r)
 	}
 }
 
@@ -44,24 +38,31 @@ func (c *call) settled(a *ask, used int) {
 	c.t.hooks.settled(c.request, a.limit.name, a.cost, used)
 }
 
-// watched is an ask of which a usage is found out.
+// watched is an ask of which a usage is found out: as it was, because the call may have another attempt.
 type watched struct {
-	ask   *ask
+	ask   ask
 	usage Usage
 }
 
-// watchedOf keeps the ask as it is: the call may have another attempt.
-func watchedOf(a *ask, u Usage) watched {
-	own := *a
-	return watched{&own, u}
+// A watchedBody is a response's body, unchanged. Its usages see each piece of it, and are asked, once, when it ends, is closed
+// or fails, or when the context ends.
+type watchedBody struct {
+	io.ReadCloser
+	call *call
+	stop func() bool
+
+	mu     sync.Mutex
+	ended  bool
+	usages []watched
+	few    [few]watched // of usages
 }
 
-// onEnd has a function called with each piece of a response's body as it is read, and another one, once, when the body
-// ends, is closed or fails, or when the context ends.
-func onEnd(ctx context.Context, r *http.Response, piece func([]byte), end func()) {
-	w := &watchedBody{ReadCloser: r.Body, piece: piece, end: end}
-	if ctx.Done() != nil {
-		w.stop = context.AfterFunc(ctx, w.over)
+// watch puts the body in the place of the response's.
+func (w *watchedBody) watch(r *http.Response) {
+	if w.call.ctx.Done() != nil {
+		w.mu.Lock() // it may be over at once
+		w.stop = context.AfterFunc(w.call.ctx, w.over)
+		w.mu.Unlock()
 	}
 	r.Body = w
 	if rw, ok := w.ReadCloser.(io.Writer); ok { // of an upgraded connection
@@ -72,21 +73,13 @@ func onEnd(ctx context.Context, r *http.Response, piece func([]byte), end func()
 	}
 }
 
-// A watchedBody is a response's body, unchanged.
-type watchedBody struct {
-	io.ReadCloser
-	stop func() bool
-
-	mu    sync.Mutex
-	piece func([]byte) // nil: none, or it has ended
-	end   func()
-}
-
 func (w *watchedBody) Read(p []byte) (n int, err error) {
 	n, err = w.ReadCloser.Read(p)
 	w.mu.Lock()
-	if w.piece != nil && n > 0 {
-		w.piece(p[:n])
+	if !w.ended && n > 0 {
+		for i := range w.usages {
+			w.usages[i].usage.Write(p[:n])
+		}
 	}
 	w.mu.Unlock()
 	if err != nil {
@@ -102,14 +95,18 @@ func (w *watchedBody) Close() error {
 
 func (w *watchedBody) over() {
 	w.mu.Lock()
-	end := w.end
-	w.end, w.piece = nil, nil
+	ended, stop := w.ended, w.stop
+	w.ended = true
 	w.mu.Unlock()
-	if end == nil {
+	if ended {
 		return
 	}
-	if w.stop != nil {
-		w.stop()
+	if stop != nil {
+		stop()
 	}
-	end()
+	for i := range w.usages {
+		if n, known := w.usages[i].usage.Used(); known {
+			w.call.settled(&w.usages[i].ask, n)
+		}
+	}
 }

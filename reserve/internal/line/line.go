@@ -50,16 +50,29 @@ type line struct {
 	places list.List // of *place, in the order of their calls; those that had their turn come first
 	turn   *place    // whose turn it is to reserve
 	ahead  []int     // permits that those in line ask of each limit
+	few    [few]int  // of ahead
 }
+
+// few limits are what most calls have: for so many nothing is allocated apart.
+const few = 3
 
 // A place is that of a call.
 type place struct {
 	call   uint64
 	limits []Limit
-	turn   chan struct{} // closed when it is the first one's
+	turn   chan struct{} // closed when it is the first one's; nil: it was at once
 	first  bool
 	holds  set // of limits, by number, where it has a reservation
 	at     *list.Element
+	few    [few]int // what those before it ask
+}
+
+// counts returns room for a number for each of n limits.
+func counts(few *[few]int, n int) []int {
+	if n <= len(few) {
+		return few[:n]
+	}
+	return make([]int, n)
 }
 
 // A set is one of small numbers.
@@ -88,9 +101,7 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 	p := &place{call: call, limits: limits}
 	ahead := l.enter(set, p)
 	defer l.leave(set, p)
-	select {
-	case <-p.turn:
-	default:
+	if p.turn != nil {
 		if err := outlook(ctx, limits, ahead, maxWait); err != nil {
 			return nil, err
 		}
@@ -102,7 +113,7 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 		maxWait = reserve.Forever // it has been told that it can wait
 	}
 	l.recount(set, p)
-	return p.take(ctx, maxWait, func() { l.pass(set, p) })
+	return p.take(ctx, maxWait, l, set)
 }
 
 // recount has a call whose turn it is ask for what it costs by what is known now.
@@ -129,12 +140,12 @@ func (l *Lines) enter(set any, p *place) (ahead []int) {
 		if l.lines == nil {
 			l.lines = map[any]*line{}
 		}
-		q = &line{ahead: make([]int, len(p.limits))}
+		q = new(line)
+		q.ahead = counts(&q.few, len(p.limits))
 		l.lines[set] = q
 	}
-	ahead = q.before(p.call, make([]int, len(p.limits)))
+	ahead = q.before(p.call, counts(&p.few, len(p.limits)))
 	before := q.last(p.call)
-	p.turn = make(chan struct{})
 	if before == nil {
 		p.at = q.places.PushFront(p)
 	} else {
@@ -142,6 +153,9 @@ func (l *Lines) enter(set any, p *place) (ahead []int) {
 	}
 	if q.turn == nil {
 		q.next()
+	}
+	if !p.first {
+		p.turn = make(chan struct{})
 	}
 	for i, m := range p.limits {
 		q.ahead[i] = add(q.ahead[i], m.Permits)
@@ -184,7 +198,9 @@ func (q *line) next() {
 	for e := q.places.Front(); e != nil; e = e.Next() {
 		if p := e.Value.(*place); !p.first {
 			p.first, q.turn = true, p
-			close(p.turn)
+			if p.turn != nil {
+				close(p.turn)
+			}
 			return
 		}
 	}

@@ -43,7 +43,7 @@ const (
 )
 
 // take waits until all limits have room, and takes it.
-func (p *place) take(ctx context.Context, maxWait time.Duration, pass func()) (held []reserve.Reservation, err error) {
+func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set any) (held []reserve.Reservation, err error) {
 	limits := p.limits
 	for i := range p.limits {
 		if open := p.limits[i].Open; open != nil {
@@ -84,7 +84,7 @@ func (p *place) take(ctx context.Context, maxWait time.Duration, pass func()) (h
 			soon = soonOfSeveral
 		}
 		if longest <= soon {
-			pass()
+			l.pass(set, p)
 		}
 		for i := range got {
 			if i != last && longest > soon && round < patience && got[i].Delay() < longest-together {
