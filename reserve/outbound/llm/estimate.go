@@ -7,9 +7,8 @@ import (
 
 // A ratio is how much calls have come to, of what was estimated: a mean of the last fifty or so, weighted by their size.
 //
-// Before anything is known it is 2, as if one call had come to twice its estimate: too low an estimate is refused by the
-// server, too high a one is corrected when the call ends. After ten calls that came to what was estimated it is 1.09, after ten
-// that came to twice as much 2.
+// Before anything is known it is 2: too low an estimate is refused by the server, too high a one is corrected when the call
+// ends. After three calls that came to what was estimated it is 1.1, after ten 1.01; after any that came to twice as much it is 2.
 type ratio struct {
 	mu              sync.Mutex
 	calls           float64
@@ -21,7 +20,7 @@ const (
 	forget = 0.98 // what a call weighs when another one has come
 	// A call tells nothing more than that it was this far off.
 	mostOff = 20.0
-	caution = 2.0 // standard deviations
+	caution = 3.0 // standard deviations
 )
 
 // learn takes note of a call.
@@ -48,7 +47,8 @@ func (r *ratio) correct(estimated, others int) int {
 	defer r.mu.Unlock()
 	factor := 2.0
 	if r.calls > 0 {
-		factor = (r.calls*r.used/r.estimated + 2) / (r.calls + 1)
+		proof := r.calls * r.calls
+		factor = (proof*r.used/r.estimated + 2) / (proof + 1)
 		weight := (1 - math.Pow(forget, r.calls)) / (1 - forget)
 		factor += caution * math.Sqrt(r.spread/weight/float64(1+others))
 	}

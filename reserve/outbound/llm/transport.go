@@ -61,9 +61,11 @@ func (t *Transport) limit(k kind) outbound.Limit {
 			a := callOf(r).account
 			return a, a.limits[k].by
 		},
-		Cost: func(r *http.Request) int { return callOf(r).price(k) },
+		Cost:  func(r *http.Request) int { return callOf(r).price(k) },
+		Exact: true,
 	}
 	if k.isTokens() {
+		l.Recost = l.Cost // others end while it waits, and make its estimate better
 		l.Used = func(r *http.Response) outbound.Usage { return callOf(r.Request).used(k, r) }
 	}
 	return l

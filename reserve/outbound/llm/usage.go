@@ -25,6 +25,7 @@ type counter struct {
 	scan       scanner
 	cumulative bool
 	ignored    *ignored
+	text       [64]byte // of scan
 
 	has    [usageFields]bool // in this document
 	bad    reason            // of a number in it; 0: none
@@ -33,7 +34,7 @@ type counter struct {
 }
 
 func (c *counter) begin(p *preset, ignored *ignored) {
-	c.scan.shape, c.scan.to = p.usage, c
+	c.scan.shape, c.scan.to, c.scan.text = p.usage, c, c.text[:0]
 	c.cumulative, c.ignored = p.cumulative, ignored
 }
 
