@@ -23,8 +23,8 @@ type Limit struct {
 	// Recost, if it is not nil, is asked for the cost once more when the request is the first in its line: for an estimate that gets
 	// better while requests wait.
 	Recost func(*http.Request) int
-	// Exact says that the limiter counts as the server does: what a response says is left is no news then, unless it is a refusal.
-	// Such as a window: while it is full nothing is left, and it knows for how long.
+	// Exact says that the limiter counts as the server does: what a response says is left is no news then, and only a
+	// refusal that says for how long stops it. Such as a window: while it is full nothing is left, and it knows for how long.
 	Exact bool
 	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused has used nothing.
 	Used func(*http.Response) Usage

@@ -268,12 +268,15 @@ func TestRecost(t *testing.T) {
 	})
 }
 
-// What a server says is left of a limit that is exact stops nobody; a refusal does.
+// What a server says is left of a limit that is exact stops nobody; a refusal does, if it says for how long.
 func TestExact(t *testing.T) {
 	var j *journal
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {
 		status := 200
-		if j.note(r) == 3 {
+		switch j.note(r) {
+		case 2: // this one is too large
+			status = 429
+		case 3:
 			status = 429
 			w.Header().Set("Retry-After", "4")
 		}

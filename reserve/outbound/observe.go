@@ -65,7 +65,7 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 	wanted, told := s.After, s.Told && s.After > 0
 	if !s.Told {
 		for i, l := range about {
-			if l != nil {
+			if l != nil && !c.asks[i].limit.exact {
 				wanted = max(wanted, l.Stop, l.Wants(float64(c.asks[i].cost)))
 			}
 		}

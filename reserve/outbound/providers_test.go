@@ -43,6 +43,8 @@ func TestProviders(t *testing.T) {
 		{"OpenAI, the last call", 200, "x-ratelimit-limit-requests: 5000\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s", `{}`, 12 * time.Millisecond},
 		{"OpenAI, no tokens left", 200, "x-ratelimit-limit-tokens: 30000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 30s", `{}`, 100 * time.Millisecond},
 		{"OpenAI, no money left", 429, "", `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`, never},
+		{"OpenAI, a request too large", 429, "", `{"error":{"message":"Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000.",` +
+			`"type":"tokens","code":"rate_limit_exceeded"}}`, never},
 		{"OpenAI, x-should-retry", 429, "retry-after: 1\nx-should-retry: false", `{}`, never},
 		{"Azure OpenAI", 429, "retry-after: 7\nretry-after-ms: 6543\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 7", `{}`, 6543 * time.Millisecond},
 		{"Azure OpenAI, unknown", 200, "x-ratelimit-limit-requests: -1\nx-ratelimit-remaining-requests: -1\nx-ratelimit-reset-requests: 0", `{}`, 0},

@@ -19,12 +19,16 @@ func seconds(n float64) time.Duration {
 	return 0
 }
 
-// quotaIsUsedUp reads OpenAI's refusals for want of money.
+// quotaIsUsedUp reads OpenAI's refusals that last: for want of money, and of a request that is larger than its limit.
 func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
-		Error struct{ Code, Type any }
+		Error struct{ Code, Type, Message any }
 	}
-	if !decode(body, &b) || b.Error.Code != "insufficient_quota" && b.Error.Type != "insufficient_quota" {
+	if !decode(body, &b) {
+		return Refusal{}, false
+	}
+	message, _ := b.Error.Message.(string)
+	if b.Error.Code != "insufficient_quota" && b.Error.Type != "insufficient_quota" && !strings.HasPrefix(message, "Request too large") {
 		return Refusal{}, false
 	}
 	return Refusal{Final: true}, true
