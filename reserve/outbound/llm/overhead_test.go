@@ -1,0 +1,83 @@
+//go:build !race
+
+package llm
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// constant answers each call in the same way.
+type constant struct {
+	response http.Response
+	text     string
+}
+
+func (c *constant) RoundTrip(r *http.Request) (*http.Response, error) {
+	io.Copy(io.Discard, r.Body)
+	response := c.response
+	response.Request, response.Body = r, io.NopCloser(strings.NewReader(c.text))
+	return &response, nil
+}
+
+func chat() *constant {
+	return &constant{http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}},
+		`{"id":"chatcmpl-1","object":"chat.completion","created":1763765000,"model":"gpt-5","choices":[{"index":0,"message":` +
+			`{"role":"assistant","content":"` + strings.Repeat("It is a fine day. ", 20) + `"},"finish_reason":"stop"}],` +
+			`"usage":{"prompt_tokens":130,"completion_tokens":100,"total_tokens":230}}`}
+}
+
+var question = `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("What is the weather? ", 20) + `"}],"max_tokens":200}`
+
+// ask makes one call, as a client does: with a context that can be cancelled.
+func ask(tb testing.TB, t http.RoundTripper, buffer []byte) {
+	r, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, "https://api.openai.com/v1/chat/completions", strings.NewReader(question))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header["Authorization"] = authorized
+	response, err := t.RoundTrip(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for err == nil {
+		_, err = response.Body.Read(buffer)
+	}
+	response.Body.Close()
+}
+
+var authorized = []string{"Bearer sk-proj-0123456789012345678901234567890123456789"}
+
+// unlimited is more than the benchmarks use.
+var wide = Limits{RequestsPerMinute: 1 << 30, TokensPerMinute: 1 << 30}
+
+// A call without a stream costs at most 20 allocations more than one without pace.
+func TestOverhead(t *testing.T) {
+	transport, err := New(chat(), OpenAI(), wide)
+	require.NoError(t, err)
+	buffer := make([]byte, 4096)
+	base := chat()
+	bare := testing.AllocsPerRun(1000, func() { ask(t, base, buffer) })
+	paced := testing.AllocsPerRun(1000, func() { ask(t, transport, buffer) })
+	t.Logf("%v allocations, and %v without pace", paced, bare)
+	require.LessOrEqual(t, paced, bare+20)
+}
+
+// One call without a stream, with and without pace: at most 10 us more.
+func BenchmarkCall(b *testing.B) {
+	transport, err := New(chat(), OpenAI(), wide)
+	require.NoError(b, err)
+	buffer := make([]byte, 4096)
+	for name, t := range map[string]http.RoundTripper{"bare": chat(), "paced": transport} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ask(b, t, buffer)
+			}
+		})
+	}
+}
