@@ -1,0 +1,320 @@
+package llm
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// keyOf returns the key of a request.
+func keyOf(t *testing.T, p Provider, address, body string, lines ...string) Key {
+	var key Key
+	transport, err := New(answer(func(*http.Request, string) *http.Response { return says(200, "{}") }), p, Limits{},
+		WithLimiters(func(_ string, k Key) reserve.Reserver { key = k; return nil }))
+	require.NoError(t, err)
+	_, err = post(transport, address, body, lines...)
+	require.NoError(t, err)
+	return key
+}
+
+// Whose quota a request uses.
+func TestKeys(t *testing.T) {
+	type ask struct{ address, body, lines string }
+	for _, c := range []struct {
+		name     string
+		provider Provider
+		one      ask
+		model    string
+		same     []ask // as one
+		others   []ask
+	}{
+		{"OpenAI", OpenAI(), ask{api, `{"model":"gpt-5"}`, "Authorization: Bearer sk-1"}, "gpt-5",
+			[]ask{{"https://api.openai.com/v1/embeddings", `{"input":"a","model":"gpt-5"}`, "Authorization: Bearer sk-1\nUser-Agent: x"}},
+			[]ask{{api, `{"model":"gpt-5"}`, "Authorization: Bearer sk-2"}, {api, `{"model":"gpt-5-mini"}`, "Authorization: Bearer sk-1"},
+				{api, `{"model":"gpt-5"}`, "Authorization: Bearer sk-1\nOpenAI-Project: p"}, {"https://b/v1", `{"model":"gpt-5"}`, "Authorization: Bearer sk-1"}}},
+		{"Azure", AzureOpenAI(), ask{"https://x.openai.azure.com/openai/deployments/d1/chat/completions?api-version=1", `{}`, "api-key: 1"}, "d1",
+			[]ask{{"https://x.openai.azure.com/openai/deployments/d1/embeddings", `{"model":"m"}`, "api-key: 1\nAuthorization: Bearer 2"}},
+			[]ask{{"https://x.openai.azure.com/openai/deployments/d2/embeddings", `{}`, "api-key: 1"}, {"https://x.openai.azure.com/openai/v1/responses", `{"model":"m"}`, "api-key: 1"}}},
+		{"Anthropic", Anthropic(), ask{"https://a/v1/messages", `{"model":"claude"}`, "x-api-key: 1"}, "claude", nil,
+			[]ask{{"https://a/v1/messages", `{"model":"claude"}`, "x-api-key: 2"}, {"https://a/v1/messages", `{"model":"claude"}`, "Authorization: Bearer 1"}}},
+		{"Gemini", Gemini(), ask{"https://g/v1beta/models/gemini-pro:generateContent", `{}`, "x-goog-api-key: 1"}, "gemini-pro",
+			[]ask{{"https://g/v1beta/models/gemini-pro:streamGenerateContent?alt=sse", `{}`, "x-goog-api-key: 1"}, {"https://g/v1/models/gemini-pro:generateContent?key=1", `{}`, "A: b"}},
+			[]ask{{"https://g/v1beta/models/gemini-flash:generateContent", `{}`, "x-goog-api-key: 1"}, {"https://g/v1/models/gemini-pro:generateContent?key=2", `{}`, "A: b"}}},
+		{"Vertex AI", Gemini(), ask{"https://v/v1/projects/p/locations/l/publishers/google/models/gemini-pro:generateContent", `{}`, "Authorization: Bearer 1"}, "gemini-pro",
+			[]ask{{"https://v/v1/projects/p/locations/l/publishers/google/models/gemini-pro:generateContent", `{}`, "Authorization: Bearer 2"}},
+			[]ask{{"https://v/v1/projects/q/locations/l/publishers/google/models/gemini-pro:generateContent", `{}`, "Authorization: Bearer 1"}}},
+		{"Bedrock", Bedrock(), ask{"https://b/model/arn:aws:bedrock:us-east-1:1:inference-profile%2Fx/converse", `{}`, "Authorization: AWS4-HMAC-SHA256 Credential=AKIA1/20261121/us-east-1/bedrock/aws4_request, Signature=1"},
+			"arn:aws:bedrock:us-east-1:1:inference-profile/x",
+			[]ask{{"https://b/model/arn:aws:bedrock:us-east-1:1:inference-profile%2Fx/converse-stream", `{}`, "Authorization: AWS4-HMAC-SHA256 Credential=AKIA1/20261122/us-east-1/bedrock/aws4_request, Signature=2"}},
+			[]ask{{"https://b/model/arn:aws:bedrock:us-east-1:1:inference-profile%2Fx/converse", `{}`, "Authorization: AWS4-HMAC-SHA256 Credential=AKIA2/20261121/us-east-1/bedrock/aws4_request"}}},
+		{"Bedrock, temporary", Bedrock(), ask{"https://b/model/m/invoke", `{}`, "Authorization: AWS4-HMAC-SHA256 Credential=ASIA1/x"}, "m",
+			[]ask{{"https://b/model/m/invoke", `{}`, "Authorization: AWS4-HMAC-SHA256 Credential=ASIA2/x"}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			of := func(a ask) Key { return keyOf(t, c.provider, a.address, a.body, strings.Split(a.lines, "\n")...) }
+			one := of(c.one)
+			require.Equal(t, c.model, one.Model)
+			for _, a := range c.same {
+				require.Equal(t, one, of(a))
+			}
+			for _, a := range c.others {
+				require.NotEqual(t, one, of(a), a)
+			}
+		})
+	}
+	long := keyOf(t, OpenAI(), api, `{"model":"`+strings.Repeat("é", 1000)+`"}`, "Authorization: "+strings.Repeat("x", 5000))
+	require.LessOrEqual(t, len(long.Model), maxModel+1)
+	require.NotEqual(t, long, keyOf(t, OpenAI(), api, `{"model":"`+strings.Repeat("é", 1000)+`"}`, "Authorization: "+strings.Repeat("x", 5001)))
+}
+
+// Whoever chooses the names of models fills no memory, and slows nobody that has a place; idle keys make room.
+func TestMaxKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(),
+			Limits{RequestsPerMinute: 5, TokensPerMinute: 1e6}, WithMaxKeys(3), WithOutbound(outbound.WithMaxWait(0)))
+		require.NoError(t, err)
+		call := func(model string) bool {
+			_, err := post(transport, api, `{"model":"`+model+`"}`)
+			return err == nil
+		}
+		require.True(t, call("gpt-5"))
+		went := 0
+		for i := range 100 {
+			if call(fmt.Sprint("hostile ", i)) {
+				went++
+			}
+		}
+		require.Equal(t, 2+5, went, "those that find no place share the limits of one")
+		require.Len(t, transport.table.accounts, 3)
+		for range 4 {
+			require.True(t, call("gpt-5"))
+		}
+		require.False(t, call("gpt-5"))
+		time.Sleep(2 * time.Minute)
+		for i := range 3 {
+			require.True(t, call(fmt.Sprint("new ", i)))
+		}
+		require.Len(t, transport.table.accounts, 3)
+		require.NotNil(t, transport.table.accounts[Key{Host: "api.openai.com", Model: "new 2", Credential: keyOf(t, OpenAI(), api, `{"model":"a"}`).Credential}])
+	})
+}
+
+// limited is a server that tells its limits, which change.
+func limited(limits func() (requests, tokens string)) answer {
+	return func(*http.Request, string) *http.Response {
+		r, k := limits()
+		return used(10, 0, "x-ratelimit-limit-requests: "+r, "x-ratelimit-limit-tokens: "+k, "x-ratelimit-reset-requests: 120ms")
+	}
+}
+
+// goBy makes calls at the same time, and returns when they went.
+func goBy(t *testing.T, transport *Transport, n int) (went []time.Duration) {
+	begin := time.Now()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			_, err := post(transport, api, `{"model":"m"}`)
+			require.NoError(t, err)
+			mu.Lock()
+			defer mu.Unlock()
+			went = append(went, time.Since(begin).Round(time.Second))
+		})
+	}
+	all.Wait()
+	return went
+}
+
+// Limits that nobody has given are learned from the first response, while the other calls wait for it; those that fall are
+// followed, and no server raises one above the user's.
+func TestLearnedLimits(t *testing.T) {
+	s := time.Second
+	for _, c := range []struct {
+		name  string
+		given Limits
+		tell  [][2]string // by calls; the last one for all others
+		want  []time.Duration
+	}{
+		{"not given", Limits{}, [][2]string{{"3", "100000"}}, []time.Duration{0, 0, 0, 60 * s, 60 * s}},
+		{"tokens not given", Limits{RequestsPerMinute: 100}, [][2]string{{"100", "40"}}, []time.Duration{0, 0, 0, 0, 60 * s}},
+		{"not told", Limits{}, [][2]string{{"", ""}}, []time.Duration{0, 0, 0, 0, 0}},
+		{"above the user's", Limits{RequestsPerMinute: 3, TokensPerMinute: 1e6}, [][2]string{{"1000000", "1000000000"}}, []time.Duration{0, 0, 0, 60 * s, 60 * s}},
+		{"below the user's", Limits{RequestsPerMinute: 1000, TokensPerMinute: 1e6}, [][2]string{{"2", "1000000"}}, []time.Duration{0, 0, 0, 60 * s, 60 * s}},
+		{"nonsense", Limits{RequestsPerMinute: 3, TokensPerMinute: 1e6}, [][2]string{{"-1", "0"}, {"x", "99999999999999999999"}, {"NaN", "1e3"}}, []time.Duration{0, 0, 0, 60 * s, 60 * s}},
+		{"falls, and comes back", Limits{}, [][2]string{{"4", "100000"}, {"2", "100000"}, {"4", "100000"}}, []time.Duration{0, 0, 60 * s, 60 * s, 60 * s}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				transport, err := New(limited(func() (string, string) {
+					n++
+					tell := c.tell[min(n, len(c.tell))-1]
+					return tell[0], tell[1]
+				}), OpenAI(), c.given, WithMargin(0), WithSettling(false), WithEstimate(func(*http.Request, []byte) (int, int) { return 10, 0 }))
+				require.NoError(t, err)
+				if c.name == "below the user's" || strings.HasPrefix(c.name, "falls") { // one after the other, so that each is heeded
+					begin := time.Now()
+					var went []time.Duration
+					for range 5 {
+						_, err := post(transport, api, `{"model":"m"}`)
+						require.NoError(t, err)
+						went = append(went, time.Since(begin).Round(s))
+					}
+					if c.name == "below the user's" {
+						require.Equal(t, []time.Duration{0, 0, 60 * s, 60 * s, 120 * s}, went)
+					} else {
+						require.Equal(t, c.want, went)
+					}
+					return
+				}
+				require.Equal(t, c.want, goBy(t, transport, 5))
+			})
+		})
+	}
+}
+
+// A limit of requests that takes long to be full again is a day's.
+func TestLearnedDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			return used(1, 1, "x-ratelimit-limit-requests: 2", "x-ratelimit-reset-requests: 7m12s")
+		}), OpenAI(), Limits{}, WithMargin(0))
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{0, 0, 24 * time.Hour}, goBy(t, transport, 3))
+	})
+}
+
+// Limits are learned by the next call if the first one brings nothing, and one that gives up does not keep the others.
+func TestFirstCallFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			if n++; n == 1 {
+				time.Sleep(time.Second)
+				return nil
+			}
+			if n == 2 {
+				return says(401, "{}")
+			}
+			return used(1, 1, "x-ratelimit-limit-requests: 4")
+		}), OpenAI(), Limits{}, WithMargin(0))
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		statuses := make([]int, 8)
+		for i := range statuses {
+			all.Go(func() { statuses[i], _ = post(transport, api, `{"model":"m"}`) })
+		}
+		all.Wait()
+		require.ElementsMatch(t, []int{0, 401, 200, 200, 200, 200, 200, 200}, statuses)
+		require.Equal(t, 4, transport.limitOf(requests))
+		transport.requireOver(t)
+	})
+}
+
+func (t *Transport) limitOf(k kind) int {
+	for _, a := range t.table.accounts {
+		return int(a.limits[k].own.Outlook().Capacity)
+	}
+	return 0
+}
+
+// Anthropic's limits are told apart, and its limit of all tokens is none of its own.
+func TestAnthropicLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			return says(200, `{"usage":{"input_tokens":100,"output_tokens":50}}`, "anthropic-ratelimit-requests-limit: 1000", "anthropic-ratelimit-tokens-limit: 400",
+				"anthropic-ratelimit-input-tokens-limit: 300", "anthropic-ratelimit-output-tokens-limit: 100")
+		}), Anthropic(), Limits{}, WithMargin(0))
+		require.NoError(t, err)
+		begin := time.Now()
+		var went []time.Duration
+		for range 5 {
+			_, err := post(transport, "https://a/v1/messages", `{"model":"m","max_tokens":50}`)
+			require.NoError(t, err)
+			went = append(went, time.Since(begin).Round(time.Second))
+		}
+		m := time.Minute
+		require.Equal(t, []time.Duration{0, 0, m, m, 2 * m}, went, "output binds")
+	})
+}
+
+// Azure counts requests over ten seconds, or one, and keeps its estimates.
+func TestAzure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			opts   []Option
+			limits Limits
+			want   time.Duration
+		}{
+			{nil, Limits{RequestsPerMinute: 60, TokensPerMinute: 1e6}, 10 * time.Second},
+			{[]Option{WithRequestWindow(time.Second)}, Limits{RequestsPerMinute: 600, TokensPerMinute: 1e6}, time.Second},
+			{nil, Limits{RequestsPerMinute: 1e6, TokensPerMinute: 500}, time.Minute},
+		} {
+			transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), AzureOpenAI(), c.limits, append(c.opts, WithMargin(0))...)
+			require.NoError(t, err)
+			begin := time.Now()
+			for range 11 {
+				_, err := post(transport, "https://x/openai/deployments/d/chat/completions", `{"max_tokens":50}`)
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.want, time.Since(begin))
+		}
+	})
+}
+
+// Models have limits of their own, and a day's hold beside a minute's.
+func TestLimitsOfModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), Gemini(), Limits{RequestsPerMinute: 2},
+			WithModel("small", Limits{RequestsPerMinute: 100, RequestsPerDay: 3}), WithMargin(0))
+		require.NoError(t, err)
+		for model, want := range map[string]time.Duration{"large": time.Minute, "small": 24 * time.Hour} {
+			begin := time.Now()
+			for range 4 {
+				_, err := post(transport, "https://g/v1beta/models/"+model+":generateContent", `{}`)
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, time.Since(begin), model)
+		}
+	})
+}
+
+// The estimate of a request, from its body.
+func TestEstimates(t *testing.T) {
+	for _, c := range []struct {
+		provider      Provider
+		body          string
+		input, output int
+		most          bool
+	}{
+		{OpenAI(), `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("abcd", 100) + `"}],"max_tokens":30}`, 101, 30, true},
+		{OpenAI(), `{"model":"m","messages":[],"max_completion_tokens":30,"n":3}`, 0, 90, true},
+		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 11, 4, true},
+		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 10, 7, true},
+		{OpenAI(), `{"model":"m","input":[[1,2,3],[4,5]]}`, 5, guessedOutput, false},
+		{OpenAI(), `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0KGgo", 1000) + `"}}]}]}`, blobTokens + 1, guessedOutput, false},
+		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 750, 1, true},
+		{OpenAI(), `{"model":"m","max_tokens":99999999999,"n":99999}`, 0, guessedOutput * maxChoices, false},
+		{OpenAI(), `{"model":"m","max_tokens":999999999,"n":999}`, 0, maxTokens * maxChoices, true},
+		{Anthropic(), `{"model":"m","system":"abcd","max_tokens":8}`, 1, 8, true},
+		{Gemini(), `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generationConfig":{"maxOutputTokens":9,"candidateCount":2}}`, 2, 18, true},
+		{Bedrock(), `{"messages":[{"content":[{"text":"abcdefgh"}]}],"inferenceConfig":{"maxTokens":9}}`, 2, 9, true},
+		{OpenAI(), strings.Repeat("x", 400), 100, guessedOutput, false},
+	} {
+		r := httptest.NewRequest(http.MethodPost, api, strings.NewReader(c.body))
+		var p prompt
+		_, err := p.readFrom(r, c.provider.prompt, false)
+		require.NoError(t, err)
+		require.Equal(t, []any{c.input, c.output, c.most}, []any{p.input, p.output, p.most}, c.body[:min(100, len(c.body))])
+	}
+}
