@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve/internal/together"
 )
 
 // All returns a Reserver that reserves from each of the given ones, or from none:
@@ -21,7 +23,16 @@ import (
 //
 // With limiters at 10/s and at 1000/h, both after a long idle time, a caller that
 // makes one call at a time is limited by the first, and after 1000 calls by the second.
-func All(rs ...Reserver) Reserver { return all(slices.Clone(rs)) }
+//
+// It panics if one of them is nil.
+func All(rs ...Reserver) Reserver {
+	for _, r := range rs {
+		if isnil.Value(r) {
+			panic(&ValueError{Package: "reserve", Name: "a limiter of All", Value: nil, Want: "a limiter"})
+		}
+	}
+	return all(slices.Clone(rs))
+}
 
 type all []Reserver
 
@@ -46,18 +57,12 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 		return Reservation{}, err
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
-	for i, r := range a {
-		var err error
-		if r == nil {
-			err = &ValueError{Package: "reserve", Name: "All", Value: r, Want: "reservers that are not nil"}
-		} else {
-			b.parts[i], err = r.ReserveWithin(ctx, n, maxWait)
-		}
-		if err != nil {
-			b.parts = b.parts[:i]
-			b.Cancel()
-			return Reservation{}, err
-		}
+	_, err := together.Reserve(len(a), func(i int) (err error) {
+		b.parts[i], err = a[i].ReserveWithin(ctx, n, maxWait)
+		return
+	}, b.cancel)
+	if err != nil {
+		return Reservation{}, err
 	}
 	return NewReservation(b), nil
 }
@@ -79,36 +84,22 @@ func (b *bundle) At() (latest time.Time) {
 	return latest
 }
 
-func (b *bundle) Delay() (longest time.Duration) {
-	for i := range b.parts {
-		longest = max(longest, b.parts[i].Delay())
-	}
+func (b *bundle) Delay() time.Duration {
+	_, longest := together.Last(len(b.parts), b.delay)
 	return longest
 }
 
-// Wait waits for the last one first: if that can't be reached, nobody need wait for
-// the others.
 func (b *bundle) Wait(ctx context.Context) error {
-	last := 0
-	for i := range b.parts {
-		if b.parts[i].Delay() > b.parts[last].Delay() {
-			last = i
-		}
-	}
-	for i := range b.parts {
-		if err := b.parts[(last+i)%len(b.parts)].Wait(ctx); err != nil {
-			b.Cancel()
-			return err
-		}
-	}
-	return nil
+	last, _ := together.Last(len(b.parts), b.delay)
+	_, err := together.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
+	return err
 }
 
-// Cancel begins with the last one, so that each can be as if it had never been.
 func (b *bundle) Cancel() { b.Settle(0) }
 
 func (b *bundle) Settle(actual int) {
-	for i := range b.parts {
-		b.parts[len(b.parts)-1-i].Settle(actual)
-	}
+	together.Cancel(len(b.parts), func(i int) { b.parts[i].Settle(actual) })
 }
+
+func (b *bundle) cancel(i int)              { b.parts[i].Cancel() }
+func (b *bundle) delay(i int) time.Duration { return b.parts[i].Delay() }

@@ -3,9 +3,11 @@ package reserve_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -105,8 +107,28 @@ func TestBadRequests(t *testing.T) {
 			require.Equal(t, 10.0, b.Rate())
 		})
 	}
-	_, err := reserve.All(nil).ReserveWithin(ctx, 1, 0)
-	require.EqualError(t, err, "reserve: All is <nil>; want reservers that are not nil")
+}
+
+// What is nil is reported where it is given.
+func TestNil(t *testing.T) {
+	l := reserve.Must(pace.NewBursty(1))
+	for want, make := range map[string]func(){
+		"reserve: a limiter of All is <nil>; want a limiter":         func() { reserve.All(l, nil) },
+		"reserve: a limiter of All is <nil>; want a limiter ":        func() { reserve.All((*reserve.Limiter)(nil)) },
+		"reserve: NewReservation's promise is <nil>; want a promise": func() { reserve.NewReservation(nil) },
+		"reserve: NewOption's function is <nil>; want a function":    func() { reserve.NewOption[int]("WithIt", nil) },
+		"reserve: WithClock is <nil>; want a clock":                  func() { reserve.Must(pace.NewBursty(1, reserve.WithClock(nil))) },
+		"reserve: WithClock is <nil>; want a clock ":                 func() { reserve.Must(pace.NewBursty(1, reserve.WithClock((*clockwork.FakeClock)(nil)))) },
+		"mine: Variant is a limiter of mine; want either Curve or Ledger": func() {
+			reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "mine", Limiter: "a limiter of mine"}, 1))
+		},
+		"reserve: SetPolicy's policy is <nil>; want a policy of a bursty limiter": func() { reserve.Must(0, l.SetPolicy(nil)) },
+	} {
+		func() {
+			defer func() { require.EqualError(t, recover().(error), strings.TrimSpace(want)) }()
+			make()
+		}()
+	}
 }
 
 // Whatever is asked, times saturate and permits are neither minted nor NaN.

@@ -19,6 +19,7 @@ func init() {
 		Like:    (*Limiter).like,
 		Retire:  (*Limiter).retire,
 		Charge:  (*Limiter).charge,
+		Wait:    (*Limiter).wouldWait,
 		Outlook: (*Limiter).outlook,
 		Latest:  (*Limiter).latest,
 		Await:   await,
@@ -90,6 +91,17 @@ func (l *Limiter) charge(permits int) {
 	defer l.mu.Unlock()
 	l.ledger.Charge(now, permits)
 	l.granted += uint64(permits)
+}
+
+// wouldWait returns how long a request, made now, would wait.
+func (l *Limiter) wouldWait(permits int) (time.Duration, error) {
+	now := l.lock()
+	defer l.mu.Unlock()
+	if b, ok := l.ledger.(bounded); ok && permits > b.Max() {
+		return 0, &SizeError{Permits: permits, Max: b.Max()}
+	}
+	_, ready, _ := l.ledger.Reserve(now, permits, unknown) // nothing is ready then
+	return max(0, until(ready, now)), nil
 }
 
 // outlook returns what the limiter has to give now, and latest what it had after the latest request.

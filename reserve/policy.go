@@ -6,6 +6,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/smooth"
 )
@@ -41,8 +42,11 @@ type Option struct {
 }
 
 // NewOption returns an option of that name, "WithBurst" for one, for the variants
-// whose settings are an S.
+// whose settings are an S. It panics if the function is nil.
 func NewOption[S any](name string, set func(*S) error) Option {
+	if set == nil {
+		panic(&ValueError{Package: "reserve", Name: "NewOption's function", Value: nil, Want: "a function"})
+	}
 	return Option{name: name, set: func(setting any) (bool, error) {
 		s, ok := setting.(*S)
 		if !ok {
@@ -57,8 +61,8 @@ func NewOption[S any](name string, set func(*S) error) Option {
 // clock.
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
-		if c == nil {
-			return &ValueError{Package: "reserve", Name: "WithClock", Value: c, Want: "a clock"}
+		if isnil.Value(c) {
+			return &ValueError{Package: "reserve", Name: "WithClock", Value: nil, Want: "a clock"}
 		}
 		s.clock = door.On(c)
 		return nil

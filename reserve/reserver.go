@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/nextfree/pace/internal/isnil"
 )
 
 // Forever is a wait without limit.
@@ -53,5 +55,10 @@ type Promise interface {
 }
 
 // NewReservation returns a reservation that stands for the given promise, for
-// implementations of Reserver other than pace's.
-func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
+// implementations of Reserver other than pace's. It panics if that is nil.
+func NewReservation(p Promise) Reservation {
+	if isnil.Value(p) {
+		panic(&ValueError{Package: "reserve", Name: "NewReservation's promise", Value: nil, Want: "a promise"})
+	}
+	return Reservation{promise: &p}
+}

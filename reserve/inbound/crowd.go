@@ -59,19 +59,43 @@ func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration
 		return
 	}
 	c.shared.Add(1)
-	group := maphash.Comparable(c.seed, key)
+	near, group, ok := c.neighbours(key)
+	if ok {
+		h, err = c.networks.Hold(ctx, near, n, maxWait)
+	}
+	if errors.Is(err, keyed.ErrTooManyKeys) {
+		h, err = c.groups.Hold(ctx, group, n, maxWait)
+	}
+	return
+}
+
+// peek returns how long the key would wait for n permits, of the limiter that hold would ask.
+func (c *crowd[K]) peek(key K, n int) (wait time.Duration, err error) {
+	wait, err = c.own.Peek(key, n)
+	if !errors.Is(err, keyed.ErrTooManyKeys) {
+		return
+	}
+	near, group, ok := c.neighbours(key)
+	if ok {
+		wait, err = c.networks.Peek(near, n)
+	}
+	if errors.Is(err, keyed.ErrTooManyKeys) {
+		wait, err = c.groups.Peek(group, n)
+	}
+	return
+}
+
+// neighbours returns the key's network, if it has an address, and its group.
+func (c *crowd[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
+	group = maphash.Comparable(c.seed, key)
 	if c.address != nil {
 		if addr, ok := c.address(key); ok {
-			near, far := networksOf(addr)
-			h, err = c.networks.Hold(ctx, near, n, maxWait)
-			if !errors.Is(err, keyed.ErrTooManyKeys) {
-				return
-			}
-			group = maphash.Comparable(c.seed, far)
+			var far netip.Prefix
+			near, far = networksOf(addr)
+			return near, maphash.Comparable(c.seed, far) % manyGroups, true
 		}
 	}
-	h, err = c.groups.Hold(ctx, group%manyGroups, n, maxWait)
-	return
+	return near, group % manyGroups, false
 }
 
 // networksOf returns the networks of an address that share limiters: first its /24 or /48, the

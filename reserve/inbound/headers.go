@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -101,7 +102,7 @@ func full(o door.Outlook) time.Duration {
 	case o.Window: // all requests that it counts now have left it by then
 		return seconds(o.Capacity / o.Rate)
 	}
-	return later(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
+	return saturate.Add(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
 }
 
 // setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest.
@@ -144,6 +145,6 @@ func (m *Middleware) setX(h http.Header, tier int, left int64, reset time.Durati
 		h[fieldXLimit] = []string{strconv.FormatInt(q.requests, 10)}
 	}
 	h[fieldXLeft] = []string{strconv.FormatInt(left, 10)}
-	at := time.Now().Add(later(reset, time.Second-1)) // rounded up
+	at := time.Now().Add(saturate.Add(reset, time.Second-1)) // rounded up
 	h[fieldXReset] = []string{strconv.FormatInt(at.Unix(), 10)}
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
 // A line tells refused clients when to come back, so that they don't do so together.
@@ -53,7 +55,7 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 	}
 	if interval > 0 {
 		due := l.refused(wait)
-		next := max(due, later(l.last, interval))
+		next := max(due, saturate.Add(l.last, interval))
 		if next-due <= longestLine {
 			l.last = next
 			return min(wait+next-due, longestWait)
@@ -66,7 +68,7 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 	const golden = 0x9E3779B97F4A7C15 // 2^64 / 1.618...
 	part := float64(l.told*golden>>11) / (1 << 53)
 	l.told++
-	return min(later(wait, time.Duration(part*float64(jitter))), longestWait)
+	return min(saturate.Add(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
 // refused accounts for a refusal by the limiter that could have been served after wait, and returns
@@ -77,7 +79,7 @@ func (l *line) refused(wait time.Duration) (due time.Duration) {
 		l.last = 0
 	}
 	l.stands.Store(true)
-	due = later(now, wait)
+	due = saturate.Add(now, wait)
 	l.spare = due
 	return due
 }
@@ -92,19 +94,11 @@ func (l *line) passed(interval time.Duration) {
 		l.stands.Store(false)
 		return
 	}
-	l.spare = later(l.spare, interval)
+	l.spare = saturate.Add(l.spare, interval)
 }
 
 // over reports whether those in line have come back, or else will not. The line must be locked.
 func (l *line) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
-
-// later returns a + b (not negative), or the longest duration if that is beyond it.
-func later(a, b time.Duration) time.Duration {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxInt64
-}
 
 // seconds returns a number of seconds as a duration, saturated.
 func seconds(s float64) time.Duration {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/together"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -116,8 +117,7 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 	if cost <= 0 {
 		return true
 	}
-	// Reservations live on the stack of most requests. reserve.All would do the same
-	// with three allocations, and could tell neither tiers that fail open nor dry runs apart.
+	// Reservations live on the stack of most requests.
 	var few [4]keyed.Hold
 	held := few[:]
 	if len(m.tiers) > len(few) {
@@ -156,27 +156,13 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 
 // reserve reserves from every tier; or from none, and returns which one ended it and why.
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keyed.Hold) (tier int, err error) {
-	complete := false
-	defer func() {
-		if !complete { // refused, or a key function has panicked
-			giveBack(held)
-		}
-	}()
-	for i := range m.tiers {
+	return together.Reserve(len(held), func(i int) (err error) {
 		held[i], err = m.tiers[i].reserve(ctx, r, cost, m.maxWait)
-		if err != nil && m.stops(ctx, r, i, err) {
-			return i, err
+		if err != nil && !m.stops(ctx, r, i, err) {
+			err = nil
 		}
-	}
-	complete = true
-	return 0, nil
-}
-
-// giveBack begins with the last one, so that each can be as if it had never been.
-func giveBack(held []keyed.Hold) {
-	for i := len(held) - 1; i >= 0; i-- {
-		held[i].Cancel()
-	}
+		return err
+	}, func(i int) { held[i].Cancel() })
 }
 
 // stops counts a tier's error by its meaning, and reports whether the request ends here.
@@ -201,44 +187,41 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 	return !t.failOpen && !t.dryRun
 }
 
-// wait waits until all reservations are due, the last one first: if that one can't be
-// reached, there is no need to wait for the others. It returns which one ended it and why.
+// wait waits until all reservations are due. It returns which one ended it and why.
 func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyed.Hold) (tier int, err error) {
-	last, longest := 0, time.Duration(0)
-	for i := range held {
-		if d := held[i].Reservation.Delay(); d > longest && !m.tiers[i].dryRun {
-			last, longest = i, d
+	last, longest := together.Last(len(held), func(i int) time.Duration {
+		if m.tiers[i].dryRun {
+			return 0
 		}
-	}
+		return held[i].Reservation.Delay()
+	})
 	if longest == 0 {
 		return 0, nil
 	}
-	complete := false
-	defer func() {
-		if !complete {
-			giveBack(held)
-		}
-	}()
-	if m.waiting.Add(1) > m.maxQueue { // leave before giving back, which takes a while if a limiter is elsewhere
-		m.waiting.Add(-1)
+	here := int64(1)
+	leave := func() { m.waiting.Add(-here); here = 0 }
+	defer leave()
+	cancel := func(i int) {
+		leave() // before giving back, which takes a while if a limiter is elsewhere
+		held[i].Cancel()
+	}
+	if m.waiting.Add(here) > m.maxQueue {
 		m.counts[last].refused.Add(1)
+		together.Cancel(len(held), cancel)
 		return last, &queueFull{wait: longest}
 	}
-	defer m.waiting.Add(-1)
 	m.queued.Add(1)
 	readEarly(r)
-	for n := range held {
-		i := (last + n) % len(held)
+	return together.Wait(len(held), last, func(i int) error {
 		if m.tiers[i].dryRun || held[i].Reservation.Permits() == 0 {
-			continue
+			return nil
 		}
 		// A pause of the limiter meanwhile may be too long for the request's deadline.
 		if err := held[i].Reservation.Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
-			return i, err
+			return err
 		}
-	}
-	complete = true
-	return 0, nil
+		return nil
+	}, cancel)
 }
 
 // Stats count the requests that a middleware has had so far, but not those that passed at once.

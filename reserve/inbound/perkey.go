@@ -36,9 +36,9 @@ func PerKey[K comparable](
 		return t
 	}
 	t.quota = quotaOf(engine.Outlook(policy.Limiter())) // before the options, so that one can replace it
-	t.local = true
 	t = t.with(opts)
 	limiters := newCrowd[K](policy, t.maxKeys)
+	t.peek = peekFor(key, limiters.peek)
 	t.shared = limiters.shared.Load
 	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
 		var k K

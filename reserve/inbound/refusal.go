@@ -137,10 +137,10 @@ func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (lon
 	overload := m.tiers[first].overload
 	for i := first + 1; i < len(m.tiers); i++ {
 		t := &m.tiers[i]
-		if t.dryRun || !t.local {
+		if t.dryRun || t.peek == nil {
 			continue
 		}
-		wait, ok := t.peek(r, cost)
+		wait, ok := t.wait(r, cost)
 		if !ok || wait <= m.maxWait {
 			continue
 		}
@@ -156,21 +156,14 @@ func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (lon
 	return longest
 }
 
-// peek returns how long a request would have to wait at the tier, and takes nothing.
-func (t *Tier) peek(r *http.Request, cost int) (time.Duration, bool) {
-	held, err := t.reserve(expired{context.WithoutCancel(r.Context())}, r, cost, 0)
-	if err == nil { // by one without a limit, perhaps
-		held.Cancel()
-		return 0, false
+// wait returns how long a request would have to wait at the tier, which must have a peek.
+func (t *Tier) wait(r *http.Request, cost int) (time.Duration, bool) {
+	wait, err := t.peek(r, cost)
+	if err != nil {
+		return waitOf(err)
 	}
-	return waitOf(err)
+	return wait, true
 }
-
-// An expired context has a deadline that has passed, but is not done. A Reserver
-// knows the deadline before it takes anything, so it refuses, and says how long it would have been.
-type expired struct{ context.Context }
-
-func (expired) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
 // interval returns the time in which a tier that all clients share lets one such
 // request pass; 0 if there is none.

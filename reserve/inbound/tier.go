@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"reflect"
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/keyed"
@@ -28,9 +28,11 @@ type Tier struct {
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // zero if it isn't known
-	local   bool             // the limiter is in this process: a refused request may look at it
-	maxKeys int              // of a PerKey tier
-	shared  func() uint64    // of a PerKey tier: see TierStats
+	// peek returns how long a request would wait, and takes nothing; nil if the limiter is not in this
+	// process.
+	peek    func(r *http.Request, n int) (time.Duration, error)
+	maxKeys int           // of a PerKey tier
+	shared  func() uint64 // of a PerKey tier: see TierStats
 
 	dryRun   bool
 	failOpen bool
@@ -50,7 +52,7 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 // or is shared between machines.
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	t := Tier{name: name}
-	if isNil(by) {
+	if isnil.Value(by) {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
 		return t
 	}
@@ -62,7 +64,8 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		t.rate = l.Rate
 	}
 	if l, ok := by.(*reserve.Limiter); ok {
-		t.limiter, t.quota, t.local = l, quotaOf(engine.Outlook(l)), true
+		t.limiter, t.quota = l, quotaOf(engine.Outlook(l))
+		t.peek = func(_ *http.Request, n int) (time.Duration, error) { return engine.Wait(l, n) }
 	}
 	return t.with(opts)
 }
@@ -78,13 +81,15 @@ type Limiters[K comparable] interface {
 func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by Limiters[K], opts ...TierOption) Tier {
 	t := Tier{name: name}
 	switch {
-	case isNil(by):
+	case isnil.Value(by):
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
 	case key == nil:
 		t.err = noKey(name)
 	}
-	var local *keyed.Limiters[K]
-	local, t.local = by.(*keyed.Limiters[K])
+	local, _ := by.(*keyed.Limiters[K])
+	if local != nil {
+		t.peek = peekFor(key, local.Peek)
+	}
 	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
 		var k K
 		if k, err = key(r); err != nil {
@@ -98,6 +103,19 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 		return
 	}
 	return t.with(opts)
+}
+
+// peekFor finds the key of a request before it looks at the key's limiter.
+func peekFor[K comparable](
+	key func(*http.Request) (K, error), peek func(K, int) (time.Duration, error),
+) func(*http.Request, int) (time.Duration, error) {
+	return func(r *http.Request, n int) (time.Duration, error) {
+		k, err := key(r)
+		if err != nil {
+			return 0, err
+		}
+		return peek(k, n)
+	}
 }
 
 // outlook returns what the limiter of the tier had to give after a request got its permits, and false
@@ -127,7 +145,7 @@ func (f LimitersFunc[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (reserve.Reservation, error) {
 	by, err := f(key)
-	if err == nil && isNil(by) {
+	if err == nil && isnil.Value(by) {
 		err = &reserve.ValueError{Package: "inbound", Name: "the limiter of a key", Value: nil, Want: "a limiter or an error"}
 	}
 	if err != nil {
@@ -189,15 +207,6 @@ func (t Tier) with(opts []TierOption) Tier {
 // noOption is the error of an option that is nil.
 func noOption(i int) error {
 	return &reserve.ValueError{Package: "inbound", Name: fmt.Sprint("option ", i+1), Value: nil, Want: "an option"}
-}
-
-// isNil reports whether a limiter is nil, or a nil pointer or function of a type that is a limiter.
-func isNil(by any) bool {
-	if by == nil {
-		return true
-	}
-	v := reflect.ValueOf(by)
-	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }
 
 // A quota is so many requests in a window.

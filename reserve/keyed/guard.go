@@ -1,6 +1,9 @@
 package keyed
 
-import "github.com/nextfree/pace/reserve"
+import (
+	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve"
+)
 
 // A Guard says which new keys are remembered: for instance no more than so many of one network, so
 // that one network does not take the room of all others. Its methods may be called at the same
@@ -13,8 +16,9 @@ type Guard[K comparable] interface {
 	Count(key K, by int)
 }
 
-// NewGuarded is [New] with a guard.
+// NewGuarded is [New] with a guard, which must not be nil either.
 func NewGuarded[K comparable](policy func(key K) (*reserve.Policy, error), guard Guard[K], opts ...Option) *Limiters[K] {
+	notNil(isnil.Value(guard), "guard", "a guard")
 	k := New(policy, opts...)
 	k.guard = guard
 	return k

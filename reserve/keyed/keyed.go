@@ -60,9 +60,13 @@ func WithMaxKeys(n int) Option {
 // is empty then, unless its policy says otherwise, and full a burst later, whenever
 // its key is first seen. Where the policies have a clock of their own ([reserve.WithClock]),
 // which New can't read, it is since the first policy that was seen was made.
+//
+// It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
+	notNil(policy == nil, "policy", "a function")
 	s := settings{maxKeys: 1 << 20}
 	for _, opt := range opts {
+		notNil(opt == nil, "an option", "an option")
 		opt(&s)
 	}
 	return &Limiters[K]{
@@ -71,6 +75,13 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 		begin:   time.Now(),
 		maxKeys: int64(s.maxKeys),
 		shards:  make([]shard[K], shardsFor(s.maxKeys)),
+	}
+}
+
+// notNil panics if what a constructor was given is nil.
+func notNil(isNil bool, name, want string) {
+	if isNil {
+		panic(&reserve.ValueError{Package: "keyed", Name: name, Value: nil, Want: want})
 	}
 }
 
@@ -140,6 +151,23 @@ func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait t
 		err = asked
 	}
 	return
+}
+
+// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It takes
+// nothing. It returns a *[reserve.SizeError] if the key's limiter never grants as many, the policy
+// function's error, and [ErrTooManyKeys].
+func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
+	asked := k.with(context.Background(), key, func(e *entry[K]) {
+		if e.limiter == nil {
+			wait = e.small.wait(e.policy, n)
+		} else {
+			wait, err = engine.Wait(e.limiter, n)
+		}
+	})
+	if asked != nil {
+		err = asked
+	}
+	return wait, err
 }
 
 // Len returns how many keys are remembered now.

@@ -46,6 +46,13 @@ func (s *small) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, er
 	return s.tryAcquire(p, n), nil
 }
 
+// wait returns how long a request for n permits (at least 1) would wait.
+func (s *small) wait(p *reserve.Policy, n int) time.Duration {
+	t := engine.Terms(p)
+	now, l := t.Now(), s.ledger(t)
+	return max(0, time.Duration(saturate.Add(l.Look(now, n), -now)))
+}
+
 // charge takes n permits (at least 1) that have been used already.
 func (s *small) charge(p *reserve.Policy, n int) {
 	t := engine.Terms(p)

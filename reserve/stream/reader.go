@@ -17,7 +17,12 @@ import (
 //
 // At 1 MiB/s a copy of 10 MiB takes 10 s. It is an [io.WriterTo] as well, so that io.Copy
 // lets an r that is one write out of its own memory; that is paced in the same way.
+//
+// It panics if r, the context or the Reserver is nil.
 func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
+	notNil(ctx, "Reader's context")
+	notNil(r, "Reader's reader")
+	notNil(by, "Reader's limiter")
 	return &reader{pacer: pacer{ctx, by}, r: r}
 }
 

@@ -28,8 +28,11 @@ import (
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.
 //
-// The result can be ranged over as often as seq can.
+// The result can be ranged over as often as seq can. Seq panics if seq, the context or the Reserver is nil.
 func Seq[T any](ctx context.Context, seq iter.Seq[T], by reserve.Reserver, cost func(T) int) iter.Seq2[T, error] {
+	notNil(ctx, "Seq's context")
+	notNil(seq, "Seq's sequence")
+	notNil(by, "Seq's limiter")
 	return func(yield func(T, error) bool) {
 		for element := range seq {
 			permits := 1

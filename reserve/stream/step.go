@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -14,6 +15,13 @@ const (
 	usual   = 32 << 10 // what io.Copy moves at a time: more is faster only for fast streams
 	most    = 1 << 20  // that is copied without asking again
 )
+
+// notNil panics if what a constructor was given is nil.
+func notNil(v any, name string) {
+	if isnil.Value(v) {
+		panic(&reserve.ValueError{Package: "stream", Name: name, Value: nil, Want: "a value"})
+	}
+}
 
 // A pacer reserves a permit for each byte.
 type pacer struct {

@@ -19,7 +19,12 @@ import (
 //
 // At 1 MiB/s a Write of 10 MiB takes 10 s. It is an [io.ReaderFrom] as well, so that
 // io.Copy to a w that is one, a TCP connection for one, leaves the copying to w, step by step.
+//
+// It panics if w, the context or the Reserver is nil.
 func Writer(ctx context.Context, w io.Writer, by reserve.Reserver) io.Writer {
+	notNil(ctx, "Writer's context")
+	notNil(w, "Writer's writer")
+	notNil(by, "Writer's limiter")
 	return &writer{pacer{ctx, by}, w}
 }
 

@@ -85,11 +85,3 @@ const (
 	never   = math.MaxInt64     // the last time that there is
 	longest = math.MaxInt64 / 2 // that a window or a pause can be: 146 years
 )
-
-// add returns a time plus a length that is not negative, saturated.
-func add(t, length int64) int64 {
-	if t > never-length {
-		return never
-	}
-	return t + length
-}

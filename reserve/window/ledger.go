@@ -3,6 +3,7 @@ package window
 import (
 	"math"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -59,7 +60,7 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 	}
 	l.advance(now)
 	at := l.next(uint64(permits), l.rule)
-	if ready = add(at, l.rule.behind); ready > latest {
+	if ready = saturate.Add(at, l.rule.behind); ready > latest {
 		return smooth.Slot{}, ready, false
 	}
 	l.push(uint64(permits), at, l.rule, !l.waiting() && ready <= now)
@@ -144,7 +145,7 @@ func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 		for l.placed <= i {
 			l.place()
 		}
-		return add(l.ring.at(i).at, l.rule.behind), true
+		return saturate.Add(l.ring.at(i).at, l.rule.behind), true
 	}
 }
 
@@ -176,7 +177,7 @@ func (l *ledger) Level(now int64) float64 {
 // NextFree returns when a request for one permit would be ready.
 func (l *ledger) NextFree(now int64) int64 {
 	l.advance(now)
-	return add(l.next(1, l.rule), l.rule.behind)
+	return saturate.Add(l.next(1, l.rule), l.rule.behind)
 }
 
 // Idle reports whether nothing that was promised is still to come. Then package keyed may

@@ -1,5 +1,7 @@
 package window
 
+import "github.com/nextfree/pace/internal/saturate"
+
 // The time of a request is the earliest one, from that of the request in front of it on, at which
 // the stretch of per that ends there has room. So it takes two marks that move through the list:
 // the request, and the oldest one in that stretch; beside them the number of permits between
@@ -52,7 +54,7 @@ func (l *ledger) spot(permits uint64, by *rule) (at int64) {
 		if !l.held.exceeds(room) || at == never {
 			return at
 		}
-		at = add(l.ring.at(l.oldest).at, by.per)
+		at = saturate.Add(l.ring.at(l.oldest).at, by.per)
 	}
 }
 

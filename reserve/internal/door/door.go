@@ -65,6 +65,9 @@ type Engine[P, L, R any] struct {
 
 	// Charge takes permits (at least 1) that have been used already.
 	Charge func(l L, permits int)
+	// Wait returns how long a request for permits (at least 1), made now, would wait, or the error if it is
+	// too large. It takes nothing.
+	Wait func(l L, permits int) (time.Duration, error)
 	// Outlook returns what the limiter has to give now. It takes nothing and does not allocate,
 	// unless the rate has been changed. Latest is the same as of the latest request, for a caller
 	// that has just made that: to read the clock again costs more than all the rest.
