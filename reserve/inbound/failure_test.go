@@ -36,9 +36,9 @@ func TestAFailingTier(t *testing.T) {
 		{"key, closed", inbound.PerKey("shared", func(*http.Request) (int, error) { return 0, down }, bucket(1, 1)), http.StatusServiceUnavailable, down},
 		{"key, open", inbound.PerKey("shared", func(*http.Request) (int, error) { return 0, down }, bucket(1, 1), inbound.FailOpen()), http.StatusOK, down},
 		{"no policy", inbound.PerKeyBy("shared", func(*http.Request) (int, error) { return 0, nil },
-			inbound.LimitersFunc[int](func(int) (reserve.Reserver, error) { return everybody, down })), http.StatusServiceUnavailable, down},
+			inbound.ReserverFunc[int](func(int) (reserve.Reserver, error) { return everybody, down })), http.StatusServiceUnavailable, down},
 		{"no limiter", inbound.PerKeyBy("shared", func(*http.Request) (int, error) { return 0, nil },
-			inbound.LimitersFunc[int](func(int) (reserve.Reserver, error) { return (*reserve.Limiter)(nil), nil })), http.StatusServiceUnavailable, nil},
+			inbound.ReserverFunc[int](func(int) (reserve.Reserver, error) { return (*reserve.Limiter)(nil), nil })), http.StatusServiceUnavailable, nil},
 		{"too many keys", inbound.PerKeyBy("shared", func(*http.Request) (int, error) { return 0, nil },
 			keyed.New(func(int) (*reserve.Policy, error) { return bucket(1, 1), nil }, keyed.WithMaxKeys(0))), http.StatusServiceUnavailable, keyed.ErrTooManyKeys},
 	} {

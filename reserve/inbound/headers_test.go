@@ -12,6 +12,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -76,4 +77,12 @@ func TestQuotaOfNoLimit(t *testing.T) {
 		header := do(m.Handler(ok), get("", "/")).Header
 		require.Regexp(t, `^"global";r=[1-9][0-9]{0,14};t=1$`, header.Get("RateLimit"))
 	})
+}
+
+// A key's limiter may be a global one: its headers say what it has.
+func TestHeadersOfAKeysLimiter(t *testing.T) {
+	clients := keyed.New(func(string) (*reserve.Policy, error) { return bucket(1, 3), nil })
+	res := do(build(t, []inbound.Tier{inbound.GlobalBy("ada", clients.For("ada"))}).Handler(ok), get("", "/"))
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Contains(t, res.Header.Get("RateLimit"), `"ada";r=`)
 }

@@ -60,6 +60,11 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		h.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
 		return
 	}
+	if l, ok := by.(keyed.Limiter); ok {
+		t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keyed.Hold, error) {
+			return l.Hold(ctx, n, maxWait)
+		}
+	}
 	if l, ok := by.(interface{ Rate() float64 }); ok {
 		t.rate = l.Rate
 	}
@@ -70,15 +75,15 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	return t.with(opts)
 }
 
-// Limiters hold a limiter for each key, as a *keyed.Limiters[K] does.
-type Limiters[K comparable] interface {
+// KeyedReserver has a limiter for each key, as a *keyed.Limiters[K] does.
+type KeyedReserver[K comparable] interface {
 	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
 }
 
 // PerKeyBy limits the requests of each key apart, by limiters of one's own: with
 // another policy for some keys, or shared between machines. The key function may
 // return [ErrSkip]; any other error is a failure of the tier (see [FailOpen]).
-func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by Limiters[K], opts ...TierOption) Tier {
+func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption) Tier {
 	t := Tier{name: name}
 	switch {
 	case isnil.Value(by):
@@ -135,13 +140,13 @@ func noPolicy(name string) error {
 	return &reserve.ValueError{Package: "inbound", Name: "the policy of tier " + name, Value: nil, Want: "a policy"}
 }
 
-// A LimitersFunc finds a key's limiter, which must be the same at every call: Limiters
+// A ReserverFunc finds a key's limiter, which must be the same at every call: a KeyedReserver
 // as a function.
-type LimitersFunc[K comparable] func(key K) (reserve.Reserver, error)
+type ReserverFunc[K comparable] func(key K) (reserve.Reserver, error)
 
 // ReserveWithin reserves from the key's limiter. If the function returns none, and no error, that
 // is an error.
-func (f LimitersFunc[K]) ReserveWithin(
+func (f ReserverFunc[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (reserve.Reservation, error) {
 	by, err := f(key)

@@ -10,26 +10,35 @@ import (
 // For returns the key's limiter. It holds nothing but the key, and asks for the
 // key's limiter at each call; so it may be kept, and keeps no key from being dropped.
 //
-// What it returns has more methods than Reserver, which mean what [reserve.Limiter]'s do:
-//
-//	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
-//	TryAcquire(n int) bool
-//	Rate() float64
-//	SetRate(permitsPerSecond float64) error
-//	Retime(permitsPerSecond float64) error
-//	Stored() float64
-//	NextFree() time.Time
-//	PauseUntil(t time.Time)
-//	Resume()
+// What it returns is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
+func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
+
+// A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what
+// [reserve.Limiter]'s do, and may be called at the same time.
 //
 // Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They
 // are 0 if the policy function returns an error. PauseUntil, SetRate and Retime make the key
 // one to remember; if there is no policy or no room for it, SetRate and Retime return
 // that error, and PauseUntil does nothing: with [WithMaxKeys] keys in debt, requests for the key are refused for
 // as long as there is no room, but not for the rest of the pause.
-func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
+type Limiter interface {
+	reserve.Reserver
+	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
+	TryAcquire(n int) bool
+	Rate() (permitsPerSecond float64)
+	SetRate(permitsPerSecond float64) error
+	Retime(permitsPerSecond float64) error
+	Stored() (permits float64)
+	NextFree() time.Time
+	PauseUntil(t time.Time)
+	Resume()
+	// Hold is [Limiters.Hold] of the key.
+	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
+}
 
-// limiter is one key's limiter.
+var _ Limiter = (*limiter[int])(nil)
+
+// limiter is the Limiter of a key.
 type limiter[K comparable] struct {
 	all *Limiters[K]
 	key K
@@ -37,6 +46,10 @@ type limiter[K comparable] struct {
 
 func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
+}
+
+func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error) {
+	return l.all.Hold(ctx, l.key, n, maxWait)
 }
 
 func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
