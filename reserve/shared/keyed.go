@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Limiters are limiters of one policy, one for each key: for tenants, users, addresses. Each is
+// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is
 // a key of its own in Redis ("pace:{alice}"), which Redis forgets when it has been idle for long enough to
 // fill; a cluster spreads them over its nodes. They share one client and one view
 // of whether Redis is there.
@@ -19,7 +19,7 @@ import (
 // the keys that are in use, in debt, or owe Redis permits that were granted while it was away. It
 // remembers at most [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys], whatever the
 // limiters do when Redis fails.
-type Limiters struct {
+type Keyed struct {
 	settings
 	client  Scripter
 	maxWait time.Duration
@@ -41,13 +41,13 @@ type entry struct {
 }
 
 // NewKeyed returns limiters of that policy. Its errors are [New]'s.
-func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiters, error) {
+func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	s, t, err := prepare(client, policy, opts)
 	if err != nil {
 		return nil, err
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	k := &Limiters{
+	k := &Keyed{
 		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},
 	}
 	k.circuit.epoch = s.begin.UnixNano()
@@ -55,10 +55,10 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Limiter
 }
 
 // For returns the Reserver of one key.
-func (k *Limiters) For(key string) reserve.Reserver { return forKey{k, key} }
+func (k *Keyed) For(key string) reserve.Reserver { return forKey{k, key} }
 
 type forKey struct {
-	limiters *Limiters
+	limiters *Keyed
 	key      string
 }
 
@@ -67,7 +67,7 @@ func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 }
 
 // ReserveWithin is [Limiter.ReserveWithin] of a key.
-func (k *Limiters) ReserveWithin(ctx context.Context, key string, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (k *Keyed) ReserveWithin(ctx context.Context, key string, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	e, err := k.enter(key)
 	if err != nil {
 		return reserve.Reservation{}, err
@@ -77,7 +77,7 @@ func (k *Limiters) ReserveWithin(ctx context.Context, key string, n int, maxWait
 }
 
 // Acquire is [Limiter.Acquire] of a key.
-func (k *Limiters) Acquire(ctx context.Context, key string, n int) (waited time.Duration, err error) {
+func (k *Keyed) Acquire(ctx context.Context, key string, n int) (waited time.Duration, err error) {
 	e, err := k.enter(key)
 	if err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (k *Limiters) Acquire(ctx context.Context, key string, n int) (waited time.
 }
 
 // TryAcquire is [Limiter.TryAcquire] of a key.
-func (k *Limiters) TryAcquire(ctx context.Context, key string, n int) (bool, error) {
+func (k *Keyed) TryAcquire(ctx context.Context, key string, n int) (bool, error) {
 	e, err := k.enter(key)
 	if err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (k *Limiters) TryAcquire(ctx context.Context, key string, n int) (bool, err
 }
 
 // Len returns the number of keys that this process remembers.
-func (k *Limiters) Len() int {
+func (k *Keyed) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.keys)
@@ -107,7 +107,7 @@ func (k *Limiters) Len() int {
 // ones can't outgrow the rest.
 const swept = 4
 
-func (k *Limiters) enter(key string) (*entry, error) {
+func (k *Keyed) enter(key string) (*entry, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.keys[key]
@@ -131,7 +131,7 @@ func (k *Limiters) enter(key string) (*entry, error) {
 	return e, nil
 }
 
-func (k *Limiters) leave(e *entry) {
+func (k *Keyed) leave(e *entry) {
 	k.mu.Lock()
 	e.users--
 	k.mu.Unlock()

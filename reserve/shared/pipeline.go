@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A PipelineScripter is a [Scripter] that can also send many calls at once. [Limiters] use it: calls for
+// A PipelineScripter is a [Scripter] that can also send many calls at once. [Keyed] uses it: calls for
 // many keys that wait at the same moment go as one pipeline.
 type PipelineScripter interface {
 	Scripter

@@ -68,7 +68,7 @@ func (p *fakePipe) EvalIntsEach(_ context.Context, _ *Script, calls []*Call) {
 }
 
 // many has n callers ask for a key each, one after the other, and returns what they got.
-func many(t *testing.T, k *Limiters, n int) (granted, failed, panicked int) {
+func many(t *testing.T, k *Keyed, n int) (granted, failed, panicked int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for i := range n {
@@ -99,7 +99,7 @@ func many(t *testing.T, k *Limiters, n int) (granted, failed, panicked int) {
 	return granted, failed, panicked
 }
 
-func piped(t *testing.T, test func(t *testing.T, k *Limiters, p *fakePipe)) {
+func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fakePipe{}
 		k, err := NewKeyed(p, reserve.Must(pace.Bursty(10)))
@@ -115,7 +115,7 @@ func piped(t *testing.T, test func(t *testing.T, k *Limiters, p *fakePipe)) {
 
 // Calls for many keys that wait at the same moment go together, first come, first served, and at most so many.
 func TestPipes(t *testing.T) {
-	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		begin := time.Now()
 		granted, _, _ := many(t, k, 300)
 		require.Equal(t, 300, granted)
@@ -151,7 +151,7 @@ func TestPipes(t *testing.T) {
 
 // A pipe that fails fails for all in it; one whose client panics leaves nobody waiting.
 func TestPipesFail(t *testing.T) {
-	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		p.fail = errors.New("down")
 		granted, failed, _ := many(t, k, 20)
 		require.Zero(t, granted)
@@ -178,7 +178,7 @@ func TestPipesFail(t *testing.T) {
 
 // A caller with little time does not wait for a pipe.
 func TestTheHurriedTakeNoPipe(t *testing.T) {
-	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		var all sync.WaitGroup
 		for i := range 10 {
 			all.Go(func() { _, _ = k.Acquire(context.Background(), fmt.Sprint(i), 1) })
@@ -197,7 +197,7 @@ func TestTheHurriedTakeNoPipe(t *testing.T) {
 
 // Those who wait for a pipe longer than the timeout leave, and hold nobody up.
 func TestPipesAreLeft(t *testing.T) {
-	piped(t, func(t *testing.T, k *Limiters, p *fakePipe) {
+	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		p.slow = 200 * time.Millisecond
 		begin := time.Now()
 		var all sync.WaitGroup

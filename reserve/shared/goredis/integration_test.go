@@ -31,7 +31,7 @@ func permits(n float64, opts ...reserve.Option) *reserve.Policy {
 	return reserve.Must(pace.Bursty(1e-6, append(opts, pace.WithCapacity(n), reserve.WithStored(n), reserve.PayUpfront())...))
 }
 
-func newKeyed(t *testing.T, c *redis.Client, p *reserve.Policy, opts ...shared.Option) *shared.Limiters {
+func newKeyed(t *testing.T, c *redis.Client, p *reserve.Policy, opts ...shared.Option) *shared.Keyed {
 	k, err := shared.NewKeyed(goredis.Client(c), p, append(opts, patient)...)
 	require.NoError(t, err)
 	return k

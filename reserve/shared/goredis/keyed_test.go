@@ -18,7 +18,7 @@ import (
 )
 
 // tryTogether lets 32 goroutines try to acquire one permit of each key, so often, and returns how many were granted.
-func tryTogether(t *testing.T, k *shared.Limiters, keys, tries int) int {
+func tryTogether(t *testing.T, k *shared.Keyed, keys, tries int) int {
 	var granted, next atomic.Int64
 	var all sync.WaitGroup
 	for range 32 {
