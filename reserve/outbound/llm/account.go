@@ -195,7 +195,7 @@ func (a *account) settle() {
 func (a *account) isIdle() bool {
 	for k := range a.limits {
 		if own := a.limits[k].own; own != nil {
-			if o := own.Outlook(); o.Stored < o.Capacity {
+			if s := own.Snapshot(); s.Level < s.Capacity {
 				return false
 			}
 		}

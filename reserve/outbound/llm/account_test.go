@@ -223,7 +223,7 @@ func TestFirstCallFails(t *testing.T) {
 
 func (t *Transport) limitOf(k kind) int {
 	for _, a := range t.table.accounts {
-		return int(a.limits[k].own.Outlook().Capacity)
+		return int(a.limits[k].own.Snapshot().Capacity)
 	}
 	return 0
 }

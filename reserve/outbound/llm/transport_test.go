@@ -89,8 +89,8 @@ func (t *Transport) held(k kind) int {
 	defer t.table.mu.Unlock()
 	n := 0
 	for _, a := range t.table.accounts {
-		o := a.limits[k].own.Outlook()
-		n += int(o.Capacity - o.Stored)
+		o := a.limits[k].own.Snapshot()
+		n += int(o.Capacity - o.Level)
 	}
 	return n
 }
