@@ -66,15 +66,15 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 		}
 		return
 	}
-	n, err := strconv.Atoi(string(text))
+	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 1 || quoted {
 		return
 	}
 	switch is {
 	case inMaxOutput:
-		r.most = max(r.most, min(n, maxTokens))
+		r.most = max(r.most, int(min(n, maxTokens)))
 	case inChoices:
-		r.choices = max(r.choices, min(n, maxChoices))
+		r.choices = max(r.choices, int(min(n, maxChoices)))
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *prompt) read(body io.Reader, shape *shape, keep bool) (read []byte, err
 	p.input = sum((text+bytesPerToken-1)/bytesPerToken, r.scan.prompt.blobs*blobTokens)
 	choices := max(1, r.choices)
 	if p.most = r.most > 0; p.most {
-		p.output = r.most * choices
+		p.output = min(r.most, maxTokens/choices) * choices
 	} else {
 		p.output = guessedOutput * choices
 	}
