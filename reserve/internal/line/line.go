@@ -13,6 +13,8 @@ package line
 import (
 	"container/list"
 	"context"
+	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -241,20 +243,71 @@ func outlook(ctx context.Context, limits []Limit, ahead []int, maxWait time.Dura
 		}
 		var before reserve.Reservation
 		var err error
-		if ahead[i] > 0 {
-			before, err = limits[i].By.ReserveWithin(context.Background(), ahead[i], reserve.Forever)
+		rest, later := limits[i].split(ahead[i])
+		if rest > 0 {
+			before, err = limits[i].By.ReserveWithin(context.Background(), rest, reserve.Forever)
 			if err != nil {
-				continue // a window, of which that is too much; or nobody may wait for so long
+				continue // nobody may wait for so long
 			}
 		}
-		own, err := limits[i].reserve(ctx, maxWait)
-		own.Cancel()
+		err = limits[i].outlook(ctx, maxWait, later)
 		before.Cancel()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// split returns what is left of permits that others ask before, without the windows that they fill, and how long those take.
+func (l *Limit) split(permits int) (rest int, windows time.Duration) {
+	o, ok := l.By.(interface{ Outlook() reserve.Outlook })
+	if !ok {
+		return permits, 0
+	}
+	w := o.Outlook()
+	if size := int(min(w.Capacity, math.MaxInt32)); w.Window && size > 0 && w.Rate > 0 {
+		d := float64(permits/size) * float64(size) / w.Rate * float64(time.Second)
+		return permits % size, time.Duration(min(d, float64(math.MaxInt64/2)))
+	}
+	return permits, 0
+}
+
+// outlook returns an error if a call would have to wait for too long, so much later than the limiter knows.
+func (l *Limit) outlook(ctx context.Context, maxWait, later time.Duration) error {
+	if later > maxWait {
+		own, err := l.reserve(context.Background(), reserve.Forever)
+		later += own.Delay()
+		own.Cancel()
+		if err != nil {
+			return err
+		}
+		return &reserve.WaitError{Wait: later, MaxWait: maxWait}
+	}
+	if later > 0 {
+		ctx = earlier{ctx, later}
+		if maxWait < reserve.Forever {
+			maxWait -= later
+		}
+	}
+	own, err := l.reserve(ctx, maxWait)
+	own.Cancel()
+	var wait *reserve.WaitError
+	if later > 0 && errors.As(err, &wait) {
+		return &reserve.WaitError{Wait: wait.Wait + later, MaxWait: wait.MaxWait + later, Cause: wait.Cause}
+	}
+	return err
+}
+
+// earlier is a context whose deadline is so much earlier.
+type earlier struct {
+	context.Context
+	by time.Duration
+}
+
+func (e earlier) Deadline() (time.Time, bool) {
+	t, ok := e.Context.Deadline()
+	return t.Add(-e.by), ok
 }
 
 // add returns a + b, saturated.

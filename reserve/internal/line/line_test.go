@@ -15,6 +15,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 func evenly(rate float64) *reserve.Limiter {
@@ -221,5 +222,22 @@ func TestSoon(t *testing.T) {
 		b.all.Wait()
 		require.Equal(t, "late 0s refused: 200ms", b.went[1])
 		require.Equal(t, "9 180ms", b.went[10])
+	})
+}
+
+// Behind more than a window holds, a call is told at once, too, that it would wait for too long.
+func TestOutlookBehindWindows(t *testing.T) {
+	bubble(t, func(t *testing.T, b *book) {
+		limit := Limit{By: reserve.Must(window.New(10, time.Minute)), Permits: 5}
+		for i := range 7 {
+			b.call(t.Context(), fmt.Sprint(i), uint64(i), "a", reserve.Forever, limit)
+		}
+		b.call(t.Context(), "soon", 7, "a", time.Minute, limit)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		b.call(ctx, "by its deadline", 8, "a", reserve.Forever, limit)
+		b.call(t.Context(), "late", 9, "a", 3*time.Minute, limit)
+		b.all.Wait()
+		require.Equal(t, []string{"0 0s", "1 0s", "soon 0s refused: 3m0s", "by its deadline 0s refused: 3m0s", "2 1m0s", "3 1m0s", "4 2m0s", "5 2m0s", "6 3m0s", "late 3m0s"}, b.went)
 	})
 }
