@@ -28,6 +28,7 @@ type Dialect struct {
 	Throttles func(r *http.Response) bool
 
 	names []names // for each of Of; nil: see expanded
+	rates bool    // all of its headers' names have "Rate" in them
 }
 
 // names are those of a dialect's headers for one limit, in the form in which they are kept.
@@ -39,7 +40,10 @@ func (d Dialect) Expanded() Dialect {
 	if len(of) == 0 {
 		of = []string{""}
 	}
-	d.names = nil
+	d.names, d.rates = nil, true
+	for _, pattern := range []string{d.Limit, d.Remaining, d.Reset, d.Fill, d.Interval} {
+		d.rates = d.rates && (pattern == "" || strings.Contains(http.CanonicalHeaderKey(pattern), "Rate"))
+	}
 	for _, name := range of {
 		header := func(pattern string) string {
 			return http.CanonicalHeaderKey(strings.Replace(pattern, "*", name, 1))
@@ -88,8 +92,15 @@ var Dialects = expanded([]Dialect{
 
 // readDialects reads the first dialect that the server speaks.
 func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
+	rates := false // most responses have no such header, and there are many dialects
+	for name := range h {
+		rates = rates || strings.Contains(name, "Rate")
+	}
 	for i := range dialects {
 		d := &dialects[i]
+		if d.rates && !rates {
+			continue
+		}
 		if d.names == nil {
 			whole := d.Expanded()
 			d = &whole
