@@ -1,5 +1,10 @@
 package llm
 
+import (
+	"bytes"
+	"strings"
+)
+
 // A shape says which places of a JSON document are of interest: those that its paths lead to.
 type shape struct {
 	is     field // 0: none
@@ -102,9 +107,7 @@ func (s *scanner) write(p []byte) {
 		j := i
 		switch s.state {
 		case inString:
-			for j < len(p) && p[j] != '"' && p[j] != '\\' {
-				j++
-			}
+			j += special(p[i:])
 			s.take(p[i:j])
 			if j < len(p) {
 				if p[j] == '"' {
@@ -120,7 +123,7 @@ func (s *scanner) write(p []byte) {
 			s.take(p[i:j])
 			s.state = inString
 		case inBare:
-			for j < len(p) && isBare(p[j]) {
+			for j < len(p) && barely[p[j]] {
 				j++
 			}
 			s.take(p[i:j])
@@ -137,13 +140,32 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-func isBare(c byte) bool {
-	switch c {
-	case ' ', '\t', '\r', '\n', ',', ':', '[', ']', '{', '}', '"':
-		return false
+// special returns how many bytes come before the first quote or backslash. Escapes are frequent, so it does not look far for the
+// quote before it knows that there is none.
+func special(p []byte) int {
+	const far = 512
+	for at := 0; ; at += far {
+		part := p[at:min(len(p), at+far)]
+		end := bytes.IndexByte(part, '"')
+		if end < 0 {
+			end = len(part)
+		}
+		if escape := bytes.IndexByte(part[:end], '\\'); escape >= 0 {
+			return at + escape
+		}
+		if end < len(part) || at+far >= len(p) {
+			return at + end
+		}
 	}
-	return true
 }
+
+// barely says which bytes belong to a number or a literal.
+var barely = func() (b [256]bool) {
+	for c := range b {
+		b[c] = !strings.ContainsRune(" \t\r\n,:[]{}\"", rune(c))
+	}
+	return b
+}()
 
 // structure looks at a byte between values.
 func (s *scanner) structure(c byte) {

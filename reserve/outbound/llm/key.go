@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // A Key says whose quota a call uses: that of one credential and model at one host.
@@ -48,8 +49,17 @@ func (i *identity) add(s string) {
 	i.n++
 }
 
-func (i *identity) sum() uint64 {
+var identities = sync.Pool{New: func() any { return new(identity) }}
+
+// identify returns the hash of a request's credentials.
+func identify(r *http.Request, by func(*identity)) uint64 {
+	i := identities.Get().(*identity)
+	i.r, i.n = r, 0
+	by(i)
 	h := sha256.Sum256(i.text[:i.n])
+	clear(i.text[:i.n]) // no credential is kept
+	i.r = nil
+	identities.Put(i)
 	return binary.BigEndian.Uint64(h[:])
 }
 

@@ -81,3 +81,33 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// A piece of a stream: at most 5 us for each.
+func BenchmarkPiece(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		provider Provider
+		form     string
+		text     string
+	}{
+		{"OpenAI", OpenAI(), sse, openAIChunk},
+		{"Anthropic", Anthropic(), sse, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n"},
+		{"Gemini", Gemini(), sse, `data: {"candidates":[{"content":{"parts":[{"text":"` + strings.Repeat("It is a fine day. ", 20) + `"}],"role":"model"}}],` +
+			`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":7,"totalTokenCount":17,"promptTokensDetails":[{"modality":"TEXT","tokenCount":10}]}}` + "\r\n\r\n"},
+		{"Bedrock", Bedrock(), amazon, frame("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Hello"},"p":"abcdefghijkl"}`)},
+		{"JSON", OpenAI(), doc, strings.Repeat(`{"choices":[{"index":0,"message":{"content":"It is a fine day."}}]}`, 8)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var ignored ignored
+			var of counter
+			of.begin(c.provider.preset, &ignored)
+			body := bodyOf(&http.Response{Header: http.Header{"Content-Type": {c.form}}}, &of)
+			piece := []byte(c.text)
+			b.SetBytes(int64(len(piece)))
+			b.ReportAllocs()
+			for b.Loop() {
+				body.write(piece)
+			}
+		})
+	}
+}

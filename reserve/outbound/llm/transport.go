@@ -116,9 +116,7 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	}
 	c.prompt.body = nil
 	key := Key{Host: r.URL.Host, Model: cutModel(c.model)}
-	id := identity{r: r}
-	t.preset.credential(&id)
-	key.Credential = id.sum()
+	key.Credential = identify(r, t.preset.credential)
 	c.account = t.enter(key)
 	return send.WithContext(c), nil
 }

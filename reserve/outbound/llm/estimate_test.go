@@ -1,0 +1,46 @@
+package llm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is corrected, and by how much, after calls that came to a share of their estimates.
+func TestRatio(t *testing.T) {
+	after := func(calls int, share float64) *ratio {
+		var r ratio
+		for range calls {
+			r.learn(1000, int(1000*share))
+		}
+		return &r
+	}
+	for _, c := range []struct {
+		calls int
+		share float64
+		want  int
+	}{
+		{0, 1, 2000}, {1, 1, 1500}, {3, 1, 1100}, {10, 1, 1010}, {1000, 1, 1001},
+		{1, 2, 2000}, {50, 2, 2000}, {10, 0.5, 515}, {1000, 0.5, 501}, {10, 0, 20}, {1000, 1e6, 20000},
+	} {
+		require.Equal(t, c.want, after(c.calls, c.share).correct(1000, 0), c)
+	}
+	var r ratio
+	r.learn(0, 100)
+	require.Equal(t, 2000, r.correct(1000, 0), "an estimate of nothing tells nothing")
+	require.Equal(t, 0, r.correct(0, 0))
+}
+
+// Calls that differ are charged more, the less of them are on their way; the last fifty or so count.
+func TestRatioOfCallsThatDiffer(t *testing.T) {
+	var r ratio
+	for i := range 1000 {
+		r.learn(1000, 500+1000*(i%2))
+	}
+	require.InDelta(t, 1000+3*500, r.correct(1000, 0), 30)
+	require.InDelta(t, 1000+3*500/10, r.correct(1000, 99), 20)
+	for range 300 {
+		r.learn(1000, 3000)
+	}
+	require.InDelta(t, 3000, r.correct(1000, 99), 60)
+}
