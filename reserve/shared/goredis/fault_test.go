@@ -3,10 +3,8 @@ package goredis_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
-	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,9 +29,10 @@ type fault struct {
 	name   string
 	begin  func(t *testing.T, s *server.Server, c *redis.Client)
 	end    func(t *testing.T, s *server.Server, c *redis.Client)
-	proxy  bool // between the client and the server
-	silent bool // a call that is not answered may have been charged
-	config bool // somebody's mistake, that no fallback hides
+	proxy  func(p *proxy) // what the one between the client and the server does
+	silent bool           // a call that is not answered may have been charged
+	flaky  bool           // some calls are answered
+	config bool           // somebody's mistake, that no fallback hides
 }
 
 func faults() []fault {
@@ -56,13 +55,27 @@ func faults() []fault {
 			end:   func(_ *testing.T, s *server.Server, _ *redis.Client) { s.Continue() }},
 		{name: "out of memory", begin: config("maxmemory", "1"), end: config("maxmemory", "0")},
 		{name: "read-only", begin: do("REPLICAOF", "127.0.0.1", "1"), end: do("REPLICAOF", "NO", "ONE")},
-		{name: "slow by 1.5 s", proxy: true, silent: true},
+		{name: "slow by 1.5 s", silent: true, proxy: func(p *proxy) { p.delay = 3 * timeout }},
+		{name: "cut after 400 bytes", flaky: true, proxy: func(p *proxy) { p.most = 400 }},
+		{name: "every other answer lost", flaky: true, proxy: func(p *proxy) { p.moody = true }},
+		{name: "busy script",
+			begin: func(t *testing.T, s *server.Server, c *redis.Client) {
+				require.NoError(t, c.ConfigSet(context.Background(), "lua-time-limit", "10").Err())
+				go func() { _ = c.Eval(context.Background(), "while true do end", nil).Err() }() // until it is killed
+				other := redis.NewClient(&redis.Options{Addr: s.Addr})
+				defer other.Close()
+				require.Eventually(t, func() bool {
+					return redis.HasErrorPrefix(other.Ping(context.Background()).Err(), "BUSY")
+				}, 10*time.Second, 10*time.Millisecond)
+			},
+			end: do("SCRIPT", "KILL")},
 		{name: "WRONGTYPE", config: true,
 			begin: func(t *testing.T, s *server.Server, c *redis.Client) {
 				require.NoError(t, c.Del(context.Background(), "pace:{fault}").Err())
 				require.NoError(t, c.LPush(context.Background(), "pace:{fault}", 1).Err())
 			},
 			end: do("DEL", "pace:{fault}")},
+		{name: "garbage", config: true, begin: do("SET", "pace:{fault}", "pac\x02 garbage"), end: do("DEL", "pace:{fault}")},
 	}
 }
 
@@ -71,7 +84,7 @@ func TestFaults(t *testing.T) {
 	modes := []struct {
 		name    string
 		opt     shared.Option
-		granted func(n int) bool // of 20 during the fault; 10 are stored in the fallback's share at most
+		granted func(n int) bool // of 20 during a fault without answers; 10 are stored in the fallback's share at most
 	}{
 		{"FailClosed", shared.FailClosed(), func(n int) bool { return n == 0 }},
 		{"FailOpen", shared.FailOpen(), func(n int) bool { return n == 20 }},
@@ -84,12 +97,14 @@ func TestFaults(t *testing.T) {
 				f := f // changed below
 				s := server.Start(t)
 				admin, addr := connect(t, s), s.Addr
-				var delay *proxy
-				if f.proxy {
-					delay = newProxy(t, s.Addr)
-					addr = delay.addr
-					f.begin = func(*testing.T, *server.Server, *redis.Client) { delay.set(3 * timeout) }
-					f.end = func(*testing.T, *server.Server, *redis.Client) { delay.set(0) }
+				var network *proxy
+				if f.proxy != nil {
+					network = newProxy(t, s.Addr)
+					addr = network.addr
+					f.begin = func(*testing.T, *server.Server, *redis.Client) { network.set(f.proxy) }
+					f.end = func(*testing.T, *server.Server, *redis.Client) {
+						network.set(func(p *proxy) { p.delay, p.most, p.moody = 0, 0, false })
+					}
 				}
 				c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialerRetries: 1})
 				t.Cleanup(func() { _ = c.Close() })
@@ -102,7 +117,11 @@ func TestFaults(t *testing.T) {
 
 				f.begin(t, s, admin)
 				granted, refused, longest := 0, 0, time.Duration(0)
-				for range 20 {
+				calls := 20
+				if f.flaky {
+					calls = 40
+				}
+				for range calls {
 					begin := time.Now()
 					ok, err = l.TryAcquire(ctx, 1)
 					longest = max(longest, time.Since(begin))
@@ -120,7 +139,7 @@ func TestFaults(t *testing.T) {
 				saw := err
 				f.end(t, s, admin)
 
-				// Recovery: within a second or two somebody asks again.
+				// Recovery: somebody asks again soon.
 				require.Eventually(t, func() bool {
 					_, err := l.Stored(ctx)
 					return err == nil
@@ -138,6 +157,24 @@ func TestFaults(t *testing.T) {
 					require.Equal(t, 20, refused)
 					return
 				}
+				// Nobody is refused for long: at most a store is charged that was not asked for, beside what was
+				// answered. A permit takes 6 minutes; the last one's own may be owed.
+				free, err := l.NextFree(ctx)
+				require.NoError(t, err)
+				debt := time.Until(free).Minutes() / 6
+				if f.flaky {
+					require.LessOrEqual(t, debt, 11.1)
+					switch m.name {
+					case "FailClosed":
+						require.LessOrEqual(t, granted, 9)
+					case "FailOpen":
+						require.GreaterOrEqual(t, granted, 9) // some answers are refusals
+					default:
+						require.LessOrEqual(t, granted, 9+6)
+					}
+					return
+				}
+				require.LessOrEqual(t, debt, 1.1)
 				require.True(t, m.granted(granted), "granted %d", granted)
 				// All that was granted is charged now, but for calls that got no answer: at most three, then nobody
 				// asks any more. 10 fitted and 1 was taken before, unless the server has lost that; at most the
@@ -194,7 +231,7 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 	l := newShared(t, c, "own", reserve.Must(pace.Bursty(10)))
 	_, err := l.Reserve(t.Context(), 1)
 	require.NoError(t, err)
-	p.set(300 * time.Millisecond)
+	p.set(func(p *proxy) { p.delay = 300 * time.Millisecond })
 	gone := errors.New("gone")
 	for range 5 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Millisecond, gone)
@@ -202,82 +239,54 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 		require.ErrorIs(t, err, gone)
 		cancel()
 	}
-	p.set(0)
+	p.set(func(p *proxy) { p.delay = 0 })
 	_, err = l.Reserve(t.Context(), 1) // not refused by an open circuit
 	require.NoError(t, err)
 }
 
-// A proxy delays what passes.
-type proxy struct {
-	addr  string
-	mu    sync.Mutex
-	delay time.Duration
+// A hook of the client's panics, and something recovers, as net/http does: no later call hangs or fails.
+func TestPanicOfAHook(t *testing.T) {
+	s := server.Start(t)
+	c := connect(t, s)
+	hook := &panics{}
+	c.AddHook(hook)
+	l := newShared(t, c, "hook", reserve.Must(pace.Bursty(1e6)))
+	require.NoError(t, l.Wait(t.Context()))
+	hook.now.Store(true)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			defer func() { _ = recover() }()
+			_ = l.Wait(t.Context())
+		})
+	}
+	all.Wait()
+	hook.now.Store(false)
+	require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond)
+	for range 50 {
+		all.Go(func() {
+			if err := l.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
-func (p *proxy) set(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
+// panics is a hook that does.
+type panics struct{ now atomic.Bool }
+
+func (p *panics) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p *panics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
-func newProxy(t *testing.T, to string) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &proxy{addr: l.Addr().String()}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var open []net.Conn
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				log.Print(err)
-				_ = in.Close()
-				continue
-			}
-			mu.Lock()
-			open = append(open, in, out)
-			mu.Unlock()
-			wg.Go(func() { p.pass(out, in, true); _ = out.Close() })
-			wg.Go(func() { p.pass(in, out, false); _ = in.Close() })
+func (p *panics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if p.now.Load() {
+			panic("a hook's")
 		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		mu.Lock()
-		for _, c := range open {
-			_ = c.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	})
-	return p
-}
-
-func (p *proxy) pass(to, from net.Conn, slow bool) {
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			p.mu.Lock()
-			d := p.delay
-			p.mu.Unlock()
-			if slow && d > 0 {
-				<-time.After(d)
-			}
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				return
-			}
-			return
-		}
+		return next(ctx, cmd)
 	}
 }
