@@ -32,7 +32,7 @@ local long, long_form, long_size = 'pac\2', '>c4dddddddddddddddddH', 142
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-if not_after > 0 and now > not_after then
+if now > not_after then
   return {now} -- nobody waits for the answer any more
 end
 

@@ -44,7 +44,7 @@ func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...an
 	now := time.Now().UnixMicro()
 	answer := []int64{now}
 	requests, _, notAfter := asked(args)
-	if notAfter == 0 || now <= notAfter {
+	if now <= notAfter {
 		answer = append(answer, make([]int64, header-1)...)
 		answer[3] = 1000 // stored
 		for _, r := range requests {
