@@ -53,6 +53,14 @@ func TestStoreFromNothing(t *testing.T) {
 		require.InDelta(t, 0, g.stored(), 1e-9)
 		g.sleep(300 * time.Millisecond)
 		require.InDelta(t, 3, g.stored(), 1e-9)
+
+		// Nor is anything promised for the end of a pause.
+		g = newGroup(t, c, "nothing, paused", 1, reserve.Must(pace.Bursty(10, pace.WithBurst(0))))
+		require.NoError(t, g.processes[0].Pause(60e9))
+		g.processes[0] = newShared(t, c, "nothing, paused", reserve.Must(pace.Bursty(10)), shared.FakeTime(g.micros))
+		require.InDelta(t, 60e9, g.debt(), 2)
+		require.NoError(t, g.processes[0].Resume(t.Context()))
+		require.InDelta(t, 0, g.debt(), 2)
 	})
 }
 
