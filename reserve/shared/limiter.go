@@ -40,6 +40,7 @@ type Limiter struct {
 	clock   *serverClock
 	busy    atomic.Int64 // nothing can be had at once before then
 	owed    tab
+	without atomic.Uint64 // requests that were decided without Redis
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -157,6 +158,10 @@ func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire
 
 // Rate returns the number of fresh permits per second, as this process has it.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
+
+// Fallbacks returns how many requests of this process were decided without Redis, because it failed: refused, granted
+// at once or by this process alone, as the options say. For metrics.
+func (l *Limiter) Fallbacks() uint64 { return l.without.Load() }
 
 // SetRate changes the rate of this process's requests, from now on; every process
 // has its own, and they may differ while a new version is rolled out. Debt keeps

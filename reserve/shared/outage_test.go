@@ -323,3 +323,21 @@ func TestCircuitReports(t *testing.T) {
 	require.False(t, probe)
 	require.NoError(t, err)
 }
+
+// Requests that Redis decides are not counted, and those that it does not are, whatever becomes of them.
+func TestFallbacks(t *testing.T) {
+	for _, mode := range []Option{FailClosed(), FailOpen(), Local(0.5)} {
+		outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
+			for range 3 {
+				_, err := l.Reserve(t.Context(), 2)
+				require.NoError(t, err)
+			}
+			require.Zero(t, l.Fallbacks())
+			s.down = true
+			for range 5 {
+				_, _ = l.Reserve(t.Context(), 2)
+			}
+			require.Equal(t, uint64(5), l.Fallbacks())
+		})
+	}
+}
