@@ -1,0 +1,89 @@
+package stats_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/plug/internal/stats"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func value(s *stats.Set, name string) float64 {
+	for _, sample := range s.Samples() {
+		if sample.Prometheus == name {
+			return sample.Value
+		}
+	}
+	return -1
+}
+
+// A pause, callers that wait, and how long they did.
+func TestLimiterInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, set := reserve.Must(pace.NewBursty(1, pace.WithBurst(0))), new(stats.Set)
+		require.NoError(t, set.Limiter("a", l))
+		require.NoError(t, l.Wait(t.Context()))
+		l.PauseUntil(time.Now().Add(3 * time.Second))
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { _ = l.Wait(t.Context()) })
+		}
+		synctest.Wait()
+		require.Equal(t, 3., value(set, "pace_limiter_pause_seconds"))
+		require.Equal(t, 2., value(set, "pace_limiter_waiting_callers"))
+		require.Equal(t, 3., value(set, "pace_limiter_debt_permits"))
+		all.Wait()
+		require.Equal(t, 0., value(set, "pace_limiter_pause_seconds"))
+		require.Equal(t, 0., value(set, "pace_limiter_waiting_callers"))
+		require.Equal(t, 9., value(set, "pace_limiter_waited_seconds_total"))
+	})
+}
+
+// Sources that come and look at the same time.
+func TestTogether(t *testing.T) {
+	set := new(stats.Set)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			name := string(rune('a' + i))
+			require.NoError(t, set.Limiter(name, reserve.Must(pace.NewBursty(1))))
+			hooks, err := set.Outbound(name, outbound.Hooks{}, nil)
+			require.NoError(t, err)
+			for range 100 {
+				hooks.Waited(nil, time.Second)
+				set.Samples()
+			}
+		})
+	}
+	all.Wait()
+	set.Calls(func(_ string, c *stats.Calls) {
+		count, sum, upTo := c.Histogram()
+		require.Equal(t, uint64(100), count)
+		require.InDelta(t, 100, sum, 1e-9)
+		require.Equal(t, uint64(0), upTo[.5])
+		require.Equal(t, uint64(100), upTo[1])
+		require.Len(t, upTo, len(stats.Bounds))
+	})
+}
+
+// What a hook counts costs a request no allocation.
+func TestHooksAllocateNothing(t *testing.T) {
+	hooks, err := new(stats.Set).Outbound("a", outbound.Hooks{}, nil)
+	require.NoError(t, err)
+	r := &http.Request{}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		hooks.Waited(r, time.Minute)
+		hooks.Refused(r, nil)
+		hooks.Settled(r, "", 1, 2)
+	}))
+}

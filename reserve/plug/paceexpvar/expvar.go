@@ -1,0 +1,84 @@
+// Package paceexpvar shows pace's limiters through package expvar, that is on /debug/vars, without another module.
+//
+//	metrics := paceexpvar.New()
+//	err := metrics.Limiter("billing", limiter)
+//	expvar.Publish("pace", metrics)
+//
+// It is a package of its own since importing expvar adds a handler to http.DefaultServeMux.
+package paceexpvar
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/plug/internal/stats"
+	"github.com/nextfree/pace/reserve/shared"
+)
+
+var _ expvar.Var = (*Var)(nil)
+
+// A Var is an expvar.Var: an object with a member for each number, named as Prometheus would have it. It comes from [New]. All
+// methods may be called at the same time.
+//
+//	{"pace_limiter_rate_permits_per_second{limiter=\"billing\"}": 10, …}
+//
+// A number that JSON does not know, an infinite rate, is a string: "+Inf".
+type Var struct{ set stats.Set }
+
+// New returns a Var that shows nothing yet.
+func New() *Var { return &Var{stats.Set{Package: "paceexpvar"}} }
+
+// Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or
+// another limiter's; so do the others.
+func (v *Var) Limiter(name string, l *reserve.Limiter) error { return v.set.Limiter(name, l) }
+
+// Inbound shows a middleware.
+func (v *Var) Inbound(name string, m *inbound.Middleware) error { return v.set.Inbound(name, m) }
+
+// Shared shows a limiter that is shared through Redis.
+func (v *Var) Shared(name string, l *shared.Limiter) error { return v.set.Shared(name, l) }
+
+// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count. They call then's afterwards.
+func (v *Var) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
+	return v.set.Outbound(name, then, nil)
+}
+
+// String returns the numbers as they are now, in JSON.
+func (v *Var) String() string {
+	all := map[string]any{}
+	put := func(value float64, name string, labels, values []string) {
+		for i := range labels {
+			labels[i] = fmt.Sprintf("%s=%q", labels[i], values[i])
+		}
+		all[name+"{"+strings.Join(labels, ",")+"}"] = number(value)
+	}
+	for _, s := range v.set.Samples() {
+		put(s.Value, s.Prometheus, append([]string(nil), s.Labels...), s.Values)
+	}
+	v.set.Calls(func(name string, c *stats.Calls) {
+		count, sum, upTo := c.Histogram()
+		put(float64(count), stats.Waits.Prometheus+"_count", []string{"transport"}, []string{name})
+		put(sum, stats.Waits.Prometheus+"_sum", []string{"transport"}, []string{name})
+		for bound, n := range upTo {
+			put(float64(n), stats.Waits.Prometheus+"_bucket", []string{"transport", "le"}, []string{name, fmt.Sprint(bound)})
+		}
+	})
+	text, err := json.Marshal(all)
+	if err != nil { // there is nothing but numbers and strings
+		return "null"
+	}
+	return string(text)
+}
+
+func number(value float64) any {
+	if math.IsInf(value, 0) || math.IsNaN(value) {
+		return fmt.Sprintf("%+v", value)
+	}
+	return value
+}
