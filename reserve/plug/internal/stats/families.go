@@ -12,6 +12,7 @@ var (
 	granted  = counter("limiter", "granted_permits", "granted", "{permit}", "Permits that were promised, or charged afterwards")
 	refused  = counter("limiter", "refused_permits", "refused", "{permit}", "Permits that were asked for and not promised")
 	returned = counter("limiter", "given_back_permits", "given_back", "{permit}", "Permits that were granted and came back unused")
+	taken    = gauge("limiter", "used_permits", "used", "{permit}", "Permits granted less those given back, since the limiter was made; less for a moment when some come back")
 	waited   = counter("limiter", "waited_seconds", "waited", "s", "How long callers have waited, all together")
 )
 
@@ -41,7 +42,7 @@ var fallbacks = counter("shared", "fallbacks", "fallbacks", "{request}", "Reques
 
 // Families are all metrics but the histograms.
 var Families = []*Family{
-	rate, capacity, level, debt, wait, paused, waiting, granted, refused, returned, waited,
+	rate, capacity, level, debt, wait, paused, waiting, granted, refused, returned, taken, waited,
 	attempts, throttled, held, changes, estimated, used,
 	queued, queue, gone, delayed, tiers, crowded,
 	fallbacks,

@@ -26,6 +26,7 @@ func (s *Set) Limiter(name string, l *reserve.Limiter) error {
 		yield(granted, float64(now.Granted))
 		yield(refused, float64(now.Refused))
 		yield(returned, float64(now.GivenBack))
+		yield(taken, float64(now.Granted-now.GivenBack))
 		yield(waited, now.Waited.Seconds())
 	}})
 }

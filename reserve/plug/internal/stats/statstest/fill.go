@@ -39,6 +39,7 @@ var Series = map[string]float64{
 	`pace_limiter_granted_permits_total{limiter="billing"}`:    9,
 	`pace_limiter_refused_permits_total{limiter="billing"}`:    7,
 	`pace_limiter_given_back_permits_total{limiter="billing"}`: 5,
+	`pace_limiter_used_permits{limiter="billing"}`:             4,
 	`pace_limiter_waited_seconds_total{limiter="billing"}`:     0,
 
 	`pace_outbound_attempts_total{transport="github",result="sent"}`:        2,
