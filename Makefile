@@ -14,8 +14,11 @@ STATICCHECK := GOTOOLCHAIN=auto $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.
 FUZZTIME    ?= 20s
 # The library: what a program may require.
 LIBRARY     := . reserve/shared/goredis
+# Adapters to other libraries, which make check tests.
+PLUGS       := reserve/plug/pacek8s reserve/plug/paceaws reserve/plug/paceazure reserve/plug/paceotel reserve/plug/paceprom
 # Beside it: pace and its peers.
-BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared
+BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared \
+               bench/plug/k8s bench/plug/aws bench/plug/metrics
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
 # the system calls and structures of internal/wake, so only the limiters themselves are compiled.
 PLATFORMS   := linux/386 windows/amd64 darwin/arm64
@@ -35,14 +38,14 @@ check: lint modules race cross benches ## all that test leaves out: the followin
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	@for m in $(LIBRARY) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
 
 modules: ## each go.mod and go.sum has what is needed, and no more
-	@for m in $(LIBRARY) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
 
-race: ## the library's tests with the race detector; installs gcc on Debian
+race: ## the library's tests and the adapters' with the race detector; installs gcc on Debian
 	@.ci/setup gcc redis-server
-	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -race -timeout 8m ./...) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS); do (set -x; cd $$m && $(GO) test -race -timeout 8m ./...) || exit 1; done
 
 cross: ## compile the library and its tests for other systems
 	@for p in $(PLATFORMS); do for m in $(LIBRARY); do \
