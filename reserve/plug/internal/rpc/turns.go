@@ -1,0 +1,87 @@
+package rpc
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// Turns are those that a call or a stream takes: one, or one for each message. The zero value but
+// for its Transport is ready to use. Take is for one goroutine at a time; the others may be called
+// at the same time.
+type Turns struct {
+	Transport *outbound.Transport
+
+	mu       sync.Mutex
+	last     *outbound.Attempt
+	request  *http.Request // of the last
+	accepted bool          // the last one was
+	ended    bool
+}
+
+// Take waits for the next turn. The one before was accepted then, since the server has not ended
+// the stream.
+func (t *Turns) Take(r *http.Request) error {
+	t.Accept(Answer{})
+	t.mu.Lock()
+	if t.last != nil {
+		t.last.Close()
+		t.last = nil
+	}
+	t.mu.Unlock()
+	next, err := t.Transport.Begin(r)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended { // meanwhile
+		next.Close()
+		return nil
+	}
+	t.last, t.request, t.accepted = next, r, false
+	return nil
+}
+
+// Accept says that the server has begun to answer.
+func (t *Turns) Accept(a Answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last != nil && !t.accepted && !t.ended {
+		t.accepted = true
+		t.last.Answered(a.response(t.request))
+	}
+}
+
+// End says how the call ended. Only the first End counts.
+func (t *Turns) End(a Answer) {
+	t.end(func() {
+		if a.Refused || !t.accepted {
+			t.last.Answered(a.response(t.request))
+		}
+	})
+}
+
+// Abandon says that the call ended without an answer.
+func (t *Turns) Abandon() { t.end(func() {}) }
+
+func (t *Turns) end(say func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	t.ended = true
+	if t.last != nil {
+		defer t.last.Close() // a hook may panic
+		say()
+	}
+}
+
+// Ended reports whether the call has ended.
+func (t *Turns) Ended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}

@@ -1,0 +1,26 @@
+module github.com/nextfree/pace/reserve/plug/pacegrpc
+
+go 1.25.0
+
+require (
+	github.com/nextfree/pace v0.0.0
+	github.com/stretchr/testify v1.8.0
+	go.uber.org/goleak v1.2.1
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de
+	google.golang.org/grpc v1.63.0
+	google.golang.org/protobuf v1.33.0
+)
+
+require (
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	golang.org/x/net v0.21.0 // indirect
+	golang.org/x/sync v0.6.0 // indirect
+	golang.org/x/sys v0.17.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
+
+replace github.com/nextfree/pace => ../../..

@@ -1,0 +1,81 @@
+package pacegrpc
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/nextfree/pace/reserve/plug/internal/rpc"
+)
+
+const (
+	pushback = "grpc-retry-pushback-ms" // https://github.com/grpc/proposal/blob/master/A6-client-retries.md
+	envoys   = "x-envoy-ratelimited"    // Envoy's rate limiter answers Unavailable
+)
+
+// refusedError is that of a call that did not go out.
+type refusedError struct {
+	code codes.Code
+	err  error
+}
+
+// refusal returns the error of a call that did not go out.
+func refusal(ctx context.Context, err error) error {
+	return &refusedError{codes.Code(rpc.Code(ctx, err)), err}
+}
+
+func (e *refusedError) Error() string              { return "pacegrpc: " + e.err.Error() }
+func (e *refusedError) Unwrap() error              { return e.err }
+func (e *refusedError) GRPCStatus() *status.Status { return status.New(e.code, e.Error()) }
+
+// end says to a call's turns how it ended.
+func end(turns *rpc.Turns, err error, mds ...metadata.MD) {
+	if a, ok := answer(err, mds); ok {
+		turns.End(a)
+	} else {
+		turns.Abandon()
+	}
+}
+
+// answer returns what the server has said by the end of a call; false: nothing.
+func answer(err error, mds []metadata.MD) (a rpc.Answer, ok bool) {
+	a.Header = headerOf(mds...)
+	s, ok := status.FromError(err)
+	if !ok {
+		return a, false
+	}
+	told := false
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok && info.GetRetryDelay() != nil {
+			a.After, told = max(a.After, info.GetRetryDelay().AsDuration()), true
+		}
+	}
+	if v := a.Header.Get(pushback); v != "" {
+		ms, err := strconv.ParseInt(v, 10, 32)
+		a.Final = err != nil || ms < 0 // which says that no retry is wanted
+		a.After, told = max(a.After, time.Duration(ms)*time.Millisecond), true
+	}
+	switch s.Code() {
+	case codes.ResourceExhausted:
+		a.Refused = told || !tooLarge(s.Message())
+	case codes.Unavailable: // usually there was nobody to answer
+		a.Refused = told || a.Header.Get(envoys) != ""
+		a.Busy = true
+		return a, a.Refused
+	case codes.Canceled, codes.DeadlineExceeded:
+		return a, false
+	}
+	return a, true
+}
+
+// tooLarge reports whether a call failed because of a message's size, which gRPC finds itself, here
+// or at the server.
+func tooLarge(text string) bool {
+	return strings.HasPrefix(text, "grpc: ") || strings.HasPrefix(text, "trying to send message larger")
+}
