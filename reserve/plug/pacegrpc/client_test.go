@@ -265,6 +265,22 @@ func TestOtherRefusals(t *testing.T) {
 	})
 }
 
+// So is a 429 of somebody in between, which gRPC tells as Unavailable.
+func TestProxy(t *testing.T) {
+	heard := 0
+	c, err := pacegrpc.NewClient(outbound.New(nil, evenly(100), outbound.WithHooks(outbound.Hooks{
+		Throttled: func(*http.Response, time.Duration) { heard++ }})))
+	require.NoError(t, err)
+	for _, text := range []string{"unexpected HTTP status code received from server: 429 (Too Many Requests)",
+		"unexpected HTTP status code received from server: 502 (Bad Gateway)"} {
+		c.Unary(t.Context(), "/a.B/C", nil, nil, nil,
+			func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				return status.Error(codes.Unavailable, text)
+			})
+		require.Equal(t, 1, heard)
+	}
+}
+
 // failing is a limiter that is closed.
 type failing struct{}
 

@@ -87,7 +87,7 @@ func metadataOf(h http.Header) metadata.MD {
 func trailerOf(f *rpc.Refusal) metadata.MD {
 	md := metadataOf(f.Quota)
 	if f.After > 0 {
-		md[pushback] = []string{strconv.FormatInt(f.After.Milliseconds(), 10)}
+		md.Set(rpc.Pushback, strconv.FormatInt(f.After.Milliseconds(), 10))
 	}
 	return md
 }

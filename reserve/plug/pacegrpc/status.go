@@ -2,7 +2,6 @@ package pacegrpc
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,11 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
-)
-
-const (
-	pushback = "grpc-retry-pushback-ms" // https://github.com/grpc/proposal/blob/master/A6-client-retries.md
-	envoys   = "x-envoy-ratelimited"    // Envoy's rate limiter answers Unavailable
 )
 
 // refusedError is that of a call that did not go out.
@@ -50,22 +44,18 @@ func answer(err error, mds []metadata.MD) (a rpc.Answer, ok bool) {
 	if !ok {
 		return a, false
 	}
-	told := false
+	var delays []time.Duration
 	for _, d := range s.Details() {
 		if info, ok := d.(*errdetails.RetryInfo); ok && info.GetRetryDelay() != nil {
-			a.After, told = max(a.After, info.GetRetryDelay().AsDuration()), true
+			delays = append(delays, info.GetRetryDelay().AsDuration())
 		}
 	}
-	if v := a.Header.Get(pushback); v != "" {
-		ms, err := strconv.ParseInt(v, 10, 32)
-		a.Final = err != nil || ms < 0 // which says that no retry is wanted
-		a.After, told = max(a.After, time.Duration(ms)*time.Millisecond), true
-	}
+	told := a.Tell(delays...)
 	switch s.Code() {
 	case codes.ResourceExhausted:
 		a.Refused = told || !tooLarge(s.Message())
 	case codes.Unavailable: // usually there was nobody to answer
-		a.Refused = told || a.Header.Get(envoys) != ""
+		a.Refused = told || a.Limited() || strings.Contains(s.Message(), "received from server: 429 ")
 		a.Busy = true
 		return a, a.Refused
 	case codes.Canceled, codes.DeadlineExceeded:

@@ -88,7 +88,10 @@ func (s *stream) Header() (metadata.MD, error) {
 func (s *stream) RecvMsg(message any) error {
 	err := s.ClientStream.RecvMsg(message)
 	if err == nil && !s.one {
-		s.turns.Accept(rpc.Answer{})
+		s.turns.Accept(func() http.Header {
+			header, _ := s.ClientStream.Header() // it is there
+			return headerOf(header)
+		})
 		return nil
 	}
 	header, _ := s.ClientStream.Header() // it is there, or will not come

@@ -19,6 +19,28 @@ type Answer struct {
 	Header  http.Header   // and the trailer
 }
 
+// Pushback is the trailer in which servers tell gRPC's clients when to retry, in milliseconds: see
+// https://github.com/grpc/proposal/blob/master/A6-client-retries.md.
+const Pushback = "Grpc-Retry-Pushback-Ms"
+
+// Tell takes note of the times that a server has told: delays of RetryInfo, and those in the header.
+// It reports whether there is one.
+func (a *Answer) Tell(delays ...time.Duration) (told bool) {
+	for _, d := range delays {
+		a.After, told = max(a.After, d), true
+	}
+	if v := a.Header.Get(Pushback); v != "" {
+		ms, err := strconv.ParseInt(v, 10, 32)
+		a.Final = err != nil || ms < 0 // which says that no retry is wanted
+		a.After, told = max(a.After, time.Duration(ms)*time.Millisecond), true
+	}
+	return told
+}
+
+// Limited reports whether Envoy's rate limiter has answered. Its word is Unavailable, as that of
+// servers that are not there.
+func (a *Answer) Limited() bool { return a.Header.Get("X-Envoy-Ratelimited") != "" }
+
 // response says it in HTTP.
 func (a *Answer) response(r *http.Request) *http.Response {
 	status := http.StatusOK

@@ -23,7 +23,7 @@ type Turns struct {
 // Take waits for the next turn. The one before was accepted then, since the server has not ended
 // the stream.
 func (t *Turns) Take(r *http.Request) error {
-	t.Accept(Answer{})
+	t.Accept(func() http.Header { return nil })
 	t.mu.Lock()
 	if t.last != nil {
 		t.last.Close()
@@ -44,12 +44,13 @@ func (t *Turns) Take(r *http.Request) error {
 	return nil
 }
 
-// Accept says that the server has begun to answer.
-func (t *Turns) Accept(a Answer) {
+// Accept says that the server has begun to answer, with that header.
+func (t *Turns) Accept(header func() http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.last != nil && !t.accepted && !t.ended {
 		t.accepted = true
+		a := Answer{Header: header()}
 		t.last.Answered(a.response(t.request))
 	}
 }

@@ -1,0 +1,85 @@
+package paceconnect
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/plug/internal/rpc"
+)
+
+// An Interceptor is a connect.Interceptor that paces a client's calls and limits a handler's. It
+// comes from [NewInterceptor]; all methods may be called at the same time.
+type Interceptor struct {
+	paced    *outbound.Transport // nil: clients are not paced
+	limits   *inbound.Middleware // nil: handlers are not limited
+	messages bool
+}
+
+// An Option changes one setting of [NewInterceptor].
+type Option func(*Interceptor)
+
+// PerMessage has each message that a client's stream sends wait for permits, and the stream itself
+// for none. Default: the stream waits, once.
+func PerMessage() Option { return func(i *Interceptor) { i.messages = true } }
+
+// NewInterceptor returns an interceptor that paces clients as the transport paces requests, and
+// limits handlers as the middleware does. Either may be nil, for the side that it is not for. The
+// transport's own base sends none of the calls: outbound.New(nil, limiter) is enough.
+func NewInterceptor(paced *outbound.Transport, limits *inbound.Middleware, opts ...Option) (*Interceptor, error) {
+	if paced == nil && limits == nil {
+		return nil, &reserve.ValueError{Package: "paceconnect", Name: "NewInterceptor", Value: nil,
+			Want: "an outbound.Transport, an inbound.Middleware, or both"}
+	}
+	i := &Interceptor{paced: paced, limits: limits}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, &reserve.ValueError{Package: "paceconnect", Name: "an option", Value: nil, Want: "one that is not nil"}
+		}
+		opt(i)
+	}
+	return i, nil
+}
+
+// WrapUnary implements connect.Interceptor.
+func (i *Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, message connect.AnyRequest) (connect.AnyResponse, error) {
+		spec := message.Spec()
+		switch {
+		case spec.IsClient && i.paced != nil:
+			r := rpc.Request(ctx, message.Peer().Addr, spec.Procedure, message.Header().Clone(), message.Any())
+			return i.call(ctx, r, message, next)
+		case !spec.IsClient && i.limits != nil:
+			return i.handle(ctx, message, next)
+		}
+		return next(ctx, message)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (i *Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	if i.paced == nil {
+		return next
+	}
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		return i.open(ctx, spec, next)
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (i *Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	if i.limits == nil {
+		return next
+	}
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		return i.stream(ctx, conn, next)
+	}
+}
+
+// Message returns the message that a call or a stream is about to send, for functions that say a
+// request's cost; nil: it is the opening of a stream.
+func Message(r *http.Request) any { return rpc.Message(r) }
