@@ -15,7 +15,7 @@ FUZZTIME    ?= 20s
 # The library: what a program may require.
 LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
-PLUGS       := reserve/plug/pacek8s reserve/plug/paceaws reserve/plug/paceazure reserve/plug/paceotel reserve/plug/paceprom
+PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
 # Beside it: pace and its peers.
 BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared \
                bench/plug/k8s bench/plug/aws bench/plug/metrics
