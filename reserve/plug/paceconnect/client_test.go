@@ -279,3 +279,43 @@ func TestBadInput(t *testing.T) {
 		require.NoError(t, call(t.Context(), client(base, unary, option)))
 	})
 }
+
+// The same with real HTTP/2 and gRPC's protocol, where a stream goes both ways.
+func TestGRPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var plain http.Protocols
+		plain.SetUnencryptedHTTP2(true)
+		s := &service{download: func(stream *connect.ServerStream[text]) error {
+			if err := stream.Send(&text{}); err != nil {
+				return err
+			}
+			return refusal(connect.CodeResourceExhausted, 2*time.Second)
+		}}
+		l := pacetest.Listen()
+		server := &http.Server{Handler: s.handler(), Protocols: &plain}
+		go server.Serve(l)
+		defer server.Close()
+		transport := &http.Transport{DialContext: l.DialContext, Protocols: &plain}
+		defer transport.CloseIdleConnections()
+		base := &http.Client{Transport: transport}
+
+		option := paced(t, evenly(10), outbound.WithMaxInFlight(1))
+		begin := time.Now()
+		for _, want := range []time.Duration{0, 2100 * time.Millisecond} {
+			stream := client(base, download, option, connect.WithGRPC()).CallBidiStream(t.Context())
+			require.NoError(t, stream.Send(&text{}))
+			require.NoError(t, stream.CloseRequest())
+			_, err := stream.Receive()
+			require.NoError(t, err)
+			require.Equal(t, want, time.Since(begin))
+			_, err = stream.Receive()
+			require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err))
+			require.NoError(t, stream.CloseResponse())
+		}
+		upstream := client(base, upload, option, connect.WithGRPC()).CallClientStream(t.Context())
+		require.NoError(t, upstream.Send(&text{}))
+		_, err := upstream.CloseAndReceive()
+		require.NoError(t, err)
+		require.Equal(t, 4200*time.Millisecond, time.Since(begin))
+	})
+}
