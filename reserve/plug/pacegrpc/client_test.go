@@ -363,6 +363,24 @@ func TestPanics(t *testing.T) {
 	})
 }
 
+// What panics behind the interceptors leaves its place to others.
+func TestPanicsBehind(t *testing.T) {
+	c, err := pacegrpc.NewClient(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))
+	require.NoError(t, err)
+	for range 2 {
+		require.PanicsWithValue(t, "invoker", func() {
+			c.Unary(t.Context(), "/a.B/C", nil, nil, nil,
+				func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { panic("invoker") })
+		})
+		require.PanicsWithValue(t, "streamer", func() {
+			c.Stream(t.Context(), &grpc.StreamDesc{}, nil, "/a.B/C", func(context.Context, *grpc.StreamDesc, *grpc.ClientConn,
+				string, ...grpc.CallOption) (grpc.ClientStream, error) {
+				panic("streamer")
+			})
+		})
+	}
+}
+
 // A call that costs less than 1 is not limited, as in HTTP.
 func TestNoCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
