@@ -181,7 +181,7 @@ func TestKeysThatShareALimiter(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(80, pace.WithBurst(0)))
 		client := &http.Client{Transport: New(base, nil, Adaptive(), Per(Host, func(string) reserve.Reserver { return limiter }))}
 		get(client, "http://a")
-		require.InDelta(t, 44, limiter.Rate(), 1e-9)
+		require.InDelta(t, 48, limiter.Rate(), 1e-9)
 		for i := range 6000 {
 			get(client, fmt.Sprintf("http://host%d", i%2))
 		}

@@ -156,10 +156,10 @@ func TestEachByItself(t *testing.T) {
 		{"no requests left", 200, "x-ratelimit-limit-requests: 600\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s",
 			100 * time.Millisecond, 0, [2]float64{9.8, 1e5}},
 		{"refused for tokens", 429, "retry-after: 3\nx-ratelimit-limit-tokens: 6000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 60s",
-			0, 3 * time.Second, [2]float64{1000, 68.6}},
+			0, 3 * time.Second, [2]float64{1000, 77.95}},
 		{"refused for requests", 429, "retry-after: 3\nx-ratelimit-limit-requests: 600\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s",
-			3 * time.Second, 0, [2]float64{6.86, 1e5}},
-		{"refused, of what it does not say", 429, "retry-after: 3", 3 * time.Second, 0, [2]float64{550, 1e5}},
+			3 * time.Second, 0, [2]float64{7.795, 1e5}},
+		{"refused, of what it does not say", 429, "retry-after: 3", 3 * time.Second, 0, [2]float64{600, 1e5}},
 		{"of what nobody counts", 200, "anthropic-ratelimit-output-tokens-limit: 600\nanthropic-ratelimit-output-tokens-remaining: 0\n" +
 			"anthropic-ratelimit-output-tokens-reset: 2026-11-21T12:01:00Z", 0, 0, [2]float64{1000, 1e5}},
 	} {

@@ -143,16 +143,16 @@ func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true }
 
 // Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has
 // Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A
-// refusal cuts the rate, once for all refusals of the same event: to 0.55 of a ceiling that nothing has proven yet, and later to between 0.7
-// and 0.93, the less the longer it was right. Then it grows back to the estimate of what is accepted, and beyond it only slowly,
-// the more slowly the longer a refusal stops the key; once it is 10 % above it, the limit has moved, and the rate
-// doubles every second. It never grows to more than twice the rate at which
+// refusal cuts the rate, once for all refusals of the same event: to 0.6 of a ceiling that nothing has proven yet, and later to between 0.4
+// and 0.93, the less the longer it was right. Then it grows back to the estimate of what is accepted. It is raised beyond that only
+// so seldom that refusals stay below 1 % of the calls and stops below 4 % of the time, but every 3 s
+// after the limit has fallen; once it is 10 % above the estimate, the limit has moved, and the rate doubles every second. It never grows to more than twice the rate at which
 // requests are made and answered. The floor is 0.5 requests/s. What the server says it allows in its headers is used at
 // once, less 2 %.
 //
 // With a limiter at +Inf, or none, no rate is known: the first request goes alone. What
 // the server says in reply is the rate; if it says nothing, the rate starts at 16 requests/s and
-// doubles every 0.4 s, until the first refusal. Until that first response is there its
+// doubles every 0.3 s, until the first refusal. Until that first response is there its
 // siblings wait; give requests a deadline, or [WithMaxWait], if a server may never answer.
 //
 // A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new

@@ -14,7 +14,7 @@
 // bucket meanwhile, it is a share of the rate that was refused.
 //
 // If no rate is known (the ceiling is +Inf) one call goes alone, as a probe. If the server does not say a rate in
-// reply, the rate starts at 16 calls a second and doubles every 0.5 s until a refusal.
+// reply, the rate starts at 16 calls a second and doubles every 0.3 s until a refusal.
 //
 // All is in permits: a call may cost many. What is in units of calls is multiplied by the mean cost.
 package adapt
@@ -47,6 +47,8 @@ type Rate struct {
 	stopped  time.Duration // the stop that the last refusal brought
 	reach    float64       // of the estimate, that the rate has at the end of the period
 	accepted float64       // permits since the cut
+	wasted   float64       // calls, by the last event
+	fell     bool          // the limit has moved, and may move back
 
 	sent, done meter
 	cost       float64 // of a call, on average
@@ -67,8 +69,8 @@ type share struct{ rate, estimate float64 }
 var (
 	// Of a rate that was doubling: a bucket hides for a while that it is too high. And of a ceiling that nothing has
 	// proven yet, which is a search, too.
-	overshot = share{0.5, 0.53}
-	unproven = share{0.55, 0.62}
+	overshot = share{0.4, 0.42}
+	unproven = share{0.6, 0.618}
 	followed = share{0.6, 0.66}
 	// The same where a refusal brings no stop, so that it is cheap to be wrong.
 	overshotCheaply = share{0.65, 0.78}
@@ -83,13 +85,13 @@ var (
 const (
 	firstRate  = 16.              // calls per second
 	leastRate  = 0.5              // calls per second
-	doubling   = 0.4              // seconds, in the search
+	doubling   = 0.3              // seconds, in the search
 	following  = 1.               // seconds, of a limit that has moved
 	above      = 1.1              // of the estimate: beyond it, the limit has moved
 	farther    = 1.3              // the same, where the estimate is only a guess
 	soonest    = 3.               // seconds: the shortest period
-	latest     = 24.              // the longest one
-	perStop    = 10.              // a period has at least so many times the stop that another refusal would bring
+	latest     = 30.              // the longest one
+	perStop    = 25.              // a period has at least so many times the stop that another refusal would bring
 	moved      = 0.75             // of what was accepted lately: what is less was a move
 	eager      = 30 * time.Second // so long after a move, one back is looked for soon
 	margin     = 0.98
@@ -97,6 +99,7 @@ const (
 	patience   = 10 * time.Second // so long after a cut nothing need be accepted
 	remembered = 10 * time.Minute // what a server said counts for so long
 	proof      = 2.               // seconds of use at the ceiling that prove it
+	tolerated  = 0.01             // of the calls may be refused because a higher rate is tried
 	inARow     = 3                // refusals, with nothing accepted: the rate is halved until something is
 )
 
@@ -184,9 +187,11 @@ func (r *Rate) use(now time.Time) {
 // last cut, nor for those that follow it before anything was accepted: of those, every third halves the rate until something is.
 func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	if !r.cut.IsZero() && !sent.After(r.cut) {
+		r.waste()
 		return false
 	}
 	if !r.cut.IsZero() && !r.proven && now.Sub(r.cut) < patience {
+		r.waste()
 		if r.row++; r.row%inARow == 0 {
 			r.rate = r.limit(r.rate / 2)
 		}
@@ -196,26 +201,23 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	if r.Unknown() {
 		rate = firstRate * r.cost
 	}
-	stop := max(0, resume.Sub(now).Seconds())
+	stop, before := max(0, resume.Sub(now).Seconds()), r.period
 	leave := r.leaves(now, stop > 0)
 	if perSecond, known := r.sent.perSecond(now); known && (r.phase != search || perSecond < rate/2) {
-		rate = min(rate, perSecond)
+		rate = min(rate, max(perSecond, rate/3))
 	}
-	shortest := max(soonest, perStop*stop)
-	switch {
-	case leave == gentle:
-		r.period = min(max(2*r.period, shortest), max(latest, shortest))
-	case rate*leave.rate < moved*r.good && now.Sub(r.goodAt) < eager: // the limit has moved, and may move back
+	r.period = max(soonest, perStop*stop)
+	if r.fell = rate*leave.rate < moved*r.good && now.Sub(r.goodAt) < eager; r.fell {
 		r.period = soonest
-	default:
-		r.period = shortest
+	} else if leave == gentle {
+		r.period = max(r.period, min(2*before, latest))
 	}
 	accepted, measured := r.measured(now)
 	lasted := accepted
 	if r.phase == settled {
 		lasted = rate
 	}
-	if (r.phase == settled && leave == steep || measured && now.Sub(r.cut)-r.stopped > 2*time.Second) &&
+	if (r.phase == settled && leave == steep || measured && now.Sub(r.cut)-r.stopped > time.Second) &&
 		(lasted >= moved*r.good || now.Sub(r.goodAt) >= eager) {
 		r.good, r.goodAt = lasted, now
 	}
@@ -229,40 +231,63 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 		r.estimate = min(accepted, rate*gentle.estimate)
 		low = max(low, r.estimate*0.96)
 	}
+	if stop > 0 { // the bucket fills up meanwhile
+		low = max(low, r.estimate*gentle.estimate)
+	}
 	r.begin(regrowth, r.limit(low))
 	r.rate = r.low
-	r.cut, r.proven, r.row, r.accepted, r.used = now, false, 0, 0, now
-	if r.stopped = max(0, resume.Sub(now)); r.stopped > 0 {
-		r.sent.skip(resume.Sub(now))
-		r.done.skip(resume.Sub(now))
-	}
+	r.stopped = max(0, resume.Sub(now))
+	r.cut, r.proven, r.row, r.accepted, r.used = now, false, 0, 0, now.Add(r.stopped)
+	r.sent.skip(r.stopped)
+	r.done.skip(r.stopped)
+	r.wasted = 0
+	r.waste()
 	return true
+}
+
+// waste counts a refused call of an event. The next event will probably waste as many, so it is not risked before they are a hundredth
+// of all calls: at 50/s, with 4 of them, for 8 s. A limit that has moved, and may move back, is worth more.
+func (r *Rate) waste() {
+	if r.wasted++; !r.fell {
+		r.period = max(r.period, min(r.wasted/tolerated*r.cost/r.estimate, latest))
+	}
 }
 
 // leaves returns what a refusal leaves.
 func (r *Rate) leaves(now time.Time, stops bool) share {
-	either := func(stopping, cheap share) share {
-		if stops {
-			return stopping
-		}
-		return cheap
-	}
 	switch {
+	case r.phase == search && stops:
+		return overshot
 	case r.phase == search:
-		return either(overshot, overshotCheaply)
+		return overshotCheaply
 	case r.Unknown(), r.phase == settled && r.grown < proof && math.IsInf(r.offered, 1):
-		return either(unproven, overshotCheaply)
+		if stops {
+			return unproven
+		}
+		return overshotCheaply
 	case r.phase == regrowth && r.rate > above*r.estimate:
-		return either(followed, followedCheaply)
+		if stops {
+			return followed
+		}
+		return followedCheaply
 	case r.phase == regrowth && r.grown > r.period/2:
 		return gentle
-	case r.phase == regrowth: // the longer it lasted, the smaller the excess by which it emptied the bucket
-		steep := either(steep, steepCheaply)
-		t := now.Sub(r.cut.Add(r.stopped)).Seconds()
-		return share{min(max(steep.rate, 1-0.4/t), gentle.rate), min(max(steep.estimate, 1-0.25/t), gentle.estimate)}
+	case r.phase == regrowth:
+		return r.lasted(now.Sub(r.cut.Add(r.stopped)).Seconds(), stops)
 	default:
 		return steep
 	}
+}
+
+// lasted returns what a refusal leaves of a rate that lasted for so many seconds: the longer, the smaller the excess by
+// which it emptied the bucket. If that was full after a stop, and holds d seconds' worth, the share is 1 / (1 + d/t).
+func (r *Rate) lasted(t float64, stops bool) share {
+	low := share{1 / (1 + 0.4/t), 1 / (1 + 0.25/t)}
+	least := share{0.4, 0.5}
+	if !stops {
+		low, least = share{1 - 0.4/t, 1 - 0.25/t}, steepCheaply
+	}
+	return share{min(max(low.rate, least.rate), gentle.rate), min(max(low.estimate, least.estimate), gentle.estimate)}
 }
 
 // measured returns what was accepted per second since the last refusal. At both ends a bucket is empty, so it allows at least
