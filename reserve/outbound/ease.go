@@ -12,7 +12,7 @@ import (
 const (
 	easedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
 	easedFor   = time.Minute
-	easedBy    = 0.02 // of the time that a call's permits take
+	easedBy    = 0.04 // of the time that a call's permits take
 )
 
 // eases says from when until when limits are eased.

@@ -77,15 +77,12 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 			c.refusals = 1
 		}
 		wanted = min(firstBackoff<<min(c.refusals-1, 6), lastBackoff)
+		t.ease(c, about, now)
 		next.resume = now.Add(wanted)
 		return wanted
 	}
 	until := now.Add(min(wanted, t.maxRetryAfter))
-	for i := range c.asks {
-		if c.asks[i].rate == nil && c.blamed(i, about) {
-			t.eases.begin(&c.asks[i], until)
-		}
-	}
+	t.ease(c, about, until)
 	if t.pauseRefused {
 		next.resume = until
 		return wanted
@@ -96,6 +93,15 @@ func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now t
 		}
 	}
 	return wanted
+}
+
+// ease has the limits that a refusal blames eased, after a stop that ends at resume.
+func (t *Transport) ease(c *call, about []*reply.Limit, resume time.Time) {
+	for i := range c.asks {
+		if c.asks[i].rate == nil && c.blamed(i, about) {
+			t.eases.begin(&c.asks[i], resume)
+		}
+	}
 }
 
 // accepts takes note of when a call with these keys was accepted.
