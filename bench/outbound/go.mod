@@ -9,6 +9,7 @@ require (
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/nextfree/pace v0.0.0
 	github.com/nextfree/pace/bench v0.0.0
+	github.com/slack-go/slack v0.17.3
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.2.1
 	golang.org/x/time v0.15.0
@@ -26,6 +27,7 @@ require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/go-querystring v1.1.0 // indirect
+	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
