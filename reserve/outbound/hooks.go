@@ -21,6 +21,8 @@ type Hooks struct {
 	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over. The
 	// body of the response is not for the hook to read.
 	Throttled func(r *http.Response, retryAfter time.Duration)
+	// LimitThrottled is Throttled for each limit that the refusal blames, by its name: see [Limit].
+	LimitThrottled func(r *http.Response, limit string, retryAfter time.Duration)
 	// RateChanged: an adaptive key's rate is another one, in permits per second. The request is
 	// the one from which that was learned.
 	RateChanged func(r *http.Request, from, to float64)

@@ -150,18 +150,19 @@ func TestEachByItself(t *testing.T) {
 		lines            string
 		requests, tokens time.Duration // until they go on
 		rates            [2]float64
+		throttled        []string
 	}{
 		{"no tokens left", 200, "x-ratelimit-limit-tokens: 600\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 60s",
-			0, 10 * time.Second, [2]float64{1000, 9.8}},
+			0, 10 * time.Second, [2]float64{1000, 9.8}, nil},
 		{"no requests left", 200, "x-ratelimit-limit-requests: 600\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s",
-			100 * time.Millisecond, 0, [2]float64{9.8, 1e5}},
+			100 * time.Millisecond, 0, [2]float64{9.8, 1e5}, nil},
 		{"refused for tokens", 429, "retry-after: 3\nx-ratelimit-limit-tokens: 6000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 60s",
-			0, 3 * time.Second, [2]float64{1000, 77.95}},
+			0, 3 * time.Second, [2]float64{1000, 77.95}, []string{"tokens 3s"}},
 		{"refused for requests", 429, "retry-after: 3\nx-ratelimit-limit-requests: 600\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s",
-			3 * time.Second, 0, [2]float64{7.795, 1e5}},
-		{"refused, of what it does not say", 429, "retry-after: 3", 3 * time.Second, 0, [2]float64{600, 1e5}},
+			3 * time.Second, 0, [2]float64{7.795, 1e5}, []string{" 3s"}},
+		{"refused, of what it does not say", 429, "retry-after: 3", 3 * time.Second, 0, [2]float64{600, 1e5}, []string{" 3s"}},
 		{"of what nobody counts", 200, "anthropic-ratelimit-output-tokens-limit: 600\nanthropic-ratelimit-output-tokens-remaining: 0\n" +
-			"anthropic-ratelimit-output-tokens-reset: 2026-11-21T12:01:00Z", 0, 0, [2]float64{1000, 1e5}},
+			"anthropic-ratelimit-output-tokens-reset: 2026-11-21T12:01:00Z", 0, 0, [2]float64{1000, 1e5}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, c.status, strings.Split(c.lines, "\n")...) },
@@ -169,7 +170,12 @@ func TestEachByItself(t *testing.T) {
 					pass(time.Until(received))
 					requests, tokens := reserve.Must(pace.NewBursty(1000, pace.WithBurst(0))), reserve.Must(pace.NewBursty(1e5, pace.WithBurst(0)))
 					limit := Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }}
-					get(&http.Client{Transport: New(base, requests, WithLimit(limit), Adaptive())}, "http://a")
+					var throttled []string
+					hooks := Hooks{LimitThrottled: func(_ *http.Response, limit string, d time.Duration) {
+						throttled = append(throttled, fmt.Sprint(limit, " ", d))
+					}}
+					get(&http.Client{Transport: New(base, requests, WithLimit(limit), Adaptive(), WithHooks(hooks))}, "http://a")
+					require.Equal(t, c.throttled, throttled)
 					slack := float64(20 * time.Millisecond) // of what they owe
 					if c.status == 429 {
 						slack = float64(300 * time.Millisecond)

@@ -50,6 +50,11 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 	t.settle(c, r, s.Refused)
 	if s.Refused {
 		t.hooks.throttled(r, wanted)
+		for i := range c.asks {
+			if t.hooks.LimitThrottled != nil && c.blamed(i, about) {
+				t.hooks.LimitThrottled(r, c.asks[i].limit.name, wanted)
+			}
+		}
 	}
 	for i := range c.asks {
 		t.adapt(c, i, about, &s, now, next)
