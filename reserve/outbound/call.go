@@ -25,7 +25,8 @@ type call struct {
 	begin time.Time // of the wait for this attempt
 	sent  time.Time
 
-	refusals int // in a row, while nothing was accepted
+	reason   string // by which limit the latest attempt was refused, if the server says so
+	refusals int    // in a row, while nothing was accepted
 }
 
 // An ask is what a call asks of one limit.

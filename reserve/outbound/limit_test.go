@@ -297,3 +297,32 @@ func TestExact(t *testing.T) {
 		require.Equal(t, ms(0, 0, 0, 4000), j.times())
 	})
 }
+
+// A server with three limits at once names the one that has refused: only that one is stopped and adapted. A name that nobody
+// has is of the limit that has none.
+func TestReason(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want [3]time.Duration // of all, of the tenant's quota, of the burst
+	}{
+		{"RateLimit-Reason: jira-quota-tenant-based", [3]time.Duration{0, time.Minute, 0}},
+		{"RateLimit-Reason: jira-burst-based", [3]time.Duration{0, 0, time.Minute}},
+		{"RateLimit-Reason: jira-per-issue-on-write", [3]time.Duration{time.Minute, 0, 0}},
+		{"Stripe-Rate-Limited-Reason: jira-burst-based", [3]time.Duration{0, 0, time.Minute}},
+		{"X-Other: jira-burst-based", [3]time.Duration{time.Minute, 0, 0}},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 429, "Retry-After: 60", c.line) }, func(t *testing.T, base *http.Transport) {
+				fast := func() *reserve.Limiter { return reserve.Must(pace.NewBursty(1e6, pace.WithBurst(0))) }
+				limiters := [3]*reserve.Limiter{fast(), fast(), fast()}
+				get(&http.Client{Transport: New(base, limiters[0], Adaptive(),
+					WithLimit(Limit{Name: "jira-quota-tenant-based", Limiter: limiters[1]}),
+					WithLimit(Limit{Name: "jira-burst-based", Limiter: limiters[2]}))}, "http://a")
+				for i, l := range limiters {
+					require.InDelta(t, c.want[i], max(0, time.Until(l.NextFree())), float64(time.Millisecond), "%d", i)
+					require.Equal(t, c.want[i] > 0, l.Rate() < 1e6, "%d", i)
+				}
+			})
+		})
+	}
+}

@@ -33,6 +33,7 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 		t.settle(c, r, false)
 		return ruling{}
 	}
+	c.reason = s.Reason
 	about := make([]*reply.Limit, len(c.asks)) // what it says of each
 	for i := range s.Limits {
 		if a := c.target(s.Limits[i].Name); a >= 0 {
@@ -198,6 +199,13 @@ func (t *Transport) adapt(c *call, i int, about []*reply.Limit, s *reply.Reply, 
 
 // target returns which of a call's limits is meant by a name: -1, if none is.
 func (c *call) target(name string) int {
+	if name == "" && c.reason != "" { // it says of which limit it speaks
+		for i := range c.asks {
+			if c.asks[i].limit.name == c.reason {
+				return i
+			}
+		}
+	}
 	for i := range c.asks {
 		if c.asks[i].limit.name == name && name != "" {
 			return i

@@ -20,6 +20,8 @@ type Dialect struct {
 	Bucket bool
 	// Fill and Interval are the names of headers that say how many permits a bucket gets in how many seconds.
 	Fill, Interval string
+	// Reason is the name of a header that says which of several limits has refused: its value is the Name of a limit.
+	Reason string
 	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of a 403, and reports whether
 	// it says that there were too many requests.
 	Body func(r *http.Response, body []byte) (Refusal, bool)
@@ -83,12 +85,24 @@ var Dialects = expanded([]Dialect{
 	{Name: "Atlassian Data Center", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining",
 		Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds", Bucket: true},
 	{Name: "Discord", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody},
+	{Name: "Jira", Reason: "Ratelimit-Reason"},
+	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
 	{Name: "GitHub and many others", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Body: secondaryLimit},
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
 	{Name: "Google", Body: retryInfo},
 	{Name: "Shopify GraphQL", Body: throttleStatus, Throttles: isShopifyGraphQL},
 }...)
+
+// readReason returns which limit has refused, if the server says so.
+func readReason(h http.Header, dialects []Dialect) string {
+	for i := range dialects {
+		if name := dialects[i].Reason; name != "" && h.Get(name) != "" {
+			return h.Get(name)
+		}
+	}
+	return ""
+}
 
 // readDialects reads the first dialect that the server speaks.
 func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {

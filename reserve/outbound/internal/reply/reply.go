@@ -16,6 +16,8 @@ type Reply struct {
 	// After is how long the server wants no other request, if Told.
 	After time.Duration
 	Told  bool
+	// Reason is the name of the limit that has refused; "": it does not say which.
+	Reason string
 	// Cached says that a cache has answered: all else is zero.
 	Cached bool
 	// Limits are those of which the server says something.
@@ -63,7 +65,9 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 			break
 		}
 	}
-	if !s.Refused {
+	if s.Refused {
+		s.Reason = readReason(r.Header, dialects)
+	} else {
 		s.Final = false
 	}
 	return s
