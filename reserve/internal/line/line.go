@@ -212,7 +212,7 @@ func (q *line) next() {
 func (l *Lines) pass(set any, p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q := l.lines[set]; q.turn == p {
+	if q := l.lines[set]; q != nil && q.turn == p { // the line may be over, when a timer calls
 		q.next()
 	}
 }

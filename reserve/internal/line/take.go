@@ -35,7 +35,8 @@ const (
 	// patience is how often the first of a line gives back what it has when another limit turns out to have no
 	// room. After that it keeps what it has: at two limits that others keep busy, it would never have both.
 	patience = 4
-	// The next has its turn when a call goes so soon. Of several limits, the others sell by as much too early then.
+	// The next has its turn when a call goes so soon: at a single limit a program that is late to wake, by some
+	// milliseconds, loses nothing then. Of several limits, the others sell by as much too early, so it is less.
 	soonOfOne     = 50 * time.Millisecond
 	soonOfSeveral = 2 * time.Millisecond
 	// together is how far apart times may be to count as the same.
@@ -85,6 +86,9 @@ func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set a
 		}
 		if longest <= soon {
 			l.pass(set, p)
+		} else if len(limits) == 1 {
+			turn := time.AfterFunc(longest-soon, func() { l.pass(set, p) })
+			defer turn.Stop()
 		}
 		for i := range got {
 			if i != last && longest > soon && round < patience && got[i].Delay() < longest-together {
