@@ -218,7 +218,13 @@ func TestOtherErrors(t *testing.T) {
 		require.Equal(t, 100., limiter.Rate())
 		s.answer = func(int) (int, string, http.Header) { return http.StatusBadRequest, tooMuch, nil }
 		require.Error(t, call(t.Context(), client(s, r)))
-		require.Less(t, limiter.Rate(), 100.)
+		low := limiter.Rate()
+		require.Less(t, low, 100.)
+		s.answer = func(int) (int, string, http.Header) { return http.StatusBadRequest, "ResourceNotFoundException", nil }
+		for range 300 {
+			require.Error(t, call(t.Context(), client(s, r)))
+		}
+		require.Greater(t, limiter.Rate(), low, "an answer is an answer")
 	})
 }
 

@@ -127,7 +127,6 @@ func (q *QueueLimiter[T]) remember(of T) *item {
 	if i == nil {
 		i = new(item)
 	}
-	delete(q.older, of)
 	q.recent[of] = i
 	return i
 }

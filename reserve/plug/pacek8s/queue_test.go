@@ -1,7 +1,6 @@
 package pacek8s
 
 import (
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,16 +140,29 @@ func TestWorkqueue(t *testing.T) {
 	})
 }
 
-// One item, asked for by many at the same time, has one permit.
+// An item that is asked for while its permit is being reserved has one permit all the same.
 func TestOneItemTogether(t *testing.T) {
 	limiter, _ := onePerSecond(pace.WithBurst(0))
+	var q *QueueLimiter[string]
+	again := false
+	q = newQueue(t, limiter, func(of string) reserve.Reserver {
+		if of == "a" && !again {
+			again = true
+			require.Equal(t, 1*second, q.When("a"))
+		}
+		return reserve.All()
+	})
+	require.Zero(t, q.When("other"))
+	require.Equal(t, 1*second, q.When("a"))
+	require.Equal(t, 2, q.NumRequeues("a"))
+	require.Equal(t, 2*second, q.When("b"))
+}
+
+// An item that has a permit does not ask for another, which might be refused.
+func TestKeepsItsPermit(t *testing.T) {
+	limiter, _ := onePerSecond(pace.WithBurst(0), reserve.WithMaxWait(second))
 	q := newQueue(t, limiter, nil)
 	require.Zero(t, q.When("other"))
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() { q.When("a") })
-	}
-	all.Wait()
-	require.Equal(t, 8, q.NumRequeues("a"))
-	require.Equal(t, 2*second, q.When("b"))
+	require.Equal(t, 1*second, q.When("a"))
+	require.Equal(t, 1*second, q.When("a"))
 }

@@ -124,6 +124,22 @@ func TestAcceptPastTheLongestWait(t *testing.T) {
 	})
 }
 
+// It asks again as soon as it may, and not after those that came later.
+func TestAcceptAsksAgainInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := reserve.Must(pace.NewTokenBucket(1, 1, reserve.WithMaxWait(2*time.Second)))
+		r := newRateLimiter(t, limiter)
+		_, err := limiter.Reserve(t.Context(), 3) // until 2 s
+		require.NoError(t, err)
+		begin := time.Now()
+		done := make(chan time.Duration)
+		go func() { r.Accept(); done <- time.Since(begin) }()
+		time.Sleep(1500 * time.Millisecond)
+		require.Equal(t, 4*time.Second, limiter.Snapshot().Wait+1500*time.Millisecond)
+		require.Equal(t, 3*time.Second, <-done)
+	})
+}
+
 // A limiter that fails: the error is the call's, and Accept does not hang.
 func TestRateLimiterFails(t *testing.T) {
 	r := newRateLimiter(t, reserver(down))
