@@ -1,9 +1,9 @@
-// Command aws calls a local server with the AWS SDK's dynamodb client, with the SDK's own retryers and with pace's, and prints
-// as a Markdown table how many attempts the server saw.
+// Command aws calls a local server with the AWS SDK's dynamodb client, with the SDK's own retryers
+// and with pace's, and prints as a Markdown table how many attempts the server saw.
 //
-// The server refuses every third attempt with ProvisionedThroughputExceededException, so that a good part of the
-// attempts are retries. The exit status is 1 if the server ever saw more attempts, since the
-// first one, than pace's rate allows.
+// The server refuses every third attempt with ProvisionedThroughputExceededException, so that a
+// good part of the attempts are retries. The exit status is 1 if the server ever saw more attempts,
+// since the first one, than pace's rate allows.
 package main
 
 import (
@@ -47,8 +47,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, `{"TableNames":[]}`)
 }
 
-// over returns by how many attempts the server saw more than the rate allows, at worst, beside the first one. What
-// happens on the way makes attempts later, never earlier; the time of the first one is when the client began.
+// over returns by how many attempts the server saw more than the rate allows, at worst, beside the
+// first one. What happens on the way makes attempts later, never earlier; the time of the first one
+// is when the client began.
 func (s *server) over(begin time.Time, rate float64) (worst float64) {
 	for i, at := range s.came {
 		worst = max(worst, float64(i)-rate*at.Sub(begin).Seconds())

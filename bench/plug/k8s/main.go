@@ -1,9 +1,10 @@
-// Command k8s runs client-go's own tests of its limiters, of its workqueues and of its rest client with pace's limiters in the
-// place of its own, and prints as a Markdown table how they go, beside how they go with its own.
+// Command k8s runs client-go's own tests of its limiters, of its workqueues and of its rest client
+// with pace's limiters in the place of its own, and prints as a Markdown table how they go, beside
+// how they go with its own.
 //
-// It copies client-go out of the module cache to a temporary folder, and there renames the functions that make
-// limiters and adds its own: see the folder swap. TestSwapped, which it adds too, says that they are pace's. The exit status
-// is 1 if a test fails that is not known to.
+// It copies client-go out of the module cache to a temporary folder, and there renames the
+// functions that make limiters and adds its own: see the folder swap. TestSwapped, which it adds
+// too, says that they are pace's. The exit status is 1 if a test fails that is not known to.
 package main
 
 import (

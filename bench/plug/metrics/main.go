@@ -1,7 +1,9 @@
-// Command metrics has a real Prometheus server scrape pace's metrics while limiters are at work, asks it the
-// queries of the Grafana dashboard (reserve/plug/paceprom/dashboard.json), and draws the answers.
+// Command metrics has a real Prometheus server scrape pace's metrics while limiters are at work,
+// asks it the queries of the Grafana dashboard (reserve/plug/paceprom/dashboard.json), and draws
+// the answers.
 //
-// It needs the program prometheus, of Debian's package of that name. The exit status is 1 if a panel has nothing to show.
+// It needs the program prometheus, of Debian's package of that name. The exit status is 1 if a
+// panel has nothing to show.
 package main
 
 import (

@@ -21,7 +21,8 @@ func work(metrics *paceprom.Collector, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 
-	// A server that allows 40 calls a second, in the last third 15, and a client that finds that out.
+	// A server that allows 40 calls a second, in the last third 15, and a client that finds that
+	// out.
 	theirs := reserve.Must(pace.NewTokenBucket(40, 20))
 	limits := reserve.Must(inbound.New([]inbound.Tier{inbound.GlobalBy("everybody", theirs)}))
 	server := httptest.NewServer(limits.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
@@ -80,7 +81,8 @@ func call(ctx context.Context, client *http.Client, url string) {
 	_ = response.Body.Close()
 }
 
-// tryJobs asks for 30 permits a second, except in the middle third; in the last, half of them are given back.
+// tryJobs asks for 30 permits a second, except in the middle third; in the last, half of them are
+// given back.
 func tryJobs(ctx context.Context, jobs *reserve.Limiter, d time.Duration) {
 	begin := time.Now()
 	for i := 0; ctx.Err() == nil; i++ {

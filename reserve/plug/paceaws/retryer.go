@@ -10,8 +10,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Retryer is an aws.RetryerV2 that is put around another one, and makes each attempt wait for a permit. It comes from
-// [New]. All methods may be called at the same time, by many clients.
+// A Retryer is an aws.RetryerV2 that is put around another one, and makes each attempt wait for a
+// permit. It comes from [New]. All methods may be called at the same time, by many clients.
 type Retryer struct {
 	aws.RetryerV2
 	by       reserve.Reserver
@@ -23,21 +23,24 @@ type Retryer struct {
 // An Option changes one setting of [New].
 type Option func(*Retryer)
 
-// WithMaxRetryAfter sets for how long a service can stop everybody at a time. Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets for how long a service can stop everybody at a time. Negative counts as 0.
+// Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
 
-// Adaptive finds the rate that the service accepts, as the option of that name does in package outbound: a throttling
-// error cuts the limiter's rate, once for all errors of the same event, and what is accepted raises it again, never above the
-// rate that the limiter has now, which must be finite. The limiter must have Rate and Retime, as *[reserve.Limiter] does, and
-// is for this retryer alone.
+// Adaptive finds the rate that the service accepts, as the option of that name does in package
+// outbound: a throttling error cuts the limiter's rate, once for all errors of the same event, and
+// what is accepted raises it again, never above the rate that the limiter has now, which must be
+// finite. The limiter must have Rate and Retime, as *[reserve.Limiter] does, and is for this
+// retryer alone.
 func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
 
-// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Several
-// services, regions or accounts have limits of their own; give each a limiter and a retryer.
+// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit
+// of by. Several services, regions or accounts have limits of their own; give each a limiter and a
+// retryer.
 //
-// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error says for
-// how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit
-// [Adaptive].
+// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error
+// says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is
+// nil, or does not fit [Adaptive].
 func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
 	if isNil(by) {
 		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
@@ -57,8 +60,9 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 	return r, err
 }
 
-// GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a *[reserve.WaitError] at once
-// and takes nothing; the SDK does not try such a call again. A context that ends while it waits gives the permit back.
+// GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a
+// *[reserve.WaitError] at once and takes nothing; the SDK does not try such a call again. A context
+// that ends while it waits gives the permit back.
 func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	permit, err := r.by.ReserveWithin(ctx, 1, reserve.Forever)
 	if err == nil {
@@ -80,8 +84,8 @@ func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error
 	}, nil
 }
 
-// GetRetryToken is the inner retryer's. It is told of every error that is tried again, where the SDK tells
-// the attempt's own token only of the first one's (if AWS_NEW_RETRIES_2026 is set).
+// GetRetryToken is the inner retryer's. It is told of every error that is tried again, where the
+// SDK tells the attempt's own token only of the first one's (if AWS_NEW_RETRIES_2026 is set).
 func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	r.pause(time.Now(), err)
 	return r.RetryerV2.GetRetryToken(ctx, err)

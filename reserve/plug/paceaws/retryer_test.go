@@ -146,7 +146,8 @@ func TestGetRetryTokenListens(t *testing.T) {
 	})
 }
 
-// A deadline that can't be met ends the call at once, without an attempt, and gives nothing to wait for to others.
+// A deadline that can't be met ends the call at once, without an attempt, and gives nothing to wait
+// for to others.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{answer: fine}
@@ -234,7 +235,8 @@ var errInner = errors.New("inner")
 
 func (failing) GetAttemptToken(context.Context) (func(error) error, error) { return nil, errInner }
 
-// An inner retryer that has no token for an attempt costs no permit; a limiter that fails is the call's own error.
+// An inner retryer that has no token for an attempt costs no permit; a limiter that fails is the
+// call's own error.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewTokenBucket(1, 1))

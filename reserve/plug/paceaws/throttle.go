@@ -12,7 +12,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// isThrottle reports whether a service says that there was too much: by the codes that the SDK knows, or by status 429.
+// isThrottle reports whether a service says that there was too much: by the codes that the SDK
+// knows, or by status 429.
 func isThrottle(err error) bool {
 	if err == nil {
 		return false
@@ -23,7 +24,8 @@ func isThrottle(err error) bool {
 	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool()
 }
 
-// answered reports whether an error is a service's answer: then the service has accepted the call as one of its rate.
+// answered reports whether an error is a service's answer: then the service has accepted the call
+// as one of its rate.
 func answered(err error) bool {
 	var answer smithy.APIError
 	return errors.As(err, &answer)

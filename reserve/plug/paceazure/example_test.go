@@ -11,7 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/plug/paceazure"
 )
 
-// Every client that is given these options sends at most 20 requests a second, and fewer where Azure accepts fewer.
+// Every client that is given these options sends at most 20 requests a second, and fewer where
+// Azure accepts fewer.
 func ExampleNew() {
 	paced, err := paceazure.New(reserve.Must(pace.NewBursty(20)), outbound.Adaptive())
 	if err != nil {

@@ -3,8 +3,9 @@
 //	policy, err := paceazure.New(limiter)
 //	options.PerRetryPolicies = append(options.PerRetryPolicies, policy) // of an azcore.ClientOptions
 //
-// It is package outbound as a policy of azcore's pipeline, and has all of its options: keys, limits with costs of their
-// own, adaptation, hooks. What the server says is heard: Retry-After, retry-after-ms, x-ms-retry-after-ms.
+// It is package outbound as a policy of azcore's pipeline, and has all of its options: keys, limits
+// with costs of their own, adaptation, hooks. What the server says is heard: Retry-After,
+// retry-after-ms, x-ms-retry-after-ms.
 package paceazure
 
 import (
@@ -19,17 +20,18 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// A Policy is a policy.Policy that makes each request wait for its permits. It comes from [New]. Many clients may
-// use it at the same time, and share the limiter then.
+// A Policy is a policy.Policy that makes each request wait for its permits. It comes from [New].
+// Many clients may use it at the same time, and share the limiter then.
 type Policy struct{ transport *outbound.Transport }
 
-// New returns a policy that sends requests when by has permits for them; the options are those of [outbound.New]. If by is nil there
-// must be options: [outbound.Per], [outbound.WithLimit] or [outbound.Adaptive] say what paces the requests
-// then. It returns a *[reserve.ValueError] if by is nil without options, or a nil pointer. An option whose value makes no sense is
-// reported by every request.
+// New returns a policy that sends requests when by has permits for them; the options are those of
+// [outbound.New]. If by is nil there must be options: [outbound.Per], [outbound.WithLimit] or
+// [outbound.Adaptive] say what paces the requests then. It returns a *[reserve.ValueError] if by is
+// nil without options, or a nil pointer. An option whose value makes no sense is reported by every
+// request.
 //
-// The SDK tries refused requests again itself, and each attempt passes the policies of PerRetryPolicies, so
-// [outbound.WithRetries] is not needed.
+// The SDK tries refused requests again itself, and each attempt passes the policies of
+// PerRetryPolicies, so [outbound.WithRetries] is not needed.
 func New(by reserve.Reserver, opts ...outbound.Option) (*Policy, error) {
 	if v := reflect.ValueOf(by); by == nil && len(opts) == 0 || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, &reserve.ValueError{Package: "paceazure", Name: "the limiter", Value: nil, Want: "a limiter"}
@@ -37,8 +39,8 @@ func New(by reserve.Reserver, opts ...outbound.Option) (*Policy, error) {
 	return &Policy{outbound.New(next{}, by, opts...)}, nil
 }
 
-// Do sends a request to the next policy, when it has its permits. If they would come too late it returns at once an error
-// that is a *[reserve.WaitError], and that the SDK does not try again.
+// Do sends a request to the next policy, when it has its permits. If they would come too late it
+// returns at once an error that is a *[reserve.WaitError], and that the SDK does not try again.
 func (p *Policy) Do(r *policy.Request) (*http.Response, error) {
 	ctx := context.WithValue(r.Raw().Context(), next{}, r)
 	response, err := p.transport.RoundTrip(r.Raw().WithContext(ctx))
@@ -51,7 +53,8 @@ func (p *Policy) Do(r *policy.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// next sends a request to the policy behind; and it is the key of its policy.Request in the context.
+// next sends a request to the policy behind; and it is the key of its policy.Request in the
+// context.
 type next struct{}
 
 func (next) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -79,5 +82,6 @@ func (e *Error) Error() string { return "paceazure: " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// NonRetriable says to the SDK that it should not send the request again: it would have to wait for no less then.
+// NonRetriable says to the SDK that it should not send the request again: it would have to wait for
+// no less then.
 func (*Error) NonRetriable() {}

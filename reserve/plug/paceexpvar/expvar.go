@@ -1,4 +1,5 @@
-// Package paceexpvar shows pace's limiters through package expvar, that is on /debug/vars, without another module.
+// Package paceexpvar shows pace's limiters through package expvar, that is on /debug/vars, without
+// another module.
 //
 //	metrics := paceexpvar.New()
 //	err := metrics.Limiter("billing", limiter)
@@ -23,8 +24,8 @@ import (
 
 var _ expvar.Var = (*Var)(nil)
 
-// A Var is an expvar.Var: an object with a member for each number, named as Prometheus would have it. It comes from [New]. All
-// methods may be called at the same time.
+// A Var is an expvar.Var: an object with a member for each number, named as Prometheus would have
+// it. It comes from [New]. All methods may be called at the same time.
 //
 //	{"pace_limiter_rate_permits_per_second{limiter=\"billing\"}": 10, …}
 //
@@ -34,8 +35,8 @@ type Var struct{ set stats.Set }
 // New returns a Var that shows nothing yet.
 func New() *Var { return &Var{stats.Set{Package: "paceexpvar"}} }
 
-// Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or
-// another limiter's; so do the others.
+// Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil,
+// or the name is empty or another limiter's; so do the others.
 func (v *Var) Limiter(name string, l *reserve.Limiter) error { return v.set.Limiter(name, l) }
 
 // Inbound shows a middleware.
@@ -44,7 +45,8 @@ func (v *Var) Inbound(name string, m *inbound.Middleware) error { return v.set.I
 // Shared shows a limiter that is shared through Redis.
 func (v *Var) Shared(name string, l *shared.Limiter) error { return v.set.Shared(name, l) }
 
-// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count. They call then's afterwards.
+// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count. They
+// call then's afterwards.
 func (v *Var) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
 	return v.set.Outbound(name, then, nil)
 }

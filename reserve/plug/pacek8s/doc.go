@@ -1,12 +1,15 @@
-// Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter: in rest.Config, for the
-// requests to the API server, and in a workqueue, for the items that a controller tries again.
+// Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter: in rest.Config,
+// for the requests to the API server, and in a workqueue, for the items that a controller tries
+// again.
 //
 //	config.RateLimiter = reserve.Must(pacek8s.NewRateLimiter(limiter))
 //
-// The package names no type of client-go's, so it fits every version from v0.31.0, in which workqueues have types.
+// The package names no type of client-go's, so it fits every version from v0.31.0, in which
+// workqueues have types.
 //
-// Client-go measures how long its requests wait, with any limiter: rest_client_rate_limiter_duration_seconds,
-// where the program registers it, as those built on controller-runtime do.
+// Client-go measures how long its requests wait, with any limiter:
+// rest_client_rate_limiter_duration_seconds, where the program registers it, as those built on
+// controller-runtime do.
 package pacek8s
 
 import (

@@ -13,7 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/plug/pacek8s"
 )
 
-// All clients that are made of this config share 20 requests a second, and 30 at once after an idle time.
+// All clients that are made of this config share 20 requests a second, and 30 at once after an idle
+// time.
 func ExampleNewRateLimiter() {
 	config := &rest.Config{Host: "https://kubernetes.default.svc"}
 	limiter, err := pacek8s.NewRateLimiter(reserve.Must(pace.NewTokenBucket(20, 30)))
@@ -26,7 +27,8 @@ func ExampleNewRateLimiter() {
 	// Output: 20
 }
 
-// Ten items a second are tried again, each of them once in 5 s, and ever more seldom while it fails.
+// Ten items a second are tried again, each of them once in 5 s, and ever more seldom while it
+// fails.
 func ExampleNewQueueLimiter() {
 	onceInFive := reserve.Must(pace.Bursty(reserve.Per(1, 5*time.Second)))
 	perItem := keyed.New(func(string) (*reserve.Policy, error) { return onceInFive, nil })

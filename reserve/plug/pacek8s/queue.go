@@ -10,11 +10,11 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item of a workqueue is tried again. It comes
-// from [NewQueueLimiter]. All methods may be called at the same time.
+// A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item of a workqueue is tried
+// again. It comes from [NewQueueLimiter]. All methods may be called at the same time.
 //
-// It remembers the last 65,536 items at least and 131,072 at most, so that items that nobody forgets take no
-// memory for good: an item that is not remembered has failed 0 times.
+// It remembers the last 65,536 items at least and 131,072 at most, so that items that nobody
+// forgets take no memory for good: an item that is not remembered has failed 0 times.
 type QueueLimiter[T comparable] struct {
 	overall reserve.Reserver
 	perItem func(T) reserve.Reserver
@@ -35,14 +35,15 @@ const (
 	failed = time.Second // an item waits for so long if its limiter fails
 )
 
-// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own limiter. Either may be
-// nil; the limiters of package keyed have room for many items in bounded memory:
+// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own
+// limiter. Either may be nil; the limiters of package keyed have room for many items in bounded
+// memory:
 //
 //	perItem := keyed.New(func(string) (*reserve.Policy, error) { return oneInTenSeconds, nil })
 //	limiter, err := pacek8s.NewQueueLimiter(overall, perItem.For)
 //
-// It returns a *[reserve.ValueError] if both are nil. For a wait that grows with each failure as well, see
-// workqueue.NewTypedMaxOfRateLimiter.
+// It returns a *[reserve.ValueError] if both are nil. For a wait that grows with each failure as
+// well, see workqueue.NewTypedMaxOfRateLimiter.
 func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) reserve.Reserver) (*QueueLimiter[T], error) {
 	if overall != nil || perItem == nil {
 		if err := checked("the limiter", overall); err != nil {
@@ -52,12 +53,14 @@ func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) res
 	return &QueueLimiter[T]{overall: overall, perItem: perItem, most: most, recent: map[T]*item{}}, nil
 }
 
-// When reserves a permit and returns how long it is until then. An item whose permit has not come due yet keeps it, since a
-// workqueue holds an item once, at the earliest of its times: at 1/s, an item that is asked for again
-// after 200 ms, of 1 s, has 800 ms to wait, and no other one waits for longer than before.
+// When reserves a permit and returns how long it is until then. An item whose permit has not come
+// due yet keeps it, since a workqueue holds an item once, at the earliest of its times: at 1/s, an
+// item that is asked for again after 200 ms, of 1 s, has 800 ms to wait, and no other one waits for
+// longer than before.
 //
-// It has no way to say that a limiter fails or refuses. If the permit would come later than the limiter's longest wait
-// ([reserve.WithMaxWait]), the item waits as long as it would have, but has no permit then; after any other failure 1 s.
+// It has no way to say that a limiter fails or refuses. If the permit would come later than the
+// limiter's longest wait ([reserve.WithMaxWait]), the item waits as long as it would have, but has
+// no permit then; after any other failure 1 s.
 func (q *QueueLimiter[T]) When(of T) time.Duration {
 	q.mu.Lock()
 	i := q.remember(of)
@@ -83,8 +86,9 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	return r.Delay()
 }
 
-// Forget ends what is known of an item, and gives its permit back if that has not come due, so that others come
-// earlier. (The workqueue itself takes out nothing: an item that waits in it comes out at its time.)
+// Forget ends what is known of an item, and gives its permit back if that has not come due, so that
+// others come earlier. (The workqueue itself takes out nothing: an item that waits in it comes out
+// at its time.)
 func (q *QueueLimiter[T]) Forget(of T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,8 +118,8 @@ func (i *item) wait() time.Duration {
 	return i.held.Delay()
 }
 
-// remember returns what is known of an item. When the map is full, those of which nothing was asked since the last time it
-// was are forgotten. The limiter must be locked.
+// remember returns what is known of an item. When the map is full, those of which nothing was asked
+// since the last time it was are forgotten. The limiter must be locked.
 func (q *QueueLimiter[T]) remember(of T) *item {
 	if i := q.recent[of]; i != nil {
 		return i

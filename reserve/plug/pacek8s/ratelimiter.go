@@ -11,16 +11,17 @@ import (
 // ErrStopped is the error of [RateLimiter.Wait] after Stop.
 var ErrStopped = errors.New("pacek8s: the limiter is stopped")
 
-// A RateLimiter is a flowcontrol.RateLimiter: what rest.Config takes. It comes from [NewRateLimiter]. All methods
-// may be called at the same time.
+// A RateLimiter is a flowcontrol.RateLimiter: what rest.Config takes. It comes from
+// [NewRateLimiter]. All methods may be called at the same time.
 type RateLimiter struct {
 	by      reserve.Reserver
 	stopped context.Context
 	stop    context.CancelCauseFunc
 }
 
-// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may serve many
-// clients, and by may be used elsewhere too: those who share it keep to one rate, first come, first served.
+// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may
+// serve many clients, and by may be used elsewhere too: those who share it keep to one rate, first
+// come, first served.
 //
 // Client-go's own limiter, flowcontrol.NewTokenBucketRateLimiter(20, 30), grants what
 // pace.NewTokenBucket(20, 30) does. It returns a *[reserve.ValueError] if by is nil.
@@ -32,9 +33,9 @@ func NewRateLimiter(by reserve.Reserver) (*RateLimiter, error) {
 	return &RateLimiter{by: by, stopped: ctx, stop: stop}, nil
 }
 
-// Wait waits for a permit. If that would come after the context's deadline, it returns a *[reserve.WaitError] at
-// once, and takes nothing. A context that ends while it waits gives the permit back. After Stop it
-// returns [ErrStopped].
+// Wait waits for a permit. If that would come after the context's deadline, it returns a
+// *[reserve.WaitError] at once, and takes nothing. A context that ends while it waits gives the
+// permit back. After Stop it returns [ErrStopped].
 func (r *RateLimiter) Wait(ctx context.Context) error {
 	if r.stopped.Err() != nil {
 		return ErrStopped
@@ -47,9 +48,9 @@ func (r *RateLimiter) Wait(ctx context.Context) error {
 }
 
 // Accept waits for a permit, however long that takes, or for Stop. A limiter with a longest wait
-// ([reserve.WithMaxWait]) is asked again when it may grant one; where it fails in another way, Accept returns at
-// once without a permit, since it has no way to say so. Most callers should use [RateLimiter.Wait], as client-go
-// does.
+// ([reserve.WithMaxWait]) is asked again when it may grant one; where it fails in another way,
+// Accept returns at once without a permit, since it has no way to say so. Most callers should use
+// [RateLimiter.Wait], as client-go does.
 func (r *RateLimiter) Accept() {
 	var late *reserve.WaitError
 	for errors.As(r.Wait(context.Background()), &late) {
@@ -74,8 +75,8 @@ func (r *RateLimiter) TryAccept() bool {
 	return err == nil
 }
 
-// QPS returns the limiter's rate, in permits per second: the present one, where that changes; 0 if the limiter
-// can't tell.
+// QPS returns the limiter's rate, in permits per second: the present one, where that changes; 0 if
+// the limiter can't tell.
 func (r *RateLimiter) QPS() float32 {
 	if l, ok := r.by.(interface{ Rate() float64 }); ok {
 		return float32(l.Rate())
@@ -83,6 +84,6 @@ func (r *RateLimiter) QPS() float32 {
 	return 0
 }
 
-// Stop refuses all requests from now on, and ends the waits of those that wait. The limiter given to NewRateLimiter
-// goes on.
+// Stop refuses all requests from now on, and ends the waits of those that wait. The limiter given
+// to NewRateLimiter goes on.
 func (r *RateLimiter) Stop() { r.stop(ErrStopped) }

@@ -98,7 +98,8 @@ func TestRateLimiterStop(t *testing.T) {
 	})
 }
 
-// Accept has no error to return: it goes on until the limiter's longest wait is long enough, and keeps to the rate.
+// Accept has no error to return: it goes on until the limiter's longest wait is long enough, and
+// keeps to the rate.
 func TestAcceptPastTheLongestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRateLimiter(t, reserve.Must(pace.NewTokenBucket(1, 1, reserve.WithMaxWait(time.Second))))

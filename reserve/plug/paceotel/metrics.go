@@ -3,9 +3,9 @@
 //	metrics, err := paceotel.New(nil) // the global MeterProvider
 //	err = metrics.Limiter("billing", limiter)
 //
-// The instruments are observable: nothing is done until a reader asks, but for what a transport's hooks count and the
-// histogram of its waits. Each source has the name that the program gives it as an attribute; keys are no attributes, since there
-// are too many.
+// The instruments are observable: nothing is done until a reader asks, but for what a transport's
+// hooks count and the histogram of its waits. Each source has the name that the program gives it as
+// an attribute; keys are no attributes, since there are too many.
 package paceotel
 
 import (
@@ -31,8 +31,8 @@ type Metrics struct {
 	registration metric.Registration
 }
 
-// New makes the instruments with a provider's meter (nil: otel.GetMeterProvider()), and returns the provider's errors. They show
-// nothing yet.
+// New makes the instruments with a provider's meter (nil: otel.GetMeterProvider()), and returns the
+// provider's errors. They show nothing yet.
 func New(provider metric.MeterProvider) (*Metrics, error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -71,20 +71,23 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	return m, err
 }
 
-// Limiter shows a limiter, under a name: pace.limiter.level with the attribute pace.limiter, and others. It returns a
-// *[reserve.ValueError] if the limiter is nil, or the name is empty or another limiter's; so do the others.
+// Limiter shows a limiter, under a name: pace.limiter.level with the attribute pace.limiter, and
+// others. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or another
+// limiter's; so do the others.
 func (m *Metrics) Limiter(name string, l *reserve.Limiter) error { return m.set.Limiter(name, l) }
 
-// Inbound shows a middleware: pace.inbound.tier_requests with the attributes pace.middleware, pace.tier and pace.result, and
-// others.
+// Inbound shows a middleware: pace.inbound.tier_requests with the attributes pace.middleware,
+// pace.tier and pace.result, and others.
 func (m *Metrics) Inbound(name string, of *inbound.Middleware) error { return m.set.Inbound(name, of) }
 
-// Shared shows a limiter that is shared through Redis: pace.shared.fallbacks with the attribute pace.limiter.
+// Shared shows a limiter that is shared through Redis: pace.shared.fallbacks with the attribute
+// pace.limiter.
 func (m *Metrics) Shared(name string, l *shared.Limiter) error { return m.set.Shared(name, l) }
 
-// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count: pace.outbound.attempts with the
-// attributes pace.transport and pace.result and others, and a histogram of how long those that were sent had waited,
-// pace.outbound.wait.duration. They call then's afterwards.
+// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count:
+// pace.outbound.attempts with the attributes pace.transport and pace.result and others, and a
+// histogram of how long those that were sent had waited, pace.outbound.wait.duration. They call
+// then's afterwards.
 func (m *Metrics) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
 	own := metric.WithAttributeSet(attribute.NewSet(attribute.String("pace.transport", name)))
 	return m.set.Outbound(name, then, func(r *http.Request, waited time.Duration) {

@@ -4,8 +4,8 @@
 //	err := metrics.Limiter("billing", limiter)
 //	prometheus.MustRegister(metrics)
 //
-// Nothing is done until Prometheus asks, but for what a transport's hooks count. Each source has the
-// name that the program gives it as a label; keys are no labels, since there are too many.
+// Nothing is done until Prometheus asks, but for what a transport's hooks count. Each source has
+// the name that the program gives it as a label; keys are no labels, since there are too many.
 package paceprom
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// A Collector is a prometheus.Collector. It comes from [NewCollector]. All methods may be called at the same time, also
-// when it is registered already.
+// A Collector is a prometheus.Collector. It comes from [NewCollector]. All methods may be called at
+// the same time, also when it is registered already.
 type Collector struct {
 	set   stats.Set
 	descs map[*stats.Family]*prometheus.Desc
@@ -34,19 +34,22 @@ func NewCollector() *Collector {
 	return c
 }
 
-// Limiter shows a limiter, under a name: pace_limiter_level_permits{limiter="billing"} and others. It returns a
-// *[reserve.ValueError] if the limiter is nil, or the name is empty or another limiter's; so do the others.
+// Limiter shows a limiter, under a name: pace_limiter_level_permits{limiter="billing"} and others.
+// It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or another
+// limiter's; so do the others.
 func (c *Collector) Limiter(name string, l *reserve.Limiter) error { return c.set.Limiter(name, l) }
 
-// Inbound shows a middleware: pace_inbound_tier_requests_total{middleware="api",tier="user",result="refused"} and others.
+// Inbound shows a middleware:
+// pace_inbound_tier_requests_total{middleware="api",tier="user",result="refused"} and others.
 func (c *Collector) Inbound(name string, m *inbound.Middleware) error { return c.set.Inbound(name, m) }
 
-// Shared shows a limiter that is shared through Redis: pace_shared_fallbacks_total{limiter="billing"}.
+// Shared shows a limiter that is shared through Redis:
+// pace_shared_fallbacks_total{limiter="billing"}.
 func (c *Collector) Shared(name string, l *shared.Limiter) error { return c.set.Shared(name, l) }
 
 // Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count:
-// pace_outbound_attempts_total{transport="github",result="sent"} and others, and a histogram of how long those that were sent
-// had waited, pace_outbound_wait_seconds. They call then's afterwards.
+// pace_outbound_attempts_total{transport="github",result="sent"} and others, and a histogram of how
+// long those that were sent had waited, pace_outbound_wait_seconds. They call then's afterwards.
 func (c *Collector) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
 	return c.set.Outbound(name, then, nil)
 }

@@ -21,7 +21,8 @@ type Calls struct {
 	buckets [12]atomic.Uint64 // up to each of Bounds, and beyond
 }
 
-// Outbound adds a transport, and returns its hooks, which call then's afterwards. If observe is not nil it is told of each wait.
+// Outbound adds a transport, and returns its hooks, which call then's afterwards. If observe is not
+// nil it is told of each wait.
 func (s *Set) Outbound(name string, then outbound.Hooks, observe func(r *http.Request, waited time.Duration)) (outbound.Hooks, error) {
 	c := new(Calls)
 	err := s.add(source{kind: "a transport", name: name, calls: c, samples: c.samples})
@@ -88,8 +89,8 @@ func (c *Calls) wait(d time.Duration) {
 	c.buckets[sort.SearchFloat64s(Bounds, d.Seconds())].Add(1)
 }
 
-// Histogram returns how many waits there were, how long they took together in seconds, and how many were at most as long as each
-// of Bounds.
+// Histogram returns how many waits there were, how long they took together in seconds, and how many
+// were at most as long as each of Bounds.
 func (c *Calls) Histogram() (count uint64, sum float64, upTo map[float64]uint64) {
 	upTo = make(map[float64]uint64, len(Bounds))
 	for i := range c.buckets {

@@ -1,8 +1,8 @@
-// Package stats is what the exporters of metrics have in common: the numbers that there are, their names, and
-// the sources that they come from.
+// Package stats is what the exporters of metrics have in common: the numbers that there are, their
+// names, and the sources that they come from.
 //
-// All are pulled when somebody looks, but for what a transport's hooks count. A source is labelled with a name that
-// the program gives it, never with keys.
+// All are pulled when somebody looks, but for what a transport's hooks count. A source is labelled
+// with a name that the program gives it, never with keys.
 package stats
 
 import (
@@ -30,8 +30,8 @@ type Sample struct {
 	Value  float64
 }
 
-// A Set is the sources that an exporter shows. Its zero value is ready to use. All methods may be called at the
-// same time.
+// A Set is the sources that an exporter shows. Its zero value is ready to use. All methods may be
+// called at the same time.
 type Set struct {
 	Package string // in errors: "paceprom"
 

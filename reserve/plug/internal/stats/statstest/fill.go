@@ -27,7 +27,8 @@ type Exporter interface {
 	Outbound(name string, then outbound.Hooks) (outbound.Hooks, error)
 }
 
-// Series is what an exporter shows of what Fill does, as Prometheus names it, but for the histogram.
+// Series is what an exporter shows of what Fill does, as Prometheus names it, but for the
+// histogram.
 var Series = map[string]float64{
 	`pace_limiter_rate_permits_per_second{limiter="billing"}`:  10,
 	`pace_limiter_capacity_permits{limiter="billing"}`:         10,
@@ -118,7 +119,8 @@ func (down) EvalInts(context.Context, *shared.Script, string, ...any) ([]int64, 
 	return nil, errDown
 }
 
-// Refuses checks that an exporter refuses what makes no sense, with errors that begin with its package's name.
+// Refuses checks that an exporter refuses what makes no sense, with errors that begin with its
+// package's name.
 func Refuses(t testing.TB, e Exporter, pkg string) {
 	l := reserve.Must(pace.NewBursty(1))
 	m := reserve.Must(inbound.New([]inbound.Tier{inbound.GlobalBy("global", l)}))
