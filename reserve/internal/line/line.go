@@ -261,11 +261,11 @@ func outlook(ctx context.Context, limits []Limit, ahead []int, maxWait time.Dura
 
 // split returns what is left of permits that others ask before, without the windows that they fill, and how long those take.
 func (l *Limit) split(permits int) (rest int, windows time.Duration) {
-	o, ok := l.By.(interface{ Outlook() reserve.Outlook })
+	by, ok := l.By.(*reserve.Limiter)
 	if !ok {
 		return permits, 0
 	}
-	w := o.Outlook()
+	w := engine.Outlook(by)
 	if size := int(min(w.Capacity, math.MaxInt32)); w.Window && size > 0 && w.Rate > 0 {
 		d := float64(permits/size) * float64(size) / w.Rate * float64(time.Second)
 		return permits % size, time.Duration(min(d, float64(math.MaxInt64/2)))

@@ -66,7 +66,7 @@ func ExampleWithLimiters() {
 	perMinute := func(n float64) *reserve.Policy {
 		return reserve.Must(pace.TokenBucket(reserve.Per(0.9*n, time.Minute), 0.1*n))
 	}
-	limiters := map[string]*shared.Limiters{
+	limiters := map[string]*shared.Keyed{
 		"requests": reserve.Must(shared.NewKeyed(redis, perMinute(requests))),
 		"tokens":   reserve.Must(shared.NewKeyed(redis, perMinute(tokens))),
 	}
