@@ -363,6 +363,21 @@ func TestPanics(t *testing.T) {
 	})
 }
 
+// An error that is no answer leaves the next call to be the probe.
+func TestNoAnswer(t *testing.T) {
+	limiter := evenly(math.Inf(1))
+	c, err := pacegrpc.NewClient(outbound.New(nil, limiter, outbound.Adaptive()))
+	require.NoError(t, err)
+	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.NotFound} {
+		require.Equal(t, math.Inf(1), limiter.Rate())
+		c.Unary(t.Context(), "/a.B/C", nil, nil, nil,
+			func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				return status.Error(code, "no")
+			})
+	}
+	require.Equal(t, 16., limiter.Rate(), "not found is an answer")
+}
+
 // What panics behind the interceptors leaves its place to others.
 func TestPanicsBehind(t *testing.T) {
 	c, err := pacegrpc.NewClient(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))

@@ -62,7 +62,7 @@ type stream struct {
 }
 
 func (s *stream) SendMsg(message any) error {
-	if s.request != nil && !s.turns.Ended() {
+	if s.request != nil {
 		if err := s.turns.Take(s.request(message)); err != nil && !s.turns.Ended() {
 			err = refusal(s.ctx, err)
 			s.giveUp()

@@ -131,6 +131,29 @@ func TestMessageDeadline(t *testing.T) {
 	})
 }
 
+// A message that waits when the server ends the stream does not go, as gRPC says it: the reason is
+// for RecvMsg to tell.
+func TestMessageWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{duplex: func(testpb.TestService_FullDuplexCallServer) error {
+			pass(time.Second)
+			return status.Error(codes.NotFound, "no")
+		}}
+		limiter := evenly(1)
+		limiter.PauseUntil(time.Now().Add(time.Hour))
+		stream, err := connect(t, s, nil, perMessage(t, limiter)).FullDuplexCall(t.Context())
+		require.NoError(t, err)
+		sent := make(chan error)
+		go func() { sent <- stream.Send(&testpb.StreamingOutputCallRequest{}) }()
+		begin := time.Now()
+		_, err = stream.Recv()
+		require.Equal(t, codes.NotFound, status.Code(err))
+		require.ErrorIs(t, <-sent, io.EOF)
+		require.Equal(t, time.Second, time.Since(begin))
+		require.Equal(t, begin.Add(time.Hour), limiter.NextFree(), "it has its permit back")
+	})
+}
+
 // However a stream ends, it gives back its place in flight, and leaves the next one to be the
 // probe.
 func TestStreamsEnd(t *testing.T) {
