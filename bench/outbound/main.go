@@ -25,11 +25,16 @@ func main() {
 	jobs := flag.Int("jobs", 500, "how many calls are made")
 	goroutines := flag.Int("goroutines", 64, "by how many goroutines")
 	limit := flag.Duration("limit", 2*time.Minute, "a row is stopped after this")
+	kinds := flag.Bool("cells", false, "three kinds of servers of the matrix in real time, beside peers, in place of the rows")
 	flag.Parse()
 	only, err := regexp.Compile(*match)
 	if err != nil || flag.NArg() > 0 || *jobs < 1 || *goroutines < 1 {
 		fmt.Fprintln(os.Stderr, "outbound: bad arguments; see -help")
 		os.Exit(2)
+	}
+	if *kinds {
+		cells(os.Stdout, *jobs)
+		return
 	}
 	e := experiment{jobs: *jobs, goroutines: *goroutines, jitter: *jitter, limit: *limit}
 	var table [][]string
