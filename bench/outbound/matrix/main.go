@@ -175,6 +175,7 @@ func (s *settings) draw(cells [][]float64) error {
 		ticks[i] = plot.Tick{Value: float64(len(names) - 1 - i), Label: name}
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Tick.Marker = plot.TickerFunc(tenths) // the default's labels are rounded: 1.15 is "1.2" there
 	f, err := picture.Create(s.file)
 	if err != nil {
 		return err
@@ -183,4 +184,12 @@ func (s *settings) draw(cells [][]float64) error {
 	return f.Save(func(w io.Writer) error {
 		return picture.WritePNG(w, 24*vg.Centimeter, vg.Length(len(names))*0.6*vg.Centimeter+3*vg.Centimeter, "", keys, [][]*plot.Plot{{p}})
 	})
+}
+
+// tenths are ticks at 1, 1.1, 1.2.
+func tenths(from, to float64) (ticks []plot.Tick) {
+	for i := math.Ceil(from * 10); i <= to*10; i++ {
+		ticks = append(ticks, plot.Tick{Value: i / 10, Label: strconv.FormatFloat(i/10, 'f', 1, 64)})
+	}
+	return ticks
 }
