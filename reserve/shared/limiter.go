@@ -328,7 +328,11 @@ func (l *Limiter) learn(s state, t *terms, sent int64) {
 	} else if t.upfront && t.curve.Free() && s.stored < 1 && t.curve.Refill > 0 {
 		busy += (1-s.stored)/t.curve.Refill - 1000 // its rounding, generously
 	}
-	l.busy.Store(sent + int64(min(busy, float64(time.Second))))
+	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
+	if busy > 0 {
+		until = sent + int64(min(busy, float64(time.Second)))
+	}
+	l.busy.Store(until)
 	if orderly := s.debt > 0; orderly != l.queue.order.Load() {
 		l.queue.order.Store(orderly)
 	}

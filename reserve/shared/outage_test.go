@@ -341,3 +341,16 @@ func TestFallbacks(t *testing.T) {
 		})
 	}
 }
+
+// A caller that read the clock before a call was made, and goes on after its answer, is not refused by
+// an answer that there are permits.
+func TestAnAnswerRefusesNobodyInThePast(t *testing.T) {
+	outage(t, FailClosed(), func(t *testing.T, l *Limiter, _ *generous) {
+		time.Sleep(time.Second)
+		before := l.now()
+		time.Sleep(time.Millisecond)
+		_, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, before, l.busy.Load())
+	})
+}
