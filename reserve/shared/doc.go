@@ -21,6 +21,12 @@
 // share one: there it is as exact as the nodes' clocks agree, and nodes that disagree by more than
 // the timeout cost a second round trip.)
 //
+// # A key that is too hot for one Redis
+//
+// With [WithLease] each process buys permits in advance and hands them to its own callers at the
+// times that Redis promised: millions of decisions a second from a few processes, with some
+// dozens of calls. Its comment says what that costs.
+//
 // # When Redis fails
 //
 // [FailClosed] (the default) refuses, [FailOpen] grants, [Local] limits each process alone at a share

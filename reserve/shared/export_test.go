@@ -108,3 +108,12 @@ func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
 
 // Terms are what a policy says in numbers.
 func Terms(p *reserve.Policy) *door.Terms { return engine.Terms(p) }
+
+// BubbleTime makes the script read the time of a testing/synctest bubble.
+func BubbleTime() Option {
+	return func(s *settings) error {
+		s.script = fakeScript
+		s.clocked = func() any { return time.Now().UnixMicro() }
+		return nil
+	}
+}

@@ -46,6 +46,9 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 	if err != nil {
 		return nil, err
 	}
+	if s.horizon > 0 {
+		return nil, &reserve.OptionError{Package: "shared", Option: "WithLease", Limiter: "limiters of many keys"}
+	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
 	k := &Keyed{
 		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},

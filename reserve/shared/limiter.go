@@ -41,6 +41,7 @@ type Limiter struct {
 	busy    atomic.Int64 // nothing can be had at once before then
 	owed    tab
 	without atomic.Uint64 // requests that were decided without Redis
+	leases  *leases       // nil: none
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -63,7 +64,11 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	return newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{}), nil
+	l := newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{})
+	if s.horizon > 0 {
+		l.leases, err = newLeases(l)
+	}
+	return l, err
 }
 
 func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, *terms, error) {
@@ -119,6 +124,11 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 // after the context's deadline or the policy's longest wait. A context that ends while it waits gives
 // the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	if l.leases.lends(n) {
+		if waited, err, ok := l.leases.acquire(ctx, n); ok {
+			return waited, err
+		}
+	}
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
 		return 0, err
@@ -143,6 +153,11 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // answers millions of calls a second. It trusts an answer for a second at most,
 // since others may have given permits back.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
+	if l.leases.lends(n) {
+		if err := ended(ctx); err != nil || l.leases.take(n) {
+			return err == nil, err
+		}
+	}
 	if l.now() < l.busy.Load() && n > 0 {
 		return false, ended(ctx)
 	}
@@ -190,6 +205,9 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 	if err != nil {
 		return err
 	}
+	if err := l.leases.giveBack(ctx); err != nil {
+		return err
+	}
 	// Until now the store filled at the old rate.
 	r := &request{touch: true, deadline: never}
 	if retime {
@@ -212,7 +230,7 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	r := &request{deadline: never}
 	err := l.ask(ctx, r)
-	return r.seen.stored, err
+	return r.seen.stored + l.leases.stored(), err
 }
 
 // NextFree returns when a request for one permit, made now, would be granted. It
@@ -221,6 +239,9 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	r := &request{deadline: never}
 	if err := l.ask(ctx, r); err != nil {
 		return time.Time{}, err
+	}
+	if at, ok := l.leases.nextFree(); ok {
+		return at, nil
 	}
 	wait := r.seen.debt
 	if r.seen.deferred >= 1 {
@@ -240,6 +261,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if d <= 0 {
 		return nil
 	}
+	if err := l.leases.giveBack(ctx); err != nil {
+		return err
+	}
 	return l.ask(ctx, &request{pause: int64(d), deadline: never})
 }
 
@@ -247,6 +271,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 // as they are; who asks from now on need not wait for its end, as far as those promises leave room. A
 // pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
+	if err := l.leases.giveBack(ctx); err != nil {
+		return err
+	}
 	return l.ask(ctx, &request{pause: -1, deadline: never})
 }
 
@@ -271,7 +298,8 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 			r.answer = now + patience
 		}
 	}
-	if err := l.ask(asking, r); err != nil {
+	bought, err := l.obtain(asking, r)
+	if err != nil {
 		if _, unavailable := err.(*UnavailableError); !unavailable && err != errPatience {
 			return nil, nil, err
 		}
@@ -282,6 +310,9 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 		}
 		p, err := l.withoutRedis(ctx, r, maxWait, err)
 		return nil, p, err
+	}
+	if bought != nil {
+		return nil, bought, nil
 	}
 	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
 	late := r.granted && r.ready > r.deadline // on the way back
@@ -296,6 +327,14 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 		return nil, nil, e
 	}
 	return p, nil, nil
+}
+
+// obtain has a request for permits answered, by a lease's promise or in the request itself.
+func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promise, err error) {
+	if l.leases.lends(r.permits) {
+		return l.leases.ask(ctx, r)
+	}
+	return nil, l.ask(ctx, r)
 }
 
 // ask has a request answered, and returns what went wrong.

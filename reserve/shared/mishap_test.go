@@ -37,10 +37,14 @@ func (s *jumpy) EvalInts(ctx context.Context, script *Script, key string, args .
 // A client that panics leaves nobody waiting, neither the callers behind the call nor those that come
 // later, and the next one that tries finds out that it is well again.
 func TestPanicOfTheClient(t *testing.T) {
-	for _, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit} {
+	for i, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit, func() { panic("a hook's") }, runtime.Goexit} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &jumpy{jumps: jumps}
-			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(1e6)))
+			var opts []Option
+			if i >= 2 {
+				opts = append(opts, WithLease(20*time.Millisecond))
+			}
+			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(1e6)), opts...)
 			require.NoError(t, err)
 			ask := func(n int) (panicked, failed, granted int) {
 				var all sync.WaitGroup

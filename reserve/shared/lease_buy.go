@@ -1,0 +1,194 @@
+package shared
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// buy asks Redis for what the line wants, and for what the process is going to use. The caller, whose
+// request is the first in the line, must have the turn. It reports whether permits were bought; if not,
+// and there is no error, the request says how long it would have to wait.
+func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
+	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: r.answer}
+	short := int64(0)
+	h.with(func(now int64, hand *hand) {
+		hand.advance(now)
+		line := h.line.Load()
+		short = line - hand.free()
+		q.permits = amount(max(line, h.goal(now, hand)) - hand.free())
+		h.takeAlong(q, hand)
+	})
+	if q.permits < 1 { // somebody has given back meanwhile
+		return true, nil
+	}
+	if t := h.limiter.terms.Load(); t.upfront { // the request is refused by its own time, not by that of the rest
+		rest := int64(min(float64(int64(q.permits)-short)*t.curve.Interval, longest))
+		q.maxWait, q.deadline = add(q.maxWait, rest), add(q.deadline, rest)
+	}
+	err = h.purchase(ctx, q)
+	if r.charged = q.charged; err != nil {
+		return false, err
+	}
+	if !q.granted {
+		h.settled(outcome{ready: add(h.limiter.now(), q.wait)})
+		h.refuse(r, q.wait)
+	}
+	return q.granted, nil
+}
+
+// prefetch buys before the permits are used up, unless somebody buys already.
+func (h *leases) prefetch() {
+	select {
+	case h.turn <- struct{}{}:
+	default:
+		return
+	}
+	// A client's panic has nobody to go to. Those in the line have their error, and the circuit knows.
+	defer func() { _ = recover() }()
+	defer func() { <-h.turn }()
+	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
+	h.with(func(now int64, hand *hand) {
+		hand.advance(now)
+		q.permits = amount(h.goal(now, hand) - hand.free())
+		h.takeAlong(q, hand)
+	})
+	if q.permits > 0 {
+		_ = h.purchase(context.Background(), q)
+	}
+}
+
+// eager is how many permits a process asks for, for each that its callers wait for, when half a horizon
+// is sold already. With more the leases are longer, and the shares of the processes less even.
+const eager = 4
+
+// goal returns how many permits the process should hold: what it uses in a horizon. Where callers
+// wait, that says little: they use whatever they get, and as what a process uses it is sold again, any
+// shares would stay as they are. There the processes ask for so many permits for each that is
+// waited for, fewer the further ahead Redis is sold: a number that is the same for all of them.
+func (h *leases) goal(now int64, hand *hand) int64 {
+	hand.demand.add(now, h.horizon, amount(h.refused.Swap(0)))
+	goal := min(hand.demand.over(now, h.horizon), h.most())
+	if goal < fewest {
+		return 0
+	}
+	if waiting := hand.waiting(now) + h.line.Load(); waiting > 0 && hand.sold > 0 {
+		goal = min(goal, eager*float64(waiting)*max(0, float64(h.horizon-hand.sold))/float64(hand.sold))
+	}
+	return int64(goal)
+}
+
+// amount bounds a number of permits, for a machine of 32 bits.
+func amount(permits int64) int { return int(min(permits, math.MaxInt32)) }
+
+// takeAlong has a request take back what an expired lease had left.
+func (h *leases) takeAlong(q *request, hand *hand) {
+	if n := len(hand.back); n > 0 && q.permits > 0 {
+		q.refund = &hand.back[n-1]
+		hand.back = hand.back[:n-1]
+	}
+}
+
+// purchase asks for a lease, and deals it out if it is granted.
+func (h *leases) purchase(ctx context.Context, q *request) (err error) {
+	returned := false
+	defer func() {
+		if !returned { // the client panics, or ends its goroutine
+			err = &UnavailableError{Key: h.limiter.key, Err: errAborted}
+		}
+		switch err.(type) {
+		case *UnavailableError, *ConfigError:
+			h.settled(outcome{err: err, charged: q.charged})
+		}
+	}()
+	err = h.limiter.ask(ctx, q)
+	if returned = true; err != nil || !q.granted {
+		return err
+	}
+	begin := q.ready
+	if !q.slot.deferred && q.slot.terms.upfront {
+		_, cost := q.slot.terms.price(q.slot.stored, float64(q.slot.permits))
+		begin -= int64(min(cost, longest))
+	}
+	h.with(func(now int64, hand *hand) {
+		l := hand.deal(now, begin+h.ahead, q.slot)
+		h.newest.Store(l)
+		hand.low = math.MaxInt64
+		if goal := h.goal(now, hand); goal > 0 {
+			hand.low = hand.bought - goal/2
+		}
+		h.lookAgain(l.expires - now)
+	})
+	return nil
+}
+
+// settled tells the line how a purchase ended. The caller must have the turn.
+func (h *leases) settled(o outcome) {
+	o.number = h.outcome.Load().number + 1
+	h.outcome.Store(&o)
+}
+
+// lookAgain has somebody look for permits that have expired, if nothing is bought before. The hand
+// must be locked.
+func (h *leases) lookAgain(after int64) {
+	d := time.Duration(add(after, h.horizon/4))
+	if h.idle == nil {
+		h.idle = time.AfterFunc(d, h.tidy)
+		return
+	}
+	h.idle.Reset(d)
+}
+
+// tidy sends back what has expired.
+func (h *leases) tidy() {
+	defer func() { _ = recover() }() // as in prefetch
+	h.with(func(now int64, hand *hand) { hand.advance(now) })
+	_ = h.sendBack(context.Background())
+}
+
+// giveBack empties the hand, but for what callers were promised.
+func (h *leases) giveBack(ctx context.Context) error {
+	if h == nil {
+		return nil
+	}
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-h.turn }()
+	h.with(func(now int64, hand *hand) { hand.fold(now) })
+	return h.sendBack(ctx)
+}
+
+// sendBack tells Redis of all that the hand has given back.
+func (h *leases) sendBack(ctx context.Context) error {
+	var back []refund
+	h.with(func(_ int64, hand *hand) { back, hand.back = hand.back, nil })
+	for i := range back {
+		if err := h.limiter.ask(ctx, &request{deadline: never, refund: &back[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored returns how many permits of the hand are ready.
+func (h *leases) stored() float64 {
+	if h == nil {
+		return 0
+	}
+	return h.local.Stored()
+}
+
+// nextFree returns when a caller would get a permit of the hand, if it has any.
+func (h *leases) nextFree() (at time.Time, ok bool) {
+	if h == nil {
+		return at, false
+	}
+	h.with(func(now int64, hand *hand) {
+		hand.advance(now)
+		ok = hand.free() > 0
+	})
+	return h.local.NextFree(), ok
+}
