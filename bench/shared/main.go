@@ -3,6 +3,7 @@
 //
 //	go run .              # in bench/shared
 //	go run . -seconds 2   # longer rounds
+//	go run . -lease 20ms  # only four processes that lease, one of which is killed
 package main
 
 import (
@@ -25,9 +26,16 @@ func main() {
 	seconds := flag.Float64("seconds", 1, "the length of a round")
 	rounds := flag.Int("rounds", 3, "rounds; the median counts")
 	worker := flag.String("worker", "", "the address of a server: be one of the processes that share a rate (internal)")
+	does := flag.String("does", "share", "what that process does (internal)")
+	goroutines := flag.Int("goroutines", 16, "of that process (internal)")
+	horizon := flag.Duration("lease", 0, "measure only processes that lease, with this horizon")
 	flag.Parse()
-	if *worker != "" {
+	switch {
+	case *worker != "" && *does == "share":
 		share(*worker, *seconds)
+		return
+	case *worker != "":
+		lease(*worker, *does, *horizon, *goroutines, *seconds)
 		return
 	}
 	redis.SetLogger(quiet{}) // of dialling before the server is up
@@ -36,10 +44,25 @@ func main() {
 		log.Fatal("shared: no redis-server: ", err, " (Debian: apt-get install redis-server)")
 	}
 	defer stop()
+	fatal := func(err error) {
+		stop() // log.Fatal runs nothing that was deferred
+		log.Fatal("shared: ", err)
+	}
+	if *horizon > 0 {
+		if err := leases(addr, *horizon, 2*(*seconds)); err != nil {
+			fatal(err)
+		}
+		return
+	}
 	throughput(addr, time.Duration(*seconds*float64(time.Second)), *rounds)
 	localRefusals(addr)
 	if err := processes(addr, 4, 4*(*seconds)); err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
+	}
+	for _, horizon := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
+		if err := leases(addr, horizon, 2*(*seconds)); err != nil {
+			fatal(err)
+		}
 	}
 }
 
