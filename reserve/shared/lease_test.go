@@ -143,7 +143,10 @@ func TestLeasesKeepTheRate(t *testing.T) {
 			for i, p := range s.processes {
 				s.acquire(p, callers[i], 1)
 			}
-			const warm, length = 500 * time.Millisecond, 3 * time.Second
+			warm, length := 500*time.Millisecond, 3*time.Second
+			if horizon == time.Second { // a lease takes a while
+				warm, length = 3*time.Second, 9*time.Second
+			}
 			time.Sleep(warm + length)
 			s.stop.Store(true)
 			s.callers.Wait()
@@ -156,7 +159,8 @@ func TestLeasesKeepTheRate(t *testing.T) {
 				share := rate * length.Seconds() * float64(callers[i]) / 60
 				n := within(p.granted, warm, warm+length)
 				s.Logf("horizon %v, %d callers: %d granted, %.3f of its share, %d calls", horizon, callers[i], n, float64(n)/share, p.calls.Load())
-				require.InEpsilon(s, share, n, 0.15)
+				// With leases of a second there are few, and their sizes vary.
+				require.InEpsilon(s, share, n, 0.12+0.13*horizon.Seconds())
 				require.Less(s, p.calls.Load(), int64(n)/2)
 			}
 		})
@@ -249,7 +253,7 @@ func TestLeasesOfTheIdle(t *testing.T) {
 	})
 }
 
-// With a store that does not fill by itself: every permit that a process bought and did not use comes back.
+// While the store is not full, every permit that a process bought and did not use comes back.
 func TestLeasesAreSettled(t *testing.T) {
 	simulate(t, 2, reserve.Must(pace.Bursty(200, pace.WithCapacity(1e6))), time.Second, func(s *simulation) {
 		p, other := s.processes[0], s.processes[1]
@@ -268,20 +272,18 @@ func TestLeasesAreSettled(t *testing.T) {
 			used++
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(2 * time.Second)
 		missing := func() float64 {
 			stored, err := other.Stored(s.Context())
 			require.NoError(s, err)
 			return 1e6 - stored
 		}
-		// What was spilled while the store was full is gone; here it never was.
-		require.InDelta(s, max(0, float64(used+100)-200*time.Since(begin).Seconds()), missing(), 1)
-		_, err := other.Reserve(s.Context(), 100_000)
-		require.NoError(s, err)
+		require.InDelta(s, float64(used+100)-200*time.Since(begin).Seconds(), missing(), 2)
 		before := missing()
-		kept.Settle(40)
-		kept.Cancel() // does nothing
-		require.InDelta(s, before, missing(), 1, "its lease is over, and the store has been full since")
+		kept.Settle(40) // its lease is over, so Redis is told
+		kept.Cancel()   // does nothing
+		require.InDelta(s, before-60, missing(), 2)
+		require.Greater(s, before, 400.0)
 	})
 }
 
@@ -340,6 +342,47 @@ func TestLeasesInAPause(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.InEpsilon(s, rate/2*8/10, within(s.all(), 2700*time.Millisecond, 3500*time.Millisecond), 0.02)
+	})
+}
+
+// Permits of reservations that are given up are the process's to hand out again.
+func TestLeasesComeBackToTheHand(t *testing.T) {
+	simulate(t, 1, reserve.Must(pace.Bursty(1000)), time.Second, func(s *simulation) {
+		p := s.processes[0]
+		for range 100 {
+			_, err := p.Acquire(s.Context(), 1)
+			require.NoError(s, err)
+			time.Sleep(time.Millisecond)
+		}
+		calls := p.calls.Load()
+		for range 2000 {
+			r, err := p.Reserve(s.Context(), 10)
+			require.NoError(s, err)
+			r.Cancel()
+			r.Cancel()
+		}
+		require.LessOrEqual(s, p.calls.Load(), calls+8)
+	})
+}
+
+// What a process holds goes back before it pauses the limiter.
+func TestAPauseOfWhatIsHeld(t *testing.T) {
+	simulate(t, 1, reserve.Must(pace.Bursty(1000)), 100*time.Millisecond, func(s *simulation) {
+		p := s.processes[0]
+		for range 200 { // 500/s
+			ok, err := p.TryAcquire(s.Context(), 1)
+			require.NoError(s, err)
+			require.True(s, ok)
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(s, p.PauseUntil(s.Context(), time.Now().Add(time.Second)))
+		ok, err := p.TryAcquire(s.Context(), 1)
+		require.NoError(s, err)
+		require.False(s, ok)
+		require.NoError(s, p.Resume(s.Context()))
+		ok, err = p.TryAcquire(s.Context(), 1)
+		require.NoError(s, err)
+		require.True(s, ok)
 	})
 }
 
