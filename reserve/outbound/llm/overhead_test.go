@@ -31,8 +31,6 @@ func chat() *constant {
 			`"usage":{"prompt_tokens":130,"completion_tokens":100,"total_tokens":230}}`}
 }
 
-var question = `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("What is the weather? ", 20) + `"}],"max_tokens":200}`
-
 // ask makes one call, as a client does: with a context that can be cancelled.
 func ask(tb testing.TB, t http.RoundTripper, buffer []byte) {
 	r, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, "https://api.openai.com/v1/chat/completions", strings.NewReader(question))

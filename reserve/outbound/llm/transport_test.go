@@ -83,6 +83,9 @@ func postWithin(ctx context.Context, t http.RoundTripper, address, body string, 
 
 const api = "https://api.openai.com/v1/chat/completions"
 
+// question is a call as many are.
+var question = `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("What is the weather? ", 20) + `"}],"max_tokens":200}`
+
 // held returns what the limits of a key hold.
 func (t *Transport) held(k kind) int {
 	t.table.mu.Lock()
