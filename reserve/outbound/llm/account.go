@@ -44,7 +44,8 @@ const (
 	day = 24 * time.Hour
 	// Of a limit that is not known yet, so much may be used in a window.
 	unknown = math.MaxInt32
-	// A bucket that holds a minute's worth is full after a minute: one that takes so long holds more.
+	// A bucket that holds a minute's worth is full after a minute: one that takes so long holds
+	// more.
 	longReset = 90 * time.Second
 )
 
@@ -94,7 +95,8 @@ func (t *Transport) policy(k kind, n int, per time.Duration) *reserve.Policy {
 	return reserve.Must(window.Policy(n, per+t.margin, opts...))
 }
 
-// open waits until the account's limits are known. While nothing is known of one, a call goes alone: probe says that it is this.
+// open waits until the account's limits are known. While nothing is known of one, a call goes
+// alone: probe says that it is this.
 func (a *account) open(ctx context.Context) (probe bool, err error) {
 	for !a.known.Load() {
 		a.mu.Lock()

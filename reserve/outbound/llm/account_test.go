@@ -77,7 +77,8 @@ func TestKeys(t *testing.T) {
 	require.NotEqual(t, long, keyOf(t, OpenAI(), api, `{"model":"`+strings.Repeat("é", 1000)+`"}`, "Authorization: "+strings.Repeat("x", 5001)))
 }
 
-// Whoever chooses the names of models fills no memory, and slows nobody that has a place; idle keys make room.
+// Whoever chooses the names of models fills no memory, and slows nobody that has a place; idle keys
+// make room.
 func TestMaxKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(),
@@ -135,8 +136,8 @@ func goBy(t *testing.T, transport *Transport, n int) (went []time.Duration) {
 	return went
 }
 
-// Limits that nobody has given are learned from the first response, while the other calls wait for it; those that fall are
-// followed, and no server raises one above the user's.
+// Limits that nobody has given are learned from the first response, while the other calls wait for
+// it; those that fall are followed, and no server raises one above the user's.
 func TestLearnedLimits(t *testing.T) {
 	s := time.Second
 	for _, c := range []struct {
@@ -194,7 +195,8 @@ func TestLearnedDay(t *testing.T) {
 	})
 }
 
-// Limits are learned by the next call if the first one brings nothing, and one that gives up does not keep the others.
+// Limits are learned by the next call if the first one brings nothing, and one that gives up does
+// not keep the others.
 func TestFirstCallFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

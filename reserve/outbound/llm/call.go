@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// A call is one on its way through the transport, and the context of its request: so the functions that are given the
-// request find it.
+// A call is one on its way through the transport, and the context of its request: so the functions
+// that are given the request find it.
 type call struct {
 	context.Context
 	account *account

@@ -5,10 +5,12 @@ import (
 	"sync"
 )
 
-// A ratio is how much calls have come to, of what was estimated: a mean of the last fifty or so, weighted by their size.
+// A ratio is how much calls have come to, of what was estimated: a mean of the last fifty or so,
+// weighted by their size.
 //
-// Before anything is known it is 2: too low an estimate is refused by the server, too high a one is corrected when the call
-// ends. After three calls that came to what was estimated it is 1.1, after ten 1.01; after any that came to twice as much it is 2.
+// Before anything is known it is 2: too low an estimate is refused by the server, too high a one is
+// corrected when the call ends. After three calls that came to what was estimated it is 1.1, after
+// ten 1.01; after any that came to twice as much it is 2.
 type ratio struct {
 	mu              sync.Mutex
 	calls           float64
@@ -40,8 +42,9 @@ func (r *ratio) learn(estimated, used int) {
 	r.used, r.estimated = forget*r.used+u, forget*r.estimated+e
 }
 
-// correct returns what a call of that estimate is taken to come to, while so many others have not come to their end: their
-// sum is what must not be too low, so the more there are the less each needs to allow for.
+// correct returns what a call of that estimate is taken to come to, while so many others have not
+// come to their end: their sum is what must not be too low, so the more there are the less each
+// needs to allow for.
 func (r *ratio) correct(estimated, others int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,8 @@ func TestRatio(t *testing.T) {
 	require.Equal(t, 0, r.correct(0, 0))
 }
 
-// Calls that differ are charged more, the less of them are on their way; the last fifty or so count.
+// Calls that differ are charged more, the less of them are on their way; the last fifty or so
+// count.
 func TestRatioOfCallsThatDiffer(t *testing.T) {
 	var r ratio
 	for i := range 1000 {

@@ -47,7 +47,8 @@ func Example() {
 	// Output: tokens 108 12
 }
 
-// The limits of a model that are not those of the others, and a longest wait, whose refusal an SDK does not take for a broken connection.
+// The limits of a model that are not those of the others, and a longest wait, whose refusal an SDK
+// does not take for a broken connection.
 func ExampleWithModel() {
 	transport, err := llm.New(nil, llm.Anthropic(), llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000},
 		llm.WithModel("claude-haiku-4-5", llm.Limits{RequestsPerMinute: 4000, InputTokensPerMinute: 4_000_000, OutputTokensPerMinute: 800_000}),
@@ -59,8 +60,8 @@ func ExampleWithModel() {
 // redis is the client of a Redis server that all machines use: goredis.Client(redis.NewClient(…)).
 var redis shared.Scripter
 
-// Many machines that use one quota: a token bucket in Redis for each limit and key. In any minute it grants what it holds and what flows
-// into it: a tenth of the limit, and nine tenths.
+// Many machines that use one quota: a token bucket in Redis for each limit and key. In any minute
+// it grants what it holds and what flows into it: a tenth of the limit, and nine tenths.
 func ExampleWithLimiters() {
 	const requests, tokens = 500, 200_000
 	perMinute := func(n float64) *reserve.Policy {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzStream: whatever comes, nothing breaks, a usage is within its bounds, and it is the same in whatever pieces it comes.
+// FuzzStream: whatever comes, nothing breaks, a usage is within its bounds, and it is the same in
+// whatever pieces it comes.
 func FuzzStream(f *testing.F) {
 	forms := []string{sse, doc, amazon}
 	providers := []Provider{OpenAI(), Anthropic(), Gemini(), Bedrock()}
@@ -46,8 +47,8 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// oracle reads an Anthropic message with encoding/json. It does not judge what may be read in two ways: keys that are escaped, repeated or
-// long, and numbers that are ignored.
+// oracle reads an Anthropic message with encoding/json. It does not judge what may be read in two
+// ways: keys that are escaped, repeated or long, and numbers that are ignored.
 func oracle(text []byte) (c count, ok bool) {
 	if bytes.ContainsRune(text, '\\') || bytes.Count(text, []byte(`"usage"`)) > 1 || bytes.Count(text, []byte(`"input_tokens"`)) > 1 ||
 		bytes.Count(text, []byte(`"output_tokens"`)) > 1 || bytes.Contains(text, []byte("cache")) || bytes.Contains(text, []byte(`"message"`)) {
@@ -82,7 +83,8 @@ func oracle(text []byte) (c count, ok bool) {
 	return c, true
 }
 
-// FuzzPrompt: whatever a request's body is, it is passed on as it was, and its estimate is no less than 0.
+// FuzzPrompt: whatever a request's body is, it is passed on as it was, and its estimate is no less
+// than 0.
 func FuzzPrompt(f *testing.F) {
 	f.Add([]byte(question))
 	f.Add([]byte(`{"model":"m","input":[[1,2,3],"abc"],"n":3,"best_of":9999999999999999999}`))

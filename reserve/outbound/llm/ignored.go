@@ -2,7 +2,8 @@ package llm
 
 import "sync/atomic"
 
-// Ignored counts what was not heeded, because it can't be right or could not be read. The caller got it as it was.
+// Ignored counts what was not heeded, because it can't be right or could not be read. The caller
+// got it as it was.
 type Ignored struct {
 	Negative uint64 // usages with a negative number
 	Absurd   uint64 // usages of more than 16,777,216 tokens
@@ -38,6 +39,8 @@ func (i *ignored) add(why reason) { i.counts[why].Add(1) }
 
 func (i *ignored) read() Ignored {
 	n := func(why reason) uint64 { return i.counts[why].Load() }
-	return Ignored{Negative: n(negative), Absurd: n(absurd), Broken: n(broken), Repeated: n(repeated), TooLong: n(tooLong),
-		Encoded: n(encoded), Missing: n(missing), Limits: n(badLimit)}
+	return Ignored{
+		Negative: n(negative), Absurd: n(absurd), Broken: n(broken), Repeated: n(repeated), TooLong: n(tooLong),
+		Encoded: n(encoded), Missing: n(missing), Limits: n(badLimit),
+	}
 }

@@ -40,15 +40,17 @@ func shapeOf(paths ...path) *shape {
 
 // A listener is told what a scanner finds.
 type listener interface {
-	// value gets a string as it is written between its quotes, or a number or another literal. It must not keep it.
+	// value gets a string as it is written between its quotes, or a number or another literal. It
+	// must not keep it.
 	value(is field, text []byte, quoted bool)
 	// document says that a document, or an element of a list at the top, is complete.
 	document()
 }
 
-// A scanner finds the fields of a shape in JSON that comes in pieces. It keeps nothing but a key or a value of interest, so
-// its memory does not grow with the document. It is no validator: it looks at brackets, quotes and the order of keys, and else
-// believes what it sees. One document may follow another.
+// A scanner finds the fields of a shape in JSON that comes in pieces. It keeps nothing but a key or
+// a value of interest, so its memory does not grow with the document. It is no validator: it looks
+// at brackets, quotes and the order of keys, and else believes what it sees. One document may
+// follow another.
 type scanner struct {
 	shape  *shape
 	to     listener
@@ -140,8 +142,8 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-// special returns how many bytes come before the first quote or backslash. Escapes are frequent, so it does not look far for the
-// quote before it knows that there is none.
+// special returns how many bytes come before the first quote or backslash. Escapes are frequent, so
+// it does not look far for the quote before it knows that there is none.
 func special(p []byte) int {
 	const far = 512
 	for at := 0; ; at += far {

@@ -13,12 +13,13 @@ import (
 type Key struct {
 	Host  string // as in the request's address
 	Model string // as the request names it, or the deployment; the first 128 bytes. Empty: it does not say
-	// Credential is a part of a hash of what the request is authorized by: the same in all processes. It does not tell the
-	// credential.
+	// Credential is a part of a hash of what the request is authorized by: the same in all
+	// processes. It does not tell the credential.
 	Credential uint64
 }
 
-// String returns the key in a form that fits a name in Redis: "api.openai.com/gpt-5/0123456789abcdef".
+// String returns the key in a form that fits a name in Redis:
+// "api.openai.com/gpt-5/0123456789abcdef".
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%016x", k.Host, k.Model, k.Credential) }
 
 // maxModel bounds the memory of names that somebody else has chosen.
@@ -102,7 +103,8 @@ func bedrockCredential(i *identity) {
 	i.add(a)
 }
 
-// between returns a function that finds what stands in a path behind the first, and before the second.
+// between returns a function that finds what stands in a path behind the first, and before the
+// second.
 func between(marks ...string) func(path string) string {
 	return func(path string) string {
 		for i := 0; i < len(marks); i += 2 {

@@ -2,14 +2,16 @@ package llm
 
 import "github.com/nextfree/pace/reserve"
 
-// Limits are what a provider allows for one model and credential. 0 is a limit that is not known: it is learned from the headers
-// of the first response, if the provider sends such, and else there is none. A limit that is given is a ceiling: no
-// response raises it, but one that says less is followed.
+// Limits are what a provider allows for one model and credential. 0 is a limit that is not known:
+// it is learned from the headers of the first response, if the provider sends such, and else there
+// is none. A limit that is given is a ceiling: no response raises it, but one that says less is
+// followed.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.
 	TokensPerMinute int
-	// InputTokensPerMinute and OutputTokensPerMinute are limits of their own: Anthropic's, and Gemini's TPM, which counts input.
+	// InputTokensPerMinute and OutputTokensPerMinute are limits of their own: Anthropic's, and
+	// Gemini's TPM, which counts input.
 	InputTokensPerMinute, OutputTokensPerMinute int
 	RequestsPerDay, TokensPerDay                int // in any 24 hours
 }
@@ -49,7 +51,10 @@ func (k kind) of(input, output int) int {
 
 // list returns the limits by kind.
 func (l *Limits) list() [kinds]int {
-	return [kinds]int{l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute, l.RequestsPerDay, l.TokensPerDay}
+	return [kinds]int{
+		l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute,
+		l.RequestsPerDay, l.TokensPerDay,
+	}
 }
 
 // check returns an error for a limit that makes no sense.

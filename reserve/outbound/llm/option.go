@@ -37,9 +37,10 @@ func WithModel(model string, l Limits) Option {
 	}
 }
 
-// WithEstimate has a function say how many tokens a request will read and put out, in place of the built-in estimate. It gets
-// the body: nil, if there is none or it is larger than 8 MiB; it must neither change nor keep it. Negative counts as 0. Where
-// the provider settles, both numbers are corrected by what the last calls came to.
+// WithEstimate has a function say how many tokens a request will read and put out, in place of the
+// built-in estimate. It gets the body: nil, if there is none or it is larger than 8 MiB; it must
+// neither change nor keep it. Negative counts as 0. Where the provider settles, both numbers are
+// corrected by what the last calls came to.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -50,8 +51,9 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider says: so much may a call be late or early on its way
-// without being refused for it. With a minute, the default of 250 ms costs 0.4 % of the limit. Negative counts as 0.
+// WithMargin sets by how much each window is longer than the provider says: so much may a call be
+// late or early on its way without being refused for it. With a minute, the default of 250 ms costs
+// 0.4 % of the limit. Negative counts as 0.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
 		s.margin = max(0, d)
@@ -59,9 +61,9 @@ func WithMargin(d time.Duration) Option {
 	}
 }
 
-// WithRequestWindow sets the stretch over which the provider counts requests: with 600 requests a minute and 10 s, 100 in any 10 s; with
-// 1 s, 10 in any second. The margin is added to it, so that 1 s costs 20 %. Default: a minute, and 10 s for
-// [AzureOpenAI].
+// WithRequestWindow sets the stretch over which the provider counts requests: with 600 requests a
+// minute and 10 s, 100 in any 10 s; with 1 s, 10 in any second. The margin is added to it, so that
+// 1 s costs 20 %. Default: a minute, and 10 s for [AzureOpenAI].
 func WithRequestWindow(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 || d > time.Minute {
@@ -72,8 +74,9 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithSettling says whether the provider gives back, when a call ends, what it has not used of what was held for it. If not, a
-// call is charged its estimate, without correction, and keeps it. Default: the preset's.
+// WithSettling says whether the provider gives back, when a call ends, what it has not used of what
+// was held for it. If not, a call is charged its estimate, without correction, and keeps it.
+// Default: the preset's.
 func WithSettling(settles bool) Option {
 	return func(s *settings) error {
 		s.settles = settles
@@ -81,9 +84,10 @@ func WithSettling(settles bool) Option {
 	}
 }
 
-// AnswerRefusals has a call that can't be made in time answered with a response, in place of an error: status 429, a body in the
-// provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients take an error for a broken connection, and ask three
-// times in vain; such a response they return at once. Ends of contexts remain errors.
+// AnswerRefusals has a call that can't be made in time answered with a response, in place of an
+// error: status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and
+// Anthropic's clients take an error for a broken connection, and ask three times in vain; such a
+// response they return at once. Ends of contexts remain errors.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -91,10 +95,10 @@ func AnswerRefusals() Option {
 	}
 }
 
-// WithLimiters has a function say the limiter of a limit and key, such as one that many machines share. The limit is
-// "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day" or "tokens-per-day"; it is asked for
-// those that are given in [Limits], once for each key that is remembered. Where it returns nil, the limit has
-// a window in this process.
+// WithLimiters has a function say the limiter of a limit and key, such as one that many machines
+// share. The limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day" or
+// "tokens-per-day"; it is asked for those that are given in [Limits], once for each key that is
+// remembered. Where it returns nil, the limit has a window in this process.
 //
 // Such a limiter is as it is: no margin is added, and no response changes it.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
@@ -104,9 +108,10 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been idle for as long as its
-// limits look back; if there is none it shares one set of limits with all others that find no place. So whoever
-// chooses the names of models can neither fill the memory nor slow those that have a place. Default: 1024.
+// WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of
+// one that has been idle for as long as its limits look back; if there is none it shares one set of
+// limits with all others that find no place. So whoever chooses the names of models can neither
+// fill the memory nor slow those that have a place. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -117,7 +122,8 @@ func WithMaxKeys(n int) Option {
 	}
 }
 
-// WithOutbound passes options to the [outbound.Transport] that makes calls wait: hooks, a logger, retries, the longest wait.
+// WithOutbound passes options to the [outbound.Transport] that makes calls wait: hooks, a logger,
+// retries, the longest wait.
 func WithOutbound(opts ...outbound.Option) Option {
 	return func(s *settings) error {
 		s.outbound = append(s.outbound, opts...)

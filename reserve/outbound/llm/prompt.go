@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or there is an estimate of one's own. Of a larger one
-	// the rest counts as text.
+	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or there is
+	// an estimate of one's own. Of a larger one the rest counts as text.
 	maxBody       = 8 << 20
 	bytesPerToken = 4
 	blobTokens    = 1000 // an image
@@ -78,7 +78,8 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 	}
 }
 
-// read reads the body of a request, which may be nil. What it returns in its place has what was read.
+// read reads the body of a request, which may be nil. What it returns in its place has what was
+// read.
 func (p *prompt) read(body io.Reader, shape *shape, keep bool) (read []byte, err error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
@@ -112,8 +113,8 @@ func (p *prompt) read(body io.Reader, shape *shape, keep bool) (read []byte, err
 	return read, err
 }
 
-// readPrompt reads what a request asks for. It returns the request to be sent: the same one, if its body could be had once more, and else a
-// copy whose body begins with what was read.
+// readPrompt reads what a request asks for. It returns the request to be sent: the same one, if its
+// body could be had once more, and else a copy whose body begins with what was read.
 func (p *prompt) readFrom(r *http.Request, shape *shape, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		_, err := p.read(bytes.NewReader(nil), shape, false)
@@ -158,5 +159,6 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // isFile reports whether a request's body is no text at all.
 func isFile(r *http.Request) bool {
 	t := r.Header.Get("Content-Type")
-	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "application/octet-stream") || strings.HasPrefix(t, "audio/")
+	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "audio/") ||
+		strings.HasPrefix(t, "application/octet-stream")
 }

@@ -2,8 +2,9 @@ package llm
 
 import "time"
 
-// A Provider says how one provider of language models counts, and where it tells. It comes from [OpenAI], [AzureOpenAI],
-// [Anthropic], [Gemini] or [Bedrock]; the zero Provider is refused by [New].
+// A Provider says how one provider of language models counts, and where it tells. It comes from
+// [OpenAI], [AzureOpenAI], [Anthropic], [Gemini] or [Bedrock]; the zero Provider is refused by
+// [New].
 type Provider struct{ *preset }
 
 // A preset is what a Provider consists of. It does not change.
@@ -13,8 +14,8 @@ type preset struct {
 	model      func(string) string // finds the model in a path; "": it is in the body
 	prompt     *shape              // of a request's body
 	usage      *shape              // of a response's body, and of a stream's events
-	// cumulative says that each usage of a stream adds to the one before it, or stands for all so far. Otherwise a second one is not
-	// expected.
+	// cumulative says that each usage of a stream adds to the one before it, or stands for all so
+	// far. Otherwise a second one is not expected.
 	cumulative bool
 	// settles says that the provider gives back what a call has not used of what was held for it.
 	settles bool
@@ -28,13 +29,15 @@ type preset struct {
 	refusal func(message string) (body any, headers map[string]string)
 }
 
-// OpenAI is the API of OpenAI, and of the many servers that speak as it does: chat completions, completions, responses and
-// embeddings.
+// OpenAI is the API of OpenAI, and of the many servers that speak as it does: chat completions,
+// completions, responses and embeddings.
 //
-// A call is taken to hold its prompt and the tokens that it may at most put out (max_completion_tokens, max_tokens or
-// max_output_tokens, times n or best_of), and to be settled when it ends. OpenAI does not say whether it settles; where a server
-// that speaks so does not, see [WithSettling]. A stream tells its usage only if the request has stream_options.include_usage.
-// The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
+// A call is taken to hold its prompt and the tokens that it may at most put out
+// (max_completion_tokens, max_tokens or max_output_tokens, times n or best_of), and to be settled
+// when it ends. OpenAI does not say whether it settles; where a server that speaks so does not, see
+// [WithSettling]. A stream tells its usage only if the request has stream_options.include_usage.
+// The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the
+// model.
 func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
@@ -57,7 +60,8 @@ var openAI = preset{
 
 var openAIPrompt = []path{
 	{inModel, []string{"model"}},
-	{inMaxOutput, []string{"max_tokens"}}, {inMaxOutput, []string{"max_completion_tokens"}}, {inMaxOutput, []string{"max_output_tokens"}},
+	{inMaxOutput, []string{"max_tokens"}}, {inMaxOutput, []string{"max_completion_tokens"}},
+	{inMaxOutput, []string{"max_output_tokens"}},
 	{inChoices, []string{"n"}}, {inChoices, []string{"best_of"}},
 }
 
@@ -65,13 +69,15 @@ var openAIUsage = append(openAICounts("usage"), openAICounts("response", "usage"
 
 func openAICounts(at ...string) []path {
 	return under(at, path{ofInput, []string{"prompt_tokens"}}, path{ofOutput, []string{"completion_tokens"}},
-		path{ofInput, []string{"input_tokens"}}, path{ofOutput, []string{"output_tokens"}}, path{ofTotal, []string{"total_tokens"}})
+		path{ofInput, []string{"input_tokens"}}, path{ofOutput, []string{"output_tokens"}},
+		path{ofTotal, []string{"total_tokens"}})
 }
 
-// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out, and, as Azure's
-// documents say, that estimate is kept, so nothing is given back. Requests are counted over 10 seconds: 600 a minute are 100 in any
-// 10 s; Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the api-key header and the
-// deployment; access tokens, which change every hour, do not count.
+// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at
+// most put out, and, as Azure's documents say, that estimate is kept, so nothing is given back.
+// Requests are counted over 10 seconds: 600 a minute are 100 in any 10 s; Azure may count over 1 s,
+// see [WithRequestWindow]. The quota is that of the host, the api-key header and the deployment;
+// access tokens, which change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {
@@ -81,14 +87,16 @@ var azure = func() preset {
 	return p
 }()
 
-// Anthropic is the Messages API of Anthropic, which limits requests, input tokens and output tokens. Input that was read from a
-// cache is not charged, input that is written to it is. A call is taken to hold max_tokens of output, and is settled when it ends.
-// The quota is that of the x-api-key or Authorization header and the model.
+// Anthropic is the Messages API of Anthropic, which limits requests, input tokens and output
+// tokens. Input that was read from a cache is not charged, input that is written to it is. A call
+// is taken to hold max_tokens of output, and is settled when it ends. The quota is that of the
+// x-api-key or Authorization header and the model.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
-	prompt:     shapeOf(path{inModel, []string{"model"}}, path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_tokens_to_sample"}}),
+	prompt: shapeOf(path{inModel, []string{"model"}}, path{inMaxOutput, []string{"max_tokens"}},
+		path{inMaxOutput, []string{"max_tokens_to_sample"}}),
 	usage:      shapeOf(append(anthropicCounts("usage"), anthropicCounts("message", "usage")...)...),
 	cumulative: true, settles: true,
 	limits: [kinds]string{requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
@@ -106,22 +114,25 @@ var anthropic = preset{
 }
 
 func anthropicCounts(at ...string) []path {
-	return under(at, path{ofInput, []string{"input_tokens"}}, path{ofCacheWrite, []string{"cache_creation_input_tokens"}},
-		path{ofOutput, []string{"output_tokens"}})
+	return under(at, path{ofInput, []string{"input_tokens"}},
+		path{ofCacheWrite, []string{"cache_creation_input_tokens"}}, path{ofOutput, []string{"output_tokens"}})
 }
 
-// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
-// that is [Limits].InputTokensPerMinute. No header tells a limit, so give what you know. The quota is that of the x-goog-api-key
-// header or the key of the address, at Vertex AI of the project and location, and of the model.
+// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute
+// count input: that is [Limits].InputTokensPerMinute. No header tells a limit, so give what you
+// know. The quota is that of the x-goog-api-key header or the key of the address, at Vertex AI of
+// the project and location, and of the model.
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
 	name: "Gemini", credential: geminiCredential, model: between("/models/", ":", "/tunedModels/", ":"),
-	prompt: shapeOf(path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}}, path{inChoices, []string{"generationConfig", "candidateCount"}},
+	prompt: shapeOf(path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}},
+		path{inChoices, []string{"generationConfig", "candidateCount"}},
 		path{inMaxOutput, []string{"generation_config", "max_output_tokens"}}),
 	usage: shapeOf(under([]string{"usageMetadata"},
 		path{ofInput, []string{"promptTokenCount"}}, path{ofCacheWrite, []string{"toolUsePromptTokenCount"}},
-		path{ofOutput, []string{"candidatesTokenCount"}}, path{ofThought, []string{"thoughtsTokenCount"}}, path{ofTotal, []string{"totalTokenCount"}})...),
+		path{ofOutput, []string{"candidatesTokenCount"}}, path{ofThought, []string{"thoughtsTokenCount"}},
+		path{ofTotal, []string{"totalTokenCount"}})...),
 	cumulative: true, settles: true,
 	refusal: func(message string) (any, map[string]string) {
 		type inner struct {
@@ -135,9 +146,10 @@ var gemini = preset{
 	},
 }
 
-// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached or
-// not, and maxTokens of output, and is settled when it ends, for input, input written to a cache, and output. No header tells a limit,
-// so give what you know. The quota is that of the host, the access key (one that is temporary, and changes every hour, does not
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call
+// holds its input, cached or not, and maxTokens of output, and is settled when it ends, for input,
+// input written to a cache, and output. No header tells a limit, so give what you know. The quota
+// is that of the host, the access key (one that is temporary, and changes every hour, does not
 // count) and the model.
 func Bedrock() Provider { return Provider{&bedrock} }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// refusal returns the response that says that a call can't be made in time; nil: the error says something else.
+// refusal returns the response that says that a call can't be made in time; nil: the error says
+// something else.
 func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	var wait *reserve.WaitError
 	if !errors.As(err, &wait) {
@@ -26,7 +27,8 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 		h.Set(name, value)
 	}
 	return &http.Response{
-		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
 	}
 }

@@ -51,8 +51,8 @@ func realTrace(t *testing.T) (calls []sized) {
 // A quota is what a provider allows in a minute.
 type quota struct{ requests, tokens int }
 
-// optimum is when the last call goes, if each goes in its turn as soon as no minute up to then holds too much: nobody who
-// knows all sizes, and keeps the order, is faster.
+// optimum is when the last call goes, if each goes in its turn as soon as no minute up to then
+// holds too much: nobody who knows all sizes, and keeps the order, is faster.
 func optimum(calls []sized, q quota) time.Duration {
 	went := make([]time.Duration, len(calls))
 	first, tokens := 0, 0
@@ -75,8 +75,9 @@ func optimum(calls []sized, q quota) time.Duration {
 // A provider is a simulated one, that counts in rolling minutes.
 type provider struct {
 	quota
-	// It charges a call what it came to when it arrives; or else, with holds, its prompt and max_tokens then, and what it came to
-	// when it has ended; and with keeps that is never corrected.
+	// It charges a call what it came to when it arrives; or else, with holds, its prompt and
+	// max_tokens then, and what it came to when it has ended; and with keeps that is never
+	// corrected.
 	holds, keeps bool
 	headers      bool          // tells limits and what is left
 	jitter       time.Duration // of requests on their way
@@ -270,7 +271,8 @@ func hugeTrace() (calls []sized) {
 	return calls
 }
 
-// noisy says sizes that are wrong by a factor of its own for each call: by more than 1.65 for a third of them.
+// noisy says sizes that are wrong by a factor of its own for each call: by more than 1.65 for a
+// third of them.
 func noisy() Option {
 	return WithEstimate(func(r *http.Request, _ []byte) (input, output int) {
 		in, _ := strconv.Atoi(r.Header.Get("X-Input"))

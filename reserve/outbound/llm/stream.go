@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line of a stream, or event, that is read. A longer one is passed on like all others.
+// maxLine is the longest line of a stream, or event, that is read. A longer one is passed on like
+// all others.
 const maxLine = 1 << 20
 
 // A body reads the usage out of a response's body.
@@ -42,8 +43,8 @@ func (d *documents) end() {
 	}
 }
 
-// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends with an empty line; what stands in
-// its lines of data is a document.
+// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends
+// with an empty line; what stands in its lines of data is a document.
 type events struct {
 	counter *counter
 	line    []byte // the begin of one whose end has not come

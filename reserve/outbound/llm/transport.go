@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New]; all methods may be called
-// at the same time. It must not be copied.
+// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New];
+// all methods may be called at the same time. It must not be copied.
 type Transport struct {
 	settings
 	preset *preset
@@ -21,16 +21,21 @@ type Transport struct {
 	ignored ignored
 }
 
-// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow.
+// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the
+// provider's limits allow.
 //
 //	transport, err := llm.New(nil, llm.OpenAI(), llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 200_000})
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
+// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options
+// refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
 	if p.preset == nil {
-		return nil, &reserve.ValueError{Package: "llm", Name: "the provider", Value: "none", Want: "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()"}
+		return nil, &reserve.ValueError{
+			Package: "llm", Name: "the provider", Value: "none",
+			Want: "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()",
+		}
 	}
 	if err := l.check(); err != nil {
 		return nil, err
@@ -71,9 +76,10 @@ func (t *Transport) limit(k kind) outbound.Limit {
 	return l
 }
 
-// RoundTrip sends a request when the limits have room for it. Its errors are those of [outbound.Transport.RoundTrip]. The
-// request is not changed, and its body is always closed. A request that asks no model for anything (a list of
-// models, a batch, a count of tokens) is sent at once.
+// RoundTrip sends a request when the limits have room for it. Its errors are those of
+// [outbound.Transport.RoundTrip]. The request is not changed, and its body is always closed. A
+// request that asks no model for anything (a list of models, a batch, a count of tokens) is sent at
+// once.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodPost || isCount(r.URL.Path) {
 		return t.base.RoundTrip(r)
@@ -95,7 +101,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// prepare finds out what a request asks for, and whose quota it uses. Without an account it uses none.
+// prepare finds out what a request asks for, and whose quota it uses. Without an account it uses
+// none.
 func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	send, err := c.readFrom(r, t.preset.prompt, t.estimate != nil)
 	if err != nil {

@@ -108,7 +108,8 @@ func (t *Transport) requireOver(tb testing.TB) {
 	}
 }
 
-// Over ten thousand streamed calls, which end in all ways in which a stream ends, what is charged is what was used.
+// Over ten thousand streamed calls, which end in all ways in which a stream ends, what is charged
+// is what was used.
 func TestChargedIsUsed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n, cut int
@@ -277,7 +278,8 @@ func TestOthersPass(t *testing.T) {
 	require.Equal(t, 10, n)
 }
 
-// A refusal of pace's is a response, if so wished, that the providers' clients do not ask again for.
+// A refusal of pace's is a response, if so wished, that the providers' clients do not ask again
+// for.
 func TestAnswerRefusals(t *testing.T) {
 	for _, c := range []struct {
 		provider Provider
@@ -307,7 +309,8 @@ func TestAnswerRefusals(t *testing.T) {
 	}
 }
 
-// A request that is larger than the limit goes when the limit is full, and a server's word that one is too large stops nobody.
+// A request that is larger than the limit goes when the limit is full, and a server's word that one
+// is too large stops nobody.
 func TestLargerThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -329,7 +332,8 @@ func TestLargerThanTheLimit(t *testing.T) {
 	})
 }
 
-// Bodies of refusals are drained, so that their connections are used again, even if nobody reads them.
+// Bodies of refusals are drained, so that their connections are used again, even if nobody reads
+// them.
 func TestRefusalsKeepConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

@@ -74,7 +74,8 @@ func tokensOf(text []byte) (n int, bad reason) {
 	return int(f), 0
 }
 
-// document takes over the usage of a document that is complete. One with a number that can't be right is ignored.
+// document takes over the usage of a document that is complete. One with a number that can't be
+// right is ignored.
 func (c *counter) document() {
 	switch {
 	case c.bad != 0:

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readIn reads a response in pieces that end at the given places, and returns its usage and what was ignored.
+// readIn reads a response in pieces that end at the given places, and returns its usage and what
+// was ignored.
 func readIn(p Provider, contentType, text string, ends ...int) (count, Ignored) {
 	var ignored ignored
 	var c counter
@@ -51,7 +52,8 @@ func chunk(payload string) string {
 
 const openAIChunk = `data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"{\"usage\": {\"prompt_tokens\": 99}}"}}],"usage":null}` + "\n\n"
 
-// What each provider's responses say of the usage, as its documents have them: the same in whatever pieces they come.
+// What each provider's responses say of the usage, as its documents have them: the same in whatever
+// pieces they come.
 var responses = []struct {
 	name     string
 	provider Provider
