@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -107,6 +108,31 @@ func TestMaxKeys(t *testing.T) {
 		}
 		require.Len(t, transport.table.accounts, 3)
 		require.NotNil(t, transport.table.accounts[Key{Host: "api.openai.com", Model: "new 2", Credential: keyOf(t, OpenAI(), api, `{"model":"a"}`).Credential}])
+	})
+}
+
+// A key whose call is on its way keeps its place, however long that takes.
+func TestKeyOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(30, 30) }), OpenAI(),
+			Limits{RequestsPerMinute: 5, TokensPerMinute: 1e6}, WithMaxKeys(1))
+		require.NoError(t, err)
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, strings.NewReader(`{"model":"long","max_tokens":10}`))
+		response, err := transport.RoundTrip(r)
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		_, err = post(transport, api, `{"model":"other"}`)
+		require.NoError(t, err)
+		io.Copy(io.Discard, response.Body)
+		require.Equal(t, 60-10, transport.held(tokens), "what it used beyond its estimate, which has left the window")
+		_, err = post(transport, api, `{"model":"long"}`)
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		_, err = post(transport, api, `{"model":"other"}`)
+		require.NoError(t, err)
+		for key := range transport.table.accounts {
+			require.Equal(t, "other", key.Model)
+		}
 	})
 }
 

@@ -124,6 +124,8 @@ var responses = []struct {
 	{"a long document", OpenAI(), doc, "{\"x\":\"" + strings.Repeat("x", 2*maxLine) + "\",\"usage\":{\"prompt_tokens\":7}}", count{7, 0, true}, Ignored{}},
 	{"a long event", Bedrock(), amazon, frame("x", strings.Repeat("x", maxLine)) + frame("metadata", `{"usage":{"inputTokens":3}}`), count{3, 0, true}, Ignored{TooLong: 1}},
 	{"no frames", Bedrock(), amazon, strings.Repeat("{\"usage\":{\"inputTokens\":3}}", 3), count{}, Ignored{Broken: 1}},
+	{"a frame with a wrong checksum", Bedrock(), amazon, strings.Replace(frame("metadata", `{"usage":{"inputTokens":3}}`), "\x00\x00\x00\x17", "\x00\x00\x00\x16", 1),
+		count{}, Ignored{Broken: 1}},
 	{"half a frame", Bedrock(), amazon, frame("metadata", `{"usage":{"inputTokens":3}}`)[:30], count{}, Ignored{}},
 	{"no base64", Bedrock(), amazon, frame("chunk", `{"bytes":"=usage="}`), count{}, Ignored{}},
 }
