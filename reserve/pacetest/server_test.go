@@ -77,6 +77,7 @@ func TestStallEnds(t *testing.T) {
 		client.Timeout = time.Second
 		_, err := client.Get("http://a")
 		require.Error(t, err)
+		synctest.Wait() // until the server knows
 		r, err := client.Get("http://a")
 		require.NoError(t, err)
 		r.Body.Close()
