@@ -61,8 +61,9 @@
 // # What Redis needs
 //
 // Redis 5 to 8, Valkey or KeyDB, of any kind: single, replicated with a Sentinel, cluster (one key, so
-// one node). Tested with Redis 7.0 and Valkey 8.0; the others run the same scripts. Not Redis before 5, where a script that
-// has asked for the time may not write, nor Dragonfly, where the time in a script is 0 (dragonflydb/dragonfly#2555).
+// one node). Tested with Redis 7.0 and Valkey 8.0; the others run the same scripts. Not Redis before
+// 5, where a script that has asked for the time may not write, nor Dragonfly, where the time in a
+// script is 0 (dragonflydb/dragonfly#2555).
 //
 // When a master dies, its limiters are back at the next try after a replica has taken its place. What the
 // master granted last may not have reached the replica, which then grants it again: at most a store.

@@ -146,8 +146,8 @@ func promoted(w *world) error {
 	})
 }
 
-// killMaster kills the first master that has keys. The others do not answer either, until its replica has taken its
-// place: a cluster serves all of its slots or none.
+// killMaster kills the first master that has keys. The others do not answer either, until its
+// replica has taken its place: a cluster serves all of its slots or none.
 func killMaster(w *world) error {
 	for _, s := range w.servers {
 		if strings.HasPrefix(s.cli("role"), "master") && strings.TrimSpace(s.cli("dbsize")) != "0" {

@@ -91,7 +91,8 @@ func (g *group) judge(f fault, begun, ended time.Time) row {
 	return r
 }
 
-// back returns when, after the fault's end, no call failed any more, and permits came at nine tenths of the rate.
+// back returns when, after the fault's end, no call failed any more, and permits came at nine
+// tenths of the rate.
 func (g *group) back(ended time.Time) time.Time {
 	const stretch = 300 * time.Millisecond
 	at, last := ended, ended
@@ -117,9 +118,9 @@ func (g *group) back(ended time.Time) time.Time {
 	return ended.Add(time.Hour) // not while anybody looked
 }
 
-// over returns by how much calls were granted more than the envelope: in any stretch of t seconds a store and
-// rate*t permits, and the last one's own. A grant counts in a stretch if all of the time in which it can have
-// been made does.
+// over returns by how much calls were granted more than the envelope: in any stretch of t seconds a
+// store and rate*t permits, and the last one's own. A grant counts in a stretch if all of the time
+// in which it can have been made does.
 func over(calls []call) int {
 	var granted []call
 	for _, c := range calls {
@@ -142,8 +143,8 @@ func over(calls []call) int {
 	return int(worst)
 }
 
-// series returns how many permits were granted and how many calls failed in each tenth of a second, from the fault's
-// begin on.
+// series returns how many permits were granted and how many calls failed in each tenth of a second,
+// from the fault's begin on.
 func (g *group) series(begun, ended time.Time) string {
 	const step = 100 * time.Millisecond
 	granted, failed := map[int]int{}, map[int]int{}

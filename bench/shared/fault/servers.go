@@ -156,7 +156,8 @@ func single(behindProxy bool, args ...string) func(program string) (*world, erro
 	}
 }
 
-// watched is a master and a replica, with a Sentinel that makes the replica the master when that is silent for 500 ms.
+// watched is a master and a replica, with a Sentinel that makes the replica the master when that is
+// silent for 500 ms.
 func watched(program string) (*world, error) {
 	w, err := single(false)(program)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
-// A Sentinel makes a replica the master, since the old one is dead or because it is told to: the limiter is back soon
-// after, no call hangs, and what was not replicated is at most a store.
+// A Sentinel makes a replica the master, since the old one is dead or because it is told to: the
+// limiter is back soon after, no call hangs, and what was not replicated is at most a store.
 func TestSentinel(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, master *server.Server, sentinel *redis.SentinelClient){
 		"killed": func(_ *testing.T, master *server.Server, _ *redis.SentinelClient) { master.Kill() },
