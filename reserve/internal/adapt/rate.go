@@ -260,6 +260,8 @@ func (r *Rate) leaves(now time.Time, stops bool) share {
 		return overshot
 	case r.phase == search:
 		return overshotCheaply
+	case r.phase == settled && r.rate == r.offered && !r.Unknown():
+		return gentle // the server has said this rate; its bucket was empty
 	case r.Unknown(), r.phase == settled && r.grown < proof && math.IsInf(r.offered, 1):
 		if stops {
 			return unproven
