@@ -17,7 +17,7 @@ LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
 PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
 # Beside it: pace and its peers.
-BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared \
+BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared bench/shared/fault \
                bench/plug/k8s bench/plug/aws bench/plug/metrics
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
 # the system calls and structures of internal/wake, so only the limiters themselves are compiled.
@@ -25,7 +25,7 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint race cross modules benches fuzz bench demo
+.PHONY: help test check lint race cross modules valkey benches fuzz faults bench demo
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -34,7 +34,7 @@ test: ## all tests of the library; installs a Redis server on Debian
 	@.ci/setup redis-server
 	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
 
-check: lint modules race cross benches ## all that test leaves out: the following, and the tests of the benchmarks
+check: lint modules race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
@@ -52,6 +52,11 @@ cross: ## compile the library and its tests for other systems
 	  (set -x; cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
 	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build .) || exit 1; done
 
+valkey: ## the tests of shared limiters on Valkey; installs it on Debian
+	@.ci/setup redis-server valkey-server
+	@for m in reserve/shared reserve/shared/goredis; do \
+	  (set -x; cd $$m && PACE_REDIS=valkey-server $(GO) test -timeout 5m ./...) || exit 1; done
+
 benches: ## the tests of the benchmarks
 	@for m in $(BENCH); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
 
@@ -61,6 +66,10 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	  for target in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
 	    echo "fuzz $$dir $$target"; \
 	    (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .) || exit 1; done; done
+
+faults: ## what callers see of a Redis that fails: a minute and a half
+	@.ci/setup redis-server
+	@cd bench/shared/fault && $(GO) run .
 
 bench: ## the benchmarks, then pace and its peers side by side
 	$(GO) test -run '^$$' -bench . ./...
