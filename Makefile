@@ -17,7 +17,7 @@ LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
 PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
 # Beside it: pace and its peers.
-BENCH       := bench bench/inbound bench/inbound/routers bench/outbound bench/shared bench/shared/fault \
+BENCH       := bench bench/inbound bench/inbound/routers bench/llm bench/outbound bench/shared bench/shared/fault \
                bench/plug/k8s bench/plug/aws bench/plug/metrics
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
 # the system calls and structures of internal/wake, so only the limiters themselves are compiled.
@@ -25,10 +25,10 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint race cross modules valkey benches fuzz faults bench demo
+.PHONY: help test check lint race cross modules valkey benches fuzz faults bench demo demo-llm
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 test: ## all tests of the library; installs a Redis server on Debian
 	@.ci/setup redis-server
@@ -77,3 +77,6 @@ bench: ## the benchmarks, then pace and its peers side by side
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
 	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
+
+demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
+	@$(GO) build -C bench/llm -o ../out/demo-llm ./cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
