@@ -17,8 +17,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/llm"
 )
 
-// A caller makes a call in one of the ways of a client: a stream that it reads to the end, or until enough has come (0: all),
-// or a whole reply.
+// A caller makes a call in one of the ways of a client: a stream that it reads to the end, or until
+// enough has come (0: all), or a whole reply.
 type caller func(ctx context.Context, prompt string, most, enough int) error
 
 // A way is a provider's API, as its client calls it.

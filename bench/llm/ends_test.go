@@ -21,8 +21,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/llm"
 )
 
-// Callers that close their streams early, or whose contexts end in mid-stream, or whose connections break, are charged no less than
-// the server counts, and nobody is refused after that.
+// Callers that close their streams early, or whose contexts end in mid-stream, or whose connections
+// break, are charged no less than the server counts, and nobody is refused after that.
 func TestStreamsThatEndEarly(t *testing.T) {
 	log.SetOutput(io.Discard) // genai logs broken connections
 	defer log.SetOutput(os.Stderr)
@@ -88,7 +88,8 @@ func (b *bench) callPart(t *testing.T, j job, way int) {
 	}
 }
 
-// With AnswerRefusals, a client whose call can't be made in time is told so at once, in its own words, and does not ask again.
+// With AnswerRefusals, a client whose call can't be made in time is told so at once, in its own
+// words, and does not ask again.
 func TestRefusalOfPaces(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -130,7 +131,8 @@ func refused(err error) (status int, message string) {
 	}
 }
 
-// Where the user gives no limits they are learned from the first response's headers, if the provider sends any.
+// Where the user gives no limits they are learned from the first response's headers, if the
+// provider sends any.
 func TestLimitsLearned(t *testing.T) {
 	for _, w := range ways {
 		if w.provider == llm.Gemini() {
@@ -148,7 +150,8 @@ func TestLimitsLearned(t *testing.T) {
 	}
 }
 
-// A call that is larger than the limit is refused by the server, however often its client asks, and stops no other.
+// A call that is larger than the limit is refused by the server, however often its client asks, and
+// stops no other.
 func TestTooLarge(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {

@@ -126,8 +126,8 @@ func TestNoRefusal(t *testing.T) {
 	}
 }
 
-// atBest returns how long the calls must take at least: windows of a minute, all of them full but the last, which takes no time. A bucket
-// may be quicker in the first.
+// atBest returns how long the calls must take at least: windows of a minute, all of them full but
+// the last, which takes no time. A bucket may be quicker in the first.
 func atBest(q server.Quota, c server.Counts) time.Duration {
 	longest := 0
 	for _, l := range []struct{ limit, used int }{
@@ -143,7 +143,7 @@ func atBest(q server.Quota, c server.Counts) time.Duration {
 // A ledger has a limiter for each limit that forgets nothing, and tells what it holds.
 type ledger map[string]*reserve.Limiter
 
-const whole = 1 << 40
+const whole = 1 << 30
 
 func (l ledger) limiter(limit string, _ llm.Key) reserve.Reserver {
 	l[limit] = reserve.Must(window.New(whole, 1000*time.Hour))

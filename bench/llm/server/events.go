@@ -37,7 +37,8 @@ func (e *events) sendText(name, data string) {
 	}
 }
 
-// chunks calls send for each piece of the reply, at its time, with its text and the tokens up to then.
+// chunks calls send for each piece of the reply, at its time, with its text and the tokens up to
+// then.
 func (e *events) chunks(send func(piece string, tokens int)) {
 	n := max(1, min(e.c.orders.Chunks, e.c.reply))
 	for i := range n {

@@ -2,8 +2,9 @@ package server
 
 import "time"
 
-// A meter counts one thing that is limited, such as tokens: either exactly, as what was charged in the window that ends now,
-// or as a token bucket that is full at the start and holds what a window allows.
+// A meter counts one thing that is limited, such as tokens: either exactly, as what was charged in
+// the window that ends now, or as a token bucket that is full at the start and holds what a window
+// allows.
 type meter struct {
 	name   string
 	limit  int // in a window
@@ -49,7 +50,8 @@ func (m *meter) pass(now time.Time) {
 	}
 }
 
-// left returns how much may be charged now. It is negative if corrections have gone beyond the limit.
+// left returns how much may be charged now. It is negative if corrections have gone beyond the
+// limit.
 func (m *meter) left(now time.Time) int {
 	m.pass(now)
 	if m.bucket {

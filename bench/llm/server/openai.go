@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// openAIHeaders says what is left of requests and of tokens, and how long it takes until nothing is used: "12ms", "1s", "6m0s".
+// openAIHeaders says what is left of requests and of tokens, and how long it takes until nothing is
+// used: "12ms", "1s", "6m0s".
 func openAIHeaders(h http.Header, meters []*meter, now time.Time) {
 	for _, m := range meters {
 		if m.name != requests && m.name != tokens {

@@ -25,7 +25,8 @@ type Orders struct {
 	Breaks int
 }
 
-// Prompt returns a prompt of so many tokens, or a little more if it has to, which has the server reply as ordered.
+// Prompt returns a prompt of so many tokens, or a little more if it has to, which has the server
+// reply as ordered.
 func Prompt(tokens int, o Orders) string {
 	var b strings.Builder
 	for _, order := range []struct {
@@ -76,7 +77,8 @@ func Tokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes 
 // reply returns a text of so many tokens.
 func reply(tokens int) string { return strings.Repeat("so, ", tokens) }
 
-// text returns what is text in a prompt, which is a string, or a list, or an object, and so on, as each provider likes it.
+// text returns what is text in a prompt, which is a string, or a list, or an object, and so on, as
+// each provider likes it.
 func text(prompt any) string {
 	switch p := prompt.(type) {
 	case string:

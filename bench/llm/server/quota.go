@@ -11,22 +11,23 @@ type Quota struct {
 	Requests, Tokens, InputTokens, OutputTokens int
 	// Window is what the provider calls a minute. Default: a minute.
 	Window time.Duration
-	// RequestWindow is the time over which requests are counted: with 600 requests in a window of a minute and a request window
-	// of 10 s, 100 in any 10 s. Azure does that. Default: Window.
+	// RequestWindow is the time over which requests are counted: with 600 requests in a window of a
+	// minute and a request window of 10 s, 100 in any 10 s. Azure does that. Default: Window.
 	RequestWindow time.Duration
-	// Bucket has token buckets count, which are full at the start and let up to twice as much through in the first window.
-	// Default: exact windows.
+	// Bucket has token buckets count, which are full at the start and let up to twice as much
+	// through in the first window. Default: exact windows.
 	Bucket bool
 	// Charging says what is charged when. Default: Settled.
 	Charging Charging
 }
 
-// Charging is what a provider charges a call, in tokens, and when. Cached tokens of the prompt are free where the provider says
-// so: at Anthropic.
+// Charging is what a provider charges a call, in tokens, and when. Cached tokens of the prompt are
+// free where the provider says so: at Anthropic.
 type Charging int
 
 const (
-	// Settled: the prompt and max_tokens when the call arrives, and from its end on what it came to, as Anthropic and Bedrock say.
+	// Settled: the prompt and max_tokens when the call arrives, and from its end on what it came
+	// to, as Anthropic and Bedrock say.
 	Settled Charging = iota
 	// Kept: the prompt and max_tokens, for good, as Azure OpenAI says.
 	Kept
@@ -73,7 +74,8 @@ type refusal struct {
 	larger               bool // than could ever be allowed
 }
 
-// admit charges a call, whose reply counts for so many tokens, to all limits or to none, and says why if it is none.
+// admit charges a call, whose reply counts for so many tokens, to all limits or to none, and says
+// why if it is none.
 func (a *account) admit(now time.Time, c *call) *refusal {
 	reply := c.most
 	if a.charging == Foreseen {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A Server is an http.Handler, which holds each credential to a quota for each model. It is safe for concurrent use.
+// A Server is an http.Handler, which holds each credential to a quota for each model. It is safe
+// for concurrent use.
 type Server struct {
 	mux   *http.ServeMux
 	quota Quota
@@ -119,7 +120,8 @@ func (s *Server) handle(path string, f format) {
 				panic(http.ErrAbortHandler)
 			}
 			made = c.reply
-			// It is settled before its last byte goes, so that a client that has read it all finds it settled.
+			// It is settled before its last byte goes, so that a client that has read it all finds
+			// it settled.
 			s.settle(a, c, made)
 			writeJSON(w, http.StatusOK, f.answer(c))
 			return

@@ -1,6 +1,7 @@
-// Command aimock has openai-go, anthropic-sdk-go and genai, paced by pace, call a mock of their servers that was written elsewhere:
-// @copilotkit/aimock, which it fetches with npm into a temporary folder. It compares what the clients were told that they have
-// used with what pace has charged, prints a table, and fails if they differ.
+// Command aimock has openai-go, anthropic-sdk-go and genai, paced by pace, call a mock of their
+// servers that was written elsewhere: @copilotkit/aimock, which it fetches with npm into a
+// temporary folder. It compares what the clients were told that they have used with what pace has
+// charged, prints a table, and fails if they differ.
 //
 //	go run ./cmd/aimock                    # in bench/llm; needs node and npm
 //	go run ./cmd/aimock -refuse 0.2        # a fifth of the calls is refused with 429; the clients ask again

@@ -77,7 +77,8 @@ func startMock(ctx context.Context, questions int, refuse float64) (m mock, err 
 // question returns a prompt that is answered in a way of its own.
 func question(i int) string { return fmt.Sprintf("question %d.", i) }
 
-// writeFixtures writes what aimock answers, and the usage that it tells: other numbers for each question.
+// writeFixtures writes what aimock answers, and the usage that it tells: other numbers for each
+// question.
 func writeFixtures(name string, questions int) error {
 	type object map[string]any
 	var fixtures []object

@@ -83,7 +83,8 @@ func makeCalls(ctx context.Context, name, url string) (half, error) {
 // A job is what a call asks for, in tokens.
 type job struct{ prompt, most, reply int }
 
-// jobs returns the same ones each time: prompts of 200 to 2200 tokens, of replies at most 400, most of which are shorter.
+// jobs returns the same ones each time: prompts of 200 to 2200 tokens, of replies at most 400, most
+// of which are shorter.
 func jobs() []job {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]job, calls)

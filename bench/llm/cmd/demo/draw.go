@@ -88,7 +88,8 @@ func count(seen []server.Record) (all, answered []float64) {
 	return all, answered
 }
 
-// used returns the tokens used in the server's window before each moment, in 1000 tokens per second.
+// used returns the tokens used in the server's window before each moment, in 1000 tokens per
+// second.
 func used(seen []server.Record, end time.Duration) (line plotter.XYs) {
 	for at := time.Duration(0); at <= end; at += step / 10 {
 		tokens := 0

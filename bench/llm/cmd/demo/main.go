@@ -1,7 +1,8 @@
-// Command demo shows what pace does for calls to a language model. It starts a server on this machine that speaks as OpenAI
-// does and limits requests and tokens in any 2 s, as OpenAI does in a minute; then 32 goroutines make 200 streamed calls to it
-// with openai-go, first unpaced, with the retries that openai-go makes itself, and then paced by pace. It ends by itself in
-// under 60 seconds with a table and a picture.
+// Command demo shows what pace does for calls to a language model. It starts a server on this
+// machine that speaks as OpenAI does and limits requests and tokens in any 2 s, as OpenAI does in a
+// minute; then 32 goroutines make 200 streamed calls to it with openai-go, first unpaced, with the
+// retries that openai-go makes itself, and then paced by pace. It ends by itself in under 60
+// seconds with a table and a picture.
 package main
 
 import (
@@ -101,7 +102,8 @@ func run(ctx context.Context, addr, out string) (err error) {
 	return nil
 }
 
-// atBest is the time that all calls take if what the server allows is used as soon as it can be, and replies take no time.
+// atBest is the time that all calls take if what the server allows is used as soon as it can be,
+// and replies take no time.
 func atBest() time.Duration {
 	all := 0
 	for _, j := range jobs() {

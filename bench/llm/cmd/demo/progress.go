@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// A progress shows how many calls have ended: as a bar on a terminal, and elsewhere, where a bar would leave nothing but
-// control characters, as a line now and then.
+// A progress shows how many calls have ended: as a bar on a terminal, and elsewhere, where a bar
+// would leave nothing but control characters, as a line now and then.
 type progress struct {
 	name  string
 	begin time.Time

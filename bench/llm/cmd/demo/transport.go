@@ -22,8 +22,9 @@ func newTransport(name string, base http.RoundTripper, m *meter) (http.RoundTrip
 	limits := llm.Limits{RequestsPerMinute: requests, TokensPerMinute: tokens}
 	return llm.New(base, llm.OpenAI(), limits,
 		llm.WithOutbound(outbound.WithHooks(outbound.Hooks{Settled: m.settled})),
-		// A program that calls OpenAI leaves this out: the library's own limiters are of a minute. These are of the server's
-		// window, and a little more, so that a call that comes late or early is not refused for it.
+		// A program that calls OpenAI leaves this out: the library's own limiters are of a minute.
+		// These are of the server's window, and a little more, so that a call that comes late or
+		// early is not refused for it.
 		llm.WithLimiters(func(limit string, _ llm.Key) reserve.Reserver {
 			n := map[string]int{"requests": requests, "tokens": tokens}[limit]
 			if n == 0 {

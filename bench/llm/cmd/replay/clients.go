@@ -30,7 +30,8 @@ var clients = []client{
 	{name: "pace, sizes from the requests", wrap: paced(0)},
 }
 
-// sizeHeader tells those clients that know it what a call comes to, in tokens: of its prompt and of its reply.
+// sizeHeader tells those clients that know it what a call comes to, in tokens: of its prompt and of
+// its reply.
 const sizeHeader = "X-Size"
 
 func size(r *http.Request) (prompt, reply int) {
@@ -38,7 +39,8 @@ func size(r *http.Request) (prompt, reply int) {
 	return prompt, reply
 }
 
-// paced returns pace with estimates that are so many times the size; 0: with those that it makes itself, from the request's body.
+// paced returns pace with estimates that are so many times the size; 0: with those that it makes
+// itself, from the request's body.
 func paced(estimate float64) func(http.RoundTripper, int, int) (http.RoundTripper, error) {
 	return func(base http.RoundTripper, requests, tokens int) (http.RoundTripper, error) {
 		var opts []llm.Option
@@ -52,7 +54,8 @@ func paced(estimate float64) func(http.RoundTripper, int, int) (http.RoundTrippe
 	}
 }
 
-// buckets returns two token buckets of x/time/rate, for requests and for tokens, that hold what they get in so long.
+// buckets returns two token buckets of x/time/rate, for requests and for tokens, that hold what
+// they get in so long.
 func buckets(burst time.Duration, estimate float64) func(http.RoundTripper, int, int) (http.RoundTripper, error) {
 	return func(base http.RoundTripper, requests, tokens int) (http.RoundTripper, error) {
 		limiter := func(n int) *rate.Limiter {

@@ -1,5 +1,6 @@
-// Command replay replays a trace of calls to a language model, with openai-go, against a server that allows so many requests and
-// tokens in any minute: unpaced, with two limiters of x/time/rate, and with pace. Time is simulated. It prints a table.
+// Command replay replays a trace of calls to a language model, with openai-go, against a server
+// that allows so many requests and tokens in any minute: unpaced, with two limiters of x/time/rate,
+// and with pace. Time is simulated. It prints a table.
 //
 //	go run ./cmd/replay                    # in bench/llm; some minutes
 //	go run ./cmd/replay -rows pace -requests 500

@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// optimum returns when the last call goes, at best: in their order, each as soon as in the minute that ends with it there are no more
-// requests and tokens than the limits, with all sizes known.
+// optimum returns when the last call goes, at best: in their order, each as soon as in the minute
+// that ends with it there are no more requests and tokens than the limits, with all sizes known.
 func optimum(calls []call, requests, tokens int) time.Duration {
 	type went struct {
 		at   time.Duration

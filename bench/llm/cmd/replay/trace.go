@@ -18,8 +18,9 @@ type call struct {
 	prompt, reply int           // tokens
 }
 
-// readTrace reads a trace: a line for each call, with its time, and the tokens of its prompt and its reply. The first line has the
-// columns' names. A time is as in Azure's traces, or in seconds since the first call.
+// readTrace reads a trace: a line for each call, with its time, and the tokens of its prompt and
+// its reply. The first line has the columns' names. A time is as in Azure's traces, or in seconds
+// since the first call.
 func readTrace(name string) ([]call, error) {
 	f, err := os.Open(name)
 	if err != nil {
