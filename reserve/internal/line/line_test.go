@@ -241,3 +241,19 @@ func TestOutlookBehindWindows(t *testing.T) {
 		require.ElementsMatch(t, []string{"0 0s", "1 0s", "soon 0s refused: 3m0s", "by its deadline 0s refused: 3m0s", "2 1m0s", "3 1m0s", "4 2m0s", "5 2m0s", "6 3m0s", "late 3m0s"}, b.went)
 	})
 }
+
+// A limit that was as far off as the last one, and has moved up since, is charged when the call goes all the same.
+func TestALimitThatMovesUpIsChargedWhenTheCallGoes(t *testing.T) {
+	bubble(t, func(t *testing.T, b *book) {
+		requests, tokens := evenly(1), evenly(1)
+		require.True(t, requests.TryAcquire(1))
+		before, err := tokens.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		b.call(t.Context(), "call", 0, "a", reserve.Forever, Limit{By: requests, Permits: 1}, Limit{By: tokens, Permits: 1})
+		<-time.After(500 * time.Millisecond)
+		before.Cancel() // so the call might have had its token now
+		b.all.Wait()
+		require.Equal(t, []string{"call 1s"}, b.went)
+		require.Equal(t, 2*time.Second, tokens.NextFree().Sub(b.begin))
+	})
+}

@@ -99,6 +99,12 @@ func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set a
 		if err = got[last].Wait(ctx); err != nil {
 			return nil, err
 		}
+		for i := range got { // what was about as far off may have moved up meanwhile, and be charged already
+			if p.holds.is(i) && round < patience && got[last].At().Sub(got[i].At()) > together {
+				got[i].Cancel()
+				p.holds.set(i, false)
+			}
+		}
 	}
 }
 
