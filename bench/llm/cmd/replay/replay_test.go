@@ -22,6 +22,11 @@ func TestReadTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []call{{0, 1, 2}, {1500 * time.Millisecond, 3, 4}}, calls)
 
+	write("milliseconds,context,generated\n3,1,2\n45,3,4\n")
+	calls, err = readTrace(name)
+	require.NoError(t, err)
+	require.Equal(t, []call{{0, 1, 2}, {42 * time.Millisecond, 3, 4}}, calls)
+
 	for text, want := range map[string]string{
 		"":                  "there is no call in it",
 		"a,b,c\nsoon,1,2\n": `line 2: "soon" is no time`,

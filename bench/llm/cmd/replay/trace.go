@@ -20,7 +20,7 @@ type call struct {
 
 // readTrace reads a trace: a line for each call, with its time, and the tokens of its prompt and
 // its reply. The first line has the columns' names. A time is as in Azure's traces, or in seconds
-// since the first call.
+// since the first call; in milliseconds if that is its column's name.
 func readTrace(name string) ([]call, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -37,9 +37,13 @@ func readTrace(name string) ([]call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	unit := time.Second
+	if len(lines) > 0 && lines[0][0] == "milliseconds" {
+		unit = time.Millisecond
+	}
 	var calls []call
 	for i, line := range lines[min(1, len(lines)):] {
-		c, err := parse(line)
+		c, err := parse(line, unit)
 		if err != nil {
 			return nil, fmt.Errorf("%s, line %d: %w", name, i+2, err)
 		}
@@ -55,14 +59,14 @@ func readTrace(name string) ([]call, error) {
 	return calls, nil
 }
 
-func parse(line []string) (c call, err error) {
+func parse(line []string, unit time.Duration) (c call, err error) {
 	if len(line) != 3 {
 		return c, fmt.Errorf("there are %d columns, not 3", len(line))
 	}
 	if t, bad := time.Parse("2006-01-02 15:04:05.9999999", line[0]); bad == nil {
 		c.at = t.Sub(time.Unix(0, 0))
 	} else if s, bad := strconv.ParseFloat(line[0], 64); bad == nil {
-		c.at = time.Duration(s * float64(time.Second))
+		c.at = time.Duration(s * float64(unit))
 	} else {
 		return c, fmt.Errorf("%q is no time", line[0])
 	}
