@@ -19,6 +19,7 @@ func init() {
 		Like:    (*Limiter).like,
 		Retire:  (*Limiter).retire,
 		Charge:  (*Limiter).charge,
+		Stop:    (*Limiter).stop,
 		Wait:    (*Limiter).wouldWait,
 		Outlook: (*Limiter).outlook,
 		Latest:  (*Limiter).latest,

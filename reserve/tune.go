@@ -82,6 +82,21 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	}
 }
 
+// stop lets no request go before t. It is PauseUntil, but in a window time goes on: what went before
+// leaves it meanwhile.
+func (l *Limiter) stop(t time.Time) {
+	until := l.clock.Since(t)
+	now := l.lock()
+	defer l.mu.Unlock()
+	stop := l.ledger.Pause
+	if w, ok := l.ledger.(interface{ Stop(now, until int64) bool }); ok {
+		stop = w.Stop
+	}
+	if stop(now, until) {
+		l.rest.sleepers.giveUp(l, now)
+	}
+}
+
 // Resume ends a pause now: times that are still to come become earlier by the rest of it, and
 // requests that are due go in order. Without a pause it does nothing.
 func (l *Limiter) Resume() {

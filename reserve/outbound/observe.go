@@ -5,9 +5,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
+
+// engine is how this package stops limiters.
+var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A ruling is what follows from a response for its request.
 type ruling struct {
@@ -145,11 +150,14 @@ func (t *Transport) warning(c *call, about []*reply.Limit, now time.Time) {
 
 // stop stops a limit until a time: those who wait go later, at the same distances.
 func (t *Transport) stop(a *ask, until time.Time) {
-	if p, ok := a.by.(pausable); ok {
-		p.PauseUntil(until)
-		return
+	switch by := a.by.(type) {
+	case *reserve.Limiter:
+		engine.Stop(by, until)
+	case pausable:
+		by.PauseUntil(until)
+	default:
+		t.gateOf(a).(pausable).PauseUntil(until)
 	}
-	t.gateOf(a).(pausable).PauseUntil(until)
 }
 
 // hold sees to it that nothing goes for a time: what is owed anyway counts, so it stops the limit for the rest.

@@ -15,22 +15,39 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Paused returns the end of the latest pause.
-func (l *ledger) Paused() int64 { return l.until }
-
-// Resume ends a pause.
-func (l *ledger) Resume(now int64) bool {
-	by := l.until - now
-	if by <= 0 {
+// Stop lets no request go before a time, as Pause does, but what has gone leaves the window in its
+// time: it is for a server that refuses, whose own window goes on.
+func (l *ledger) Stop(now, until int64) bool {
+	l.advance(now)
+	until = min(until, longest)
+	if until <= max(now, l.stopped) {
 		return false
 	}
-	l.until = now
-	l.delay(-by)
+	l.stopped = until
+	l.unplace(l.gone)
 	return true
+}
+
+// Paused returns the end of the latest pause or stop.
+func (l *ledger) Paused() int64 { return max(l.until, l.stopped) }
+
+// Resume ends a pause, and a stop.
+func (l *ledger) Resume(now int64) bool {
+	pause, stop := l.until-now, l.stopped-now
+	if stop > 0 {
+		l.stopped = now
+		l.unplace(l.gone)
+	}
+	if pause > 0 {
+		l.until = now
+		l.delay(-pause)
+	}
+	return pause > 0 || stop > 0
 }
 
 // delay sets the window's clock back.
 func (l *ledger) delay(by int64) {
+	l.unplace(l.gone) // a stop ends at a time that is none of that clock's
 	changed := *l.rule
 	changed.behind += by
 	l.rule = &changed

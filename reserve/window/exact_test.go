@@ -99,7 +99,11 @@ func play(t *testing.T, script []byte) {
 				r.charge(1 + much%(2*r.model.size))
 			}
 		case 15:
-			r.pause(much % 20)
+			if much < 128 {
+				r.pause(much % 20)
+			} else {
+				r.stop(much % 20)
+			}
 		case 16:
 			r.resume()
 		case 17:

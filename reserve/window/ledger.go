@@ -21,6 +21,8 @@ type ledger struct {
 	rule  *rule // for those that ask now
 	rate  float64
 	until int64 // the end of the latest pause
+	// No request goes before this time; other than in a pause, the window's clock runs on.
+	stopped int64
 
 	ring    ring
 	gone    int    // how many of the list have gone
@@ -46,7 +48,7 @@ type rule struct {
 func newLedger(now int64, size int, per int64, rate float64) *ledger {
 	return &ledger{
 		rule: &rule{size: uint64(size), per: per, since: math.MinInt64}, rate: rate,
-		until: now, floor: now, longest: per,
+		until: now, stopped: now, floor: now, longest: per,
 	}
 }
 
@@ -69,7 +71,7 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 
 // Take takes permits if nobody waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
-	if now < l.until || permits > l.Max() {
+	if now < l.Paused() || permits > l.Max() {
 		return false
 	}
 	l.advance(now)
@@ -184,5 +186,5 @@ func (l *ledger) NextFree(now int64) int64 {
 // drop a key's window, if no permit is held in it either.
 func (l *ledger) Idle(now int64) bool {
 	l.advance(now)
-	return !l.waiting() && now >= l.until
+	return !l.waiting() && now >= l.Paused()
 }

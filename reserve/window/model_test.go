@@ -14,6 +14,7 @@ import (
 type model struct {
 	now, until int64 // the limiter's clock, and the end of the pause
 	clock      int64 // the window's, which stands still during pauses
+	stopped    int64 // the end of a stop, during which it does not
 	size       int
 	per        int64
 	out        int64 // what went up to this time of the window's clock had left it when it was changed
@@ -45,7 +46,7 @@ func (m *model) goes(a ask) bool {
 		return true
 	}
 	held := m.held(a.per, a.out)
-	return m.now >= m.until && (held == 0 || held+a.permits <= a.size)
+	return m.now >= m.until && m.now >= m.stopped && (held == 0 || held+a.permits <= a.size)
 }
 
 // serve lets those go that may go now.
@@ -102,7 +103,7 @@ func (m *model) pause(until int64) {
 }
 
 func (m *model) resume() {
-	m.until = min(m.until, m.now)
+	m.until, m.stopped = min(m.until, m.now), min(m.stopped, m.now)
 	m.serve()
 }
 
@@ -206,8 +207,15 @@ func (r *run) pause(by int) {
 	r.later = true
 }
 
+func (r *run) stop(by int) {
+	until := r.model.now + int64(by)
+	require.Equal(r, until > max(r.model.now, r.model.stopped), r.ledger.Stop(r.model.now, until))
+	r.model.stopped = max(r.model.stopped, until)
+	r.later = true
+}
+
 func (r *run) resume() {
-	require.Equal(r, r.model.until > r.model.now, r.ledger.Resume(r.model.now))
+	require.Equal(r, max(r.model.until, r.model.stopped) > r.model.now, r.ledger.Resume(r.model.now))
 	r.model.resume()
 }
 
@@ -251,7 +259,7 @@ func (r *run) check(order int) {
 			require.Equal(r, float64(room), r.ledger.Stored(now), "at %d: %+v", now, r.model)
 		},
 		func() {
-			require.Equal(r, !r.model.waiting() && now >= r.model.until, r.ledger.Idle(now))
+			require.Equal(r, !r.model.waiting() && now >= max(r.model.until, r.model.stopped), r.ledger.Idle(now))
 		},
 		func() {
 			for i := range r.slots {

@@ -48,6 +48,7 @@ func (l *ledger) spot(permits uint64, by *rule) (at int64) {
 	if by == nil {
 		return at
 	}
+	at = max(at, l.stopped-l.rule.behind)
 	room := by.size - min(permits, by.size)
 	for {
 		l.seek(at, by)

@@ -65,6 +65,9 @@ type Engine[P, L, R any] struct {
 
 	// Charge takes permits (at least 1) that have been used already.
 	Charge func(l L, permits int)
+	// Stop lets no request go before a time, for a server that refuses: it is PauseUntil, but a window's
+	// clock does not stop, since the server's does not.
+	Stop func(l L, t time.Time)
 	// Wait returns how long a request for permits (at least 1), made now, would wait, or the error if it is
 	// too large. It takes nothing.
 	Wait func(l L, permits int) (time.Duration, error)
