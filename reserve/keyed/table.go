@@ -9,6 +9,17 @@ import (
 // finds them: open addressing with linear probing, Knuth's algorithm 6.4 L, and R to
 // delete without leaving marks.
 //
+// It was measured against a map[K]uint32 of positions in the same entries, which takes half as many
+// lines, with string keys, on amd64 and Go 1.26 (the least of three runs that took turns):
+//
+//	                                this table   the map
+//	bytes per key, of 1,000,000        80          127
+//	TryAcquire, 1 key                 124 ns       146 ns
+//	TryAcquire, 1,000 keys            180 ns       249 ns
+//	TryAcquire, 1,000,000 keys       1521 ns      1484 ns
+//
+// The map's keys are there twice, and hashed a second time: that is 59 % more memory.
+//
 // The zero value is an empty table.
 type table[K comparable] struct {
 	entries []entry[K]
@@ -26,7 +37,7 @@ type entry[K comparable] struct {
 	small   small            // while it is small,
 	limiter *reserve.Limiter // and then this
 	hash    uint32
-	held    bool // by one Hold: the small limiter's latest permits may still come back
+	held    bool // by one hold: the small limiter's latest permits may still come back
 }
 
 const smallestIndex = 8
