@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/keys"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -23,9 +24,9 @@ import (
 //   - When too many of those are in use, and for keys without an address, there are 1024
 //     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
 type crowd[K comparable] struct {
-	own      *keyed.Limiters[K]
-	networks *keyed.Limiters[netip.Prefix]
-	groups   *keyed.Limiters[uint64]
+	own      keys.Limiters[K]
+	networks keys.Limiters[netip.Prefix]
+	groups   keys.Limiters[uint64]
 	address  func(K) (netip.Addr, bool)
 	seed     maphash.Seed
 	shared   atomic.Uint64 // requests that got no limiter of their own
@@ -35,25 +36,25 @@ const manyGroups = 1024
 
 func newCrowd[K comparable](policy *reserve.Policy, maxKeys int) *crowd[K] {
 	c := &crowd[K]{
-		networks: keyed.New(always[netip.Prefix](policy), keyed.WithMaxKeys(max(maxKeys/64, 64))),
-		groups:   keyed.New(always[uint64](policy), keyed.WithMaxKeys(2*manyGroups)),
+		own:      insideOf[K](policy, maxKeys),
+		networks: insideOf[netip.Prefix](policy, max(maxKeys/64, 64)),
+		groups:   insideOf[uint64](policy, 2*manyGroups),
 		address:  addressIn[K](),
 		seed:     maphash.MakeSeed(),
 	}
-	if c.address == nil {
-		c.own = keyed.New(always[K](policy), keyed.WithMaxKeys(maxKeys))
-	} else {
-		c.own = keyed.NewGuarded(always[K](policy), newCensus(c.address, maxKeys), keyed.WithMaxKeys(maxKeys))
+	if c.address != nil {
+		c.own.Guard(newCensus(c.address, maxKeys))
 	}
 	return c
 }
 
-func always[K comparable](policy *reserve.Policy) func(K) (*reserve.Policy, error) {
-	return func(K) (*reserve.Policy, error) { return policy, nil }
+func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keys.Limiters[K] {
+	always := func(K) (*reserve.Policy, error) { return policy, nil }
+	return keys.Of[K](keyed.New(always, keyed.WithMaxKeys(maxKeys)))
 }
 
 // hold takes n permits for a key, of its own limiter or of one that it shares.
-func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keys.Hold, err error) {
 	h, err = c.own.Hold(ctx, key, n, maxWait)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
@@ -160,7 +161,7 @@ func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *c
 	}
 }
 
-// Admits implements [keyed.Guard].
+// Admits implements [keys.Guard].
 func (c *census[K]) Admits(key K, remembered int) bool {
 	if remembered < c.crowded {
 		return true
@@ -169,7 +170,7 @@ func (c *census[K]) Admits(key K, remembered int) bool {
 	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
 }
 
-// Count implements [keyed.Guard].
+// Count implements [keys.Guard].
 func (c *census[K]) Count(key K, by int) {
 	if near, far := c.counters(key); near != nil {
 		near.Add(int32(by))

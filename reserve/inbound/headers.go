@@ -8,7 +8,7 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/internal/keys"
 )
 
 // The fields' names, as http.Header spells them.
@@ -66,7 +66,7 @@ func (a share) less(b share) bool {
 }
 
 // quotaHeaders sets the headers of a response to a request that passes.
-func (m *Middleware) quotaHeaders(h http.Header, held []keyed.Hold) {
+func (m *Middleware) quotaHeaders(h http.Header, held []keys.Hold) {
 	if !m.quotas && !m.xRateLimit {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/internal/keys"
 )
 
 // engine is how this package looks into limiters.
@@ -24,7 +24,7 @@ var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation](
 // then share its limiter.
 type Tier struct {
 	name    string
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keyed.Hold, error)
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keys.Hold, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // zero if it isn't known
@@ -56,12 +56,12 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
 		return t
 	}
-	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keys.Hold, err error) {
 		h.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
 		return
 	}
-	if l, ok := by.(keyed.Limiter); ok {
-		t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keyed.Hold, error) {
+	if l, ok := by.(keys.Limiter); ok {
+		t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keys.Hold, error) {
 			return l.Hold(ctx, n, maxWait)
 		}
 	}
@@ -88,14 +88,16 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 	switch {
 	case isnil.Value(by):
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
+		return t
 	case key == nil:
 		t.err = noKey(name)
+		return t
 	}
-	local, _ := by.(*keyed.Limiters[K])
+	local := keys.Of[K](by)
 	if local != nil {
 		t.peek = peekFor(key, local.Peek)
 	}
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyed.Hold, err error) {
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keys.Hold, err error) {
 		var k K
 		if k, err = key(r); err != nil {
 			return
@@ -125,7 +127,7 @@ func peekFor[K comparable](
 
 // outlook returns what the limiter of the tier had to give after a request got its permits, and false
 // if that is not known.
-func (t *Tier) outlook(h *keyed.Hold) (door.Outlook, bool) {
+func (t *Tier) outlook(h *keys.Hold) (door.Outlook, bool) {
 	if t.limiter != nil {
 		return engine.Latest(t.limiter), true
 	}

@@ -115,7 +115,7 @@ var never = make(chan struct{})
 
 func (p *pair) step() {
 	key := p.rand.IntN(len(p.plain))
-	plain, keys := p.plain[key], p.keys.For(key).(one)
+	plain, keys := p.plain[key], p.keys.For(key).(keyed.Limiter)
 	n := 1 + p.rand.IntN(4)
 	switch p.rand.IntN(12) {
 	case 0, 1:
@@ -202,7 +202,7 @@ func (p *pair) step() {
 		}
 	}
 	for key, plain := range p.plain {
-		keys := p.keys.For(key).(one)
+		keys := p.keys.For(key).(keyed.Limiter)
 		p.same("Rate", plain.Rate(), keys.Rate())
 		p.same("NextFree", plain.NextFree(), keys.NextFree())
 		p.same("Stored", plain.Stored(), keys.Stored())

@@ -1,28 +1,9 @@
 package keyed
 
-import (
-	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve"
-)
+import "github.com/nextfree/pace/reserve/internal/keys"
 
-// A Guard says which new keys are remembered: for instance no more than so many of one network, so
-// that one network does not take the room of all others. Its methods may be called at the same
-// time, and under a lock: they must be quick, and must not use the limiters.
-type Guard[K comparable] interface {
-	// Admits reports whether a new key may be remembered, beside so many others. If not, it is
-	// refused with [ErrTooManyKeys].
-	Admits(key K, remembered int) bool
-	// Count is told of each key that is remembered from now on (by 1) or was dropped (by -1).
-	Count(key K, by int)
-}
-
-// NewGuarded is [New] with a guard, which must not be nil either.
-func NewGuarded[K comparable](policy func(key K) (*reserve.Policy, error), guard Guard[K], opts ...Option) *Limiters[K] {
-	notNil(isnil.Value(guard), "guard", "a guard")
-	k := New(policy, opts...)
-	k.guard = guard
-	return k
-}
+// Guard implements [keys.Limiters].
+func (k inside[K]) Guard(guard keys.Guard[K]) { k.guard = guard }
 
 // admits reports whether a new key may be remembered, as far as the guard is concerned. Each call
 // that finds it may not looks at two entries on average, as other calls do: there may be no others.

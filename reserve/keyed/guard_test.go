@@ -10,6 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/keys"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -26,7 +27,8 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(pace.Bursty(1, reserve.WithClock(clock)))
 	var guard few
-	k := keyed.NewGuarded(func(int) (*reserve.Policy, error) { return policy, nil }, &guard, keyed.WithMaxKeys(64))
+	k := keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(64))
+	keys.Of[int](k).Guard(&guard)
 	check := func(odd, all int64) {
 		t.Helper()
 		require.Equal(t, odd, guard.odd.Load())
@@ -34,7 +36,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 		require.EqualValues(t, all, k.Len())
 	}
 	for key := range 20 {
-		h, err := k.Hold(ctx, key, 10, 0)
+		h, err := keys.Of[int](k).Hold(ctx, key, 10, 0)
 		if key%2 == 1 && key > 5 {
 			require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 			continue

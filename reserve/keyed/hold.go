@@ -7,76 +7,29 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/keys"
 )
 
-// A Hold is n permits of a key for a caller that may still give them back, and soon says which
-// it is: [Hold.Keep] or [Hold.Cancel]. It is what a request with several limits needs, and costs
-// less than a reservation: permits that are to be had at once leave the key as small as
-// [Limiters.TryAcquire] does (some 90 bytes in place of 300).
-//
-// [Limiters.Hold] makes it. It must not be copied; one goroutine at a time may use it.
-type Hold struct {
-	// Reservation is what was reserved, if the permits are not to be had at once, or others hold
-	// permits of the key at the same time. Otherwise it is the zero Reservation, and nothing need
-	// be waited for.
-	Reservation reserve.Reservation
+// An inside is what package inbound may do with limiters: see [keys.Limiters].
+type inside[K comparable] struct{ *Limiters[K] }
 
-	limiter *reserve.Limiter // of the Reservation, or nil
-	of      holder           // nil if there is a Reservation, or the hold is over
-	shard   uint32
-	id      uint64
-}
+// A holder is what a [keys.Hold] does with them.
+type holder[K comparable] struct{ *Limiters[K] }
 
-// A holder is a *Limiters of any type of key.
-type holder interface {
-	end(shard uint32, id uint64, cancel bool)
-	outlook(shard uint32, id uint64) door.Outlook
-}
-
-// Keep says that the permits are used, or will be. Of a Reservation it says nothing.
-func (h *Hold) Keep() { h.end(false) }
-
-// Cancel gives the permits back. After the first Keep or Cancel it does nothing, but of a
-// Reservation it is [reserve.Reservation.Cancel].
-func (h *Hold) Cancel() {
-	h.end(true)
-	h.Reservation.Cancel()
-}
-
-func (h *Hold) end(cancel bool) {
-	if of := h.of; of != nil {
-		h.of = nil
-		of.end(h.shard, h.id, cancel)
-	}
-}
-
-// Outlook is for package inbound: what the key's limiter has to give now, or after the latest request
-// that it got. It returns false of the zero Hold, and may after Keep or Cancel.
-func (h *Hold) Outlook() (door.Outlook, bool) {
-	switch {
-	case h.of != nil:
-		return h.of.outlook(h.shard, h.id), true
-	case h.limiter != nil:
-		return engine.Latest(h.limiter), true
-	}
-	return door.Outlook{}, false
-}
-
-// Hold takes n permits of the key (at least 1), if they may be used within maxWait, for a caller
-// that has to say later whether it uses them. Errors are those of [Limiters.ReserveWithin].
-func (k *Limiters[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration) (h Hold, err error) {
+// Hold implements [keys.Limiters].
+func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keys.Hold, err error) {
 	number, hash := k.place(key)
 	s := &k.shards[number]
 	asked := k.in(ctx, s, hash, key, func(e *entry[K]) {
 		if e.limiter == nil {
 			before := e.small
 			if taken, _ := e.small.acquire(ctx, e.policy, n); taken {
-				h.of, h.shard, h.id = k, number, s.hold(e, before, n)
+				h.Of, h.Shard, h.ID = holder[K](k), number, s.hold(e, before, n)
 				return
 			}
 		}
 		if h.Reservation, err = e.reserve(ctx, n, maxWait); err == nil {
-			h.limiter = e.limiter
+			h.Limiter = e.limiter
 		}
 	})
 	if asked != nil {
@@ -85,7 +38,7 @@ func (k *Limiters[K]) Hold(ctx context.Context, key K, n int, maxWait time.Durat
 	return
 }
 
-// held is what a shard knows of a Hold.
+// held is what a shard knows of a [keys.Hold].
 type held[K comparable] struct {
 	id      uint64
 	key     K
@@ -97,7 +50,7 @@ type held[K comparable] struct {
 }
 
 // hold notes that permits of an entry, which was like before, are on hold. An entry that is held
-// has one Hold, and stays in the table.
+// has one hold, and stays in the table.
 func (s *shard[K]) hold(e *entry[K], before small, permits int) (id uint64) {
 	s.lastHold++
 	e.held = true
@@ -125,7 +78,8 @@ func (s *shard[K]) findHold(id uint64) int {
 	return slices.IndexFunc(s.holds, func(h held[K]) bool { return h.id == id })
 }
 
-func (k *Limiters[K]) end(shard uint32, id uint64, cancel bool) {
+// End implements [keys.Holder].
+func (k holder[K]) End(shard uint32, id uint64, cancel bool) {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	i := s.findHold(id)
@@ -147,7 +101,8 @@ func (k *Limiters[K]) end(shard uint32, id uint64, cancel bool) {
 	}
 }
 
-func (k *Limiters[K]) outlook(shard uint32, id uint64) door.Outlook {
+// Outlook implements [keys.Holder].
+func (k holder[K]) Outlook(shard uint32, id uint64) door.Outlook {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	h := s.holds[s.findHold(id)]

@@ -1,7 +1,6 @@
 package keyed_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/keys"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
@@ -46,7 +46,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 				plain := map[string]*reserve.Limiter{"a": of.Limiter(), "b": of.Limiter()}
 				type open struct {
 					key  string
-					hold *keyed.Hold
+					hold *keys.Hold
 					twin *reserve.Reservation
 				}
 				var holds []open
@@ -56,7 +56,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 					switch random.IntN(6) {
 					case 0, 1:
 						wait := time.Duration(random.IntN(3)) * interval
-						h, err := b.Hold(ctx, key, n, wait)
+						h, err := b.hold(key, n, wait)
 						r, want := plain[key].ReserveWithin(ctx, n, wait)
 						require.Equal(t, want, err)
 						if err == nil {
@@ -113,7 +113,7 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 	b := bursty(10, 100)
 	b.Advance(s)
 	for i := range 5 {
-		h, err := b.Hold(ctx, "a", 1, 0)
+		h, err := b.hold("a", 1, 0)
 		require.NoError(t, err)
 		if i%2 == 0 {
 			h.Keep()
@@ -126,7 +126,7 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 	require.Zero(t, b.Grown())
 	require.Equal(t, 7., b.one("a").Stored())
 
-	h, err := b.Hold(ctx, "b", 1, 0)
+	h, err := b.hold("b", 1, 0)
 	require.NoError(t, err)
 	require.Zero(t, b.Grown())
 	require.True(t, b.TryAcquire("b", 1))
@@ -134,16 +134,16 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 	h.Cancel()
 	require.Equal(t, 9., b.one("b").Stored())
 
-	h, err = b.Hold(ctx, "c", 50, 0)
+	h, err = b.hold("c", 50, 0)
 	require.NoError(t, err)
 	h.Keep()
-	h, err = b.Hold(ctx, "c", 1, time.Hour)
+	h, err = b.hold("c", 1, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, 4*s, h.Reservation.Delay())
 	require.Equal(t, 2, b.Grown())
-	_, err = b.Hold(ctx, "d", 0, 0)
+	_, err = b.hold("d", 0, 0)
 	require.Error(t, err)
-	_, err = bursty(1, 0).Hold(ctx, "a", 1, 0)
+	_, err = bursty(1, 0).hold("a", 1, 0)
 	require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 }
 
@@ -151,7 +151,7 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 func TestAKeyThatIsHeldStays(t *testing.T) {
 	b := bursty(10, 100)
 	b.Advance(s)
-	h, err := b.Hold(ctx, "a", 1, 0)
+	h, err := b.hold("a", 1, 0)
 	require.NoError(t, err)
 	b.Advance(time.Minute)
 	b.Sweep()
@@ -162,7 +162,7 @@ func TestAKeyThatIsHeldStays(t *testing.T) {
 	require.Zero(t, b.Len())
 
 	free := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(1e300) })
-	h, err = free.Hold(ctx, "a", 1, 0)
+	h, err = keys.Of[string](free).Hold(ctx, "a", 1, 0)
 	require.NoError(t, err)
 	o, known := h.Outlook()
 	require.True(t, known)
@@ -177,7 +177,7 @@ func TestHoldsAtTheSameTime(t *testing.T) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := range 1000 / less {
-				h, err := b.Hold(context.Background(), fmt.Sprint(i%3), 1, 0)
+				h, err := b.hold(fmt.Sprint(i%3), 1, 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -202,7 +202,7 @@ func TestAllocationsOfAHold(t *testing.T) {
 	b := bursty(1e9, 100)
 	b.Advance(time.Hour)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		h, _ := b.Hold(ctx, "a", 1, 0)
+		h, _ := b.hold("a", 1, 0)
 		h.Outlook()
 		h.Keep()
 	}))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/keys"
 )
 
 // For returns the key's limiter. It holds nothing but the key, and asks for the
@@ -32,11 +33,12 @@ type Limiter interface {
 	NextFree() time.Time
 	PauseUntil(t time.Time)
 	Resume()
-	// Hold is [Limiters.Hold] of the key.
-	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
 }
 
-var _ Limiter = (*limiter[int])(nil)
+var (
+	_ Limiter      = (*limiter[int])(nil)
+	_ keys.Limiter = (*limiter[int])(nil)
+)
 
 // limiter is the Limiter of a key.
 type limiter[K comparable] struct {
@@ -48,8 +50,9 @@ func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
 }
 
-func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error) {
-	return l.all.Hold(ctx, l.key, n, maxWait)
+// Hold implements [keys.Limiter].
+func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (keys.Hold, error) {
+	return inside[K]{l.all}.Hold(ctx, l.key, n, maxWait)
 }
 
 func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {

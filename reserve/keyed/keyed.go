@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/keys"
 )
 
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
@@ -21,8 +22,9 @@ var ErrTooManyKeys = errors.New("keyed: too many keys")
 // Keys are compared with ==, so a NaN is a new key each time; and a key of an interface type whose
 // value can't be compared panics, as it does in a map.
 type Limiters[K comparable] struct {
+	hidden[K]
 	policy   func(K) (*reserve.Policy, error)
-	guard    Guard[K]      // nil if all keys are welcome
+	guard    keys.Guard[K] // nil if all keys are welcome
 	refused  atomic.Uint32 // by the guard
 	seed     maphash.Seed
 	begin    time.Time
@@ -33,6 +35,9 @@ type Limiters[K comparable] struct {
 	turn     atomic.Uint32 // of the shard that is swept next
 	shards   []shard[K]
 }
+
+// hidden is a name that is not exported, so that the door is not either.
+type hidden[K comparable] = keys.Door[K]
 
 // An Option changes a setting of [New].
 type Option func(*settings)
@@ -69,13 +74,15 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 		notNil(opt == nil, "an option", "an option")
 		opt(&s)
 	}
-	return &Limiters[K]{
+	k := &Limiters[K]{
 		policy:  policy,
 		seed:    maphash.MakeSeed(),
 		begin:   time.Now(),
 		maxKeys: int64(s.maxKeys),
 		shards:  make([]shard[K], shardsFor(s.maxKeys)),
 	}
+	k.hidden = keys.NewDoor(inside[K]{k})
+	return k
 }
 
 // notNil panics if what a constructor was given is nil.

@@ -58,14 +58,14 @@ func TestAKeyHasBeenIdleSinceNew(t *testing.T) {
 func TestPoliciesMadeOnTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(10) })
-		require.Zero(t, keys.For("a").(one).Stored())
+		require.Zero(t, keys.For("a").(keyed.Limiter).Stored())
 		time.Sleep(500 * time.Millisecond)
-		require.Equal(t, 5.0, keys.For("b").(one).Stored())
+		require.Equal(t, 5.0, keys.For("b").(keyed.Limiter).Stored())
 		require.True(t, keys.TryAcquire("b", 5))
 		time.Sleep(time.Hour)
 		keys.Sweep()
 		require.Zero(t, keys.Len())
-		require.Equal(t, 10.0, keys.For("b").(one).Stored())
+		require.Equal(t, 10.0, keys.For("b").(keyed.Limiter).Stored())
 	})
 }
 
@@ -73,10 +73,10 @@ func TestPoliciesMadeOnTheWay(t *testing.T) {
 func TestPoliciesMadeOnTheWayOnTheirOwnClock(t *testing.T) {
 	b := bursty(10, 100)
 	keys := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(10, reserve.WithClock(b.FakeClock)) })
-	require.Zero(t, keys.For("a").(one).Stored())
+	require.Zero(t, keys.For("a").(keyed.Limiter).Stored())
 	b.Advance(500 * time.Millisecond)
-	require.Equal(t, 5.0, keys.For("a").(one).Stored())
-	require.Equal(t, 5.0, keys.For("b").(one).Stored())
+	require.Equal(t, 5.0, keys.For("a").(keyed.Limiter).Stored())
+	require.Equal(t, 5.0, keys.For("b").(keyed.Limiter).Stored())
 }
 
 // What only looks, and what is refused, leaves no trace.
@@ -201,7 +201,7 @@ func TestAcquireSleeps(t *testing.T) {
 		waited, err = keys.Acquire(patient, "a", 1)
 		require.ErrorIs(t, err, errGone)
 		require.Equal(t, s/4, waited)
-		require.Equal(t, 3*s/4, time.Until(keys.For("a").(one).NextFree()), "given back")
+		require.Equal(t, 3*s/4, time.Until(keys.For("a").(keyed.Limiter).NextFree()), "given back")
 		waited, err = reserve.Acquire(ctx, keys.For("a"), 1)
 		require.NoError(t, err)
 		require.Equal(t, 3*s/4, waited)

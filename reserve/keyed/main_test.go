@@ -10,6 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/keys"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -33,18 +34,9 @@ func bursty(rate float64, maxKeys int, opts ...reserve.Option) *bench {
 	return &bench{clock, keys, clock.Now()}
 }
 
-// One is what the concrete type of For offers.
-type one interface {
-	reserve.Reserver
-	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
-	TryAcquire(n int) bool
-	Rate() float64
-	SetRate(permitsPerSecond float64) error
-	Retime(permitsPerSecond float64) error
-	Stored() float64
-	NextFree() time.Time
-	PauseUntil(t time.Time)
-	Resume()
-}
+func (b *bench) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter) }
 
-func (b *bench) one(key string) one { return b.For(key).(one) }
+// hold holds permits of a key, as package inbound does.
+func (b *bench) hold(key string, n int, maxWait time.Duration) (keys.Hold, error) {
+	return keys.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
+}

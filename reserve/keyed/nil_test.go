@@ -15,7 +15,6 @@ func TestNil(t *testing.T) {
 	for want, make := range map[string]func(){
 		"keyed: policy is <nil>; want a function":   func() { keyed.New[string](nil) },
 		"keyed: an option is <nil>; want an option": func() { keyed.New(none, keyed.WithMaxKeys(1), nil) },
-		"keyed: guard is <nil>; want a guard":       func() { keyed.NewGuarded(none, nil) },
 	} {
 		func() {
 			defer func() { require.EqualError(t, recover().(error), want) }()

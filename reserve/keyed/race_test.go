@@ -88,9 +88,9 @@ func TestEverythingAtOnce(t *testing.T) {
 						promises = promises[1:]
 					}
 				case 5:
-					_ = keys.For(key).(one).Stored()
+					_ = keys.For(key).(keyed.Limiter).Stored()
 				case 6:
-					keys.For(key).(one).PauseUntil(b.Now().Add(1000))
+					keys.For(key).(keyed.Limiter).PauseUntil(b.Now().Add(1000))
 				case 7:
 					b.Advance(100_000)
 				}

@@ -16,7 +16,7 @@ func TestWindowsByKey(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(window.Policy(3, s, reserve.WithClock(clock)))
 	keys := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil })
-	require.Equal(t, 3.0, keys.For("a").(one).Stored())
+	require.Equal(t, 3.0, keys.For("a").(keyed.Limiter).Stored())
 	_, err := keys.Acquire(ctx, "a", 4)
 	var tooLarge *reserve.SizeError
 	require.ErrorAs(t, err, &tooLarge)
