@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
@@ -118,21 +119,21 @@ func TestSleepersGiveUpInOrder(t *testing.T) {
 
 // Sums of time saturate: a charge that becomes the head while next free is near the end of time.
 func TestChargeAtTheEndOfTime(t *testing.T) {
-	b := bursty(t, 1e-9, pace.WithBurst(0)) // 31 years a permit
-	first := b.reserve(1, 0)
+	b := limitertest.Bursty(t, 1e-9, pace.WithBurst(0)) // 31 years a permit
+	first := b.Waits(1, 0)
 	waits, err := b.Reserve(ctx, 1)
 	require.NoError(t, err)
 	first.Settle(5) // behind the one that waits
 	b.PauseUntil(b.Now().Add(time.Duration(200 * 365 * 24 * time.Hour)))
 	waits.Cancel()
-	require.Positive(t, b.nextFree())
+	require.Positive(t, b.FreeIn())
 	require.False(t, b.TryAcquire(1))
 }
 
 // A pause at the end of which time saturates, ended at once: nothing is earlier than before.
 func TestResumeAtTheEndOfTime(t *testing.T) {
-	b := bursty(t, 0.01, pace.WithBurst(0))
-	b.reserve(365*24*3600, 0) // 100 years
+	b := limitertest.Bursty(t, 0.01, pace.WithBurst(0))
+	b.Waits(365*24*3600, 0) // 100 years
 	waits, err := b.Reserve(ctx, 1)
 	require.NoError(t, err)
 	before := waits.Delay()
@@ -143,9 +144,9 @@ func TestResumeAtTheEndOfTime(t *testing.T) {
 
 // No limit in between, during a pause.
 func TestRetimeWithoutLimitInAPause(t *testing.T) {
-	b := bursty(t, 10, pace.WithBurst(0))
-	b.reserve(1, 0)
-	r1, r2 := b.reserve(1, 100*ms), b.reserve(1, 200*ms)
+	b := limitertest.Bursty(t, 10, pace.WithBurst(0))
+	b.Waits(1, 0)
+	r1, r2 := b.Waits(1, 100*ms), b.Waits(1, 200*ms)
 	b.PauseUntil(b.Now().Add(s))
 	require.NoError(t, b.Retime(inf))
 	require.Equal(t, s, r1.Delay())
@@ -153,7 +154,7 @@ func TestRetimeWithoutLimitInAPause(t *testing.T) {
 	require.NoError(t, b.Retime(10))
 	require.Equal(t, s, r1.Delay())
 	require.Equal(t, s, r2.Delay())
-	require.Equal(t, s, b.nextFree())
+	require.Equal(t, s, b.FreeIn())
 	b.Resume()
 	require.Zero(t, r1.Delay())
 	require.Zero(t, r2.Delay())
@@ -176,7 +177,7 @@ func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 // A pause moves next free so far that nothing is left of time behind those who wait: the next amount is
 // negative, and after a Retime nobody is ever served again.
 func TestAmountsAreNeverNegative(t *testing.T) {
-	b := bursty(t, 1e-18, pace.WithBurst(0), reserve.PayUpfront())
+	b := limitertest.Bursty(t, 1e-18, pace.WithBurst(0), reserve.PayUpfront())
 	_, err := b.Reserve(ctx, 3)
 	require.NoError(t, err)
 	b.PauseUntil(b.Now().Add(50 * 365 * 24 * time.Hour))
@@ -192,13 +193,13 @@ func TestAmountsAreNeverNegative(t *testing.T) {
 // A rate without a limit, while somebody waits and it is paid upfront: when it has a limit again the store is
 // full, the one who waits may go, says At; but the ledger does not look again before the old time.
 func TestARateWithALimitIsSeenAtOnce(t *testing.T) {
-	b := at(t, func(clock reserve.Option) (*reserve.Limiter, error) { return pace.NewTokenBucket(10, 5, clock) })
-	b.reserve(5, 0)
-	waits := b.reserve(5, 500*ms)
+	b := limitertest.TokenBucket(t, 10, 5)
+	b.Waits(5, 0)
+	waits := b.Waits(5, 500*ms)
 	require.NoError(t, b.SetRate(math.Inf(1)))
 	require.NoError(t, b.SetRate(5))
 	require.Zero(t, waits.Delay())
-	require.Zero(t, b.nextFree())
+	require.Zero(t, b.FreeIn())
 	require.True(t, b.TryAcquire(1))
 }
 
@@ -225,7 +226,7 @@ func TestExtremesInAnyOrder(t *testing.T) {
 		if random.IntN(2) == 0 {
 			options = append(options, reserve.PayUpfront())
 		}
-		b := bursty(t, rates[random.IntN(len(rates))], options...)
+		b := limitertest.Bursty(t, rates[random.IntN(len(rates))], options...)
 		var held []*reserve.Reservation
 		for range 25 {
 			rate := rates[random.IntN(len(rates))]
@@ -249,7 +250,7 @@ func TestExtremesInAnyOrder(t *testing.T) {
 			case 7:
 				b.Resume()
 			}
-			require.GreaterOrEqual(t, b.nextFree(), time.Duration(0), "seed %d", seed)
+			require.GreaterOrEqual(t, b.FreeIn(), time.Duration(0), "seed %d", seed)
 			require.GreaterOrEqual(t, b.Stored(), 0.0, "seed %d", seed) // false for NaN
 		}
 	}

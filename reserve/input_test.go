@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )
@@ -74,11 +75,11 @@ func TestBadConstruction(t *testing.T) {
 
 // A bad request or rate leaves the limiter as it was.
 func TestBadRequests(t *testing.T) {
-	for name, b := range map[string]*bench{"bursty": bursty(t, 10), "warm-up": warming(t, 10, s)} {
+	for name, b := range map[string]*limitertest.Bench{"bursty": limitertest.Bursty(t, 10), "warm-up": limitertest.WarmingUp(t, 10, s)} {
 		t.Run(name, func(t *testing.T) {
 			b.Advance(300 * ms)
-			b.reserve(7, 0)
-			stored, next := b.Stored(), b.nextFree()
+			b.Waits(7, 0)
+			stored, next := b.Stored(), b.FreeIn()
 			for n, want := range map[int]string{
 				0:           "reserve: permits is 0; want at least 1",
 				-1:          "reserve: permits is -1; want at least 1",
@@ -103,7 +104,7 @@ func TestBadRequests(t *testing.T) {
 				require.Contains(t, err.Error(), "want a positive number of permits per second")
 			}
 			require.Equal(t, stored, b.Stored())
-			require.Equal(t, next, b.nextFree())
+			require.Equal(t, next, b.FreeIn())
 			require.Equal(t, 10.0, b.Rate())
 		})
 	}
@@ -152,11 +153,11 @@ func TestExtremes(t *testing.T) {
 				return warmup.New(rate, s, c, warmup.WithColdFactor(math.MaxFloat64))
 			},
 		} {
-			b := at(t, newLimiter)
+			b := limitertest.New(t, func(o ...reserve.Option) (*reserve.Limiter, error) { return newLimiter(o[0]) })
 			sane := func(what string) {
 				stored := b.Stored()
 				require.False(t, math.IsNaN(stored) || stored < 0, "%s at %v: stored is %v after %s", name, rate, stored, what)
-				require.GreaterOrEqual(t, b.nextFree(), time.Duration(0), "%s at %v after %s", name, rate, what)
+				require.GreaterOrEqual(t, b.FreeIn(), time.Duration(0), "%s at %v after %s", name, rate, what)
 			}
 			last := time.Duration(0)
 			var held []*reserve.Reservation
@@ -194,20 +195,20 @@ func TestExtremes(t *testing.T) {
 // rest is carried.
 func TestRatesBeyondANanosecond(t *testing.T) {
 	for _, rate := range []float64{3, 7, 1e6 + 1, 7.3e8, 1.5e9, 3e9, 1e12} {
-		b := bursty(t, rate, pace.WithBurst(0))
+		b := limitertest.Bursty(t, rate, pace.WithBurst(0))
 		n := int(math.Min(1e5, rate))
 		for range n {
-			b.reserve1()
+			reserve1(b)
 		}
-		require.InDelta(t, float64(n)/rate*1e9, float64(b.nextFree()), 2, "%v/s", rate)
-		require.InDelta(t, float64(n)/rate*1e9, float64(b.nextFree()), 2)
+		require.InDelta(t, float64(n)/rate*1e9, float64(b.FreeIn()), 2, "%v/s", rate)
+		require.InDelta(t, float64(n)/rate*1e9, float64(b.FreeIn()), 2)
 	}
 }
 
-func (b *bench) reserve1() { _, _ = b.Reserve(ctx, 1) }
+func reserve1(b *limitertest.Bench) { _, _ = b.Reserve(ctx, 1) }
 
 func TestCharge(t *testing.T) {
-	b := bursty(t, 10)
+	b := limitertest.Bursty(t, 10)
 	engine.Charge(b.Limiter, 5)
-	require.Equal(t, 500*ms, b.nextFree())
+	require.Equal(t, 500*ms, b.FreeIn())
 }

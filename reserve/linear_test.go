@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/internal/model"
 	"github.com/nextfree/pace/reserve"
 )
@@ -103,7 +104,7 @@ func (s *sequence) then(c call) (possible bool, after *sequence) {
 
 // A record is what goroutines that call at the same time write down.
 type record struct {
-	*bench
+	*limitertest.Bench
 	moment atomic.Int64 // of the record, not of the limiter
 	named  atomic.Int64
 	mu     sync.Mutex
@@ -187,15 +188,15 @@ func (r *record) client(client, calls int, moving bool, random *rand.Rand) {
 			r.note(client, call{name: "Settle", held: h.name, n: random.IntN(n)}, func(c *call) { h.Settle(c.n) })
 		case 10:
 			h := r.any(random)
-			r.note(client, call{name: "At", held: h.name}, func(c *call) { c.at = h.At().Sub(r.begin) })
+			r.note(client, call{name: "At", held: h.name}, func(c *call) { c.at = h.At().Sub(r.Begin) })
 		case 11:
 			r.advance(client, random)
 		case 12:
 			if random.IntN(2) == 0 {
 				r.note(client, call{name: "Resume"}, func(*call) { r.Resume() })
 			} else {
-				d := r.Since(r.begin) + time.Duration(random.IntN(4))*slot/4
-				r.note(client, call{name: "PauseUntil", d: d}, func(c *call) { r.PauseUntil(r.begin.Add(c.d)) })
+				d := r.Since(r.Begin) + time.Duration(random.IntN(4))*slot/4
+				r.note(client, call{name: "PauseUntil", d: d}, func(c *call) { r.PauseUntil(r.Begin.Add(c.d)) })
 			}
 		}
 	}
@@ -243,7 +244,7 @@ func TestLinearizable(t *testing.T) {
 				clock := yieldingClock{clockwork.NewFakeClock()}
 				l, err := pace.NewBursty(rate, append(k.options, reserve.WithClock(clock))...)
 				require.NoError(t, err)
-				r := &record{bench: &bench{T: t, FakeClock: clock.FakeClock, Limiter: l, begin: clock.Now()}}
+				r := &record{Bench: &limitertest.Bench{T: t, FakeClock: clock.FakeClock, Limiter: l, Begin: clock.Now()}}
 				r.reserveWithin(0, 3, reserve.Forever)
 				for round := range 3 {
 					var all sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
@@ -102,7 +103,7 @@ func TestSnapshotAfterAChangeOfRate(t *testing.T) {
 
 // Refusals are counted however they come about; those that one word decides from the first Snapshot on.
 func TestSnapshotCounts(t *testing.T) {
-	b := bursty(t, 10, reserve.WithMaxWait(2*s))
+	b := limitertest.Bursty(t, 10, reserve.WithMaxWait(2*s))
 	count := func() [3]uint64 {
 		got := b.Snapshot()
 		return [3]uint64{got.Granted, got.Refused, got.GivenBack}

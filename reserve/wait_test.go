@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )
@@ -135,10 +136,10 @@ func TestSleeperSleepsOnThroughAPause(t *testing.T) {
 }
 
 func TestPause(t *testing.T) {
-	b := bursty(t, 1)
+	b := limitertest.Bursty(t, 1)
 	b.Advance(500 * ms)
-	due := b.reserve(1, 0)
-	later := b.reserve(1, 500*ms) // half a permit was stored
+	due := b.Waits(1, 0)
+	later := b.Waits(1, 500*ms) // half a permit was stored
 	b.PauseUntil(b.Now().Add(10 * s))
 	require.Zero(t, due.Delay(), "what was due stays due")
 	require.Equal(t, b.Now(), due.At())
@@ -146,14 +147,14 @@ func TestPause(t *testing.T) {
 	require.False(t, b.TryAcquire(1))
 	b.Advance(4 * s)
 	require.Equal(t, 6*s+500*ms, later.Delay())
-	require.Equal(t, 7*s+500*ms, b.nextFree())
+	require.Equal(t, 7*s+500*ms, b.FreeIn())
 	b.PauseUntil(b.Now().Add(s)) // earlier
 	require.Equal(t, 6*s+500*ms, later.Delay())
 	b.PauseUntil(b.Now().Add(8 * s)) // later
 	require.Equal(t, 8*s+500*ms, later.Delay())
 	_, err := b.ReserveWithin(ctx, 1, 9*s)
 	require.Equal(t, &reserve.WaitError{Wait: 9*s + 500*ms, MaxWait: 9 * s}, err)
-	third := b.reserve(1, 9*s+500*ms)
+	third := b.Waits(1, 9*s+500*ms)
 	b.Advance(8*s + 500*ms)
 	require.Zero(t, later.Delay())
 	require.Equal(t, 1*s, third.Delay())
@@ -161,12 +162,12 @@ func TestPause(t *testing.T) {
 	require.Equal(t, 12*s+500*ms, b.Since(due.At()), "where it was")
 
 	// Nothing is saved up, and what is reserved meanwhile is due at the end.
-	b = bursty(t, 10)
+	b = limitertest.Bursty(t, 10)
 	b.PauseUntil(b.Now().Add(time.Hour))
 	b.Advance(time.Hour - s)
 	require.Zero(t, b.Stored())
-	first := b.reserve(1, s)
-	second := b.reserve(1, s+100*ms)
+	first := b.Waits(1, s)
+	second := b.Waits(1, s+100*ms)
 	first.Cancel() // its time has not come
 	require.Equal(t, s, second.Delay(), "it has moved up")
 	b.Advance(s)
@@ -175,7 +176,7 @@ func TestPause(t *testing.T) {
 	require.Zero(t, b.Stored())
 
 	// A second pause moves what the first one left, and only that.
-	r := b.reserve(1, 50*ms)
+	r := b.Waits(1, 50*ms)
 	b.PauseUntil(b.Now().Add(s))
 	require.Equal(t, s+50*ms, r.Delay())
 	require.Equal(t, 50*ms+s, b.Since(second.At())+s)
@@ -223,10 +224,9 @@ func TestFakeClockWaits(t *testing.T) {
 }
 
 func TestAll(t *testing.T) {
-	second := bursty(t, 10)
-	hour := at(t, func(clock reserve.Option) (*reserve.Limiter, error) {
-		return pace.NewBursty(reserve.Per(36, time.Hour), reserve.WithClock(second.FakeClock), reserve.WithStored(1), pace.WithCapacity(5))
-	})
+	second := limitertest.Bursty(t, 10)
+	hour := limitertest.Bursty(t, reserve.Per(36, time.Hour),
+		reserve.WithClock(second.FakeClock), reserve.WithStored(1), pace.WithCapacity(5))
 	both := reserve.All(second.Limiter, hour.Limiter)
 	r, err := both.ReserveWithin(ctx, 1, 0)
 	require.NoError(t, err)
@@ -236,14 +236,14 @@ func TestAll(t *testing.T) {
 	require.Equal(t, 100*ms, r.Delay(), "the latest of both")
 	require.Equal(t, second.Now().Add(100*ms), r.At())
 	require.Equal(t, 1, r.Permits())
-	next := second.nextFree()
+	next := second.FreeIn()
 	_, err = both.ReserveWithin(ctx, 1, s)
 	require.Equal(t, &reserve.WaitError{Wait: 100 * s, MaxWait: s}, err)
-	require.Equal(t, next, second.nextFree(), "the first got its permit back")
+	require.Equal(t, next, second.FreeIn(), "the first got its permit back")
 	r.Settle(3)
-	require.Equal(t, next+200*ms, second.nextFree())
+	require.Equal(t, next+200*ms, second.FreeIn())
 	r.Cancel()
-	require.Equal(t, next+200*ms, second.nextFree())
+	require.Equal(t, next+200*ms, second.FreeIn())
 
 	everything := reserve.All()
 	r, err = everything.ReserveWithin(ctx, 5, 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )
@@ -22,70 +23,28 @@ const (
 
 var ctx = context.Background()
 
-// A bench is a limiter on a fake clock.
-type bench struct {
-	*testing.T
-	*clockwork.FakeClock
-	*reserve.Limiter
-	begin time.Time
-}
-
-func bursty(t *testing.T, rate float64, opts ...reserve.Option) *bench {
-	return at(t, func(clock reserve.Option) (*reserve.Limiter, error) {
-		return pace.NewBursty(rate, append(opts, clock)...)
-	})
-}
-
-func warming(t *testing.T, rate float64, period time.Duration, opts ...reserve.Option) *bench {
-	return at(t, func(clock reserve.Option) (*reserve.Limiter, error) {
-		return warmup.New(rate, period, append(opts, clock)...)
-	})
-}
-
-func at(t *testing.T, newLimiter func(clock reserve.Option) (*reserve.Limiter, error)) *bench {
-	t.Helper()
-	clock := clockwork.NewFakeClock()
-	l, err := newLimiter(reserve.WithClock(clock))
-	require.NoError(t, err)
-	return &bench{T: t, FakeClock: clock, Limiter: l, begin: clock.Now()}
-}
-
-// reserve reserves, and checks for how long.
-func (b *bench) reserve(n int, want time.Duration) *reserve.Reservation {
-	b.Helper()
-	r, err := b.Reserve(ctx, n)
-	require.NoError(b, err)
-	require.Equal(b, want.String(), r.Delay().String())
-	require.Equal(b, n, r.Permits())
-	return &r
-}
-
 // sleep advances the clock by what a reservation has to wait.
-func (b *bench) sleep(n int) time.Duration {
-	r, err := b.Reserve(ctx, n)
-	require.NoError(b, err)
-	d := r.Delay()
+func sleep(b *limitertest.Bench, n int) time.Duration {
+	d := b.Take(n).Delay()
 	b.Advance(d)
 	return d
 }
 
-func (b *bench) nextFree() time.Duration { return b.NextFree().Sub(b.Now()) }
-
 func TestPrepayment(t *testing.T) {
-	b := bursty(t, 1)
-	b.reserve(8, 0)
-	b.reserve(1, 8*s)
-	require.Equal(t, 9*s, b.nextFree())
+	b := limitertest.Bursty(t, 1)
+	b.Waits(8, 0)
+	b.Waits(1, 8*s)
+	require.Equal(t, 9*s, b.FreeIn())
 }
 
 func TestBurstyStoresASecondsWorth(t *testing.T) {
-	b := bursty(t, 5)
+	b := limitertest.Bursty(t, 5)
 	b.Advance(3 * s)
 	require.Equal(t, 5.0, b.Stored())
 	for range 6 {
-		b.reserve(1, 0)
+		b.Waits(1, 0)
 	}
-	b.reserve(1, 200*ms)
+	b.Waits(1, 200*ms)
 }
 
 func TestWithBurstAndCapacity(t *testing.T) {
@@ -101,7 +60,7 @@ func TestWithBurstAndCapacity(t *testing.T) {
 		"the last counts": {[]reserve.Option{pace.WithCapacity(3), pace.WithBurst(s / 2)}, 5, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := bursty(t, 10, tt.opts...)
+			b := limitertest.Bursty(t, 10, tt.opts...)
 			require.Zero(t, b.Stored())
 			b.Advance(time.Hour)
 			require.Equal(t, tt.stored, b.Stored())
@@ -112,19 +71,19 @@ func TestWithBurstAndCapacity(t *testing.T) {
 }
 
 func TestWithStored(t *testing.T) {
-	require.Equal(t, 3.5, bursty(t, 10, reserve.WithStored(3.5)).Stored())
-	require.Equal(t, 10.0, bursty(t, 10, reserve.WithStored(math.Inf(1))).Stored(), "cut to the capacity")
-	require.Equal(t, 8.0, warming(t, 2, 4*s).Stored(), "cold")
-	b := warming(t, 2, 4*s, reserve.WithStored(0))
-	b.reserve(1, 0)
-	b.reserve(1, 500*ms) // warm
+	require.Equal(t, 3.5, limitertest.Bursty(t, 10, reserve.WithStored(3.5)).Stored())
+	require.Equal(t, 10.0, limitertest.Bursty(t, 10, reserve.WithStored(math.Inf(1))).Stored(), "cut to the capacity")
+	require.Equal(t, 8.0, limitertest.WarmingUp(t, 2, 4*s).Stored(), "cold")
+	b := limitertest.WarmingUp(t, 2, 4*s, reserve.WithStored(0))
+	b.Waits(1, 0)
+	b.Waits(1, 500*ms) // warm
 }
 
 func TestWarmUp(t *testing.T) {
-	b := warming(t, 2, 4*s)
+	b := limitertest.WarmingUp(t, 2, 4*s)
 	var waits []time.Duration
 	for range 8 {
-		waits = append(waits, b.sleep(1))
+		waits = append(waits, sleep(b, 1))
 	}
 	require.Equal(t, []time.Duration{0, 1375 * ms, 1125 * ms, 875 * ms, 625 * ms, 500 * ms, 500 * ms, 500 * ms}, waits)
 }
@@ -133,13 +92,13 @@ func TestWarmUp(t *testing.T) {
 func TestWarmUpIsColdAfterAPeriod(t *testing.T) {
 	for _, factor := range []float64{1, 1.5, 2, 3, 10, 1000} {
 		for used := range 30 {
-			b := warming(t, 2, 4*s, warmup.WithColdFactor(factor))
+			b := limitertest.WarmingUp(t, 2, 4*s, warmup.WithColdFactor(factor))
 			cold := b.Stored()
-			b.reserve(1, 0)
+			b.Waits(1, 0)
 			for range used {
-				b.sleep(1)
+				sleep(b, 1)
 			}
-			b.Advance(b.nextFree()) // pays the debt
+			b.Advance(b.FreeIn()) // pays the debt
 			b.Advance(4*s - 1)
 			if used > 10 {
 				require.Less(t, b.Stored(), cold)
@@ -151,12 +110,12 @@ func TestWarmUpIsColdAfterAPeriod(t *testing.T) {
 }
 
 func TestUpfront(t *testing.T) {
-	b := bursty(t, 10, pace.WithCapacity(5), reserve.WithStored(5), reserve.PayUpfront())
-	b.reserve(3, 0)
-	b.reserve(2, 0)
-	b.reserve(1, 100*ms)
-	b.reserve(20, 2100*ms) // more than the capacity: waits for what is missing
-	require.Equal(t, 2200*ms, b.nextFree())
+	b := limitertest.Bursty(t, 10, pace.WithCapacity(5), reserve.WithStored(5), reserve.PayUpfront())
+	b.Waits(3, 0)
+	b.Waits(2, 0)
+	b.Waits(1, 100*ms)
+	b.Waits(20, 2100*ms) // more than the capacity: waits for what is missing
+	require.Equal(t, 2200*ms, b.FreeIn())
 	b.Advance(2100*ms + 300*ms)
 	require.InDelta(t, 3, b.Stored(), 1e-9)
 	require.False(t, b.TryAcquire(4))
@@ -164,50 +123,50 @@ func TestUpfront(t *testing.T) {
 }
 
 func TestSetRateKeepsTheDebtAndScalesTheStore(t *testing.T) {
-	b := bursty(t, 1)
-	b.reserve(8, 0)
+	b := limitertest.Bursty(t, 1)
+	b.Waits(8, 0)
 	require.NoError(t, b.SetRate(2))
 	require.Equal(t, 2.0, b.Rate())
-	b.reserve(1, 8*s)
-	b.reserve(1, 8*s+s/2)
+	b.Waits(1, 8*s)
+	b.Waits(1, 8*s+s/2)
 }
 
 func TestInfiniteRate(t *testing.T) {
 	inf := math.Inf(1)
 	for name, tt := range map[string]struct {
-		b    *bench
+		b    *limitertest.Bench
 		full float64 // after the rate is finite again
 	}{
-		"bursty":   {bursty(t, 5), 5},
-		"burst 0":  {bursty(t, 5, pace.WithBurst(0)), 0},
-		"capacity": {bursty(t, 5, pace.WithCapacity(3)), 3},
-		"upfront":  {bursty(t, 5, reserve.PayUpfront(), reserve.WithStored(5)), 5},
-		"warm-up":  {warming(t, 5, s), 0},
+		"bursty":   {limitertest.Bursty(t, 5), 5},
+		"burst 0":  {limitertest.Bursty(t, 5, pace.WithBurst(0)), 0},
+		"capacity": {limitertest.Bursty(t, 5, pace.WithCapacity(3)), 3},
+		"upfront":  {limitertest.Bursty(t, 5, reserve.PayUpfront(), reserve.WithStored(5)), 5},
+		"warm-up":  {limitertest.WarmingUp(t, 5, s), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := tt.b
-			r := b.reserve(1, 0)
+			r := b.Waits(1, 0)
 			require.NoError(t, b.SetRate(inf))
 			require.Equal(t, inf, b.Rate())
-			b.Advance(b.nextFree())
+			b.Advance(b.FreeIn())
 			for range 100 {
-				b.reserve(math.MaxInt, 0)
+				b.Waits(math.MaxInt, 0)
 				require.True(t, b.TryAcquire(math.MaxInt))
 			}
-			free := b.reserve(math.MaxInt, 0)
+			free := b.Waits(math.MaxInt, 0)
 			require.NoError(t, b.SetRate(5))
 			require.Equal(t, tt.full, b.Stored())
 			free.Cancel()
 			r.Cancel() // both from before: nothing to give back
 			require.Equal(t, tt.full, b.Stored())
-			require.Zero(t, b.nextFree()/s)
+			require.Zero(t, b.FreeIn()/s)
 		})
 	}
 }
 
 func TestRefusal(t *testing.T) {
-	b := bursty(t, 1, reserve.WithMaxWait(20*s))
-	b.reserve(8, 0)
+	b := limitertest.Bursty(t, 1, reserve.WithMaxWait(20*s))
+	b.Waits(8, 0)
 	for name, tt := range map[string]struct {
 		maxWait, want time.Duration
 	}{
@@ -224,11 +183,11 @@ func TestRefusal(t *testing.T) {
 			require.Equal(t, &reserve.WaitError{Wait: 8 * s, MaxWait: tt.want}, refused)
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 			require.False(t, refused.Timeout())
-			require.Equal(t, 8*s, b.nextFree(), "nothing was taken")
+			require.Equal(t, 8*s, b.FreeIn(), "nothing was taken")
 			require.Zero(t, r.Permits())
 			r.Cancel()
 			require.ErrorIs(t, r.Wait(ctx), reserve.ErrCancelled)
-			require.Equal(t, 8*s, b.nextFree())
+			require.Equal(t, 8*s, b.FreeIn())
 		})
 	}
 	r, err := b.ReserveWithin(ctx, 20, 8*s) // just fits
@@ -242,8 +201,8 @@ func TestRefusal(t *testing.T) {
 
 // The deadline is read on the limiter's clock, and known before anything is taken.
 func TestDeadline(t *testing.T) {
-	b := bursty(t, 1)
-	b.reserve(8, 0)
+	b := limitertest.Bursty(t, 1)
+	b.Waits(8, 0)
 	soon, cancel := clockwork.WithDeadline(ctx, b.FakeClock, b.Now().Add(3*s))
 	defer cancel()
 	for name, request := range map[string]func() error{
@@ -258,7 +217,7 @@ func TestDeadline(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, "reserve: a wait of 8s would pass the deadline, 3s from now")
 		require.True(t, err.(interface{ Timeout() bool }).Timeout())
-		require.Equal(t, 8*s, b.nextFree())
+		require.Equal(t, 8*s, b.FreeIn())
 	}
 	// A deadline that lies in the past on this clock can't be made without a wait either.
 	b.Advance(8 * s)
@@ -271,7 +230,7 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestContextThatIsDone(t *testing.T) {
-	b := bursty(t, 1)
+	b := limitertest.Bursty(t, 1)
 	gone, cancel := context.WithCancelCause(ctx)
 	cancel(errGone)
 	_, err := b.Reserve(gone, 1)
@@ -280,19 +239,19 @@ func TestContextThatIsDone(t *testing.T) {
 	require.Equal(t, errGone, err)
 	_, err = reserve.All(b.Limiter).ReserveWithin(gone, 1, 0)
 	require.Equal(t, errGone, err)
-	r := b.reserve(1, 0)
+	r := b.Waits(1, 0)
 	require.Equal(t, errGone, r.Wait(gone))
-	require.Zero(t, b.nextFree(), "given back")
+	require.Zero(t, b.FreeIn(), "given back")
 }
 
 // More callers than anybody remembers one by one, in any order.
 func TestAThousandGrantedAtOnceAndCancelled(t *testing.T) {
-	b := bursty(t, 1000, reserve.WithStored(1000))
+	b := limitertest.Bursty(t, 1000, reserve.WithStored(1000))
 	held := make([]*reserve.Reservation, 1000)
 	for i := range held {
-		held[i] = b.reserve(1, 0)
+		held[i] = b.Waits(1, 0)
 	}
-	b.reserve(1, 0) // this one goes, so that the others are not at the end of the queue
+	b.Waits(1, 0) // this one goes, so that the others are not at the end of the queue
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
 	for _, r := range held {
 		r.Cancel()
@@ -303,8 +262,8 @@ func TestAThousandGrantedAtOnceAndCancelled(t *testing.T) {
 
 // Setting the rate that it has changes nothing, however often.
 func TestSetRateToTheSame(t *testing.T) {
-	b := bursty(t, 1, pace.WithCapacity(100))
-	r := b.reserve(60, 0)
+	b := limitertest.Bursty(t, 1, pace.WithCapacity(100))
+	r := b.Waits(60, 0)
 	for range 30 {
 		b.Advance(s)
 		require.NoError(t, b.SetRate(1))
@@ -315,7 +274,7 @@ func TestSetRateToTheSame(t *testing.T) {
 
 // What the carry holds is never more than what is stored.
 func TestCarryIsNoDebtOfTheStore(t *testing.T) {
-	b := bursty(t, 7e8, pace.WithCapacity(1))
+	b := limitertest.Bursty(t, 7e8, pace.WithCapacity(1))
 	var held []*reserve.Reservation
 	for _, n := range []int{1, 1, 1, 1, 3} {
 		r, err := b.Reserve(ctx, n)

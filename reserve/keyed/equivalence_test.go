@@ -47,7 +47,7 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var dropped, grown int
 			for seed := range uint64(40 / less) {
-				p := newPair(t, seed, interval, variant)
+				p := newTwins(t, seed, interval, variant)
 				p.exact = name != "warming up"
 				for range 400 {
 					p.step()
@@ -66,8 +66,8 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 	}
 }
 
-// A pair is limiters by key and, for each key, a plain one.
-type pair struct {
+// A twins is limiters by key and, for each key, a plain one.
+type twins struct {
 	t        *testing.T
 	rand     *rand.Rand
 	clock    *clockwork.FakeClock
@@ -89,10 +89,10 @@ type promised struct {
 	key, drops   int // how often the key had been dropped before
 }
 
-func newPair(t *testing.T, seed uint64, interval int64, variant func(...reserve.Option) (*reserve.Policy, error)) *pair {
+func newTwins(t *testing.T, seed uint64, interval int64, variant func(...reserve.Option) (*reserve.Policy, error)) *twins {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(variant(reserve.WithClock(clock)))
-	p := &pair{
+	p := &twins{
 		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), clock: clock, interval: interval, rate: policy.Limiter().Rate(),
 		keys: keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }),
 	}
@@ -113,7 +113,7 @@ func (d deadline) Done() <-chan struct{}       { return never }
 
 var never = make(chan struct{})
 
-func (p *pair) step() {
+func (p *twins) step() {
 	key := p.rand.IntN(len(p.plain))
 	plain, keys := p.plain[key], p.keys.For(key).(keyed.Limiter)
 	n := 1 + p.rand.IntN(4)
@@ -212,7 +212,7 @@ func (p *pair) step() {
 	}
 }
 
-func (p *pair) same(what string, plain, keyed any) {
+func (p *twins) same(what string, plain, keyed any) {
 	p.t.Helper()
 	if !p.equal(plain, keyed) {
 		require.Equal(p.t, plain, keyed, "%s, seed %d, after %s", what, p.seed, p.did)
@@ -221,7 +221,7 @@ func (p *pair) same(what string, plain, keyed any) {
 
 // equal compares answers. A key's limiter may have a rounding error less than the plain
 // one, as it has added up fewer numbers.
-func (p *pair) equal(plain, keyed any) bool {
+func (p *twins) equal(plain, keyed any) bool {
 	if plain == keyed {
 		return true
 	}

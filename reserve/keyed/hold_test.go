@@ -42,7 +42,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				clock := clockwork.NewFakeClock()
 				of := reserve.Must(policy(reserve.WithClock(clock)))
-				b := &bench{clock, keyed.New(func(string) (*reserve.Policy, error) { return of, nil }), clock.Now()}
+				b := &byKey{clock, keyed.New(func(string) (*reserve.Policy, error) { return of, nil }), clock.Now()}
 				plain := map[string]*reserve.Limiter{"a": of.Limiter(), "b": of.Limiter()}
 				type open struct {
 					key  string

@@ -20,23 +20,23 @@ const s = time.Second
 
 var ctx = context.Background()
 
-// A bench is limiters by key on a fake clock, all of one bursty policy.
-type bench struct {
+// A byKey is limiters by key on a fake clock, all of one bursty policy.
+type byKey struct {
 	*clockwork.FakeClock
 	*keyed.Limiters[string]
 	begin time.Time
 }
 
-func bursty(rate float64, maxKeys int, opts ...reserve.Option) *bench {
+func bursty(rate float64, maxKeys int, opts ...reserve.Option) *byKey {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(pace.Bursty(rate, append(opts, reserve.WithClock(clock))...))
 	keys := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys))
-	return &bench{clock, keys, clock.Now()}
+	return &byKey{clock, keys, clock.Now()}
 }
 
-func (b *bench) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter) }
+func (b *byKey) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter) }
 
 // hold holds permits of a key, as package inbound does.
-func (b *bench) hold(key string, n int, maxWait time.Duration) (keys.Hold, error) {
+func (b *byKey) hold(key string, n int, maxWait time.Duration) (keys.Hold, error) {
 	return keys.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
 }

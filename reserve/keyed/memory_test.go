@@ -22,7 +22,7 @@ func live() float64 {
 
 // bytesPerKey makes n keys of some 12 characters each and returns how many bytes each
 // takes while it lives, beside its own, and when it has been idle and was swept.
-func bytesPerKey(tb testing.TB, n int, use func(b *bench, key string)) (alive, idle float64) {
+func bytesPerKey(tb testing.TB, n int, use func(b *byKey, key string)) (alive, idle float64) {
 	b := bursty(1, n)
 	keys := make([]string, n)
 	for i := range keys {
@@ -46,7 +46,7 @@ func bytesPerKey(tb testing.TB, n int, use func(b *bench, key string)) (alive, i
 	return alive, idle
 }
 
-func acquire(b *bench, key string) { b.TryAcquire(key, 1) }
+func acquire(b *byKey, key string) { b.TryAcquire(key, 1) }
 
 func TestMemory(t *testing.T) {
 	alive, idle := bytesPerKey(t, 100_000, acquire)
@@ -57,9 +57,9 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkMemory(b *testing.B) {
 	for _, n := range []int{200_000, 500_000, 1_000_000} {
-		for name, use := range map[string]func(*bench, string){
+		for name, use := range map[string]func(*byKey, string){
 			"taken": acquire,
-			"reserved": func(b *bench, key string) {
+			"reserved": func(b *byKey, key string) {
 				_, err := b.ReserveWithin(ctx, key, 1, reserve.Forever)
 				require.NoError(nil, err)
 			},

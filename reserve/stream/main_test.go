@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 )
@@ -30,25 +31,16 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A bench is a limiter in a bubble, where waiting takes no time.
-type bench struct {
-	*testing.T
-	*reserve.Limiter
-	begin time.Time
-}
-
 // inBubble runs a test with a limiter that saves nothing, so that what was taken in all can be
-// told from when it is free again.
-func inBubble(t *testing.T, rate float64, f func(b *bench)) {
+// told from when it is free again. Its clock is that of the bubble, where waiting takes no time.
+func inBubble(t *testing.T, rate float64, f func(b *limitertest.Bench)) {
 	synctest.Test(t, func(t *testing.T) {
-		f(&bench{t, reserve.Must(pace.NewBursty(rate, pace.WithBurst(0))), time.Now()})
+		f(&limitertest.Bench{T: t, Limiter: reserve.Must(pace.NewBursty(rate, pace.WithBurst(0))), Begin: time.Now()})
 	})
 }
 
-func (b *bench) passed() time.Duration { return time.Since(b.begin) }
-
-// taken is how long the limiter takes for all that was taken so far.
-func (b *bench) taken() time.Duration { return b.NextFree().Sub(b.begin) }
+// passed is the time since the beginning.
+func passed(b *limitertest.Bench) time.Duration { return time.Since(b.Begin) }
 
 // content is n bytes, none like the ones around it.
 func content(n int) []byte {
@@ -124,13 +116,13 @@ func TestEveryWayIsPaced(t *testing.T) {
 	for from, source := range sources {
 		for how, way := range ways {
 			t.Run(how+", "+from, func(t *testing.T) {
-				inBubble(t, 1000, func(b *bench) {
+				inBubble(t, 1000, func(b *limitertest.Bench) {
 					got, err := way(b, source())
 					require.NoError(b, err)
 					require.Equal(b, want, got)
-					require.Equal(b, 10*s, b.taken(), "a permit for each byte")
-					require.GreaterOrEqual(b, b.passed(), 9900*ms, "all but the last tenth of a second")
-					require.LessOrEqual(b, b.passed(), 10*s)
+					require.Equal(b, 10*s, b.FreeAt(), "a permit for each byte")
+					require.GreaterOrEqual(b, passed(b), 9900*ms, "all but the last tenth of a second")
+					require.LessOrEqual(b, passed(b), 10*s)
 				})
 			})
 		}
@@ -139,7 +131,7 @@ func TestEveryWayIsPaced(t *testing.T) {
 
 // Two streams share one limiter's rate.
 func TestSharing(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		errs := make(chan error, 2)
 		for range cap(errs) {
 			go func() {
@@ -149,11 +141,11 @@ func TestSharing(t *testing.T) {
 		}
 		time.Sleep(2950 * ms)
 		synctest.Wait()
-		require.Equal(b, 3200*ms, b.taken(), "one step is under way until 3 s, and one each is promised")
+		require.Equal(b, 3200*ms, b.FreeAt(), "one step is under way until 3 s, and one each is promised")
 		require.NoError(b, <-errs)
 		require.NoError(b, <-errs)
-		require.Equal(b, 6*s, b.taken())
-		require.Equal(b, 5900*ms, b.passed())
+		require.Equal(b, 6*s, b.FreeAt())
+		require.Equal(b, 5900*ms, passed(b))
 	})
 }
 

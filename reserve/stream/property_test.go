@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve/stream"
 )
 
@@ -46,7 +47,7 @@ func TestTakenIsWhatWentThrough(t *testing.T) {
 	begin, total := time.Now(), 0
 	const runs = 2000
 	for run := range uint64(runs) {
-		inBubble(t, 1000, func(b *bench) {
+		inBubble(t, 1000, func(b *limitertest.Bench) {
 			random := rand.New(rand.NewPCG(seed, run))
 			want := content(random.IntN(3000))
 			m := moody{random, &bytes.Buffer{}, bytes.NewReader(want)}
@@ -73,7 +74,7 @@ func TestTakenIsWhatWentThrough(t *testing.T) {
 			through := m.moved.Bytes()
 			require.EqualValues(b, len(through), n, "run %d", run)
 			require.True(b, bytes.HasPrefix(want, through), "run %d", run)
-			require.Equal(b, time.Duration(len(through))*ms, b.taken(), "run %d", run)
+			require.Equal(b, time.Duration(len(through))*ms, b.FreeAt(), "run %d", run)
 			total += len(through)
 		})
 	}

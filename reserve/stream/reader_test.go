@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 	"github.com/nextfree/pace/reserve/window"
@@ -27,11 +28,11 @@ func TestReaderIsAReader(t *testing.T) {
 		"data err": iotest.DataErrReader,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, 1000, func(b *bench) {
+			inBubble(t, 1000, func(b *limitertest.Bench) {
 				want := content(500)
 				r := stream.Reader(ctx, source(bytes.NewReader(want)), b)
 				require.NoError(b, iotest.TestReader(r, want))
-				require.Equal(b, s/2, b.taken())
+				require.Equal(b, s/2, b.FreeAt())
 			})
 		})
 	}
@@ -39,55 +40,55 @@ func TestReaderIsAReader(t *testing.T) {
 
 // What a Read does not get is not paid for, however little it is, and keeps nobody waiting.
 func TestShortReadsRefund(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		r := stream.Reader(ctx, iotest.OneByteReader(bytes.NewReader(content(50))), b)
 		buffer := make([]byte, 4096)
 		for i := range 50 {
 			n, err := r.Read(buffer)
 			require.NoError(b, err)
 			require.Equal(b, 1, n)
-			require.Equal(b, time.Duration(i)*ms, b.passed())
-			require.Equal(b, time.Duration(i+1)*ms, b.taken())
+			require.Equal(b, time.Duration(i)*ms, passed(b))
+			require.Equal(b, time.Duration(i+1)*ms, b.FreeAt())
 		}
 		n, err := r.Read(buffer)
 		require.Zero(b, n)
 		require.Equal(b, io.EOF, err)
-		require.Equal(b, 50*ms, b.taken(), "the end costs nothing")
+		require.Equal(b, 50*ms, b.FreeAt(), "the end costs nothing")
 	})
 }
 
 func TestReaderPassesErrors(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		n, err := stream.Reader(ctx, iotest.ErrReader(errFull), b).Read(make([]byte, 10))
 		require.Zero(b, n)
 		require.Same(b, errFull, err)
-		require.Zero(b, b.taken())
+		require.Zero(b, b.FreeAt())
 
 		source := iotest.DataErrReader(io.MultiReader(bytes.NewReader(content(10)), iotest.ErrReader(errFull)))
 		n, err = stream.Reader(ctx, source, b).Read(make([]byte, 20))
 		require.Equal(b, 10, n, "with the bytes that came with it")
 		require.Same(b, errFull, err)
-		require.Equal(b, 10*ms, b.taken())
+		require.Equal(b, 10*ms, b.FreeAt())
 
 		source = io.MultiReader(bytes.NewReader(content(10)), iotest.ErrReader(errFull))
 		copied, err := io.Copy(io.Discard, stream.Reader(ctx, source, b))
 		require.EqualValues(b, 10, copied)
 		require.Same(b, errFull, err)
-		require.Equal(b, 20*ms, b.taken())
+		require.Equal(b, 20*ms, b.FreeAt())
 
 		copied, err = io.Copy(plainWriter{&shortWriter{left: 7, err: errFull}}, stream.Reader(ctx, plainReader{bytes.NewReader(content(50))}, b))
 		require.EqualValues(b, 7, copied)
 		require.Same(b, errFull, err)
-		require.Equal(b, 27*ms, b.taken(), "what could not be written is not paid for")
+		require.Equal(b, 27*ms, b.FreeAt(), "what could not be written is not paid for")
 	})
 }
 
 func TestEmptyRead(t *testing.T) {
-	inBubble(t, 1, func(b *bench) {
+	inBubble(t, 1, func(b *limitertest.Bench) {
 		n, err := stream.Reader(ctx, untouched{t}, b).Read(nil)
 		require.Zero(b, n)
 		require.NoError(b, err)
-		require.Zero(b, b.taken())
+		require.Zero(b, b.FreeAt())
 	})
 }
 
@@ -98,7 +99,7 @@ func (u untouched) Read([]byte) (int, error)  { u.Fatal("read"); return 0, nil }
 func (u untouched) Write([]byte) (int, error) { u.Fatal("written"); return 0, nil }
 
 func TestContextsThatAreOver(t *testing.T) {
-	inBubble(t, 10, func(b *bench) {
+	inBubble(t, 10, func(b *limitertest.Bench) {
 		gone, cancel := context.WithCancelCause(ctx)
 		cancel(errGone)
 		near, stop := context.WithTimeout(ctx, s)
@@ -129,15 +130,15 @@ func TestContextsThatAreOver(t *testing.T) {
 			require.ErrorAs(b, err, &wait, name)
 			require.ErrorIs(b, err, context.DeadlineExceeded, name)
 			require.Equal(b, 2*s, wait.Wait)
-			require.Equal(b, 2*s, b.taken(), "nothing was taken")
+			require.Equal(b, 2*s, b.FreeAt(), "nothing was taken")
 		}
-		require.Zero(b, b.passed())
+		require.Zero(b, passed(b))
 	})
 }
 
 // A context that ends while a step waits.
 func TestContextEndsAWait(t *testing.T) {
-	inBubble(t, 100, func(b *bench) {
+	inBubble(t, 100, func(b *limitertest.Bench) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		time.AfterFunc(250*ms, func() { cancel(errGone) })
 		var to bytes.Buffer
@@ -145,8 +146,8 @@ func TestContextEndsAWait(t *testing.T) {
 		require.Same(b, errGone, err)
 		require.Equal(b, 30, n, "at 0, 100 and 200 ms")
 		require.Equal(b, content(1000)[:30], to.Bytes())
-		require.Equal(b, 250*ms, b.passed())
-		require.Equal(b, 300*ms, b.taken())
+		require.Equal(b, 250*ms, passed(b))
+		require.Equal(b, 300*ms, b.FreeAt())
 
 		n, err = stream.Reader(ctx, untouched{t}, b).Read(to.Bytes())
 		require.Zero(b, n)
@@ -156,7 +157,7 @@ func TestContextEndsAWait(t *testing.T) {
 
 // Without limit a context that is over ends everything as well.
 func TestContextsThatAreOverWithoutLimit(t *testing.T) {
-	inBubble(t, math.Inf(1), func(b *bench) {
+	inBubble(t, math.Inf(1), func(b *limitertest.Bench) {
 		gone, cancel := context.WithCancelCause(ctx)
 		cancel(errGone)
 		for name, do := range everyWay(untouched{t}, untouched{t}) {
@@ -198,7 +199,7 @@ func TestCountWhenPayingFails(t *testing.T) {
 	} {
 		for _, way := range []string{"Write", "WriteTo", "ReadFrom"} {
 			t.Run(way+", "+source.name, func(t *testing.T) {
-				inBubble(t, 100, func(b *bench) { // steps of 10
+				inBubble(t, 100, func(b *limitertest.Bench) { // steps of 10
 					var to bytes.Buffer
 					gone, cancel := context.WithCancelCause(ctx)
 					time.AfterFunc(250*ms, func() { cancel(errGone) })

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 )
@@ -39,16 +40,16 @@ func TestPartialWrites(t *testing.T) {
 		"silence":  {nil, io.ErrShortWrite},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, 1000, func(b *bench) {
+			inBubble(t, 1000, func(b *limitertest.Bench) {
 				n, err := stream.Writer(ctx, &shortWriter{left: 250, err: tt.err}, b).Write(make([]byte, 1000))
 				require.Equal(b, 250, n)
 				require.Equal(b, tt.want, err)
-				require.Equal(b, 250*ms, b.taken(), "the rest is given back")
+				require.Equal(b, 250*ms, b.FreeAt(), "the rest is given back")
 
 				copied, err := io.Copy(stream.Writer(ctx, &shortWriter{left: 150, err: tt.err}, b), plainReader{bytes.NewReader(make([]byte, 1000))})
 				require.EqualValues(b, 150, copied)
 				require.Equal(b, tt.want, err)
-				require.Equal(b, 400*ms, b.taken())
+				require.Equal(b, 400*ms, b.FreeAt())
 			})
 		})
 	}
@@ -60,24 +61,24 @@ type liar int
 func (l liar) Write([]byte) (int, error) { return int(l), nil }
 
 func TestLiars(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		n, err := stream.Writer(ctx, liar(-5), b).Write(make([]byte, 10))
 		require.Zero(b, n)
 		require.Equal(b, io.ErrShortWrite, err)
-		require.Zero(b, b.taken())
+		require.Zero(b, b.FreeAt())
 		n, err = stream.Writer(ctx, liar(99), b).Write(make([]byte, 10))
 		require.Equal(b, 10, n)
 		require.NoError(b, err)
-		require.Equal(b, 10*ms, b.taken())
+		require.Equal(b, 10*ms, b.FreeAt())
 	})
 }
 
 func TestEmptyWrite(t *testing.T) {
-	inBubble(t, 1, func(b *bench) {
+	inBubble(t, 1, func(b *limitertest.Bench) {
 		n, err := stream.Writer(ctx, liar(3), b).Write(nil)
 		require.Equal(b, 3, n, "what it says is up to the writer")
 		require.NoError(b, err)
-		require.Zero(b, b.taken())
+		require.Zero(b, b.FreeAt())
 	})
 }
 
@@ -102,21 +103,21 @@ func (r *readerFrom) ReadFrom(from io.Reader) (int64, error) {
 
 // What reads by itself gets it step by step, in the form that sendfile is recognized by.
 func TestReaderFromGetsSteps(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		var to readerFrom
 		n, err := io.Copy(stream.Writer(ctx, &to, b), plainReader{bytes.NewReader(make([]byte, 250))})
 		require.NoError(b, err)
 		require.EqualValues(b, 250, n)
 		require.Equal(b, []int64{100, 100, 100}, to.limits)
 		require.Equal(b, []int{100, 100, 50}, to.writes)
-		require.Equal(b, 200*ms, b.passed())
+		require.Equal(b, 200*ms, passed(b))
 	})
 }
 
 // Without limit a Write is one Write, however large; it waits while the limiter is paused,
 // and minds when a limit comes.
 func TestWithoutLimit(t *testing.T) {
-	inBubble(t, math.Inf(1), func(b *bench) {
+	inBubble(t, math.Inf(1), func(b *limitertest.Bench) {
 		var to recorder
 		w := stream.Writer(ctx, &to, b)
 		_, err := w.Write(make([]byte, 10<<20))
@@ -126,12 +127,12 @@ func TestWithoutLimit(t *testing.T) {
 		b.PauseUntil(time.Now().Add(s))
 		_, err = w.Write(make([]byte, 10))
 		require.NoError(b, err)
-		require.Equal(b, s, b.passed())
+		require.Equal(b, s, passed(b))
 
 		require.NoError(b, b.SetRate(100))
 		_, err = w.Write(make([]byte, 30))
 		require.NoError(b, err)
-		require.Equal(b, s+200*ms, b.passed())
+		require.Equal(b, s+200*ms, passed(b))
 	})
 }
 
@@ -183,7 +184,7 @@ func TestFilesAndConnections(t *testing.T) {
 
 // Writes of many at once share the limiter, if what they write to allows it.
 func TestWritesAtOnce(t *testing.T) {
-	inBubble(t, 1000, func(b *bench) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
 		w := stream.Writer(ctx, io.Discard, b)
 		errs := make(chan error, 10)
 		for range cap(errs) {
@@ -199,7 +200,7 @@ func TestWritesAtOnce(t *testing.T) {
 		for range cap(errs) {
 			require.NoError(b, <-errs)
 		}
-		require.Equal(b, s, b.taken())
-		require.Equal(b, 990*ms, b.passed())
+		require.Equal(b, s, b.FreeAt())
+		require.Equal(b, 990*ms, passed(b))
 	})
 }

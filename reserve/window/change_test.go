@@ -15,8 +15,8 @@ import (
 // The window's clock stands still as well.
 func TestPause(t *testing.T) {
 	b := newBench(t, 2, s)
-	due := b.reserve(2, 0)
-	promised := b.reserve(1, s)
+	due := b.Waits(2, 0)
+	promised := b.Waits(1, s)
 	b.Advance(400 * ms)
 	b.PauseUntil(b.Now().Add(10 * s))
 	require.Zero(t, due.Delay())
@@ -24,33 +24,33 @@ func TestPause(t *testing.T) {
 	require.False(t, b.TryAcquire(1))
 	b.Advance(10 * s)
 	require.Zero(t, b.Stored(), "what was used before the pause is in the window still")
-	b.reserve(1, 600*ms)
-	b.reserve(1, 1600*ms)
+	b.Waits(1, 600*ms)
+	b.Waits(1, 1600*ms)
 }
 
 func TestSetRate(t *testing.T) {
 	b := newBench(t, 100, time.Minute)
 	require.InEpsilon(t, 100.0/60, b.Rate(), 1e-15)
-	b.reserve(100, 0)
-	promised := b.reserve(1, 60*s)
+	b.Waits(100, 0)
+	promised := b.Waits(1, 60*s)
 	require.NoError(t, b.SetRate(100)) // 100 a second
 	require.Equal(t, 100.0, b.Rate())
 	require.Equal(t, 60*s, promised.Delay(), "what is promised stays")
-	b.reserve(99, 60*s)
-	b.reserve(100, 61*s)
+	b.Waits(99, 60*s)
+	b.Waits(100, 61*s)
 	b.Advance(61 * s)
 	require.Zero(t, b.Stored())
 	b.Advance(s)
 	require.Equal(t, 100.0, b.Stored())
-	b.reserve(1, 0)
+	b.Waits(1, 0)
 
 	require.NoError(t, b.SetRate(reserve.Per(100, time.Hour)))
 	require.Equal(t, 99.0, b.Stored(), "what has left the window stays out")
-	b.reserve(99, 0)
-	b.reserve(1, time.Hour)
+	b.Waits(99, 0)
+	b.Waits(1, time.Hour)
 
 	require.NoError(t, b.SetRate(math.Inf(1)))
-	b.reserve(1, time.Hour) // behind the one that waits
+	b.Waits(1, time.Hour) // behind the one that waits
 	require.NoError(t, b.Retime(math.Inf(1)))
 	for range 1000 {
 		require.True(t, b.TryAcquire(100))
@@ -69,13 +69,13 @@ func TestSetRate(t *testing.T) {
 // The example of the package's documentation.
 func TestSetRateWhileOneWaits(t *testing.T) {
 	b := newBench(t, 3, s)
-	b.reserve(3, 0)
-	fourth := b.reserve(1, s)
+	b.Waits(3, 0)
+	fourth := b.Waits(1, s)
 	require.NoError(t, b.SetRate(3./60))
 	require.Equal(t, s, fourth.Delay())
-	b.reserve(1, 60*s)
-	b.reserve(1, 60*s)
-	last := b.reserve(1, 61*s)
+	b.Waits(1, 60*s)
+	b.Waits(1, 60*s)
+	last := b.Waits(1, 61*s)
 	require.NoError(t, b.Retime(3./60))
 	require.Equal(t, 60*s, fourth.Delay())
 	require.Equal(t, 120*s, last.Delay())
@@ -84,9 +84,9 @@ func TestSetRateWhileOneWaits(t *testing.T) {
 // Those that wait, wait as long as the new window says.
 func TestRetime(t *testing.T) {
 	b := newBench(t, 2, time.Minute)
-	b.reserve(2, 0)
+	b.Waits(2, 0)
 	b.Advance(10 * s)
-	second, third := b.reserve(2, 50*s), b.reserve(1, 110*s)
+	second, third := b.Waits(2, 50*s), b.Waits(1, 110*s)
 	require.NoError(t, b.Retime(2./30)) // 2 in 30 s
 	require.Equal(t, 20*s, second.Delay())
 	require.Equal(t, 50*s, third.Delay())
@@ -98,7 +98,7 @@ func TestRetime(t *testing.T) {
 	require.Equal(t, b.Now(), second.At())
 	require.NoError(t, b.Retime(2./30))
 	require.Equal(t, 30*s, third.Delay(), "a lower one makes it later")
-	b.reserve(1, 30*s)
+	b.Waits(1, 30*s)
 	require.NoError(t, b.Retime(math.Inf(1)))
 	require.Zero(t, third.Delay())
 	require.Equal(t, 2., b.Stored())
@@ -110,21 +110,21 @@ func TestSetPolicy(t *testing.T) {
 	policy := func(n int, per time.Duration) *reserve.Policy {
 		return reserve.Must(window.Policy(n, per, reserve.WithClock(b.FakeClock), reserve.WithMaxWait(time.Hour)))
 	}
-	b.reserve(4, 0)
-	waits := b.reserve(4, s)
+	b.Waits(4, 0)
+	waits := b.Waits(4, s)
 	require.NoError(t, b.SetPolicy(policy(3, time.Minute)))
 	require.Equal(t, 3/60., b.Rate())
 	require.Equal(t, s, waits.Delay(), "what is promised stays")
 	require.Equal(t, 3., engine.Outlook(b.Limiter).Capacity)
 	_, err := b.Reserve(ctx, 4)
 	require.EqualError(t, err, "reserve: 4 permits were asked for at once; this limiter never grants more than 3")
-	third := b.reserve(3, 61*s)
+	third := b.Waits(3, 61*s)
 	require.NoError(t, b.Retime(3)) // 3 a second
 	require.Equal(t, s, waits.Delay(), "more than the window: it goes when that is empty")
 	require.Equal(t, 2*s, third.Delay())
 	require.NoError(t, b.SetPolicy(policy(9, s)))
-	b.reserve(2, 2*s)
-	b.reserve(8, 3*s)
+	b.Waits(2, 2*s)
+	b.Waits(8, 3*s)
 	_, err = b.ReserveWithin(ctx, 9, 2*time.Hour)
 	require.NoError(t, err)
 	require.NoError(t, b.SetPolicy(policy(1, time.Hour)))
@@ -136,13 +136,13 @@ func TestSetPolicy(t *testing.T) {
 // A Resume moves them back by what is left of the pause.
 func TestResume(t *testing.T) {
 	b := newBench(t, 2, s)
-	went := b.reserve(2, 0)
-	promised := b.reserve(1, s)
+	went := b.Waits(2, 0)
+	promised := b.Waits(1, s)
 	b.Advance(400 * ms)
 	b.PauseUntil(b.Now().Add(10 * s))
 	b.Advance(2 * s)
 	require.Equal(t, 8*s+600*ms, promised.Delay())
-	third := b.reserve(1, 8*s+600*ms)
+	third := b.Waits(1, 8*s+600*ms)
 	require.Equal(t, -2400*ms, went.At().Sub(b.Now()))
 	went.Cancel() // during the pause: they go at its end
 	require.Equal(t, 8*s, promised.Delay())
@@ -154,15 +154,15 @@ func TestResume(t *testing.T) {
 	require.Equal(t, b.Now(), promised.At())
 	require.Equal(t, 1., b.Stored())
 	b.Resume()
-	b.reserve(1, 0)
-	b.reserve(1, s)
+	b.Waits(1, 0)
+	b.Waits(1, s)
 }
 
 // A charge waits for those in front of it, and for nothing else.
 func TestChargeInAPause(t *testing.T) {
 	b := newBench(t, 5, s)
 	b.PauseUntil(b.Now().Add(2 * s))
-	first := b.reserve(2, 2*s)
+	first := b.Waits(2, 2*s)
 	engine.Charge(b.Limiter, 1)
 	require.Zero(t, b.Stored())
 	first.Cancel()
@@ -178,16 +178,16 @@ func TestReserveInAPause(t *testing.T) {
 	require.Equal(t, b.Now().Add(2*s), b.NextFree())
 	engine.Charge(b.Limiter, 2)
 	require.Equal(t, 3., b.Stored())
-	first := b.reserve(2, 2*s)
+	first := b.Waits(2, 2*s)
 	engine.Charge(b.Limiter, 1)
-	b.reserve(1, 3*s)
+	b.Waits(1, 3*s)
 	require.Zero(t, b.Stored())
 	b.PauseUntil(b.Now().Add(s))
 	require.Equal(t, 2*s, first.Delay(), "no shorter than it was")
 	b.Advance(2 * s)
 	require.Zero(t, first.Delay())
 	require.Equal(t, b.Now(), first.At())
-	b.reserve(1, s)
+	b.Waits(1, s)
 }
 
 // Rates that give windows of less than a nanosecond count as one per nanosecond.
@@ -195,19 +195,19 @@ func TestShortestWindow(t *testing.T) {
 	b := newBench(t, 1, 1)
 	require.NoError(t, b.SetRate(1e12))
 	require.Equal(t, 1e12, b.Rate())
-	b.reserve(1, 0)
-	b.reserve(1, 1)
-	b.reserve(1, 2)
+	b.Waits(1, 0)
+	b.Waits(1, 1)
+	b.Waits(1, 2)
 }
 
 // Neither a window nor a pause has an end that a time could not have.
 func TestLongestTimes(t *testing.T) {
 	b := newBench(t, 1, math.MaxInt64)
 	b.Advance(time.Hour)
-	b.reserve(1, 0)
-	second := b.reserve(1, math.MaxInt64/2)
-	b.reserve(1, math.MaxInt64-time.Hour)
-	b.reserve(1, math.MaxInt64-time.Hour)
+	b.Waits(1, 0)
+	second := b.Waits(1, math.MaxInt64/2)
+	b.Waits(1, math.MaxInt64-time.Hour)
+	b.Waits(1, math.MaxInt64-time.Hour)
 	b.PauseUntil(b.Now().Add(math.MaxInt64))
 	require.Equal(t, math.MaxInt64-1-time.Hour, second.Delay())
 	b.Resume()

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/door"
 	"github.com/nextfree/pace/reserve/window"
@@ -27,37 +28,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A bench is a limiter on a fake clock.
-type bench struct {
-	*testing.T
-	*clockwork.FakeClock
-	*reserve.Limiter
-}
-
-func newBench(t *testing.T, n int, per time.Duration, opts ...reserve.Option) *bench {
-	clock := clockwork.NewFakeClock()
-	l, err := window.New(n, per, append(opts, reserve.WithClock(clock))...)
-	require.NoError(t, err)
-	return &bench{t, clock, l}
-}
-
-// reserve reserves, and checks for how long.
-func (b *bench) reserve(n int, want time.Duration) *reserve.Reservation {
-	b.Helper()
-	r, err := b.Reserve(ctx, n)
-	require.NoError(b, err)
-	require.Equal(b, want.String(), r.Delay().String())
-	return &r
+func newBench(t *testing.T, n int, per time.Duration, opts ...reserve.Option) *limitertest.Bench {
+	t.Helper()
+	return limitertest.New(t, func(o ...reserve.Option) (*reserve.Limiter, error) { return window.New(n, per, o...) }, opts...)
 }
 
 func TestNeverMoreThanNInAnyStretch(t *testing.T) {
 	b := newBench(t, 3, s)
-	b.reserve(1, 0)
+	b.Waits(1, 0)
 	b.Advance(600 * ms)
-	b.reserve(1, 0)
-	b.reserve(1, 0)
-	b.reserve(1, 400*ms) // a second after the first
-	b.reserve(1, s)      // a second after the second
+	b.Waits(1, 0)
+	b.Waits(1, 0)
+	b.Waits(1, 400*ms) // a second after the first
+	b.Waits(1, s)      // a second after the second
 	require.Zero(t, b.Stored())
 	require.Equal(t, s, b.NextFree().Sub(b.Now()))
 	require.False(t, b.TryAcquire(1))
@@ -77,24 +60,24 @@ func TestNoPrepaymentAndNoSaving(t *testing.T) {
 	b := newBench(t, 10, s)
 	b.Advance(time.Hour)
 	require.Equal(t, 10.0, b.Stored())
-	b.reserve(8, 0)
-	b.reserve(8, s)
-	b.reserve(8, 2*s)
+	b.Waits(8, 0)
+	b.Waits(8, s)
+	b.Waits(8, 2*s)
 }
 
 // The example of the package's documentation.
 func TestFirstComeFirstServed(t *testing.T) {
 	b := newBench(t, 3, s)
-	b.reserve(2, 0)
-	second := b.reserve(2, s)
-	b.reserve(1, s) // it would fit now, but not before those that asked first
-	last := b.reserve(1, 2*s)
+	b.Waits(2, 0)
+	second := b.Waits(2, s)
+	b.Waits(1, s) // it would fit now, but not before those that asked first
+	last := b.Waits(1, 2*s)
 	require.Zero(t, b.Stored())
 	require.False(t, b.TryAcquire(1))
 	second.Cancel()
 	require.Equal(t, s, last.Delay(), "the one before it goes at once")
 	require.Zero(t, b.Stored())
-	b.reserve(2, s)
+	b.Waits(2, s)
 }
 
 func TestMoreThanTheWindow(t *testing.T) {
@@ -122,11 +105,11 @@ func TestMoreThanTheWindow(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	b := newBench(t, 2, s, reserve.WithMaxWait(3*s))
-	b.reserve(2, 0)
+	b.Waits(2, 0)
 	_, err := b.ReserveWithin(ctx, 1, 400*ms)
 	require.Equal(t, &reserve.WaitError{Wait: s, MaxWait: 400 * ms}, err)
 	for i := range 3 {
-		b.reserve(2, time.Duration(i+1)*s)
+		b.Waits(2, time.Duration(i+1)*s)
 	}
 	_, err = b.Reserve(ctx, 1)
 	require.Equal(t, &reserve.WaitError{Wait: 4 * s, MaxWait: 3 * s}, err)
@@ -135,9 +118,9 @@ func TestRefusals(t *testing.T) {
 // Those behind it move up.
 func TestCancel(t *testing.T) {
 	b := newBench(t, 2, s)
-	first := b.reserve(2, 0)
-	second, third := b.reserve(1, s), b.reserve(1, s)
-	fourth := b.reserve(2, 2*s)
+	first := b.Waits(2, 0)
+	second, third := b.Waits(1, s), b.Waits(1, s)
+	fourth := b.Waits(2, 2*s)
 	b.Advance(s / 4)
 	third.Cancel()
 	third.Cancel()
@@ -150,7 +133,7 @@ func TestCancel(t *testing.T) {
 	first.Cancel() // not used
 	require.Zero(t, fourth.Delay())
 	require.Equal(t, b.Now(), fourth.At(), "half a second after the beginning")
-	b.reserve(1, s)
+	b.Waits(1, s)
 	fourth.Cancel()
 	require.Equal(t, 1., b.Stored(), "one has gone at once")
 }
@@ -158,10 +141,10 @@ func TestCancel(t *testing.T) {
 // A part that comes back of one that waits leaves it in its place.
 func TestSettleBeforeTheTime(t *testing.T) {
 	b := newBench(t, 4, s)
-	b.reserve(2, 0)
+	b.Waits(2, 0)
 	b.Advance(s / 2)
-	second, third := b.reserve(3, s/2), b.reserve(1, s/2)
-	fourth := b.reserve(1, 3*s/2)
+	second, third := b.Waits(3, s/2), b.Waits(1, s/2)
+	fourth := b.Waits(1, 3*s/2)
 	second.Settle(2)
 	require.Zero(t, second.Delay(), "two and two")
 	require.Equal(t, s/2, third.Delay())
@@ -171,27 +154,27 @@ func TestSettleBeforeTheTime(t *testing.T) {
 // Settled at more: the difference counts behind those that wait.
 func TestChargeBehindThoseThatWait(t *testing.T) {
 	b := newBench(t, 2, s)
-	b.reserve(2, 0).Settle(3)
-	waits := b.reserve(2, s)
+	b.Waits(2, 0).Settle(3)
+	waits := b.Waits(2, s)
 	engine.Charge(b.Limiter, 1) // when that has gone
 	require.Equal(t, s, waits.Delay())
-	b.reserve(1, 2*s)
+	b.Waits(1, 2*s)
 	b.Advance(s)
 	require.Zero(t, waits.Delay())
 	waits.Settle(0)
-	b.reserve(1, s) // charged: 1, reserved: 1, and it
+	b.Waits(1, s) // charged: 1, reserved: 1, and it
 }
 
 // What was granted and not used leaves no trace.
 func TestCancelWhenItsTimeHasCome(t *testing.T) {
 	b := newBench(t, 2, s)
-	r := b.reserve(2, 0)
+	r := b.Waits(2, 0)
 	b.Advance(700 * ms)
 	require.False(t, b.TryAcquire(1))
 	r.Cancel()
 	require.True(t, b.TryAcquire(2))
 
-	r = b.reserve(1, s)
+	r = b.Waits(1, s)
 	b.Advance(3 * s) // it has left the window
 	require.True(t, b.TryAcquire(2))
 	r.Cancel()
@@ -200,14 +183,14 @@ func TestCancelWhenItsTimeHasCome(t *testing.T) {
 
 func TestSettle(t *testing.T) {
 	b := newBench(t, 10, s)
-	r := b.reserve(6, 0)
+	r := b.Waits(6, 0)
 	b.Advance(100 * ms)
 	r.Settle(2)
 	require.Equal(t, 8.0, b.Stored())
-	r = b.reserve(6, 0)
+	r = b.Waits(6, 0)
 	b.Advance(100 * ms)
-	r.Settle(11)         // at 200 ms: 2, 6 and 5, three too many
-	b.reserve(1, 900*ms) // 2 leave at 1 s, which is not enough; 6 leave at 1.1 s
+	r.Settle(11)       // at 200 ms: 2, 6 and 5, three too many
+	b.Waits(1, 900*ms) // 2 leave at 1 s, which is not enough; 6 leave at 1.1 s
 	b.Advance(900 * ms)
 	require.Equal(t, 4.0, b.Stored(), "5 are left, and the one")
 }
@@ -215,15 +198,15 @@ func TestSettle(t *testing.T) {
 // Numbers of permits that only just fit an int neither overflow nor forgive.
 func TestLargestNumbers(t *testing.T) {
 	b := newBench(t, math.MaxInt, s)
-	first, second, third := b.reserve(1, 0), b.reserve(1, 0), b.reserve(1, 0)
+	first, second, third := b.Waits(1, 0), b.Waits(1, 0), b.Waits(1, 0)
 	first.Settle(math.MaxInt)
 	second.Settle(math.MaxInt)
 	third.Settle(3) // 2^64 + 1 altogether
 	require.Zero(t, b.Stored())
 	require.False(t, b.TryAcquire(1))
-	b.reserve(math.MaxInt, s)
-	b.reserve(math.MaxInt, 2*s)
-	b.reserve(1, 3*s)
+	b.Waits(math.MaxInt, s)
+	b.Waits(math.MaxInt, 2*s)
+	b.Waits(1, 3*s)
 	b.Advance(3 * s)
 	require.Equal(t, float64(math.MaxInt-1), b.Stored())
 
@@ -232,7 +215,7 @@ func TestLargestNumbers(t *testing.T) {
 		require.True(t, b.TryAcquire(math.MaxInt))
 	}
 	require.NoError(t, b.SetRate(float64(math.MaxInt)))
-	b.reserve(1, s)
+	b.Waits(1, s)
 }
 
 func TestBadInput(t *testing.T) {
