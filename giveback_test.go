@@ -438,7 +438,7 @@ func TestAllThatRefusesLeavesNoTrace(t *testing.T) {
 			require.True(t, busy.TryAcquire(60))
 			free := s.FreeAt()
 			_, err = reserve.All(s.Limiter, asker{func() { between = s.Take(1) }}, busy).ReserveWithin(t.Context(), 2, time.Second)
-			require.Error(t, err)
+			require.ErrorAs(t, err, new(*reserve.WaitError))
 			require.Equal(t, free, s.At(between))
 			require.Equal(t, free+100*ms, s.FreeAt())
 		})

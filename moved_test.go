@@ -148,7 +148,7 @@ func TestSetPolicy(t *testing.T) {
 			"clock":   reserve.Must(pace.Bursty(20)),
 			"none":    nil,
 		} {
-			require.Error(t, s.SetPolicy(p), name)
+			require.ErrorAs(t, s.SetPolicy(p), new(*reserve.ValueError), name)
 			require.Equal(t, 10.0, s.Rate(), name)
 		}
 	})
@@ -170,5 +170,5 @@ func TestNewTokenBucket(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, int(p.Limiter().Stored()), "an option that is given overrides")
 	_, err = pace.NewTokenBucket(10, -1)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.ValueError))
 }

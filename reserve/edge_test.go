@@ -109,7 +109,7 @@ func TestSleepersGiveUpInOrder(t *testing.T) {
 			}
 			l.PauseUntil(begin.Add(5 * time.Second)) // now at 6, 16, 17: without the first at 6, 7, 8
 			all.Wait()
-			require.Error(t, errs[0])
+			require.ErrorAs(t, errs[0], new(*reserve.WaitError))
 			for i, err := range errs[1:] {
 				require.NoError(t, err, "round %d, sleeper %d", round, i+1)
 			}
@@ -171,7 +171,7 @@ func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 		}, 1))
 	}
 	l := make().Limiter()
-	require.NotPanics(t, func() { require.Error(t, l.SetPolicy(make())) })
+	require.ErrorAs(t, l.SetPolicy(make()), new(*reserve.ValueError), "and no panic")
 }
 
 // A pause moves next free so far that nothing is left of time behind those who wait: the next amount is

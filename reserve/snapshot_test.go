@@ -117,16 +117,16 @@ func TestSnapshotCounts(t *testing.T) {
 	require.False(t, b.TryAcquire(0))
 	require.False(t, b.TryAcquire(-1))
 	_, err := b.Reserve(ctx, -1)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.ValueError))
 	require.Equal(t, [3]uint64{5, 6, 0}, count(), "what makes no sense does not count")
 
 	_, err = b.ReserveWithin(ctx, 3, 499*ms)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.WaitError))
 	require.Equal(t, [3]uint64{5, 9, 0}, count())
 	soon, cancel := context.WithDeadline(ctx, b.Now().Add(499*ms))
 	defer cancel()
 	_, err = b.Acquire(soon, 4)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.WaitError))
 	require.Equal(t, [3]uint64{5, 13, 0}, count())
 
 	r, err := b.Reserve(ctx, 10)
@@ -161,7 +161,7 @@ func TestSnapshotCounts(t *testing.T) {
 func TestSnapshotCountsWhatIsTooLarge(t *testing.T) {
 	l := reserve.Must(window.New(5, time.Minute))
 	_, err := l.Reserve(ctx, 6)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.SizeError))
 	require.False(t, l.TryAcquire(7))
 	require.Equal(t, uint64(13), l.Snapshot().Refused)
 }

@@ -48,7 +48,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	require.False(t, k.TryAcquire(19, 1))
 	require.False(t, k.TryAcquire(5, 1), "it is in debt")
 	_, err := k.ReserveWithin(ctx, 4, 1, 0)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.WaitError))
 	_, err = k.ReserveWithin(ctx, 22, 1, -1)
 	require.NoError(t, err)
 	check(3, 14)
@@ -72,6 +72,6 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	r.Settle(100)
 	check(1, 1)
 	_, err = k.ReserveWithin(ctx, 9, 0, 0)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.ValueError))
 	check(1, 1)
 }

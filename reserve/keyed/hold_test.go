@@ -142,7 +142,7 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 	require.Equal(t, 4*s, h.Reservation.Delay())
 	require.Equal(t, 2, b.Grown())
 	_, err = b.hold("d", 0, 0)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.ValueError))
 	_, err = bursty(1, 0).hold("a", 1, 0)
 	require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 }

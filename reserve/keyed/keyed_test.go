@@ -87,7 +87,7 @@ func TestWhoTakesNothingCostsNothing(t *testing.T) {
 	require.Equal(t, b.begin.Add(s), b.one("a").NextFree())
 	require.False(t, b.TryAcquire("a", 1))
 	require.False(t, b.TryAcquire("a", 0))
-	require.Error(t, b.one("a").SetRate(-1))
+	require.ErrorAs(t, b.one("a").SetRate(-1), new(*reserve.ValueError))
 	b.one("a").PauseUntil(b.begin)
 	var refused *reserve.WaitError
 	_, err := b.ReserveWithin(ctx, "a", 3, s)
@@ -214,7 +214,7 @@ func TestAllOfTwoKeys(t *testing.T) {
 	both := reserve.All(b.For("a"), b.For("b"))
 	require.True(t, b.TryAcquire("b", 5))
 	_, err := both.ReserveWithin(ctx, 1, s)
-	require.Error(t, err)
+	require.ErrorAs(t, err, new(*reserve.WaitError))
 	require.Equal(t, b.begin, b.one("a").NextFree())
 	r, err := both.ReserveWithin(ctx, 1, 10*s)
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestSetRate(t *testing.T) {
 	r, err := b.Reserve(ctx, 100)
 	require.NoError(t, err)
 	require.Greater(t, r.Delay(), 100*365*24*time.Hour)
-	require.Error(t, b.SetRate(0))
+	require.ErrorAs(t, b.SetRate(0), new(*reserve.ValueError))
 }
 
 // The example of the package's documentation.
@@ -102,7 +102,7 @@ func TestRetime(t *testing.T) {
 	require.NoError(t, b.Retime(math.Inf(1)))
 	require.Zero(t, third.Delay())
 	require.Equal(t, 2., b.Stored())
-	require.Error(t, b.Retime(-1))
+	require.ErrorAs(t, b.Retime(-1), new(*reserve.ValueError))
 }
 
 func TestSetPolicy(t *testing.T) {
@@ -130,7 +130,7 @@ func TestSetPolicy(t *testing.T) {
 	require.NoError(t, b.SetPolicy(policy(1, time.Hour)))
 	_, err = b.ReserveWithin(ctx, 1, 2*time.Hour)
 	require.Equal(t, &reserve.WaitError{Wait: time.Hour + 4*s, MaxWait: time.Hour}, err)
-	require.Error(t, b.SetPolicy(reserve.Must(pace.Bursty(1, reserve.WithClock(b.FakeClock)))))
+	require.ErrorAs(t, b.SetPolicy(reserve.Must(pace.Bursty(1, reserve.WithClock(b.FakeClock)))), new(*reserve.ValueError))
 }
 
 // A Resume moves them back by what is left of the pause.
