@@ -311,3 +311,20 @@ func TestAcquireOfAllCountsAPause(t *testing.T) {
 		require.Equal(t, 15*s, waited)
 	})
 }
+
+// The last of several is waited for first: if that can't be reached, nobody need wait for the others.
+func TestAllWaitsForTheLastFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		soon, late := reserve.Must(pace.NewBursty(1)), reserve.Must(pace.NewBursty(1))
+		require.True(t, soon.TryAcquire(1) && late.TryAcquire(2))
+		r, err := reserve.All(soon, late).ReserveWithin(ctx, 1, reserve.Forever)
+		require.NoError(t, err)
+		late.PauseUntil(time.Now().Add(time.Hour))
+		soonOver, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		begin := time.Now()
+		require.ErrorAs(t, r.Wait(soonOver), new(*reserve.WaitError))
+		require.Zero(t, time.Since(begin))
+		require.Equal(t, s, soon.NextFree().Sub(begin), "given back")
+	})
+}

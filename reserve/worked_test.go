@@ -290,3 +290,18 @@ func TestCarryIsNoDebtOfTheStore(t *testing.T) {
 		require.GreaterOrEqual(t, b.Stored(), 0.0)
 	}
 }
+
+func TestWaitTakesOne(t *testing.T) {
+	b := limitertest.Bursty(t, 10)
+	require.NoError(t, b.Wait(ctx))
+	require.Equal(t, 100*ms, b.FreeIn())
+	require.True(t, limitertest.TokenBucket(t, 10, 1).Allow())
+}
+
+func TestNothingIsSavedUpWithoutLimitEither(t *testing.T) {
+	b := limitertest.Bursty(t, math.Inf(1), pace.WithBurst(0))
+	require.Zero(t, b.Stored())
+	require.Zero(t, b.Snapshot().Capacity)
+	require.NoError(t, b.SetRate(10))
+	require.Zero(t, b.Stored())
+}

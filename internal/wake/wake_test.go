@@ -192,3 +192,15 @@ func ExampleSleeper() {
 	fmt.Println("awake, to look at the time again")
 	// Output: awake, to look at the time again
 }
+
+// Of many sleeps of 3 ms at least one is over before a timer of 6 ms, however busy the machine is.
+func TestNotMuchLater(t *testing.T) {
+	for range 100 {
+		timer := time.NewTimer(6 * time.Millisecond)
+		sleep(t.Context(), 3*time.Millisecond)
+		if timer.Stop() {
+			return
+		}
+	}
+	t.Fatal("all were late")
+}

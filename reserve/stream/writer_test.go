@@ -204,3 +204,22 @@ func TestWritesAtOnce(t *testing.T) {
 		require.Equal(b, 990*ms, passed(b))
 	})
 }
+
+// A lastWord fails with the bytes that it has just written.
+type lastWord struct{ recorder }
+
+func (w *lastWord) Write(p []byte) (int, error) {
+	n, _ := w.recorder.Write(p)
+	return n, errFull
+}
+
+func TestAnErrorWithAWholeStep(t *testing.T) {
+	inBubble(t, 1000, func(b *limitertest.Bench) {
+		var to lastWord
+		n, err := io.Copy(stream.Writer(ctx, &to, b), plainReader{bytes.NewReader(make([]byte, 250))})
+		require.Equal(b, errFull, err)
+		require.EqualValues(b, 100, n)
+		require.Equal(b, []int{100}, to.writes)
+		require.Equal(b, 100*ms, b.FreeAt())
+	})
+}
