@@ -117,11 +117,17 @@ func TestRefusedAsUnderTheLock(t *testing.T) {
 // While others poll for more than there will ever be, and so keep the word up to date, a permit that has become
 // free is granted to the next TryAcquire: the clock stands still, so nothing else makes it so.
 func TestRefusalsEndAtOnce(t *testing.T) {
+	t.Run("", func(t *testing.T) { refusalsEndAtOnce(t, func(*reserve.Limiter) {}) })
+	t.Run("counted", func(t *testing.T) { refusalsEndAtOnce(t, func(l *reserve.Limiter) { l.Snapshot() }) })
+}
+
+func refusalsEndAtOnce(t *testing.T, begin func(*reserve.Limiter)) {
 	clock := clockwork.NewFakeClock()
 	own := reserve.WithClock(clock)
 	policy := reserve.Must(pace.TokenBucket(10, 5, own))
 	faster := reserve.Must(pace.TokenBucket(10, 6, own, reserve.WithStored(0)))
 	l := policy.Limiter()
+	begin(l)
 	var stop atomic.Bool
 	var all sync.WaitGroup
 	for range 4 {

@@ -5,6 +5,7 @@ package inbound_test
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // bare is a response that costs nothing by itself.
@@ -47,9 +49,20 @@ func TestAllocations(t *testing.T) {
 
 // A client whose requests pass without waiting is remembered as a few numbers, whether or not a later tier refuses.
 func TestMemoryOfAClient(t *testing.T) {
+	client, policy := reserve.Must(inbound.RemoteAddr()), bucket(1e-6, 60)
+	own := keyed.New(func(netip.Addr) (*reserve.Policy, error) { return policy, nil })
+	for name, perClient := range map[string]inbound.Tier{
+		"PerKey":   inbound.PerKey("client", client, policy),
+		"PerKeyBy": inbound.PerKeyBy("client", client, own),
+	} {
+		t.Run(name, func(t *testing.T) { memoryOfAClient(t, perClient) })
+	}
+}
+
+func memoryOfAClient(t *testing.T, perClient inbound.Tier) {
 	const clients = 100_000
 	h := build(t, []inbound.Tier{
-		inbound.PerKey("client", reserve.Must(inbound.RemoteAddr()), bucket(1e-6, 60)),
+		perClient,
 		inbound.Global("global", bucket(1e-6, clients/2)),
 	}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r, w := request(""), bare{http.Header{}}
