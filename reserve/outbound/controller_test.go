@@ -179,7 +179,7 @@ func TestKeysThatShareALimiter(t *testing.T) {
 		}
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(80, pace.WithBurst(0)))
-		client := &http.Client{Transport: New(base, nil, Adaptive(), Per(Host, func(string) reserve.Reserver { return limiter }))}
+		client := &http.Client{Transport: New(base, nil, Adaptive(), PerKey(Host, func(string) reserve.Reserver { return limiter }))}
 		get(client, "http://a")
 		require.InDelta(t, 48, limiter.Rate(), 1e-9)
 		for i := range 6000 {
@@ -202,7 +202,7 @@ func TestPolicyUsesTheTransport(t *testing.T) {
 			}
 			return ten, nil
 		})
-		client = &http.Client{Transport: New(base, nil, Adaptive(), Per(Host, limiters.For)), Timeout: time.Minute}
+		client = &http.Client{Transport: New(base, nil, Adaptive(), PerKey(Host, limiters.For)), Timeout: time.Minute}
 		status, err := get(client, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)

@@ -21,7 +21,7 @@
 // one that was refused waits: a second, and longer each time while nothing is accepted. A response that says that nothing is
 // left until a time stops the key, too.
 //
-// Requests share the limiter that New is given. [Per] paces them by key: by
+// Requests share the limiter that New is given. [PerKey] paces them by key: by
 // [Host], [Credential], or what you like. One key never slows down another. [WithLimit] adds a limit with a
 // cost of its own, such as tokens: all limits are charged at the moment the request goes, and each is settled, stopped
 // and adapted by itself. [WithMaxInFlight] bounds how many requests there are at a time.

@@ -49,7 +49,7 @@ func ExamplePer() {
 	everything := reserve.Must(pace.NewBursty(100))
 	tenPerSecond := reserve.Must(pace.Bursty(10))
 	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
-	client := &http.Client{Transport: outbound.New(nil, everything, outbound.Per(outbound.Host, hosts.For))}
+	client := &http.Client{Transport: outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)

@@ -261,7 +261,7 @@ func TestManyHosts(t *testing.T) {
 	bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, "Retry-After: 1") },
 		func(t *testing.T, base *http.Transport) {
 			base.DisableKeepAlives = true
-			transport := New(base, nil, Per(Host, func(string) reserve.Reserver { return bare{evenly10()} }))
+			transport := New(base, nil, PerKey(Host, func(string) reserve.Reserver { return bare{evenly10()} }))
 			for i := range 1000 {
 				status, err := get(&http.Client{Transport: transport}, fmt.Sprintf("http://host%d", i))
 				require.NoError(t, err)

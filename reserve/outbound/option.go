@@ -14,21 +14,21 @@ import (
 // An Option changes one setting of [New].
 type Option func(*Transport)
 
-// Per paces requests by key: by the limiter of each request's key, and by those of other
-// Pers and the one given to New as well, all of them or none. What a server says, it
-// says to the key of the last Per.
+// PerKey paces requests by key: by the limiter of each request's key, and by those of other
+// PerKeys and the one given to New as well, all of them or none. What a server says, it
+// says to the key of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
-//	outbound.New(nil, everything, outbound.Per(outbound.Host, hosts.For))
+//	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
 //
 // If two credentials share that transport, and one of them is refused, both are
-// stopped, since the key is the host; with Per(outbound.Credential, …) only the one is.
+// stopped, since the key is the host; with PerKey(outbound.Credential, …) only the one is.
 // Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
-func Per[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
+func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(t *Transport) {
 		scope := Keyed(key, limiter)
 		if scope == nil {
-			t.fail("Per", nil, "a key function and a limiter function")
+			t.fail("PerKey", nil, "a key function and a limiter function")
 			return
 		}
 		t.limits = append(t.limits, limit{scope: scope})
@@ -100,7 +100,7 @@ func WithDialect(d Dialect) Option {
 }
 
 // WithCost sets what requests cost, in permits, where it is not 1 for each, at the limiter given to New and those of
-// [Per]. (A limit with a cost of its own is a [WithLimit].) Before says
+// [PerKey]. (A limit with a cost of its own is a [WithLimit].) Before says
 // it for a request; one that costs 0 or less goes at once and unpaced, such as one that
 // opens a stream of events and stays. After, which may be nil, says what it came to when there is a response, and
 // that is final: more is charged to the next requests, less is given back. To read

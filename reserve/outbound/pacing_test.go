@@ -136,13 +136,13 @@ func TestKeys(t *testing.T) {
 		same, other func(*http.Request)
 	}{
 		"by default, hosts": {nil, func(*http.Request) {}, func(r *http.Request) { r.URL.Host = "b" }},
-		"hosts": {[]Option{Per(Host, keyed.New(limiters).For)},
+		"hosts": {[]Option{PerKey(Host, keyed.New(limiters).For)},
 			func(r *http.Request) { r.URL.Host = "A:80" }, func(r *http.Request) { r.URL.Host = "a:81" }},
-		"credentials": {[]Option{Per(Credential, keyed.New(limiters).For)},
+		"credentials": {[]Option{PerKey(Credential, keyed.New(limiters).For)},
 			func(r *http.Request) { r.URL.Path = "/x" }, func(r *http.Request) { r.Header.Set("Authorization", "other") }},
-		"routes": {[]Option{Per(Host, keyed.New(limiters).For), Per(route, keyed.New(limiters).For)},
+		"routes": {[]Option{PerKey(Host, keyed.New(limiters).For), PerKey(route, keyed.New(limiters).For)},
 			func(r *http.Request) { r.URL.RawQuery = "x" }, func(r *http.Request) { r.URL.Path = "/x" }},
-		"hosts whose limiters can't be paused": {[]Option{Per(Host, func(host string) reserve.Reserver { return bare{evenly10()} })},
+		"hosts whose limiters can't be paused": {[]Option{PerKey(Host, func(host string) reserve.Reserver { return bare{evenly10()} })},
 			func(*http.Request) {}, func(r *http.Request) { r.URL.Host = "b" }},
 		"hosts, adaptive": {[]Option{Adaptive()}, func(*http.Request) {}, func(r *http.Request) { r.URL.Host = "b" }},
 	} {
@@ -188,7 +188,7 @@ func TestCredentialIsHashed(t *testing.T) {
 func TestSeveral(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
 		whole, narrow := reserve.Must(pace.NewBursty(100, pace.WithBurst(0))), reserve.Must(pace.NewBursty(1, pace.WithBurst(0), reserve.WithMaxWait(0)))
-		client := &http.Client{Transport: New(base, whole, Per(Host, func(string) reserve.Reserver { return narrow }))}
+		client := &http.Client{Transport: New(base, whole, PerKey(Host, func(string) reserve.Reserver { return narrow }))}
 		status, err := get(client, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)
@@ -240,11 +240,11 @@ func TestCost(t *testing.T) {
 // Options that make no sense are named by every request.
 func TestBadOptions(t *testing.T) {
 	for text, opt := range map[string]Option{
-		"outbound: Per is <nil>; want a key function and a limiter function":          Per[string](nil, nil),
+		"outbound: PerKey is <nil>; want a key function and a limiter function":       PerKey[string](nil, nil),
 		"outbound: WithCost is <nil>; want a function that says what a request costs": WithCost(nil, nil),
 		"outbound: WithLogger is <nil>; want a logger":                                WithLogger(nil, 0),
 		"outbound: WithClock is <nil>; want a clock":                                  WithClock(nil),
-		"outbound: the limiter of a:80 is <nil>; want a Reserver":                     Per(Host, func(string) reserve.Reserver { return nil }),
+		"outbound: the limiter of a:80 is <nil>; want a Reserver":                     PerKey(Host, func(string) reserve.Reserver { return nil }),
 	} {
 		b := &body{Reader: strings.NewReader("x")}
 		r, err := http.NewRequest(http.MethodPost, "http://a", b)
@@ -263,7 +263,7 @@ func TestNilLimiter(t *testing.T) {
 	for text, transport := range map[string]*Transport{
 		"outbound: New is <nil>; want a limiter, or nil without a type": New(nil, none),
 		"outbound: the limiter of a:80 is <nil>; want a Reserver": New(nil, nil,
-			Per(Host, func(string) reserve.Reserver { return none })),
+			PerKey(Host, func(string) reserve.Reserver { return none })),
 	} {
 		_, err := transport.Begin(rpc())
 		requireValueError(t, err, text)

@@ -50,8 +50,8 @@ type Transport struct {
 //	client := &http.Client{Transport: outbound.New(nil, limiter)}
 //
 // All requests share the limiter, and are stopped together when a server refuses one.
-// For limits that hold per host, user or route, see [Per]. If by is nil and there is no
-// Per, every [Host] has a limiter without a limit: it is stopped when the server says so,
+// For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
+// PerKey, every [Host] has a limiter without a limit: it is stopped when the server says so,
 // and with [Adaptive] gets a rate.
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
@@ -80,7 +80,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport
 	}
 	t.gate = unlimited(t.clock)
 	if len(t.limits) == 0 {
-		Per(Host, keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil }).For)(t)
+		PerKey(Host, keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil }).For)(t)
 	}
 	t.gates = keyed.New(func(any) (*reserve.Policy, error) { return t.gate, nil })
 	t.controllers.forget = (*controller).restore

@@ -25,7 +25,7 @@ import (
 type Policy struct{ transport *outbound.Transport }
 
 // New returns a policy that sends requests when by has permits for them; the options are those of
-// [outbound.New]. If by is nil there must be options: [outbound.Per], [outbound.WithLimit] or
+// [outbound.New]. If by is nil there must be options: [outbound.PerKey], [outbound.WithLimit] or
 // [outbound.Adaptive] say what paces the requests then. It returns a *[reserve.ValueError] if by is
 // nil without options, or a nil pointer. An option whose value makes no sense is reported by every
 // request.

@@ -212,7 +212,7 @@ func TestBadInput(t *testing.T) {
 	_, err = do(t, t.Context(), s, unpaced, "")
 	require.NoError(t, err, "a request that costs nothing is not paced")
 
-	panics := newPolicy(t, nil, outbound.Per(
+	panics := newPolicy(t, nil, outbound.PerKey(
 		func(*http.Request) string { panic("key") }, func(string) reserve.Reserver { return broken{} },
 	))
 	require.PanicsWithValue(t, "key", func() { _, _ = do(t, t.Context(), s, panics, "") })

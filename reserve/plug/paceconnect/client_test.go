@@ -271,7 +271,7 @@ func TestBadInput(t *testing.T) {
 			return 0
 		}
 		limiter := evenly(10)
-		option := paced(t, nil, outbound.Per(key, func(int) reserve.Reserver { return limiter }), outbound.WithMaxInFlight(1))
+		option := paced(t, nil, outbound.PerKey(key, func(int) reserve.Reserver { return limiter }), outbound.WithMaxInFlight(1))
 		require.Panics(t, func() { call(t.Context(), client(base, unary, option)) })
 		require.Panics(t, func() { client(base, upload, option).CallClientStream(t.Context()).Send(nil) })
 		require.Equal(t, time.Now(), limiter.NextFree())

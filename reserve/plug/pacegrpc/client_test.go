@@ -147,7 +147,7 @@ func TestKeys(t *testing.T) {
 					seen = append(seen, c.key(r))
 					return c.key(r)
 				}
-				client := connect(t, s, nil, paced(t, nil, outbound.Per(key, keyed.New(policies).For))...)
+				client := connect(t, s, nil, paced(t, nil, outbound.PerKey(key, keyed.New(policies).For))...)
 				a := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a")
 				b := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "b")
 				_, err := client.UnaryCall(a, &testpb.SimpleRequest{})
@@ -334,7 +334,7 @@ func TestPanics(t *testing.T) {
 		}
 		s := &service{unary: func(context.Context, int) error { return refusal(codes.ResourceExhausted, time.Second) }}
 		client := connect(t, s, nil, paced(t, nil, outbound.WithMaxInFlight(1),
-			outbound.Per(func(*http.Request) int { maybe(key); return 0 }, func(int) reserve.Reserver { return limiter }),
+			outbound.PerKey(func(*http.Request) int { maybe(key); return 0 }, func(int) reserve.Reserver { return limiter }),
 			outbound.WithCost(func(*http.Request) int { maybe(cost); return 1 }, nil),
 			outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, time.Duration) { maybe(hook) }}))...)
 		call := func() { client.UnaryCall(t.Context(), &testpb.SimpleRequest{}) }

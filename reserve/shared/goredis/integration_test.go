@@ -212,7 +212,7 @@ func TestOutboundGivenUp(t *testing.T) {
 		require.NoError(t, err)
 		mine := permits(5000).Limiter()
 		transport := outbound.New(srv.Client().Transport, everybody,
-			outbound.Per(outbound.Host, func(string) reserve.Reserver { return mine }),
+			outbound.PerKey(outbound.Host, func(string) reserve.Reserver { return mine }),
 			outbound.WithCost(func(*http.Request) int { return 3600 }, nil))
 
 		due := func() time.Duration {
