@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/line"
 )
@@ -67,7 +68,7 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 			continue
 		}
 		key, by := l.scope(r)
-		if l, ok := by.(*reserve.Limiter); by == nil || ok && l == nil {
+		if isnil.Value(by) {
 			return c, &reserve.ValueError{Package: "outbound", Name: "the limiter of " + fmt.Sprint(key), Value: nil, Want: "a Reserver"}
 		}
 		c.asks = append(c.asks, ask{limit: l, key: key, by: by, cost: n})

@@ -3,6 +3,7 @@ package outbound
 import (
 	"net/http"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -43,12 +44,11 @@ type Usage interface {
 // A Scope says whose limiter a request is paced by: its key, which must be comparable, and the limiter of that.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope of a key function, such as [Host], and a function that says a key's limiter, such as
-// the method For of keyed.Limiters.
+// Keyed returns a scope of a key function, such as [Host], and a function that says a key's
+// limiter, such as the method For of keyed.Limiters. It panics if one of them is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
-	if key == nil || limiter == nil {
-		return nil
-	}
+	notNil(key, "the key function", "a function")
+	notNil(limiter, "the limiter function", "a function")
 	return func(r *http.Request) (any, reserve.Reserver) {
 		k := key(r)
 		return k, limiter(k)
@@ -60,7 +60,7 @@ type whole struct{}
 
 // scope returns the limit's scope; nil: it has none.
 func (l *Limit) scope() Scope {
-	if l.Keyed != nil || l.Limiter == nil {
+	if l.Keyed != nil || isnil.Value(l.Limiter) {
 		return l.Keyed
 	}
 	return func(*http.Request) (any, reserve.Reserver) { return whole{}, l.Limiter }

@@ -238,20 +238,6 @@ func TestWithDialect(t *testing.T) {
 	})
 }
 
-// A limit without a limiter, places for nobody, a budget that is no number: each request says so.
-func TestBadLimits(t *testing.T) {
-	for text, opt := range map[string]Option{
-		"outbound: WithLimit is <nil>; want a Limiter or Keyed":                         WithLimit(Limit{Name: "tokens"}),
-		"outbound: WithMaxInFlight is 0; want at least 1, and one key function or none": WithMaxInFlight(0),
-		"outbound: WithMaxInFlight is 1; want at least 1, and one key function or none": WithMaxInFlight(1, nil),
-		"outbound: WithRetryBudget is -1; want 0 or more":                               WithRetryBudget(-1),
-		"outbound: the limiter of {} is <nil>; want a Reserver":                         WithLimit(Limit{Keyed: func(*http.Request) (any, reserve.Reserver) { return whole{}, nil }}),
-	} {
-		_, err := New(nil, nil, opt).RoundTrip(httptest.NewRequest(http.MethodGet, "http://a/", nil))
-		requireValueError(t, err, text)
-	}
-}
-
 // A request that waits costs what is known when its turn comes.
 func TestRecost(t *testing.T) {
 	var j *journal

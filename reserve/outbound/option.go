@@ -7,6 +7,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -26,12 +27,7 @@ type Option func(*Transport)
 // Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(t *Transport) {
-		scope := Keyed(key, limiter)
-		if scope == nil {
-			t.fail("PerKey", nil, "a key function and a limiter function")
-			return
-		}
-		t.limits = append(t.limits, limit{scope: scope})
+		t.limits = append(t.limits, limit{scope: Keyed(key, limiter)})
 	}
 }
 
@@ -49,10 +45,7 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 func WithLimit(l Limit) Option {
 	return func(t *Transport) {
 		scope := l.scope()
-		if scope == nil {
-			t.fail("WithLimit", nil, "a Limiter or Keyed")
-			return
-		}
+		notNil(scope, "WithLimit", "a Limiter or Keyed")
 		cost := l.Cost
 		if cost == nil {
 			cost = one
@@ -70,7 +63,10 @@ func WithLimit(l Limit) Option {
 // WithMaxInFlight(8) get 50 answers a second, and none is refused.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	return func(t *Transport) {
-		if n < 1 || len(key) > 1 || len(key) == 1 && key[0] == nil {
+		if len(key) > 0 {
+			notNil(key[0], "the key of WithMaxInFlight", "a function")
+		}
+		if n < 1 || len(key) > 1 {
 			t.fail("WithMaxInFlight", n, "at least 1, and one key function or none")
 			return
 		}
@@ -110,10 +106,7 @@ func WithDialect(d Dialect) Option {
 // wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
 	return func(t *Transport) {
-		if before == nil {
-			t.fail("WithCost", nil, "a function that says what a request costs")
-			return
-		}
+		notNil(before, "WithCost", "a function that says what a request costs")
 		t.before, t.after = before, after
 	}
 }
@@ -171,10 +164,7 @@ func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
 // are. A second is a good value.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return func(t *Transport) {
-		if l == nil {
-			t.fail("WithLogger", nil, "a logger")
-			return
-		}
+		notNil(l, "WithLogger", "a logger")
 		t.log = &waitLog{logger: l, longerThan: longerThan}
 	}
 }
@@ -183,10 +173,7 @@ func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 // limiters have their own. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(t *Transport) {
-		if c == nil {
-			t.fail("WithClock", nil, "a clock")
-			return
-		}
+		notNil(c, "WithClock", "a clock")
 		t.clock = c
 	}
 }
@@ -195,5 +182,12 @@ func WithClock(c clockwork.Clock) Option {
 func (t *Transport) fail(name string, value any, want string) {
 	if t.err == nil {
 		t.err = &reserve.ValueError{Package: "outbound", Name: name, Value: value, Want: want}
+	}
+}
+
+// notNil panics if what a constructor was given is nil.
+func notNil(v any, name, want string) {
+	if isnil.Value(v) {
+		panic(&reserve.ValueError{Package: "outbound", Name: name, Value: nil, Want: want})
 	}
 }

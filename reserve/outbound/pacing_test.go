@@ -237,41 +237,6 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// Options that make no sense are named by every request.
-func TestBadOptions(t *testing.T) {
-	for text, opt := range map[string]Option{
-		"outbound: PerKey is <nil>; want a key function and a limiter function":       PerKey[string](nil, nil),
-		"outbound: WithCost is <nil>; want a function that says what a request costs": WithCost(nil, nil),
-		"outbound: WithLogger is <nil>; want a logger":                                WithLogger(nil, 0),
-		"outbound: WithClock is <nil>; want a clock":                                  WithClock(nil),
-		"outbound: the limiter of a:80 is <nil>; want a Reserver":                     PerKey(Host, func(string) reserve.Reserver { return nil }),
-	} {
-		b := &body{Reader: strings.NewReader("x")}
-		r, err := http.NewRequest(http.MethodPost, "http://a", b)
-		require.NoError(t, err)
-		_, err = New(nil, nil, opt).RoundTrip(r)
-		var value *reserve.ValueError
-		require.ErrorAs(t, err, &value)
-		requireValueError(t, err, text)
-		require.Equal(t, int64(1), b.closed.Load())
-	}
-}
-
-// A nil *reserve.Limiter is named, and not used.
-func TestNilLimiter(t *testing.T) {
-	var none *reserve.Limiter
-	for text, transport := range map[string]*Transport{
-		"outbound: New is <nil>; want a limiter, or nil without a type": New(nil, none),
-		"outbound: the limiter of a:80 is <nil>; want a Reserver": New(nil, nil,
-			PerKey(Host, func(string) reserve.Reserver { return none })),
-	} {
-		_, err := transport.Begin(rpc())
-		requireValueError(t, err, text)
-		_, err = transport.RoundTrip(rpc())
-		requireValueError(t, err, text)
-	}
-}
-
 // bare is a Reserver and nothing else.
 type bare struct{ l *reserve.Limiter }
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // bubble runs f with a server of real HTTP over pipes, in a bubble of fake time. The
@@ -143,11 +141,6 @@ type body struct {
 func (b *body) Close() error { b.closed.Add(1); return nil }
 
 var errGone = errors.New("the caller has gone")
-
-func requireValueError(t *testing.T, err error, text string) {
-	t.Helper()
-	require.EqualError(t, err, text)
-}
 
 // pass lets time pass in a bubble.
 func pass(d time.Duration) { <-time.After(d) }

@@ -61,21 +61,20 @@ type Transport struct {
 // A limiter that other parts of the program use as well is shared with them fairly by request; but while many requests wait
 // here, only the first of each set of keys is in the limiter's own line.
 //
-// An option whose value makes no sense is reported, as a *[reserve.ValueError], by
-// every RoundTrip.
+// New panics if an option, or what an option needs, is nil, or if base or by is a nil pointer. Any
+// other value that makes no sense is reported, as a *[reserve.ValueError], by every RoundTrip.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport {
 	t := &Transport{base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects}
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
-	if l, ok := by.(*reserve.Limiter); ok && l == nil {
-		t.fail("New", by, "a limiter, or nil without a type")
-		by = nil
-	}
+	notNil(t.base, "base", "a RoundTripper, or nil without a type")
 	if by != nil {
+		notNil(by, "the limiter", "a Reserver, or nil without a type")
 		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope()})
 	}
 	for _, opt := range opts {
+		notNil(opt, "an option", "an option")
 		opt(t)
 	}
 	t.gate = unlimited(t.clock)

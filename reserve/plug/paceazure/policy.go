@@ -27,8 +27,8 @@ type Policy struct{ transport *outbound.Transport }
 // New returns a policy that sends requests when by has permits for them; the options are those of
 // [outbound.New]. If by is nil there must be options: [outbound.PerKey], [outbound.WithLimit] or
 // [outbound.Adaptive] say what paces the requests then. It returns a *[reserve.ValueError] if by is
-// nil without options, or a nil pointer. An option whose value makes no sense is reported by every
-// request.
+// nil without options, or a nil pointer. It panics if an option, or what an option needs, is nil. Any
+// other value of an option that makes no sense is reported by every request.
 //
 // The SDK tries refused requests again itself, and each attempt passes the policies of
 // PerRetryPolicies, so [outbound.WithRetries] is not needed.

@@ -251,15 +251,17 @@ func TestBadInput(t *testing.T) {
 	require.EqualError(t, err, "paceconnect: an option is <nil>; want one that is not nil")
 	synctest.Test(t, func(t *testing.T) {
 		base := pacetest.Client(t, (&service{}).handler())
-		var none *reserve.Limiter
+		none := outbound.WithMaxInFlight(0)
 		for text, c := range map[string]struct {
-			by   reserve.Reserver
-			code connect.Code
+			option connect.ClientOption
+			code   connect.Code
 		}{
-			"internal: outbound: New is <nil>; want a limiter, or nil without a type": {none, connect.CodeInternal},
-			"unavailable: too many": {failing{}, connect.CodeUnavailable},
+			"internal: outbound: WithMaxInFlight is 0; want at least 1, and one key function or none": {
+				paced(t, evenly(1), none), connect.CodeInternal,
+			},
+			"unavailable: too many": {paced(t, failing{}), connect.CodeUnavailable},
 		} {
-			err := call(t.Context(), client(base, unary, paced(t, c.by)))
+			err := call(t.Context(), client(base, unary, c.option))
 			require.EqualError(t, err, text)
 			require.Equal(t, c.code, connect.CodeOf(err))
 		}

@@ -296,14 +296,12 @@ func TestBadInput(t *testing.T) {
 	require.EqualError(t, err, "pacegrpc: NewClient is <nil>; want an outbound.Transport")
 	_, err = pacegrpc.NewServer(nil)
 	require.EqualError(t, err, "pacegrpc: NewServer is <nil>; want an inbound.Middleware")
-	var none *reserve.Limiter
 	for name, c := range map[string]struct {
 		by   reserve.Reserver
 		opts []outbound.Option
 		code codes.Code
 		text string
 	}{
-		"a nil limiter": {by: none, code: codes.Internal, text: "pacegrpc: outbound: New is <nil>; want a limiter, or nil without a type"},
 		"an option": {by: evenly(1), opts: []outbound.Option{outbound.WithMaxInFlight(0)}, code: codes.Internal,
 			text: "pacegrpc: outbound: WithMaxInFlight is 0; want at least 1, and one key function or none"},
 		"a limiter that is closed": {by: failing{}, code: codes.Unavailable, text: "pacegrpc: the limiter is closed"},
