@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/isnil"
 )
 
 // An Option changes one setting of [New].
@@ -73,7 +75,7 @@ func WithDialect(d Dialect) Option {
 // flight. Default: 200, at once, with no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *settings) error {
-		if h == nil {
+		if isnil.Value(h) {
 			return valueError("WithHandler", nil, "a handler")
 		}
 		s.handler = h
@@ -85,7 +87,7 @@ func WithHandler(h http.Handler) Option {
 // is needed. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
-		if c == nil {
+		if isnil.Value(c) {
 			return valueError("WithClock", nil, "a clock")
 		}
 		s.clock = c

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/nextfree/pace/internal/isnil"
 )
 
 // Client returns a client whose requests, to whatever host, reach the handler by pipes in memory:
@@ -12,7 +14,11 @@ import (
 // ends the connections are closed; in a bubble t must be the bubble's.
 //
 // To pace it, wrap its Transport: client.Transport = outbound.New(client.Transport, limiter).
+// It panics if the handler is nil.
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
+	if isnil.Value(handler) {
+		panic(valueError("Client", nil, "a handler"))
+	}
 	l := Listen()
 	server := &http.Server{Handler: handler}
 	go server.Serve(l)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/reserve"
@@ -157,9 +158,17 @@ func TestBadInput(t *testing.T) {
 		"the status of WithDialect is 99; want an HTTP status": made(fine,
 			pacetest.WithDialect(pacetest.Dialect{Status: 99})),
 		"an option is <nil>; want one that is not nil": made(fine, nil),
+		"Client is <nil>; want a handler": func() (err error) {
+			defer func() { err, _ = recover().(error) }()
+			pacetest.Client(t, nil)
+			return nil
+		}(),
 	} {
 		require.EqualError(t, err, "pacetest: "+text)
-		var value *reserve.ValueError
-		require.ErrorAs(t, err, &value)
+		require.IsType(t, &reserve.ValueError{}, err)
 	}
+	var handler http.HandlerFunc
+	var clock *clockwork.FakeClock
+	require.EqualError(t, made(fine, pacetest.WithHandler(handler)), "pacetest: WithHandler is <nil>; want a handler")
+	require.EqualError(t, made(fine, pacetest.WithClock(clock)), "pacetest: WithClock is <nil>; want a clock")
 }

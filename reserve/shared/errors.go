@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/nextfree/pace/reserve"
 )
 
 // An UnavailableError says that Redis could not be asked, or did not answer in time:
@@ -44,6 +46,11 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
+
+// isNil is the error of an argument that is nil.
+func isNil(name, want string) error {
+	return &reserve.ValueError{Package: "shared", Name: name, Value: nil, Want: want}
+}
 
 // errLate is a failure of Redis that it told us about itself.
 var errLate = errors.New("shared: the request reached Redis after its time")

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
 )
@@ -54,8 +55,8 @@ type Limiter struct {
 // a limiter that has been idle for long enough to fill, and can't tell the two apart.
 //
 // It returns a *[CurveError] for a policy that can't be shared (a window's), a *[reserve.OptionError] for
-// one that says WithStored, and a *[reserve.ValueError] for options that make no sense, or a client whose
-// settings would break the promises.
+// one that says WithStored, and a *[reserve.ValueError] for options that make no sense, for a client, a
+// policy or an option that is nil, and for a client whose settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, t, err := prepare(client, policy, opts)
 	if err != nil {
@@ -76,8 +77,8 @@ func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, 
 	if err != nil {
 		return s, nil, err
 	}
-	if client == nil {
-		return s, nil, &reserve.ValueError{Package: "shared", Name: "client", Value: client, Want: "a client"}
+	if isnil.Value(client) {
+		return s, nil, isNil("client", "a client")
 	}
 	if c, ok := client.(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {

@@ -201,10 +201,6 @@ func TestBadInput(t *testing.T) {
 	_, err = shared.New(c, "x", reserve.Must(pace.Bursty(10, reserve.WithStored(5))))
 	require.ErrorAs(t, err, &option)
 	require.EqualError(t, err, "shared: WithStored does not apply to a shared limiter, which starts with a full store")
-	_, err = shared.New(c, "x", nil)
-	require.ErrorAs(t, err, &value)
-	_, err = shared.New(nil, "x", good)
-	require.ErrorAs(t, err, &value)
 	for _, opt := range []shared.Option{shared.WithTimeout(0), shared.Local(0), shared.Local(1.5), shared.WithPrefix("a{b}")} {
 		_, err = shared.New(c, "x", good, opt)
 		require.ErrorAs(t, err, &value)

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -40,7 +41,10 @@ func newSettings(opts []Option) (settings, error) {
 		begin:   begin,
 		now:     func() int64 { return int64(time.Since(begin)) },
 	}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return s, isNil(fmt.Sprint("option ", i+1), "an option")
+		}
 		if err := opt(&s); err != nil {
 			return s, err
 		}

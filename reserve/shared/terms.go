@@ -20,7 +20,7 @@ type terms struct {
 // describe checks that the script can do what the policy says.
 func describe(p *reserve.Policy) (*terms, error) {
 	if p == nil {
-		return nil, &reserve.ValueError{Package: "shared", Name: "policy", Value: p, Want: "a policy"}
+		return nil, isNil("policy", "a policy")
 	}
 	t := engine.Terms(p)
 	if t.Curve == nil {

@@ -24,6 +24,7 @@ package goredis
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,10 +32,10 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient
-// or *redis.Ring, or a type that embeds one (then its settings are not checked); shared.New refuses pipelines,
-// transactions and single connections (*redis.Conn). It closes nothing:
-// the client stays its owner's.
+// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or
+// *redis.Ring, or a type that embeds one (then its settings are not checked). Anything else is a
+// *[reserve.ValueError] of shared.New and shared.NewKeyed: nil, pipelines, transactions and single
+// connections (*redis.Conn). Client closes nothing: c stays its owner's.
 func Client(c redis.Scripter) shared.Scripter { return &client{c} }
 
 type client struct{ redis redis.Scripter }
@@ -43,15 +44,21 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
+// clients are those that [Client] is for.
+const clients = "a *redis.Client, *redis.ClusterClient or *redis.Ring"
+
 // Check returns what is wrong with the client's settings: a *[reserve.ValueError].
 func (c *client) Check() error {
+	if v := reflect.ValueOf(c.redis); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &reserve.ValueError{Package: "goredis", Name: "client", Value: nil, Want: clients}
+	}
 	_, processes := c.redis.(processor)
 	switch c.redis.(type) {
 	case redis.Pipeliner, *redis.Conn, *redis.Tx: // a queue, or one connection whose settings can't be seen
 		processes = false
 	}
 	if !processes {
-		return &reserve.ValueError{Package: "goredis", Name: "client", Value: fmt.Sprintf("%T", c.redis), Want: "a *redis.Client, *redis.ClusterClient or *redis.Ring"}
+		return &reserve.ValueError{Package: "goredis", Name: "client", Value: fmt.Sprintf("%T", c.redis), Want: clients}
 	}
 	obeys := true
 	switch r := c.redis.(type) {
