@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
 // A state is the limiter's as the server answered it.
@@ -101,7 +103,7 @@ func (c *call) read(ints []int64, decided int64) (state, error) {
 			continue
 		}
 		r.wait = forever(r.wait)
-		r.ready = add(decided, r.wait)
+		r.ready = saturate.Add(decided, r.wait)
 		// The script's steps again, which saves sending the numbers.
 		r.slot = slot{sold: now.time, permits: r.permits, terms: c.terms}
 		taken, cost := c.terms.price(now.stored, float64(r.permits))
@@ -137,14 +139,6 @@ func forever(wait int64) int64 {
 
 // double puts together what the script took apart.
 func double(whole, rest int64) float64 { return float64(whole) + float64(rest)/(1<<53) }
-
-// add returns a + b, which is not negative, saturated.
-func add(a, b int64) int64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxInt64
-}
 
 // fly takes a list to the server, and puts an error into its requests if there was no answer. It returns
 // the error if it is not the callers' own, so that the callers behind it need not try: if the

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -146,7 +148,7 @@ func isUncovered(err error) bool {
 
 // ask has a request answered: with a promise, by an error, or in the request that it is refused.
 func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
-	if err := ended(ctx); err != nil {
+	if err := done.Cause(ctx); err != nil {
 		return nil, err
 	}
 	joined := h.outcome.Load().number
@@ -172,7 +174,7 @@ func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 				r.charged = o.charged
 				return nil, o.err
 			}
-			if now := h.limiter.now(); o.ready > min(r.deadline, add(now, r.maxWait)) {
+			if now := h.limiter.now(); o.ready > min(r.deadline, saturate.Add(now, r.maxWait)) {
 				h.refuse(r, o.ready-now)
 				return nil, nil
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
 // buy asks Redis for what the line wants, and for what the process is going to use. The caller, whose
@@ -24,14 +26,14 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 	}
 	if t := h.limiter.terms.Load(); t.upfront { // the request is refused by its own time, not by that of the rest
 		rest := int64(min(float64(int64(q.permits)-short)*t.curve.Interval, longest))
-		q.maxWait, q.deadline = add(q.maxWait, rest), add(q.deadline, rest)
+		q.maxWait, q.deadline = saturate.Add(q.maxWait, rest), saturate.Add(q.deadline, rest)
 	}
 	err = h.purchase(ctx, q)
 	if r.charged = q.charged; err != nil {
 		return false, err
 	}
 	if !q.granted {
-		h.settled(outcome{ready: add(h.limiter.now(), q.wait)})
+		h.settled(outcome{ready: saturate.Add(h.limiter.now(), q.wait)})
 		h.refuse(r, q.wait)
 	}
 	return q.granted, nil
@@ -131,7 +133,7 @@ func (h *leases) settled(o outcome) {
 // lookAgain has somebody look for permits that have expired, if nothing is bought before. The hand
 // must be locked.
 func (h *leases) lookAgain(after int64) {
-	d := time.Duration(add(after, h.horizon/4))
+	d := time.Duration(saturate.Add(after, h.horizon/4))
 	if h.idle == nil {
 		h.idle = time.AfterFunc(d, h.tidy)
 		return

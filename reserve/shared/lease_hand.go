@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
@@ -142,7 +143,7 @@ func (h *hand) Reserve(now int64, permits int, latest int64) (smooth.Slot, int64
 func (h *hand) beyond(permits int64) int64 {
 	s := h.stretches[len(h.stretches)-1]
 	wait := float64(s.end-s.begin) / float64(s.parts) * part * float64(permits)
-	return add(s.end, int64(min(wait, longest)))
+	return saturate.Add(s.end, int64(min(wait, longest)))
 }
 
 // Take implements reserve.Ledger.
@@ -213,7 +214,7 @@ func (h *hand) deal(now, begin int64, s slot) *lease {
 	} else if s.terms.curve.Free() { // then stored permits are ready at once
 		atOnce = min(all, int64(taken*part))
 	}
-	end := add(begin, int64(cost))
+	end := saturate.Add(begin, int64(cost))
 	h.insert(stretch{begin, begin, atOnce})
 	h.insert(stretch{begin, end, all - atOnce})
 	// It buys when it holds least: the larger a process, the less it sees sold. Half of what it
@@ -221,7 +222,7 @@ func (h *hand) deal(now, begin int64, s slot) *lease {
 	own := 0.5 * float64(max(0, h.free())) * s.terms.curve.Interval
 	h.sold = int64(min(s.begin+own, longest))
 	h.bought += int64(s.permits)
-	l := &lease{slot: s, expires: add(end, h.horizon)}
+	l := &lease{slot: s, expires: saturate.Add(end, h.horizon)}
 	h.leases = append(h.leases, l)
 	return l
 }

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
 )
@@ -134,12 +136,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	wait := r.Delay()
-	if wait == 0 {
-		return 0, nil
-	}
-	err = r.Wait(ctx)
-	return max(0, wait-r.Delay()), err
+	return engine.Await(ctx, &r)
 }
 
 // Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients
@@ -155,12 +152,12 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // since others may have given permits back.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.leases.lends(n) {
-		if err := ended(ctx); err != nil || l.leases.take(n) {
+		if err := done.Cause(ctx); err != nil || l.leases.take(n) {
 			return err == nil, err
 		}
 	}
 	if l.now() < l.busy.Load() && n > 0 {
-		return false, ended(ctx)
+		return false, done.Cause(ctx)
 	}
 	_, _, err := l.reserve(ctx, n, 0)
 	if _, refused := err.(*reserve.WaitError); refused {
@@ -290,7 +287,7 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 	if limited {
 		now := l.now()
 		left := max(0, int64(time.Until(until)))
-		r.deadline = add(now, left)
+		r.deadline = saturate.Add(now, left)
 		if patience := left / 4 * 3; l.mode != closed && patience < int64(l.timeout) {
 			// The rest is for the fallback.
 			var cancel context.CancelFunc
@@ -307,7 +304,7 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 		// The caller's time was up, and its context is about to say so.
 		if limited && l.mode == closed && l.now() >= r.deadline {
 			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
-			return nil, nil, cmp.Or(ended(ctx), context.DeadlineExceeded)
+			return nil, nil, cmp.Or(done.Cause(ctx), context.DeadlineExceeded)
 		}
 		p, err := l.withoutRedis(ctx, r, maxWait, err)
 		return nil, p, err
@@ -340,7 +337,7 @@ func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promis
 
 // ask has a request answered, and returns what went wrong.
 func (l *Limiter) ask(ctx context.Context, r *request) error {
-	if err := ended(ctx); err != nil {
+	if err := done.Cause(ctx); err != nil {
 		return err
 	}
 	probe, err := l.circuit.enter(l.now())
@@ -349,10 +346,10 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 	}
 	if probe {
 		now, until := l.now(), cmp.Or(r.answer, r.deadline)
-		if err := l.try(ctx, min(until, add(now, int64(l.timeout)))); err != nil {
+		if err := l.try(ctx, min(until, saturate.Add(now, int64(l.timeout)))); err != nil {
 			return err
 		}
-		r.answer = min(until, add(now, int64(l.timeout)/2*3))
+		r.answer = min(until, saturate.Add(now, int64(l.timeout)/2*3))
 	}
 	if err := l.queue.do(ctx, r, l.fly); err != nil {
 		return err
@@ -375,17 +372,6 @@ func (l *Limiter) learn(s state, t *terms, sent int64) {
 	l.busy.Store(until)
 	if orderly := s.debt > 0; orderly != l.queue.order.Load() {
 		l.queue.order.Store(orderly)
-	}
-}
-
-// ended returns the cause of a context that is done. It asks Done, since some
-// contexts (clockwork's, on a fake clock) block in Err until they are.
-func ended(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	default:
-		return nil
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -39,15 +40,11 @@ func (l *Limiter) owe(n int) {
 	l.owed.add(int64(n))
 }
 
-// add adds to what is owed; saturated, and never below 0.
+// add adds to what is owed, which is never below 0.
 func (o *tab) add(n int64) {
 	for n != 0 {
 		was := o.permits.Load()
-		now := max(0, was+n)
-		if n > 0 && now < was {
-			now = math.MaxInt64
-		}
-		if o.permits.CompareAndSwap(was, now) {
+		if o.permits.CompareAndSwap(was, max(0, saturate.Add(was, n))) {
 			return
 		}
 	}

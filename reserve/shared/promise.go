@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
 )
@@ -36,7 +37,7 @@ func (p *promise) Wait(ctx context.Context) error {
 		if over {
 			return reserve.ErrCancelled
 		}
-		if err := ended(ctx); err != nil {
+		if err := done.Cause(ctx); err != nil {
 			p.Cancel()
 			return err
 		}
@@ -192,7 +193,7 @@ func (g *openGrant) Cancel()              { g.Settle(0) }
 func (g *openGrant) Settle(actual int)    { g.settle(actual) }
 
 func (g *openGrant) Wait(ctx context.Context) error {
-	if err := ended(ctx); err != nil {
+	if err := done.Cause(ctx); err != nil {
 		g.Cancel()
 		return err
 	}

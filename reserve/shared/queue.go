@@ -59,7 +59,7 @@ const (
 	leads       // is to take a list with it
 	flies
 	left // the caller that waited for the answer does not any more
-	done
+	landed
 )
 
 const never = int64(1<<63 - 1)
@@ -82,7 +82,7 @@ func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []
 			q.mu.Lock()
 		case <-ctx.Done():
 			q.mu.Lock()
-			if r.stage != done {
+			if r.stage != landed {
 				q.leave(ctx, r, fly)
 				return context.Cause(ctx)
 			}
@@ -91,7 +91,7 @@ func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []
 		case leads:
 			q.lead(ctx, r, fly)
 			return nil
-		case done:
+		case landed:
 			q.mu.Unlock()
 			return nil
 		}
@@ -193,7 +193,7 @@ func (q *queue) land(list []*request, failed bool) {
 
 // finish wakes the caller that waits for the answer.
 func (q *queue) finish(r *request) {
-	r.stage = done
+	r.stage = landed
 	if r.wake != nil {
 		select {
 		case r.wake <- struct{}{}:
