@@ -128,7 +128,7 @@ func (l *Ledger) Charge(now int64, permits int) {
 
 // price returns what permits take out of the store, and how long the rest takes.
 func (l *Ledger) price(stored, wanted, carried float64) (taken float64, length int64, carry float64) {
-	taken, cost := l.curve.price(stored, wanted)
+	taken, cost := l.curve.Price(stored, wanted)
 	length, carry = whole(cost + carried)
 	return taken, length, carry
 }
