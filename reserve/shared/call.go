@@ -106,7 +106,7 @@ func (c *call) read(ints []int64, decided int64) (state, error) {
 		r.ready = saturate.Add(decided, r.wait)
 		// The script's steps again, which saves sending the numbers.
 		r.slot = slot{sold: now.time, permits: r.permits, terms: c.terms}
-		taken, cost := c.terms.price(now.stored, float64(r.permits))
+		taken, cost := c.terms.curve.Price(now.stored, float64(r.permits))
 		wait := now.debt
 		if c.terms.upfront {
 			wait += cost

@@ -109,7 +109,7 @@ func (h *leases) purchase(ctx context.Context, q *request) (err error) {
 	}
 	begin := q.ready
 	if !q.slot.deferred && q.slot.terms.upfront {
-		_, cost := q.slot.terms.price(q.slot.stored, float64(q.slot.permits))
+		_, cost := q.slot.terms.curve.Price(q.slot.stored, float64(q.slot.permits))
 		begin -= int64(min(cost, longest))
 	}
 	h.with(func(now int64, hand *hand) {

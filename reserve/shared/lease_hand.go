@@ -203,7 +203,7 @@ func (h *hand) NextFree(now int64) int64 {
 // deal puts the permits of a purchase into the hand, ready from its begin on.
 func (h *hand) deal(now, begin int64, s slot) *lease {
 	h.advance(now)
-	taken, cost := s.terms.price(s.stored, float64(s.permits))
+	taken, cost := s.terms.curve.Price(s.stored, float64(s.permits))
 	if s.deferred {
 		taken, cost = float64(s.permits), 0
 	}

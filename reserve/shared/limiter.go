@@ -245,7 +245,7 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	if r.seen.deferred >= 1 {
 		wait = 0
 	} else if t := l.terms.Load(); t.upfront {
-		_, cost := t.price(r.seen.stored, 1)
+		_, cost := t.curve.Price(r.seen.stored, 1)
 		wait += cost
 	}
 	return time.Now().Add(time.Duration(min(wait, longest))), nil

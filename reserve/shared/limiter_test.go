@@ -16,6 +16,7 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 	"github.com/nextfree/pace/reserve/window"
+	"github.com/nextfree/pace/smooth"
 )
 
 var _ reserve.Reserver = (*shared.Limiter)(nil)
@@ -185,6 +186,34 @@ func TestKeyed(t *testing.T) {
 		}
 		require.Less(t, k.Len(), 10)
 	})
+}
+
+// Of curves only those are shared whose price the script knows.
+func TestCurves(t *testing.T) {
+	for _, c := range []struct {
+		line *smooth.Line
+		cost func(stored, take float64) float64
+		why  string
+	}{
+		{line: &smooth.Line{Base: 1e8}},
+		{line: &smooth.Line{Threshold: 5, Slope: 1e8}, why: "the first of its stored permits are free, and others are not"},
+		{cost: func(_, take float64) float64 { return take }, why: "the price of its stored permits is not a smooth.Line"},
+	} {
+		var curve func(rate float64) *smooth.Curve
+		curve = func(rate float64) *smooth.Curve {
+			i := smooth.Interval(rate)
+			return &smooth.Curve{
+				Rate: rate, Capacity: 10, Interval: i, Refill: 1 / i, Line: c.line, Cost: c.cost, AtRate: curve,
+			}
+		}
+		policy := reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}, 10))
+		_, err := shared.New(&noServer{}, "api", policy)
+		if c.why == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.Equal(t, &shared.CurveError{Why: c.why}, err)
+	}
 }
 
 // A policy or an argument that makes no sense, or can't be shared, is refused with a typed error.

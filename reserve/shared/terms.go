@@ -12,7 +12,6 @@ var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation](
 // terms are a policy in the numbers that the script gets, at one rate.
 type terms struct {
 	curve   *smooth.Curve
-	line    smooth.Line
 	upfront bool
 	packed  any // for the script: a string of doubles, the highest byte first
 }
@@ -34,9 +33,13 @@ func describe(p *reserve.Policy) (*terms, error) {
 
 func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	t := &terms{curve: c, upfront: upfront}
-	if c.Line != nil {
-		t.line = *c.Line
-	} else if c.Cost != nil {
+	var line smooth.Line
+	switch {
+	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
+		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
+	case c.Line != nil:
+		line = *c.Line
+	case c.Cost != nil:
 		return nil, &CurveError{Why: "the price of its stored permits is not a smooth.Line"}
 	}
 	capacity := c.Capacity
@@ -51,7 +54,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 		flags[1] = 1
 	}
 	t.packed = string(doubles(nil,
-		capacity, c.Interval, c.Refill, t.line.Base, t.line.Threshold, t.line.Slope, flags[0], flags[1]))
+		capacity, c.Interval, c.Refill, line.Base, line.Threshold, line.Slope, flags[0], flags[1]))
 	return t, nil
 }
 
@@ -60,23 +63,6 @@ func (t *terms) atRate(permitsPerSecond float64) (*terms, error) {
 }
 
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
-
-// price says how many of the permits come out of a store that holds stored of
-// them, and what all of them cost in nanoseconds. It is what the script does, to the bit.
-func (t *terms) price(stored, permits float64) (taken, cost float64) {
-	if t.unlimited() {
-		return 0, 0
-	}
-	taken = permits
-	if permits > stored {
-		taken = stored
-		cost = float64((permits - stored) * t.curve.Interval)
-	}
-	if t.line.Base > 0 && taken > 0 {
-		cost += t.line.Cost(stored, taken)
-	}
-	return taken, cost
-}
 
 // A slot is the stretch of time that a request bought, with all that giving it back needs.
 type slot struct {
@@ -105,8 +91,8 @@ func (r refund) append(b []byte, now *terms) []byte {
 		whole = 1
 	}
 	if !s.deferred {
-		taken, cost := then.price(s.stored, float64(s.permits))
-		stays, paid := then.price(s.stored, float64(keep))
+		taken, cost := then.curve.Price(s.stored, float64(s.permits))
+		stays, paid := then.curve.Price(s.stored, float64(keep))
 		cost = min(cost, longest-s.begin)
 		kept, length = taken-stays, max(0, cost-paid)
 		if then.upfront {
