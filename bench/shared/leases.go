@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"os"
 	"os/exec"
@@ -96,13 +95,13 @@ func leasedDecisions(addr string, horizon time.Duration, seconds float64) error 
 func scripts(c *redis.Client) int {
 	info, err := c.Info(context.Background(), "commandstats").Result()
 	if err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	for line := range strings.Lines(info) {
 		if text, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
 			n, err := strconv.Atoi(text[:strings.IndexByte(text, ',')])
 			if err != nil {
-				log.Fatal("shared: ", err)
+				fatal(err)
 			}
 			return n
 		}
@@ -230,16 +229,16 @@ func lease(addr, what string, horizon time.Duration, goroutines int, seconds flo
 				}
 				if what == decide {
 					if ok, err := l.TryAcquire(ctx, 1); !ok || err != nil {
-						log.Fatal("shared: not granted: ", err)
+						fatal("not granted: ", err)
 					}
 					continue
 				}
 				if _, err := l.Acquire(ctx, 1); err != nil {
-					log.Fatal("shared: ", err)
+					fatal(err)
 				}
 				binary.LittleEndian.PutUint64(b[:], uint64(time.Now().UnixNano()))
 				if _, err := os.Stdout.Write(b[:]); err != nil {
-					log.Fatal("shared: ", err)
+					fatal(err)
 				}
 			}
 		})

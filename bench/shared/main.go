@@ -41,13 +41,10 @@ func main() {
 	redis.SetLogger(quiet{}) // of dialling before the server is up
 	addr, stop, err := startRedis()
 	if err != nil {
-		log.Fatal("shared: no redis-server: ", err, " (Debian: apt-get install redis-server)")
+		fatal("no redis-server: ", err, " (Debian: apt-get install redis-server)")
 	}
 	defer stop()
-	fatal := func(err error) {
-		stop() // log.Fatal runs nothing that was deferred
-		log.Fatal("shared: ", err)
-	}
+	stopServer = stop
 	if *horizon > 0 {
 		if err := leases(addr, *horizon, 2*(*seconds)); err != nil {
 			fatal(err)
@@ -64,6 +61,15 @@ func main() {
 			fatal(err)
 		}
 	}
+}
+
+// stopServer stops the server that this process has started, if it has.
+var stopServer = func() {}
+
+// fatal ends the program, and the server with it: log.Fatal runs nothing that was deferred.
+func fatal(v ...any) {
+	stopServer()
+	log.Fatal("shared: ", fmt.Sprint(v...))
 }
 
 type quiet struct{}
@@ -113,14 +119,14 @@ func serverCPU(c *redis.Client) time.Duration {
 	var used float64
 	info, err := c.Info(context.Background(), "cpu").Result()
 	if err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	for line := range strings.Lines(info) {
 		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
 			if text, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
 				f, err := strconv.ParseFloat(text, 64)
 				if err != nil {
-					log.Fatal("shared: ", err)
+					fatal(err)
 				}
 				used += f
 			}

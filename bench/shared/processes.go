@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"os/exec"
 	"slices"
@@ -98,7 +97,7 @@ func share(addr string, seconds float64) {
 		wg.Go(func() {
 			for time.Now().Before(end) {
 				if _, err := l.Acquire(context.Background(), 1); err != nil {
-					log.Fatal("shared: ", err)
+					fatal(err)
 				}
 				times[g] = append(times[g], time.Now().UnixNano())
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -33,17 +32,17 @@ func contenders(c *redis.Client) []contender {
 	ours := reserve.Must(shared.New(goredis.Client(c), "bench", reserve.Must(pace.Bursty(unreached)), shared.WithTimeout(time.Second)))
 	queued := reserve.Must(shared.New(goredis.Client(c), "queued", reserve.Must(pace.Bursty(unreached)), shared.WithTimeout(time.Second)))
 	if _, err := queued.Reserve(context.Background(), 1000*unreached); err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	rate := redis_rate.NewLimiter(c)
 	store, err := goredisstore.NewCtx(c, "throttled:")
 	if err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	quota := throttled.RateQuota{MaxRate: throttled.PerSec(unreached), MaxBurst: unreached}
 	gcra, err := throttled.NewGCRARateLimiterCtx(store, quota)
 	if err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	return []contender{
 		{"redis_rate v10", func(ctx context.Context) error {
@@ -185,13 +184,13 @@ func localRefusals(addr string) {
 	ctx := context.Background()
 	l := reserve.Must(shared.New(goredis.Client(c), "refuse", reserve.Must(pace.Bursty(0.001))))
 	if _, err := l.Reserve(ctx, 10); err != nil {
-		log.Fatal("shared: ", err)
+		fatal(err)
 	}
 	const calls = 1_000_000
 	begin := time.Now()
 	for range calls {
 		if ok, err := l.TryAcquire(ctx, 1); ok || err != nil {
-			log.Fatal("shared: not refused: ", err)
+			fatal("not refused: ", err)
 		}
 	}
 	fmt.Printf("\nlocal refusal: %.1f ns, the calls to Redis once a second included\n", float64(time.Since(begin).Nanoseconds())/calls)
