@@ -41,7 +41,8 @@ func TestQueueIsRetimed(t *testing.T) {
 		all.Wait()
 		times := j.times()
 		require.Equal(t, ms(0, 100), times[:2])
-		// From here on at 6/s or soon a little more, after the stop; what the second had left to pay, too.
+		// From here on at 6/s or soon a little more, after the stop; what the second had left to
+		// pay, too.
 		require.InDelta(t, 1100*time.Millisecond+time.Second*10/60, times[2], 10)
 		for i := 3; i < len(times); i++ {
 			require.InDelta(t, 172*time.Millisecond, times[i]-times[i-1], float64(10*time.Millisecond))

@@ -69,7 +69,8 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 		}
 		key, by := l.scope(r)
 		if isnil.Value(by) {
-			return c, &reserve.ValueError{Package: "outbound", Name: "the limiter of " + fmt.Sprint(key), Value: nil, Want: "a Reserver"}
+			name := "the limiter of " + fmt.Sprint(key)
+			return c, &reserve.ValueError{Package: "outbound", Name: name, Value: nil, Want: "a Reserver"}
 		}
 		c.asks = append(c.asks, ask{limit: l, key: key, by: by, cost: n})
 		c.set = set{l, key, c.set}
@@ -130,7 +131,8 @@ func (c *call) acquireSince() error {
 	return nil
 }
 
-// canRetry reports whether the call may wait for another attempt, not before resume; zero: whenever it is its turn.
+// canRetry reports whether the call may wait for another attempt, not before resume; zero: whenever
+// it is its turn.
 func (c *call) canRetry(resume time.Time) bool {
 	if !resume.IsZero() {
 		own := c.t.alone(resume)

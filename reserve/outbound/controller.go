@@ -39,8 +39,8 @@ func newController(l tunable, clock clockwork.Clock) *controller {
 	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate())}
 }
 
-// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with two,
-// each would take the other's cuts for a new ceiling. Other limiters may be made for each
+// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with
+// two, each would take the other's cuts for a new ceiling. Other limiters may be made for each
 // request, as keyed's are, so theirs is the key's.
 func (t *Transport) controllerOf(l tunable, a *ask) *controller {
 	var key any = keys{a.limit, a.key}
@@ -68,8 +68,8 @@ func (c *controller) follow() {
 	}
 }
 
-// open blocks while a probe finds out what the server says, until late (zero: for ever). It reports whether the caller
-// is the next probe.
+// open blocks while a probe finds out what the server says, until late (zero: for ever). It reports
+// whether the caller is the next probe.
 func (c *controller) open(ctx context.Context, late time.Time, maxWait time.Duration) (probe bool, err error) {
 	var after <-chan time.Time
 	for {
@@ -121,7 +121,8 @@ func (c *controller) sent(now time.Time, permits int) {
 	c.rate.Sent(now, float64(permits))
 }
 
-// change has the rate learn something, and the limiter follow. It returns the rates before and after.
+// change has the rate learn something, and the limiter follow. It returns the rates before and
+// after.
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,9 +134,9 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	return from, to
 }
 
-// set sets the limiter's rate. Its own may have been without limit until now: what it has stored then was
-// never earned, and a second's worth of permits would go at once to a server of which little is
-// known. They are reserved, since the limiter may be stopped.
+// set sets the limiter's rate. Its own may have been without limit until now: what it has stored
+// then was never earned, and a second's worth of permits would go at once to a server of which
+// little is known. They are reserved, since the limiter may be stopped.
 func (c *controller) set(rate float64) {
 	unlimited := math.IsInf(c.limiter.Rate(), 1)
 	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {

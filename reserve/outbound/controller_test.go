@@ -17,7 +17,8 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// When a request gives up, those behind it go earlier; when the rate rises, too. All keep their order.
+// When a request gives up, those behind it go earlier; when the rate rises, too. All keep their
+// order.
 func TestQueueMovesUp(t *testing.T) {
 	for _, c := range []struct {
 		name string

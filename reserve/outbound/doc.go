@@ -10,24 +10,26 @@
 //
 // # What it does
 //
-// A request waits for its permits, first come first served. If they would come after
-// its deadline, http.Client's Timeout included, it fails at once with a
-// *[reserve.WaitError] and takes nothing; if it is given up while it waits, those behind it move up.
+// A request waits for its permits, first come first served. If they would come after its deadline,
+// http.Client's Timeout included, it fails at once with a *[reserve.WaitError] and takes nothing;
+// if it is given up while it waits, those behind it move up.
 //
-// If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's 403) all requests of its
-// key are stopped until then, and not only the one that was refused: its siblings would
-// only be refused as well. Those who queue go later, at the same distances, so there is no
-// herd at the end. [PauseRefused] stops only the one. If it does not say for how long, only the
-// one that was refused waits: a second, and longer each time while nothing is accepted. A response that says that nothing is
-// left until a time stops the key, too.
+// If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
+// 403) all requests of its key are stopped until then, and not only the one that was refused: its
+// siblings would only be refused as well. Those who queue go later, at the same distances, so there
+// is no herd at the end. [PauseRefused] stops only the one. If it does not say for how long, only
+// the one that was refused waits: a second, and longer each time while nothing is accepted. A
+// response that says that nothing is left until a time stops the key, too.
 //
-// Requests share the limiter that New is given. [PerKey] paces them by key: by
-// [Host], [Credential], or what you like. One key never slows down another. [WithLimit] adds a limit with a
-// cost of its own, such as tokens: all limits are charged at the moment the request goes, and each is settled, stopped
-// and adapted by itself. [WithMaxInFlight] bounds how many requests there are at a time.
+// Requests share the limiter that New is given. [PerKey] paces them by key: by [Host],
+// [Credential], or what you like. One key never slows down another. [WithLimit] adds a limit with a
+// cost of its own, such as tokens: all limits are charged at the moment the request goes, and each
+// is settled, stopped and adapted by itself. [WithMaxInFlight] bounds how many requests there are
+// at a time.
 //
-// [Adaptive] finds out the rate, if it is not known or not right. [WithRetries] sends
-// refused requests again, before those that came after them; [WithRetryBudget] bounds that. All are off by default.
+// [Adaptive] finds out the rate, if it is not known or not right. [WithRetries] sends refused
+// requests again, before those that came after them; [WithRetryBudget] bounds that. All are off by
+// default.
 //
 // # A worked example
 //
@@ -36,8 +38,9 @@
 // limiter of 50/s they take 10.0 s, and none is refused.
 //
 // With one of 80/s and Adaptive the first refusal comes after some 25 calls: everybody stops for
-// 1 s and goes on at 48/s, which grows to 49.6/s, stays there, and is raised again only after 25 times as long as the stop
-// was. If the server had not said how long to stop, another refusal would cost little, and the rate be raised after 3 s.
+// 1 s and goes on at 48/s, which grows to 49.6/s, stays there, and is raised again only after 25
+// times as long as the stop was. If the server had not said how long to stop, another refusal would
+// cost little, and the rate be raised after 3 s.
 //
 // With no rate at all and a server that sends RateLimit-Policy it takes 10.2 s, and none
 // is refused: the first call goes alone, and the others at 49/s, which is what the server
@@ -45,13 +48,15 @@
 //
 // # What servers say
 //
-// How long to stay away is read from Retry-After-Ms, X-Ms-Retry-After-Ms, and Retry-After (seconds, decimals, HTTP's three forms of
-// dates, and RFC 1123 with UTC; 1e9 and more is a time since 1970; more than 32 days is malformed), and from the bodies of refusals by
-// Google, Discord, Shopify's GraphQL and GitHub; what is left from RateLimit-Policy and RateLimit
-// (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and from the headers of a [Dialect]: the first that
-// is there. A dialect's reset is the end of a window, before which nothing goes, or, as OpenAI's and Anthropic's, when a
-// bucket is full again, which stops nobody for longer than one request's worth. Times are compared with the
-// response's Date if the local clock is more than 1.5 s away from it. What is malformed is ignored, and so are responses from a
-// cache. No server can stop a key for longer than [WithMaxRetryAfter] at a time. What no retry can mend, such as the end of a day's
-// quota, is returned at once.
+// How long to stay away is read from Retry-After-Ms, X-Ms-Retry-After-Ms, and Retry-After (seconds,
+// decimals, HTTP's three forms of dates, and RFC 1123 with UTC; 1e9 and more is a time since 1970;
+// more than 32 days is malformed), and from the bodies of refusals by Google, Discord, Shopify's
+// GraphQL and GitHub; what is left from RateLimit-Policy and RateLimit
+// (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and from the headers of a
+// [Dialect]: the first that is there. A dialect's reset is the end of a window, before which
+// nothing goes, or, as OpenAI's and Anthropic's, when a bucket is full again, which stops nobody
+// for longer than one request's worth. Times are compared with the response's Date if the local
+// clock is more than 1.5 s away from it. What is malformed is ignored, and so are responses from a
+// cache. No server can stop a key for longer than [WithMaxRetryAfter] at a time. What no retry can
+// mend, such as the end of a day's quota, is returned at once.
 package outbound

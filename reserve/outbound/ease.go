@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// A rate that is exactly the server's is refused now and then: the network delivers one call a little later and the next one a
-// little earlier. Where calls are counted in a sliding window, that is half of them once it is full, and each refusal
-// stops the key for a second or more: 1.4 times the ideal, 1.9 for a window of a second. So a limit that is not adaptive and was refused
-// is eased for a while: each call holds its limiter for a little longer than its permits do. Its rate stays as it is.
+// A rate that is exactly the server's is refused now and then: the network delivers one call a
+// little later and the next one a little earlier. Where calls are counted in a sliding window, that
+// is half of them once it is full, and each refusal stops the key for a second or more: 1.4 times
+// the ideal, 1.9 for a window of a second. So a limit that is not adaptive and was refused is eased
+// for a while: each call holds its limiter for a little longer than its permits do. Its rate stays
+// as it is.
 const (
 	easedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
 	easedFor   = time.Minute
@@ -44,7 +46,8 @@ func (e *eases) hold(a *ask, now time.Time) {
 	if !ok || !e.any.Load() {
 		return
 	}
-	if of, ok := e.get(keys{a.limit, a.key}); ok && now.UnixNano() >= of.from.Load() && now.UnixNano() < of.until.Load() {
+	of, ok := e.get(keys{a.limit, a.key})
+	if t := now.UnixNano(); ok && t >= of.from.Load() && t < of.until.Load() {
 		l.PauseUntil(now.Add(time.Duration(min(easedBy*float64(a.cost)/l.Rate(), 1) * float64(time.Second))))
 	}
 }

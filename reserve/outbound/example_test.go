@@ -109,8 +109,8 @@ func ExampleWithCost() {
 	// Output: {"usage": 25}
 }
 
-// Requests and tokens a minute, in one transport: 160 tokens are estimated for a request, and what it came to is in a
-// header of the response.
+// Requests and tokens a minute, in one transport: 160 tokens are estimated for a request, and what
+// it came to is in a header of the response.
 func ExampleWithLimit() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Tokens-Used", "60")

@@ -21,7 +21,8 @@ func unlimited(clock clockwork.Clock) *reserve.Policy {
 	if clock != nil {
 		opts = append(opts, reserve.WithClock(clock))
 	}
-	return reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "outbound", Limiter: "a gate", Curve: evenly}, math.Inf(1), opts...))
+	gate := reserve.Variant{Package: "outbound", Limiter: "a gate", Curve: evenly}
+	return reserve.Must(reserve.NewPolicy(gate, math.Inf(1), opts...))
 }
 
 // gateOf returns the gate of a limit whose limiter can't be paused.

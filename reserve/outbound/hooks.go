@@ -18,8 +18,8 @@ type Hooks struct {
 	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its
 	// context's end, or an error of the limiter's.
 	Refused func(r *http.Request, err error)
-	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over. The
-	// body of the response is not for the hook to read.
+	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over.
+	// The body of the response is not for the hook to read.
 	Throttled func(r *http.Response, retryAfter time.Duration)
 	// LimitThrottled is Throttled for each limit that the refusal blames, by its name: see [Limit].
 	LimitThrottled func(r *http.Response, limit string, retryAfter time.Duration)

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// inFlight bounds how many requests there are at a time, for each key. A key without requests is not remembered.
+// inFlight bounds how many requests there are at a time, for each key. A key without requests is
+// not remembered.
 type inFlight struct {
 	n   int64
 	key func(*http.Request) string
@@ -25,7 +26,8 @@ type places struct {
 	users int // that have one, or wait for one
 }
 
-// acquire waits for a place, and returns a function that gives it back, once however often it is called. F may be nil.
+// acquire waits for a place, and returns a function that gives it back, once however often it is
+// called. F may be nil.
 func (f *inFlight) acquire(ctx context.Context, r *http.Request) (release func(), err error) {
 	if f == nil {
 		return func() {}, nil
@@ -65,8 +67,8 @@ func (f *inFlight) leave(key string, p *places) {
 	}
 }
 
-// placed returns a response's body that gives its place back when it is closed, and not before: until then the server may
-// still be at work on it.
+// placed returns a response's body that gives its place back when it is closed, and not before:
+// until then the server may still be at work on it.
 func placed(body io.ReadCloser, release func()) io.ReadCloser {
 	p := &placedBody{body, release}
 	if w, ok := body.(io.Writer); ok { // of an upgraded connection
@@ -96,8 +98,8 @@ type budget struct {
 	left float64
 }
 
-// What a budget begins with, so that a program's first requests may be sent again as well; and what it holds at most, so
-// that a good day does not pay for a storm.
+// What a budget begins with, so that a program's first requests may be sent again as well; and what
+// it holds at most, so that a good day does not pay for a storm.
 const (
 	firstBudget = 10
 	fullBudget  = 100

@@ -22,7 +22,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// counting is a server, as a round tripper, that knows how many requests it has at a time, of each host.
+// counting is a server, as a round tripper, that knows how many requests it has at a time, of each
+// host.
 type counting struct {
 	mu     sync.Mutex
 	now    map[string]int
@@ -66,8 +67,9 @@ func ok(body string) *http.Response {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// Over very many requests with random cancels, panics, errors and bodies left unread until they are closed, a server
-// never sees more than n at a time, of any key, and nothing is remembered in the end. PACE_REQUESTS sets how many there are.
+// Over very many requests with random cancels, panics, errors and bodies left unread until they are
+// closed, a server never sees more than n at a time, of any key, and nothing is remembered in the
+// end. PACE_REQUESTS sets how many there are.
 func TestInFlight(t *testing.T) {
 	const n = 8
 	requests := int64(30_000)
@@ -107,7 +109,8 @@ func TestInFlight(t *testing.T) {
 	})
 }
 
-// oneRequest makes a request as callers do: with or without a deadline, reading all of the body, some, or none. It survives a panic.
+// oneRequest makes a request as callers do: with or without a deadline, reading all of the body,
+// some, or none. It survives a panic.
 func oneRequest(transport *Transport, url string) {
 	defer func() { recover() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -155,7 +158,8 @@ func TestInFlightStall(t *testing.T) {
 	})
 }
 
-// So it is with a limiter that saves up: in the second after a stall go at most what it holds and what flows in.
+// So it is with a limiter that saves up: in the second after a stall go at most what it holds and
+// what flows in.
 func TestInFlightStallAndBurst(t *testing.T) {
 	var j *journal
 	stalled := time.Time{}

@@ -30,9 +30,10 @@ func (l late) NewTimer(d time.Duration) clockwork.Timer {
 	return l.Clock.NewTimer(d)
 }
 
-// Wake-ups that are late by 10 ms cost no rate, at 500/s and with nothing saved up, where enough callers wait: their
-// times were promised before. A single caller asks only after it has woken, so it loses what it sleeps too long; so does the line in
-// front of several limits, whose first one reserves when it is to go. There 20 ms saved up make up for it.
+// Wake-ups that are late by 10 ms cost no rate, at 500/s and with nothing saved up, where enough
+// callers wait: their times were promised before. A single caller asks only after it has woken, so
+// it loses what it sleeps too long; so does the line in front of several limits, whose first one
+// reserves when it is to go. There 20 ms saved up make up for it.
 func TestLateWakeUps(t *testing.T) {
 	for _, c := range []struct {
 		name       string

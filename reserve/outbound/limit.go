@@ -7,33 +7,37 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Limit is one of the limits that hold for a request: requests a minute, tokens a minute, the quota of a day. See
-// [WithLimit].
+// A Limit is one of the limits that hold for a request: requests a minute, tokens a minute, the
+// quota of a day. See [WithLimit].
 type Limit struct {
-	// Name says what the limit counts, for hooks and for what servers say of it: "requests", "tokens", "input-tokens" and
-	// "output-tokens" are what OpenAI's and Anthropic's headers tell apart. What a server says of no limit in particular, or of requests
-	// where no limit is called so, is for the last limit whose name is empty, or else the last.
+	// Name says what the limit counts, for hooks and for what servers say of it: "requests",
+	// "tokens", "input-tokens" and "output-tokens" are what OpenAI's and Anthropic's headers tell
+	// apart. What a server says of no limit in particular, or of requests where no limit is called
+	// so, is for the last limit whose name is empty, or else the last.
 	Name string
 	// Limiter holds for all requests. It, or Keyed, must be set.
 	Limiter reserve.Reserver
 	// Keyed says whose limiter holds for a request: see [Keyed].
 	Keyed Scope
-	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by this limit.
-	// Default: 1 for each.
+	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by
+	// this limit. Default: 1 for each.
 	Cost func(*http.Request) int
-	// Recost, if it is not nil, is asked for the cost once more when the request is the first in its line: for an estimate that gets
-	// better while requests wait.
+	// Recost, if it is not nil, is asked for the cost once more when the request is the first in
+	// its line: for an estimate that gets better while requests wait.
 	Recost func(*http.Request) int
-	// Exact says that the limiter counts as the server does: what a response says is left is no news then, and only a
-	// refusal that says for how long stops it. Such as a window: while it is full nothing is left, and it knows for how long.
+	// Exact says that the limiter counts as the server does: what a response says is left is no
+	// news then, and only a refusal that says for how long stops it. Such as a window: while it is
+	// full nothing is left, and it knows for how long.
 	Exact bool
-	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused has used nothing.
+	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused
+	// has used nothing.
 	Used func(*http.Response) Usage
 }
 
-// A Usage finds out what a request has used, from its response: it is given the body as the caller reads it, and asked
-// when that ends, is closed or fails, or when the request's context ends. It is used by one goroutine
-// at a time. A nil Usage, or one that does not know, leaves the estimate as it is.
+// A Usage finds out what a request has used, from its response: it is given the body as the caller
+// reads it, and asked when that ends, is closed or fails, or when the request's context ends. It is
+// used by one goroutine at a time. A nil Usage, or one that does not know, leaves the estimate as
+// it is.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. What it returns is not looked at.
 	Write(piece []byte) (int, error)
@@ -41,7 +45,8 @@ type Usage interface {
 	Used() (permits int, known bool)
 }
 
-// A Scope says whose limiter a request is paced by: its key, which must be comparable, and the limiter of that.
+// A Scope says whose limiter a request is paced by: its key, which must be comparable, and the
+// limiter of that.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
 // Keyed returns a scope of a key function, such as [Host], and a function that says a key's

@@ -45,7 +45,8 @@ func (l *lastNumber) Used() (int, bool) {
 
 func usage(*http.Response) Usage { return new(lastNumber) }
 
-// Requests and tokens in one transport: each has its own cost, and whichever is short spaces the calls.
+// Requests and tokens in one transport: each has its own cost, and whichever is short spaces the
+// calls.
 func TestRequestsAndTokens(t *testing.T) {
 	var j *journal
 	bubble(t, func(_ http.ResponseWriter, r *http.Request) { j.note(r) }, func(t *testing.T, base *http.Transport) {
@@ -57,13 +58,15 @@ func TestRequestsAndTokens(t *testing.T) {
 			synctest.Wait()
 		}
 		pass(3 * time.Second)
-		// The last two ask nothing of the tokens, and so are not in line behind those that wait for them.
+		// The last two ask nothing of the tokens, and so are not in line behind those that wait for
+		// them.
 		require.Equal(t, []string{"/0", "/5", "/6", "/1", "/2", "/3", "/4"}, j.order())
 		require.Equal(t, ms(0, 100, 200, 1000, 1100, 1200, 1400), j.times())
 	})
 }
 
-// What a call came to is known at the end of its body: the body comes unchanged, and the limit is settled once, however it ends.
+// What a call came to is known at the end of its body: the body comes unchanged, and the limit is
+// settled once, however it ends.
 func TestUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		body io.Reader
@@ -142,7 +145,8 @@ func TestRefusedUsesNothing(t *testing.T) {
 	})
 }
 
-// Each limit is stopped and adapted by itself: what a server says of tokens is for the limit called so.
+// Each limit is stopped and adapted by itself: what a server says of tokens is for the limit called
+// so.
 func TestEachByItself(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -255,12 +259,14 @@ func TestRecost(t *testing.T) {
 		pass(500 * time.Millisecond)
 		cost.Store(2)
 		pass(5 * time.Second)
-		// The second had its turn while a request cost 10, so the third goes 1 s after it, and the fourth 0.2 s after that.
+		// The second had its turn while a request cost 10, so the third goes 1 s after it, and the
+		// fourth 0.2 s after that.
 		require.Equal(t, ms(0, 1000, 2000, 2200), j.times())
 	})
 }
 
-// What a server says is left of a limit that is exact stops nobody; a refusal does, if it says for how long.
+// What a server says is left of a limit that is exact stops nobody; a refusal does, if it says for
+// how long.
 func TestExact(t *testing.T) {
 	var j *journal
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {
@@ -284,8 +290,8 @@ func TestExact(t *testing.T) {
 	})
 }
 
-// A server with three limits at once names the one that has refused: only that one is stopped and adapted. A name that nobody
-// has is of the limit that has none.
+// A server with three limits at once names the one that has refused: only that one is stopped and
+// adapted. A name that nobody has is of the limit that has none.
 func TestReason(t *testing.T) {
 	for _, c := range []struct {
 		line string

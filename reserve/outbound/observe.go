@@ -22,8 +22,8 @@ type ruling struct {
 }
 
 const (
-	// Without a word from the server, a request waits for so long after its first
-	// refusal, and twice as long after each further one, unless others of its keys were accepted meanwhile.
+	// Without a word from the server, a request waits for so long after its first refusal, and
+	// twice as long after each further one, unless others of its keys were accepted meanwhile.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
 )
@@ -72,7 +72,9 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 }
 
 // refusal stops what a refusal stops, and returns for how long the server wants that.
-func (t *Transport) refusal(c *call, s *reply.Reply, about []*reply.Limit, now time.Time, attempt int, next *ruling) time.Duration {
+func (t *Transport) refusal(
+	c *call, s *reply.Reply, about []*reply.Limit, now time.Time, attempt int, next *ruling,
+) time.Duration {
 	wanted, told := s.After, s.Told && s.After > 0
 	if !s.Told {
 		for i, l := range about {
@@ -127,7 +129,8 @@ func (t *Transport) accepts(c *call, now time.Time) {
 	last.Store(now.UnixNano())
 }
 
-// acceptedSince reports whether another call with these keys was accepted since the call began to wait for this attempt.
+// acceptedSince reports whether another call with these keys was accepted since the call began to
+// wait for this attempt.
 func (t *Transport) acceptedSince(c *call) bool {
 	last, ok := t.accepted.get(c.set)
 	return ok && last.Load() >= c.begin.UnixNano()
@@ -160,7 +163,8 @@ func (t *Transport) stop(a *ask, until time.Time) {
 	}
 }
 
-// hold sees to it that nothing goes for a time: what is owed anyway counts, so it stops the limit for the rest.
+// hold sees to it that nothing goes for a time: what is owed anyway counts, so it stops the limit
+// for the rest.
 func (t *Transport) hold(a *ask, now time.Time, wait time.Duration) {
 	if l, ok := a.by.(interface{ NextFree() time.Time }); ok {
 		wait -= max(0, l.NextFree().Sub(now))
@@ -233,8 +237,8 @@ func (c *call) target(name string) int {
 	return -1
 }
 
-// blamed reports whether a refusal is one by that limit: by those of which too little is left, or else by the one
-// that is meant where no name is said.
+// blamed reports whether a refusal is one by that limit: by those of which too little is left, or
+// else by the one that is meant where no name is said.
 func (c *call) blamed(i int, about []*reply.Limit) bool {
 	any := false
 	for j, l := range about {

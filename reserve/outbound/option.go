@@ -31,17 +31,22 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 	}
 }
 
-// WithLimit has requests wait for another limit as well, that has a cost of its own. All limits of a request are had or
-// none, first come first served, and all are charged at the moment it goes. Each is settled, stopped and adapted by itself.
+// WithLimit has requests wait for another limit as well, that has a cost of its own. All limits of
+// a request are had or none, first come first served, and all are charged at the moment it goes.
+// Each is settled, stopped and adapted by itself.
 //
-//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage}))
+//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
+//		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
+//	}))
 //
-// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and those of 8 at 10/s. A request that
-// costs more than a limit can ever hold at once goes when that is full, and the rest is paid afterwards.
+// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and those of 8 at 10/s. A
+// request that costs more than a limit can ever hold at once goes when that is full, and the rest
+// is paid afterwards.
 //
-// With several limits a call buys its permits when it goes, so what a busy machine wakes it too late is lost if the limiters save up
-// nothing: with wake-ups that are up to 10 ms late, two limiters of 500/s with WithBurst(0) give 325/s, and with 20 ms saved up 500/s.
-// With one limiter those who wait are promised their times before, and nothing is lost.
+// With several limits a call buys its permits when it goes, so what a busy machine wakes it too
+// late is lost if the limiters save up nothing: with wake-ups that are up to 10 ms late, two
+// limiters of 500/s with WithBurst(0) give 325/s, and with 20 ms saved up 500/s. With one limiter
+// those who wait are promised their times before, and nothing is lost.
 func WithLimit(l Limit) Option {
 	return func(t *Transport) {
 		scope := l.scope()
@@ -50,17 +55,20 @@ func WithLimit(l Limit) Option {
 		if cost == nil {
 			cost = one
 		}
-		t.limits = append(t.limits, limit{name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used})
+		t.limits = append(t.limits, limit{
+			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used,
+		})
 	}
 }
 
-// WithMaxInFlight lets at most n requests be on their way at a time; with a key function, such as [Host], n for
-// each key. A place is taken before the permits, so that when a server stalls, requests wait without having bought any, and
-// there is no burst at its end. It is given back when the response's body is closed, as every one must be, or when
-// there is no response. Default: any number.
+// WithMaxInFlight lets at most n requests be on their way at a time; with a key function, such as
+// [Host], n for each key. A place is taken before the permits, so that when a server stalls,
+// requests wait without having bought any, and there is no burst at its end. It is given back when
+// the response's body is closed, as every one must be, or when there is no response. Default: any
+// number.
 //
-// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
-// WithMaxInFlight(8) get 50 answers a second, and none is refused.
+// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64
+// callers with WithMaxInFlight(8) get 50 answers a second, and none is refused.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	return func(t *Transport) {
 		if len(key) > 0 {
@@ -75,9 +83,10 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget lets retries be no more than a share of the requests, over all keys, and ten. Where a retry
-// would exceed it, the refusal is the answer. With 0.1, a server that refuses everything sees 1110 attempts of 1000
-// requests, where WithRetries(3) alone makes 4000. Default: no budget.
+// WithRetryBudget lets retries be no more than a share of the requests, over all keys, and ten.
+// Where a retry would exceed it, the refusal is the answer. With 0.1, a server that refuses
+// everything sees 1110 attempts of 1000 requests, where WithRetries(3) alone makes 4000. Default:
+// no budget.
 func WithRetryBudget(share float64) Option {
 	return func(t *Transport) {
 		if !(share >= 0) {
@@ -95,12 +104,12 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithCost sets what requests cost, in permits, where it is not 1 for each, at the limiter given to New and those of
-// [PerKey]. (A limit with a cost of its own is a [WithLimit].) Before says
-// it for a request; one that costs 0 or less goes at once and unpaced, such as one that
-// opens a stream of events and stays. After, which may be nil, says what it came to when there is a response, and
-// that is final: more is charged to the next requests, less is given back. To read
-// the response's body it has to put another one in its place.
+// WithCost sets what requests cost, in permits, where it is not 1 for each, at the limiter given to
+// New and those of [PerKey]. (A limit with a cost of its own is a [WithLimit].) Before says it for
+// a request; one that costs 0 or less goes at once and unpaced, such as one that opens a stream of
+// events and stays. After, which may be nil, says what it came to when there is a response, and
+// that is final: more is charged to the next requests, less is given back. To read the response's
+// body it has to put another one in its place.
 //
 // At 1000 tokens/s, a request estimated at 100 that came to 2100 makes the next one
 // wait 2 s longer.
@@ -111,10 +120,10 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets the longest time that a request is made to wait; one that would
-// have to wait for longer gets a *[reserve.WaitError] at once. Negative counts as 0.
-// Default: [reserve.Forever], that is the request's deadline and what the limiter says. Being stopped by the
-// server while it waits may make it longer.
+// WithMaxWait sets the longest time that a request is made to wait; one that would have to wait for
+// longer gets a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever],
+// that is the request's deadline and what the limiter says. Being stopped by the server while it
+// waits may make it longer.
 func WithMaxWait(d time.Duration) Option { return func(t *Transport) { t.maxWait = max(0, d) } }
 
 // WithMaxRetryAfter sets for how long a server can stop requests at a time. If it wants more, the
@@ -124,28 +133,28 @@ func WithMaxRetryAfter(d time.Duration) Option {
 	return func(t *Transport) { t.maxRetryAfter = max(0, d) }
 }
 
-// WithRetries lets a request that was refused go again, up to so many times, paying
-// its permits each time: one without a body, or with GetBody. Other responses and errors are
-// for the caller. One that gives up while it waits to go again returns why, and no
-// longer the refusal. Default: 0, since a program often retries already, and some servers refuse for
-// longer if one does.
+// WithRetries lets a request that was refused go again, up to so many times, paying its permits
+// each time: one without a body, or with GetBody. Other responses and errors are for the caller.
+// One that gives up while it waits to go again returns why, and no longer the refusal. Default: 0,
+// since a program often retries already, and some servers refuse for longer if one does.
 func WithRetries(n int) Option { return func(t *Transport) { t.retries = max(0, n) } }
 
-// PauseRefused stops only the request that was refused for as long as the server
-// wants, and lets others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
-// others: a stop of 1 s by a server that has permits again after 20 ms costs 50
-// requests. Default: the key is stopped, as RFC 6585 can be read, and as GitHub and Discord
-// want it. A request that is not sent again is stopped anyway by being refused.
+// PauseRefused stops only the request that was refused for as long as the server wants, and lets
+// others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
+// others: a stop of 1 s by a server that has permits again after 20 ms costs 50 requests. Default:
+// the key is stopped, as RFC 6585 can be read, and as GitHub and Discord want it. A request that is
+// not sent again is stopped anyway by being refused.
 func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true } }
 
 // Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has
-// Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A
-// refusal cuts the rate, once for all refusals of the same event: to 0.6 of a ceiling that nothing has proven yet, and later to between 0.4
-// and 0.93, the less the longer it was right. Then it grows back to the estimate of what is accepted. It is raised beyond that only
-// so seldom that refusals stay below 1 % of the calls and stops below 4 % of the time, but every 3 s
-// after the limit has fallen; once it is 10 % above the estimate, the limit has moved, and the rate doubles every second. It never grows to more than twice the rate at which
-// requests are made and answered. The floor is 0.5 requests/s. What the server says it allows in its headers is used at
-// once, less 2 %.
+// Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A refusal
+// cuts the rate, once for all refusals of the same event: to 0.6 of a ceiling that nothing has
+// proven yet, and later to between 0.4 and 0.93, the less the longer it was right. Then it grows
+// back to the estimate of what is accepted. It is raised beyond that only so seldom that refusals
+// stay below 1 % of the calls and stops below 4 % of the time, but every 3 s after the limit has
+// fallen; once it is 10 % above the estimate, the limit has moved, and the rate doubles every
+// second. It never grows to more than twice the rate at which requests are made and answered. The
+// floor is 0.5 requests/s. What the server says it allows in its headers is used at once, less 2 %.
 //
 // With a limiter at +Inf, or none, no rate is known: the first request goes alone. What
 // the server says in reply is the rate; if it says nothing, the rate starts at 16 requests/s and

@@ -15,8 +15,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Responses as their providers' documents have them, at 12:00:00 on 2026-11-21, 1795262400; and when the next
-// call is permitted after that, to the millisecond. Those of research/llm.md are among them.
+// Responses as their providers' documents have them, at 12:00:00 on 2026-11-21, 1795262400; and
+// when the next call is permitted after that, to the millisecond. Those of research/llm.md are
+// among them.
 func TestProviders(t *testing.T) {
 	const never = -1
 	for _, c := range []struct {

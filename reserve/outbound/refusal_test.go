@@ -122,7 +122,8 @@ func TestWhatStops(t *testing.T) {
 	}
 }
 
-// Over a real connection, on a fake clock: the limiter is stopped for as long as the server's clock says.
+// Over a real connection, on a fake clock: the limiter is stopped for as long as the server's clock
+// says.
 func TestServerClockOverARealConnection(t *testing.T) {
 	fake := clockwork.NewFakeClockAt(received)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -361,8 +362,9 @@ func TestGateGivesBack(t *testing.T) {
 	})
 }
 
-// A server that counts in a sliding window refuses half of the calls of a client at exactly its rate, because the network delivers one
-// a little later and the next a little earlier. A limit that was refused is eased for a while, and its rate stays.
+// A server that counts in a sliding window refuses half of the calls of a client at exactly its
+// rate, because the network delivers one a little later and the next a little earlier. A limit that
+// was refused is eased for a while, and its rate stays.
 func TestEased(t *testing.T) {
 	var j *journal
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {

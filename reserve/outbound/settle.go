@@ -38,14 +38,15 @@ func (c *call) settled(a *ask, used int) {
 	c.t.hooks.settled(c.request, a.limit.name, a.cost, used)
 }
 
-// watched is an ask of which a usage is found out: as it was, because the call may have another attempt.
+// watched is an ask of which a usage is found out: as it was, because the call may have another
+// attempt.
 type watched struct {
 	ask   ask
 	usage Usage
 }
 
-// A watchedBody is a response's body, unchanged. Its usages see each piece of it, and are asked, once, when it ends, is closed
-// or fails, or when the context ends.
+// A watchedBody is a response's body, unchanged. Its usages see each piece of it, and are asked,
+// once, when it ends, is closed or fails, or when the context ends.
 type watchedBody struct {
 	io.ReadCloser
 	call *call

@@ -58,13 +58,15 @@ type Transport struct {
 // times of those who queue move and keep their distances. In front of any other Reserver
 // the transport stops requests by itself, and lets them reserve again afterwards.
 //
-// A limiter that other parts of the program use as well is shared with them fairly by request; but while many requests wait
-// here, only the first of each set of keys is in the limiter's own line.
+// A limiter that other parts of the program use as well is shared with them fairly by request; but
+// while many requests wait here, only the first of each set of keys is in the limiter's own line.
 //
 // New panics if an option, or what an option needs, is nil, or if base or by is a nil pointer. Any
 // other value that makes no sense is reported, as a *[reserve.ValueError], by every RoundTrip.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport {
-	t := &Transport{base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects}
+	t := &Transport{
+		base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects,
+	}
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
@@ -86,11 +88,11 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport
 	return t
 }
 
-// RoundTrip sends a request when it has its permits. If they would come too late (for its
-// context's deadline, of which http.Client's Timeout is one, for [WithMaxWait], or
-// for the limiter's own longest wait) it returns a *[reserve.WaitError] at once. If the context ends while it
-// waits, the permits are for others, and the error is the context's cause. The request is
-// not changed, and its body is always closed.
+// RoundTrip sends a request when it has its permits. If they would come too late (for its context's
+// deadline, of which http.Client's Timeout is one, for [WithMaxWait], or for the limiter's own
+// longest wait) it returns a *[reserve.WaitError] at once. If the context ends while it waits, the
+// permits are for others, and the error is the context's cause. The request is not changed, and its
+// body is always closed.
 //
 // A response that is an error, 429 too, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -140,13 +140,14 @@ func forever(wait int64) int64 {
 // double puts together what the script took apart.
 func double(whole, rest int64) float64 { return float64(whole) + float64(rest)/(1<<53) }
 
-// fly takes a list to the server, and puts an error into its requests if there was no answer. It returns
-// the error if it is not the callers' own, so that the callers behind it need not try: if the
-// callers of the list only had too little time, others may have more.
+// fly takes a list to the server, and puts an error into its requests if there was no answer. It
+// returns the error if it is not the callers' own, so that the callers behind it need not try: if
+// the callers of the list only had too little time, others may have more.
 func (l *Limiter) fly(ctx context.Context, list []*request) error {
 	begin := l.now()
-	// Permits that were granted without the server are charged first, once: if the answer is lost they may have
-	// been charged, and are forgotten. So they go only to a server that has answered since.
+	// Permits that were granted without the server are charged first, once: if the answer is lost
+	// they may have been charged, and are forgotten. So they go only to a server that has answered
+	// since.
 	charge := &request{deadline: never}
 	var owed int64
 	if !l.circuit.troubled.Load() {
@@ -196,8 +197,8 @@ func (l *Limiter) fail(list []*request, err error) {
 }
 
 // try asks the server whether it is there, without taking anything, until three answers have come
-// in a row: one that loses every other answer is not to be trusted with permits. If a server is too far
-// away for three by then, it fails, and the next caller asks for those that are missing.
+// in a row: one that loses every other answer is not to be trusted with permits. If a server is too
+// far away for three by then, it fails, and the next caller asks for those that are missing.
 func (l *Limiter) try(ctx context.Context, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -231,7 +232,8 @@ func (l *Limiter) try(ctx context.Context, by int64) (err error) {
 	return nil
 }
 
-// report tells the circuit how a call went. Only a server that can't be asked counts: a refusal is an answer.
+// report tells the circuit how a call went. Only a server that can't be asked counts: a refusal is
+// an answer.
 func (l *Limiter) report(err error, counts bool) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
@@ -239,8 +241,8 @@ func (l *Limiter) report(err error, counts bool) {
 	l.circuit.report(l.now(), err, counts)
 }
 
-// hasty reports whether a call had far less than the timeout, so that it says nothing about the server if that was
-// too little.
+// hasty reports whether a call had far less than the timeout, so that it says nothing about the
+// server if that was too little.
 func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
 
 // late reports whether an error is that the time was up.

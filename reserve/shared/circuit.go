@@ -68,8 +68,8 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	}
 }
 
-// tried says how trying went: how many answers there were, and then what went wrong. After three in a
-// row the circuit is closed, and it reports true. If they are too few, the next caller goes on.
+// tried says how trying went: how many answers there were, and then what went wrong. After three in
+// a row the circuit is closed, and it reports true. If they are too few, the next caller goes on.
 func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,8 @@ func TestOnePermitAtOnce(t *testing.T) {
 	})
 }
 
-// Where there was no store nothing is stored when there is one, also when what is owed has been paid.
+// Where there was no store nothing is stored when there is one, also when what is owed has been
+// paid.
 func TestStoreFromNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "nothing", 1, reserve.Must(pace.Bursty(10, pace.WithBurst(0))))
@@ -64,8 +65,8 @@ func TestStoreFromNothing(t *testing.T) {
 	})
 }
 
-// Resume ends a pause unless stored permits are promised for its end: not those of an earlier pause, nor
-// of a promise that was given back; but another's is not theirs.
+// Resume ends a pause unless stored permits are promised for its end: not those of an earlier
+// pause, nor of a promise that was given back; but another's is not theirs.
 func TestPromisedForTheEndOfAPause(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		resume := func(g *group) {

@@ -26,8 +26,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that Redis answered, and will not run the limiter until
-// somebody changes something: the key holds something else (WRONGTYPE), or the user may not use it (NOPERM, NOAUTH).
+// A ConfigError says that Redis answered, and will not run the limiter until somebody changes
+// something: the key holds something else (WRONGTYPE), or the user may not use it (NOPERM, NOAUTH).
 // No fallback hides it.
 type ConfigError struct {
 	Key string // as in Redis
@@ -47,9 +47,9 @@ type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
 
-// isNil is the error of an argument that is nil.
-func isNil(name, want string) error {
-	return &reserve.ValueError{Package: "shared", Name: name, Value: nil, Want: want}
+// valueError is the error of an argument or option that makes no sense.
+func valueError(name string, value any, want string) error {
+	return &reserve.ValueError{Package: "shared", Name: name, Value: value, Want: want}
 }
 
 // errLate is a failure of Redis that it told us about itself.
@@ -63,7 +63,9 @@ var errAborted = errors.New("shared: the client did not return")
 
 // wrong are the answers that no waiting cures. Redis before 7 wraps an error inside a
 // script in another, so they may be anywhere in the text.
-var wrong = []string{"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command"}
+var wrong = []string{
+	"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command",
+}
 
 // failure turns a client's error into one of the package's.
 func failure(key string, err error) error {
@@ -78,8 +80,8 @@ func failure(key string, err error) error {
 	return &UnavailableError{Key: key, Err: err}
 }
 
-// maybeCharged reports whether the server may have run a call that failed: not if it refused, or was
-// never reached.
+// maybeCharged reports whether the server may have run a call that failed: not if it refused, or
+// was never reached.
 func maybeCharged(err error) bool {
 	var refused interface{ RedisError() }
 	var network *net.OpError

@@ -55,7 +55,8 @@ func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
 }
 
-// Look returns what is stored, the debt in nanoseconds, and the permits that can be had at once in spite of it.
+// Look returns what is stored, the debt in nanoseconds, and the permits that can be had at once in
+// spite of it.
 func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
 	r := &request{deadline: never}
 	err = l.ask(context.Background(), r)
@@ -83,7 +84,8 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 
 func (s Sale) Promise() reserve.Promise { return s.promise }
 
-// SellUntil asks for permits in a call that the server must not run after that time of the limiter's.
+// SellUntil asks for permits in a call that the server must not run after that time of the
+// limiter's.
 func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
 	c := &call{terms: l.terms.Load(), list: []*request{{permits: permits, maxWait: never, deadline: never}}}
 	c.write(0, l.clock.notAfter(at))
@@ -97,7 +99,8 @@ func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
 // Owed is how many permits Redis does not know of yet.
 func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }
 
-// asked returns the permits and longest waits in the script's arguments, and when the call is too late.
+// asked returns the permits and longest waits in the script's arguments, and when the call is too
+// late.
 func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
 	double := func(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
 	for b := range slices.Chunk(args[3].([]byte), 16) {

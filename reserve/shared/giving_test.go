@@ -32,8 +32,8 @@ type sale struct {
 	promise   reserve.Promise
 }
 
-// An oracle is the definition of giving back where no promise can be moved: nothing is remembered but the
-// sales, and everything is found by going through all of them again.
+// An oracle is the definition of giving back where no promise can be moved: nothing is remembered
+// but the sales, and everything is found by going through all of them again.
 type oracle struct {
 	interval, capacity float64
 	now                float64
@@ -70,8 +70,8 @@ func (o *oracle) level() float64 {
 	return min(o.capacity, level+(o.now-at)/o.interval)
 }
 
-// spare is what the bucket will hold when the one that went last is paid for: nobody who was promised a later
-// time misses it.
+// spare is what the bucket will hold when the one that went last is paid for: nobody who was
+// promised a later time misses it.
 func (o *oracle) spare() float64 {
 	paid := 0.0
 	for _, s := range o.sales {
@@ -92,7 +92,8 @@ func (o *oracle) largest() (n float64) {
 	return n
 }
 
-// After every step the script says what the oracle does: the debt, what is stored, and what can be had at once.
+// After every step the script says what the oracle does: the debt, what is stored, and what can be
+// had at once.
 func TestGivingBack(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		var n tally
@@ -192,8 +193,8 @@ func givingBack(t *testing.T, c *redis.Client, seed uint64, n *tally) {
 	}
 }
 
-// Of very many that went, the script remembers the room before each only roughly: a late return is never
-// worth more than the oracle says, and hardly less.
+// Of very many that went, the script remembers the room before each only roughly: a late return is
+// never worth more than the oracle says, and hardly less.
 func TestGivingBackAfterManyWent(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		for seed := range uint64(6) {
@@ -244,9 +245,10 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 	})
 }
 
-// Of what was not given back, any stretch t holds at most capacity + rate*t permits, but for the last
-// of them (paid upfront: the first): whatever comes back, whenever, at whatever rate, to whichever
-// state of Redis. It counts in time, as rates change: a permit is its interval when it was sold.
+// Of what was not given back, any stretch t holds at most capacity + rate*t permits, but for the
+// last of them (paid upfront: the first): whatever comes back, whenever, at whatever rate, to
+// whichever state of Redis. It counts in time, as rates change: a permit is its interval when it
+// was sold.
 func TestNothingIsSoldTwice(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		given := 0

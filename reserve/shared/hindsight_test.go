@@ -56,7 +56,8 @@ func (g *group) debt() float64 {
 
 func (g *group) sleep(d time.Duration) { *g.micros += d.Microseconds() }
 
-// Callers of three processes queue and all give up, in any order: the next one waits for one permit.
+// Callers of three processes queue and all give up, in any order: the next one waits for one
+// permit.
 func TestAllGiveUp(t *testing.T) {
 	orders := map[string]func(n int) []int{
 		"oldest first": func(n int) (order []int) {
@@ -170,8 +171,8 @@ func TestNeighboursJoin(t *testing.T) {
 	})
 }
 
-// Paid upfront, a request that waits holds permits of the store: given back, they can be had at once
-// when its time has come, or when the queue behind it is gone.
+// Paid upfront, a request that waits holds permits of the store: given back, they can be had at
+// once when its time has come, or when the queue behind it is gone.
 func TestGivingBackOfOneThatHolds(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		for _, passes := range []bool{true, false} {
@@ -198,8 +199,8 @@ func TestGivingBackOfOneThatHolds(t *testing.T) {
 	})
 }
 
-// A warming-up limiter saves nothing up while somebody waits: time that was given back and has passed
-// is gone; permits out of the store are stored again at once.
+// A warming-up limiter saves nothing up while somebody waits: time that was given back and has
+// passed is gone; permits out of the store are stored again at once.
 func TestGivingBackWhileWarmingUp(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "warm", 2, reserve.Must(warmup.Policy(10, time.Second)))
@@ -332,8 +333,8 @@ func TestSoldBeforeTheKeyWasLost(t *testing.T) {
 	})
 }
 
-// When the capacity changes, everything that is counted in permits scales with it; a limiter that had
-// no store begins with none.
+// When the capacity changes, everything that is counted in permits scales with it; a limiter that
+// had no store begins with none.
 func TestRescaling(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "scale", 1, reserve.Must(pace.Bursty(10)))
@@ -406,8 +407,8 @@ func TestRetime(t *testing.T) {
 	})
 }
 
-// A Retime has moved the end of what was sold before: given back, it leaves no idle time where others
-// are promised theirs, neither at once nor when the debt is paid.
+// A Retime has moved the end of what was sold before: given back, it leaves no idle time where
+// others are promised theirs, neither at once nor when the debt is paid.
 func TestSoldBeforeRetime(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		for _, paid := range []bool{false, true} {

@@ -10,15 +10,15 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is
-// a key of its own in Redis ("pace:{alice}"), which Redis forgets when it has been idle for long enough to
-// fill; a cluster spreads them over its nodes. They share one client and one view
-// of whether Redis is there.
+// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key
+// of its own in Redis ("pace:{alice}"), which Redis forgets when it has been idle for long enough
+// to fill; a cluster spreads them over its nodes. They share one client and one view of whether
+// Redis is there.
 //
-// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers only
-// the keys that are in use, in debt, or owe Redis permits that were granted while it was away. It
-// remembers at most [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys], whatever the
-// limiters do when Redis fails.
+// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers
+// only the keys that are in use, in debt, or owe Redis permits that were granted while it was away.
+// It remembers at most [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys],
+// whatever the limiters do when Redis fails.
 type Keyed struct {
 	settings
 	client  Scripter
@@ -51,7 +51,8 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
 	k := &Keyed{
-		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},
+		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t,
+		keys: map[string]*entry{},
 	}
 	k.circuit.epoch = s.begin.UnixNano()
 	return k, nil
@@ -70,7 +71,9 @@ func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 }
 
 // ReserveWithin is [Limiter.ReserveWithin] of a key.
-func (k *Keyed) ReserveWithin(ctx context.Context, key string, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (k *Keyed) ReserveWithin(
+	ctx context.Context, key string, n int, maxWait time.Duration,
+) (reserve.Reservation, error) {
 	e, err := k.enter(key)
 	if err != nil {
 		return reserve.Reservation{}, err

@@ -19,33 +19,34 @@ const (
 	fewest = 8
 )
 
-// WithLease lets each process buy permits in advance, for a key that is too hot for one Redis: as many
-// as it has lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come, first
-// served, and hands them to its own callers at the times that Redis promised: so processes get permits
-// by what they ask for, no two at the same time, and few calls reach Redis. The longer d, the fewer.
-// Default: no leases.
+// WithLease lets each process buy permits in advance, for a key that is too hot for one Redis: as
+// many as it has lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come,
+// first served, and hands them to its own callers at the times that Redis promised: so processes
+// get permits by what they ask for, no two at the same time, and few calls reach Redis. The longer
+// d, the fewer. Default: no leases.
 //
-// At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times a
-// second, for 200 permits each time, before it has used up those of the last time.
+// At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times
+// a second, for 200 permits each time, before it has used up those of the last time.
 //
 // What it costs:
-//   - What a process has bought and not used d after its time goes back. What a process that dies held
-//     is lost.
-//   - A process uses what it holds whenever its callers ask: so in any time t all of them together use
-//     at most capacity + rate * t and what they held unused, which is what they use in d. If they
-//     always wait for permits, nothing is held.
+//   - What a process has bought and not used d after its time goes back. What a process that dies
+//     held is lost.
+//   - A process uses what it holds whenever its callers ask: so in any time t all of them together
+//     use at most capacity + rate * t and what they held unused, which is what they use in d. If
+//     they always wait for permits, nothing is held.
 //   - Where nothing is stored, a request that would have gone at once may wait for the permits that
 //     other processes have bought: up to d, or more if they use more than the rate.
 //   - PauseUntil and Resume do not concern permits that other processes hold. A process's own
 //     PauseUntil, Resume, SetRate and Retime first give back all but those promised to callers.
 //
-// Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process that
-// uses less than 8 in d: these ask Redis as without leases. Promises within a process move up when
-// others in it give up, as in a limiter of one process. It is for [New]; [NewKeyed] refuses it.
+// Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process
+// that uses less than 8 in d: these ask Redis as without leases. Promises within a process move up
+// when others in it give up, as in a limiter of one process. It is for [New]; [NewKeyed] refuses
+// it.
 func WithLease(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < leastLease || d > mostLease {
-			return &reserve.ValueError{Package: "shared", Name: "WithLease", Value: d, Want: "20 ms to 1 s"}
+			return valueError("WithLease", d, "20 ms to 1 s")
 		}
 		s.horizon = d
 		return nil
@@ -138,7 +139,8 @@ func (h *leases) acquire(ctx context.Context, permits int) (waited time.Duration
 	return waited, err, !isUncovered(err)
 }
 
-// longestWait of a caller, 100 years, is less than what the hand says of permits that were not bought.
+// longestWait of a caller, 100 years, is less than what the hand says of permits that were not
+// bought.
 const longestWait = 100 * 365 * 24 * time.Hour
 
 func isUncovered(err error) bool {

@@ -8,9 +8,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// buy asks Redis for what the line wants, and for what the process is going to use. The caller, whose
-// request is the first in the line, must have the turn. It reports whether permits were bought; if not,
-// and there is no error, the request says how long it would have to wait.
+// buy asks Redis for what the line wants, and for what the process is going to use. The caller,
+// whose request is the first in the line, must have the turn. It reports whether permits were
+// bought; if not, and there is no error, the request says how long it would have to wait.
 func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: r.answer}
 	short := int64(0)
@@ -46,7 +46,8 @@ func (h *leases) prefetch() {
 	default:
 		return
 	}
-	// A client's panic has nobody to go to. Those in the line have their error, and the circuit knows.
+	// A client's panic has nobody to go to. Those in the line have their error, and the circuit
+	// knows.
 	defer func() { _ = recover() }()
 	defer func() { <-h.turn }()
 	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
@@ -60,13 +61,14 @@ func (h *leases) prefetch() {
 	}
 }
 
-// eager is how many permits a process asks for, for each that its callers wait for, when half a horizon
-// is sold already. With more the leases are longer, and the shares of the processes less even.
+// eager is how many permits a process asks for, for each that its callers wait for, when half a
+// horizon is sold already. With more the leases are longer, and the shares of the processes less
+// even.
 const eager = 4
 
 // goal returns how many permits the process should hold: what it uses in a horizon. Where callers
-// wait, that says little: they use whatever they get, and as what a process uses it is sold again, any
-// shares would stay as they are. There the processes ask for so many permits for each that is
+// wait, that says little: they use whatever they get, and as what a process uses it is sold again,
+// any shares would stay as they are. There the processes ask for so many permits for each that is
 // waited for, fewer the further ahead Redis is sold: a number that is the same for all of them.
 func (h *leases) goal(now int64, hand *hand) int64 {
 	hand.demand.add(now, h.horizon, amount(h.refused.Swap(0)))

@@ -9,11 +9,11 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A hand is the permits that a process has bought in advance, and how they are handed out: the ledger
-// of a limiter of this process. It is package smooth's, with a clock that counts the permits that the
-// leases have made ready, in parts: it stands still while stretches of other processes pass. So
-// waiting, giving back and moving up are those of any limiter. Permits that were not bought can't be
-// promised.
+// A hand is the permits that a process has bought in advance, and how they are handed out: the
+// ledger of a limiter of this process. It is package smooth's, with a clock that counts the permits
+// that the leases have made ready, in parts: it stands still while stretches of other processes
+// pass. So waiting, giving back and moving up are those of any limiter. Permits that were not
+// bought can't be promised.
 //
 // All is guarded by that limiter's lock. Times are nanoseconds on its clock.
 type hand struct {
@@ -85,8 +85,8 @@ func (h *hand) advance(now int64) int64 {
 }
 
 // clock returns what the clock shows at a time. Paid later, a request goes when the first of its
-// permits is ready, and that of the next stretch is not before that begins: at the end of a stretch the
-// clock stops a part short.
+// permits is ready, and that of the next stretch is not before that begins: at the end of a stretch
+// the clock stops a part short.
 func (h *hand) clock(at int64) int64 {
 	parts, between := h.passed, true
 	for _, s := range h.stretches {
@@ -121,8 +121,9 @@ func (h *hand) at(now, parts int64) int64 {
 	return uncovered
 }
 
-// Reserve implements reserve.Ledger. A request for more than was bought is ready when it would be if
-// the limiter had nothing else to do after the last stretch, if that is too late, and else uncovered.
+// Reserve implements reserve.Ledger. A request for more than was bought is ready when it would be
+// if the limiter had nothing else to do after the last stretch, if that is too late, and else
+// uncovered.
 func (h *hand) Reserve(now int64, permits int, latest int64) (smooth.Slot, int64, bool) {
 	clock := h.advance(now)
 	if short := int64(permits) - h.free(); short > 0 {
@@ -186,7 +187,8 @@ func (h *hand) Ready(now int64, number uint64) (int64, bool) {
 	return h.at(now, ready), true
 }
 
-// Stored implements reserve.Ledger: the permits that are ready, and that no caller has been promised.
+// Stored implements reserve.Ledger: the permits that are ready, and that no caller has been
+// promised.
 func (h *hand) Stored(now int64) float64 {
 	return max(0, min(h.Ledger.Stored(h.advance(now)), float64(h.free())))
 }
@@ -227,8 +229,8 @@ func (h *hand) deal(now, begin int64, s slot) *lease {
 	return l
 }
 
-// insert adds a stretch: behind those that begin before it, so that none overlaps. One that takes no
-// time may lie in another.
+// insert adds a stretch: behind those that begin before it, so that none overlaps. One that takes
+// no time may lie in another.
 func (h *hand) insert(s stretch) {
 	if s.parts == 0 {
 		return
@@ -258,8 +260,8 @@ func (h *hand) insert(s stretch) {
 	}
 }
 
-// expire takes what the oldest lease has left out of the hand. Permits are used in the order in which
-// they were bought.
+// expire takes what the oldest lease has left out of the hand. Permits are used in the order in
+// which they were bought.
 func (h *hand) expire(now int64) {
 	oldest := h.leases[0]
 	h.leases = slices.Delete(h.leases, 0, 1)

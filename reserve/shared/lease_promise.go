@@ -20,8 +20,9 @@ type leased struct {
 
 func (p *leased) Cancel() { p.Settle(0) }
 
-// Settle gives permits back to the hand while it holds those bought at the same time, and else to Redis,
-// which knows what has been spilled since. Permits that were used beyond the promise are charged there too.
+// Settle gives permits back to the hand while it holds those bought at the same time, and else to
+// Redis, which knows what has been spilled since. Permits that were used beyond the promise are
+// charged there too.
 func (p *leased) Settle(actual int) {
 	reserved := p.Permits()
 	actual = max(0, actual)
@@ -65,7 +66,8 @@ func (h *leases) expired(l *lease) bool {
 	return h.limiter.now()+h.ahead >= l.expires
 }
 
-// refund sends permits of a lease that has expired back to Redis, which may refuse, or not hear of it.
+// refund sends permits of a lease that has expired back to Redis, which may refuse, or not hear of
+// it.
 func (h *leases) refund(l *lease, permits int) {
 	var r refund
 	h.with(func(int64, *hand) { r = l.refund(permits) })

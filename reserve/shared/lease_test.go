@@ -21,7 +21,8 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// A wire is a process's line to a real server, in a bubble: each way takes 100 to 300 us of its time.
+// A wire is a process's line to a real server, in a bubble: each way takes 100 to 300 us of its
+// time.
 type wire struct {
 	*redis.Client
 	calls atomic.Int64
@@ -133,8 +134,8 @@ func excess(times []time.Duration, rate, capacity float64) (most float64) {
 	return most - capacity
 }
 
-// Processes of unequal demand, with more callers than there are permits: every 100 ms has the rate's,
-// and each process its share.
+// Processes of unequal demand, with more callers than there are permits: every 100 ms has the
+// rate's, and each process its share.
 func TestLeasesKeepTheRate(t *testing.T) {
 	const rate = 20_000
 	for _, horizon := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second} {
@@ -167,8 +168,8 @@ func TestLeasesKeepTheRate(t *testing.T) {
 	}
 }
 
-// Processes with all kinds of policies, that use less than the rate or come and go: never more than what is
-// stored, the rate, and what they use in a horizon. Below the rate nobody waits for long.
+// Processes with all kinds of policies, that use less than the rate or come and go: never more than
+// what is stored, the rate, and what they use in a horizon. Below the rate nobody waits for long.
 func TestLeasesOfFewCallers(t *testing.T) {
 	const rate, horizon = 2000.0, 100 * time.Millisecond
 	for name, policy := range map[string]*reserve.Policy{
@@ -215,8 +216,8 @@ func TestLeasesOfFewCallers(t *testing.T) {
 	}
 }
 
-// A process that asks for little asks Redis each time, and one that asks for nothing does not ask; what
-// it held goes back.
+// A process that asks for little asks Redis each time, and one that asks for nothing does not ask;
+// what it held goes back.
 func TestLeasesOfTheIdle(t *testing.T) {
 	simulate(t, 2, reserve.Must(pace.Bursty(1000)), 100*time.Millisecond, func(s *simulation) {
 		p, other := s.processes[0], s.processes[1]
@@ -431,7 +432,8 @@ func TestLeasesWithoutRedis(t *testing.T) {
 	}
 }
 
-// Callers with too little time are refused at once, as by any limiter, and those that give up make room.
+// Callers with too little time are refused at once, as by any limiter, and those that give up make
+// room.
 func TestLeasesOfTheHurried(t *testing.T) {
 	const rate = 1000
 	simulate(t, 2, reserve.Must(pace.Bursty(rate, pace.WithBurst(0))), 100*time.Millisecond, func(s *simulation) {

@@ -23,15 +23,15 @@ import (
 // copied; all methods may be called at the same time. Two Limiters of one key in one process work,
 // but send their requests apart: share one.
 //
-// Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails (see
-// [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
-// context that is done. A call takes at most about the timeout ([WithTimeout]), or half as much again
-// if it tries whether Redis is back. A request waits for its own call and for those before it: one or
-// two, unless more than 256 requests wait. If a call fails, and not because its callers had less time
-// than the timeout, the waiting callers fail with it; so only a server that is slow, but answers in
-// time, can keep a request for several timeouts. A caller that makes a call may make another, to give
-// back permits of callers that had left. A context that is cancelled meanwhile is noticed at once by
-// callers that wait for another's call, and after it by the one that makes it.
+// Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails
+// (see [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
+// context that is done. A call takes at most about the timeout ([WithTimeout]), or half as much
+// again if it tries whether Redis is back. A request waits for its own call and for those before
+// it: one or two, unless more than 256 requests wait. If a call fails, and not because its callers
+// had less time than the timeout, the waiting callers fail with it; so only a server that is slow,
+// but answers in time, can keep a request for several timeouts. A caller that makes a call may make
+// another, to give back permits of callers that had left. A context that is cancelled meanwhile is
+// noticed at once by callers that wait for another's call, and after it by the one that makes it.
 type Limiter struct {
 	settings
 	client  Scripter
@@ -51,14 +51,15 @@ type Limiter struct {
 	since int64            // how many answers there had been when that was made
 }
 
-// New returns a limiter of that name. The policy gives its curve, rate, longest
-// wait and way of paying; its clock is Redis's, whatever the policy says. A name
-// that is new to Redis has a full store, where a limiter in one process may have an empty one: Redis forgets
-// a limiter that has been idle for long enough to fill, and can't tell the two apart.
+// New returns a limiter of that name. The policy gives its curve, rate, longest wait and way of
+// paying; its clock is Redis's, whatever the policy says. A name that is new to Redis has a full
+// store, where a limiter in one process may have an empty one: Redis forgets a limiter that has
+// been idle for long enough to fill, and can't tell the two apart.
 //
-// It returns a *[CurveError] for a policy that can't be shared (a window's), a *[reserve.OptionError] for
-// one that says WithStored, and a *[reserve.ValueError] for options that make no sense, for a client, a
-// policy or an option that is nil, and for a client whose settings would break the promises.
+// It returns a *[CurveError] for a policy that can't be shared (a window's), a
+// *[reserve.OptionError] for one that says WithStored, and a *[reserve.ValueError] for options that
+// make no sense, for a client, a policy or an option that is nil, and for a client whose settings
+// would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, t, err := prepare(client, policy, opts)
 	if err != nil {
@@ -67,7 +68,8 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	l := newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, &circuit{epoch: s.begin.UnixNano()}, &serverClock{})
+	c := &circuit{epoch: s.begin.UnixNano()}
+	l := newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, c, &serverClock{})
 	if s.horizon > 0 {
 		l.leases, err = newLeases(l)
 	}
@@ -80,7 +82,7 @@ func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, 
 		return s, nil, err
 	}
 	if isnil.Value(client) {
-		return s, nil, isNil("client", "a client")
+		return s, nil, valueError("client", nil, "a client")
 	}
 	if c, ok := client.(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {
@@ -91,8 +93,11 @@ func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, 
 	return s, t, err
 }
 
-func newLimiter(s settings, client Scripter, name string, maxWait time.Duration, t *terms, c *circuit, clock *serverClock) *Limiter {
-	l := &Limiter{settings: s, client: client, key: s.prefix + ":{" + name + "}", circuit: c, maxWait: maxWait, clock: clock}
+func newLimiter(
+	s settings, client Scripter, name string, maxWait time.Duration, t *terms, c *circuit, clock *serverClock,
+) *Limiter {
+	key := s.prefix + ":{" + name + "}"
+	l := &Limiter{settings: s, client: client, key: key, circuit: c, maxWait: maxWait, clock: clock}
 	l.terms.Store(t)
 	return l
 }
@@ -108,9 +113,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // and returns a *[reserve.WaitError]. A negative maxWait counts as 0. Permits granted to a caller
 // whose context ends meanwhile are given back.
 //
-// Cancel and Settle of the reservation ask Redis, and so take as long. They report no
-// error: permits that Redis does not hear of are not given back. Reservations of others don't move up; see the
-// package's comment for where the permits go instead.
+// Cancel and Settle of the reservation ask Redis, and so take as long. They report no error:
+// permits that Redis does not hear of are not given back. Reservations of others don't move up; see
+// the package's comment for where the permits go instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, local, err := l.reserve(ctx, n, maxWait)
 	switch {
@@ -124,8 +129,8 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 
 // Acquire waits for n permits (at least 1), and returns how long that took, the way to Redis not
 // counted. It returns at once, having taken nothing, with a *[reserve.WaitError] if they would come
-// after the context's deadline or the policy's longest wait. A context that ends while it waits gives
-// the permits back.
+// after the context's deadline or the policy's longest wait. A context that ends while it waits
+// gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if l.leases.lends(n) {
 		if waited, err, ok := l.leases.acquire(ctx, n); ok {
@@ -172,8 +177,8 @@ func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire
 // Rate returns the number of fresh permits per second, as this process has it.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// Fallbacks returns how many requests of this process were decided without Redis, because it failed: refused, granted
-// at once or by this process alone, as the options say. For metrics.
+// Fallbacks returns how many requests of this process were decided without Redis, because it
+// failed: refused, granted at once or by this process alone, as the options say. For metrics.
 func (l *Limiter) Fallbacks() uint64 { return l.without.Load() }
 
 // SetRate changes the rate of this process's requests, from now on; every process
@@ -187,17 +192,18 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 // Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what
 // the last caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which
 // goes at once, the next one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it
-// does no more than SetRate: times that were promised, to this process or to others, can't be moved.
-// It may be called by every process: the debt scales once.
+// does no more than SetRate: times that were promised, to this process or to others, can't be
+// moved. It may be called by every process: the debt scales once.
 //
-// Reservations from before a Retime that scaled something give back at most what came out of the store.
+// Reservations from before a Retime that scaled something give back at most what came out of the
+// store.
 func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
 	return l.setRate(ctx, permitsPerSecond, true)
 }
 
 func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime bool) error {
 	if !(permitsPerSecond > 0) {
-		return &reserve.ValueError{Package: "shared", Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
+		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 	}
 	t, err := l.terms.Load().atRate(permitsPerSecond)
 	if err != nil {
@@ -251,8 +257,8 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(time.Duration(min(wait, longest))), nil
 }
 
-// PauseUntil keeps every process from being promised permits before t, and from
-// storing any. Promises that were made stay: other processes can't be told. A later PauseUntil extends the
+// PauseUntil keeps every process from being promised permits before t, and from storing any.
+// Promises that were made stay: other processes can't be told. A later PauseUntil extends the
 // pause; an earlier one changes nothing. t is compared with this process's clock.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	d := time.Until(t)
@@ -265,9 +271,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.ask(ctx, &request{pause: int64(d), deadline: never})
 }
 
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay
-// as they are; who asks from now on need not wait for its end, as far as those promises leave room. A
-// pause for whose end stored permits were promised goes on, or they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times that were promised during the pause
+// stay as they are; who asks from now on need not wait for its end, as far as those promises leave
+// room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	if err := l.leases.giveBack(ctx); err != nil {
 		return err
@@ -278,7 +284,7 @@ func (l *Limiter) Resume(ctx context.Context) error {
 // reserve returns a promise of Redis's, or one that was made without it.
 func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*promise, reserve.Promise, error) {
 	if n < 1 {
-		return nil, nil, &reserve.ValueError{Package: "shared", Name: "permits", Value: n, Want: "at least 1"}
+		return nil, nil, valueError("permits", n, "at least 1")
 	}
 	maxWait = max(0, min(maxWait, l.maxWait))
 	r := &request{permits: n, maxWait: int64(maxWait), deadline: never}
@@ -380,7 +386,8 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answers := l.circuit.answers.Load()
-	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be waited for.
+	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be
+	// waited for.
 	if l.alone != nil && (l.since == answers || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
 	}

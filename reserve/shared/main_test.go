@@ -22,7 +22,8 @@ func connect(t testing.TB, s *server.Server) *redis.Client {
 	return c
 }
 
-// newShared returns a limiter whose time-out no busy machine reaches, unless the options say otherwise.
+// newShared returns a limiter whose time-out no busy machine reaches, unless the options say
+// otherwise.
 func newShared(t testing.TB, c shared.Scripter, name string, p *reserve.Policy, opts ...shared.Option) *shared.Limiter {
 	l, err := shared.New(c, name, p, append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)...)
 	require.NoError(t, err)

@@ -34,8 +34,8 @@ func (s *jumpy) EvalInts(ctx context.Context, script *Script, key string, args .
 	return s.generous.EvalInts(ctx, script, key, args...)
 }
 
-// A client that panics leaves nobody waiting, neither the callers behind the call nor those that come
-// later, and the next one that tries finds out that it is well again.
+// A client that panics leaves nobody waiting, neither the callers behind the call nor those that
+// come later, and the next one that tries finds out that it is well again.
 func TestPanicOfTheClient(t *testing.T) {
 	for i, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit, func() { panic("a hook's") }, runtime.Goexit} {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestPanicOfTheClient(t *testing.T) {
 	}
 }
 
-// Callers with less time than the timeout get the fallback before their time is up, and three of them
-// are enough to know that the server is away.
+// Callers with less time than the timeout get the fallback before their time is up, and three of
+// them are enough to know that the server is away.
 func TestFallbackOfTheHurried(t *testing.T) {
 	for name, break_ := range map[string]func(*generous){
 		"refused":   func(s *generous) { s.down = true },
@@ -129,8 +129,8 @@ func TestFallbackOfTheHurried(t *testing.T) {
 	}
 }
 
-// The one of them that tries whether the server is back gets it in time too; and if it had too little time to
-// tell, the next one tries.
+// The one of them that tries whether the server is back gets it in time too; and if it had too
+// little time to tell, the next one tries.
 func TestTheHurriedTry(t *testing.T) {
 	for _, left := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
 		outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {

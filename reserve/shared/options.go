@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // An Option changes one setting of a shared limiter.
@@ -43,7 +41,7 @@ func newSettings(opts []Option) (settings, error) {
 	}
 	for i, opt := range opts {
 		if opt == nil {
-			return s, isNil(fmt.Sprint("option ", i+1), "an option")
+			return s, valueError(fmt.Sprint("option ", i+1), nil, "an option")
 		}
 		if err := opt(&s); err != nil {
 			return s, err
@@ -52,12 +50,12 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and
-// the name "api" make the key "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
+// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and the name
+// "api" make the key "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
-			return &reserve.ValueError{Package: "shared", Name: "WithPrefix", Value: prefix, Want: "no braces, which choose the node of a cluster"}
+			return valueError("WithPrefix", prefix, "no braces, which choose the node of a cluster")
 		}
 		s.prefix = prefix
 		return nil
@@ -65,12 +63,13 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long Redis may take to answer; then the call counts as failed. It should be
-// longer than a round trip and a pause of the server's. A call that ends earlier, as its callers have
-// less time, counts as failed too if it took at least a quarter of the timeout. Default: 50 ms.
+// longer than a round trip and a pause of the server's. A call that ends earlier, as its callers
+// have less time, counts as failed too if it took at least a quarter of the timeout. Default:
+// 50 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
-			return &reserve.ValueError{Package: "shared", Name: "WithTimeout", Value: d, Want: "more than 0"}
+			return valueError("WithTimeout", d, "more than 0")
 		}
 		s.timeout = d
 		return nil
@@ -83,14 +82,15 @@ func WithTimeout(d time.Duration) Option {
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
-			return &reserve.ValueError{Package: "shared", Name: "WithMaxKeys", Value: n, Want: "at least 1"}
+			return valueError("WithMaxKeys", n, "at least 1")
 		}
 		s.maxKeys = n
 		return nil
 	}
 }
 
-// FailClosed refuses every request with an *[UnavailableError] while Redis fails. It is the default.
+// FailClosed refuses every request with an *[UnavailableError] while Redis fails. It is the
+// default.
 func FailClosed() Option {
 	return func(s *settings) error {
 		s.mode = closed
@@ -101,8 +101,8 @@ func FailClosed() Option {
 // FailOpen grants every request at once while Redis fails: for limits that matter less than the
 // calls. Permits that were granted so are charged when Redis is back: at most a store of them, less
 // those that Redis may have charged although its answer was lost, and those that have flowed into a
-// store since. A caller with a deadline has its answer before that: Redis gets at most three quarters
-// of its time.
+// store since. A caller with a deadline has its answer before that: Redis gets at most three
+// quarters of its time.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open
@@ -110,14 +110,14 @@ func FailOpen() Option {
 	}
 }
 
-// Local limits each process on its own while Redis fails, at the given share of the
-// rate, in (0, 1]: with 4 processes at 100/s, Local(0.25) lets 25/s through in each. A store that follows the
-// rate (pace.WithBurst, warm-up) is as much smaller. Permits that were granted so are charged
-// when Redis is back, and callers with a deadline are answered in time, as with [FailOpen].
+// Local limits each process on its own while Redis fails, at the given share of the rate, in (0,
+// 1]: with 4 processes at 100/s, Local(0.25) lets 25/s through in each. A store that follows the
+// rate (pace.WithBurst, warm-up) is as much smaller. Permits that were granted so are charged when
+// Redis is back, and callers with a deadline are answered in time, as with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {
-			return &reserve.ValueError{Package: "shared", Name: "Local", Value: share, Want: "a share of the rate, more than 0 and at most 1"}
+			return valueError("Local", share, "a share of the rate, more than 0 and at most 1")
 		}
 		s.mode, s.share = local, share
 		return nil

@@ -86,8 +86,8 @@ func grants(t *testing.T, l *Limiter, n int) (granted int) {
 	return granted
 }
 
-// Answers are lost, all of them or every second one, for as long as it takes: calls that
-// were not answered, and grants made meanwhile, charge a store at most, and as much as has flowed in since.
+// Answers are lost, all of them or every second one, for as long as it takes: calls that were not
+// answered, and grants made meanwhile, charge a store at most, and as much as has flowed in since.
 func TestOwedIsAStoreAtMost(t *testing.T) {
 	for _, mode := range []Option{FailOpen(), Local(0.5)} {
 		for _, n := range []int{1, 7} {
@@ -238,8 +238,8 @@ func TestSecondOutageOfTheImpatient(t *testing.T) {
 	})
 }
 
-// A server far away is found again: three round trips take longer than the timeout, and nobody waits for longer
-// than half as much again.
+// A server far away is found again: three round trips take longer than the timeout, and nobody
+// waits for longer than half as much again.
 func TestComingBackFromFarAway(t *testing.T) {
 	for _, mode := range []Option{FailClosed(), FailOpen()} {
 		for _, trip := range []time.Duration{5, 12, 20, 30, 45} {
@@ -324,7 +324,8 @@ func TestCircuitReports(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Requests that Redis decides are not counted, and those that it does not are, whatever becomes of them.
+// Requests that Redis decides are not counted, and those that it does not are, whatever becomes of
+// them.
 func TestFallbacks(t *testing.T) {
 	for _, mode := range []Option{FailClosed(), FailOpen(), Local(0.5)} {
 		outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
@@ -342,8 +343,8 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// A caller that read the clock before a call was made, and goes on after its answer, is not refused by
-// an answer that there are permits.
+// A caller that read the clock before a call was made, and goes on after its answer, is not refused
+// by an answer that there are permits.
 func TestAnAnswerRefusesNobodyInThePast(t *testing.T) {
 	outage(t, FailClosed(), func(t *testing.T, l *Limiter, _ *generous) {
 		time.Sleep(time.Second)

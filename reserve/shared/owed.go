@@ -9,8 +9,9 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A tab is what was granted without Redis, until Redis is told, and what Redis may have been charged although
-// its answers were lost. Together at most a store is charged, and nothing where others owe more than a store already.
+// A tab is what was granted without Redis, until Redis is told, and what Redis may have been
+// charged although its answers were lost. Together at most a store is charged, and nothing where
+// others owe more than a store already.
 type tab struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
@@ -20,8 +21,8 @@ type tab struct {
 	at   int64   // as of then
 }
 
-// lose notes that Redis may have been charged for permits without saying so. It reports whether that
-// is as much as may be: a store of them.
+// lose notes that Redis may have been charged for permits without saying so. It reports whether
+// that is as much as may be: a store of them.
 func (o *tab) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
@@ -63,8 +64,8 @@ func (o *tab) take(now int64, c *smooth.Curve) (due int, all int64) {
 func (o *tab) due(now int64, c *smooth.Curve) int { return o.charge(o.permits.Load(), now, c) }
 
 // charge returns how many of the permits are to be charged: at most a store of them, less what has
-// flowed into a store since, and what Redis may have been charged for already. At 10/s, with a store of
-// 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
+// flowed into a store since, and what Redis may have been charged for already. At 10/s, with a
+// store of 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
 func (o *tab) charge(permits, now int64, c *smooth.Curve) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0

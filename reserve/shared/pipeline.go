@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A PipelineScripter is a [Scripter] that can also send many calls at once. [Keyed] uses it: calls for
-// many keys that wait at the same moment go as one pipeline.
+// A PipelineScripter is a [Scripter] that can also send many calls at once. [Keyed] uses it: calls
+// for many keys that wait at the same moment go as one pipeline.
 type PipelineScripter interface {
 	Scripter
-	// EvalIntsEach runs the script on each key, as EvalInts does, at most once each, and puts what came of it into the
-	// calls. It must return when the context ends.
+	// EvalIntsEach runs the script on each key, as EvalInts does, at most once each, and puts what
+	// came of it into the calls. It must return when the context ends.
 	EvalIntsEach(ctx context.Context, script *Script, calls []*Call)
 }
 
@@ -24,9 +24,9 @@ type Call struct {
 	Err  error   // or what went wrong
 }
 
-// A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that arrive wait,
-// and go together in the next. As in a queue there is no goroutine: the first caller that waits takes the
-// others with it.
+// A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that
+// arrive wait, and go together in the next. As in a queue there is no goroutine: the first caller
+// that waits takes the others with it.
 type gatherer struct {
 	client  PipelineScripter
 	timeout time.Duration

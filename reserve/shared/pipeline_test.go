@@ -113,7 +113,8 @@ func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 	})
 }
 
-// Calls for many keys that wait at the same moment go together, first come, first served, and at most so many.
+// Calls for many keys that wait at the same moment go together, first come, first served, and at
+// most so many.
 func TestPipes(t *testing.T) {
 	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		begin := time.Now()

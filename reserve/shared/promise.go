@@ -81,7 +81,8 @@ func (p *promise) Settle(actual int) {
 	case actual > n:
 		l.charge(actual - n)
 	default:
-		// Whether it worked can't be told from here; if not, the permits are lost, and no promise broken.
+		// Whether it worked can't be told from here; if not, the permits are lost, and no promise
+		// broken.
 		_ = l.ask(context.Background(), &request{deadline: never,
 			refund: &refund{slot: p.slot, permits: n - actual}})
 	}

@@ -145,9 +145,9 @@ func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Cont
 	q.mu.Unlock()
 }
 
-// take takes a list to the server. It returns with the queue locked, and reports whether the caller is
-// to take another. If the client panics nobody is left behind: the queue is as after a
-// call that failed, and unlocked, and the panic goes on.
+// take takes a list to the server. It returns with the queue locked, and reports whether the caller
+// is to take another. If the client panics nobody is left behind: the queue is as after a call that
+// failed, and unlocked, and the panic goes on.
 func (q *queue) take(ctx context.Context, list []*request, fly func(context.Context, []*request) error) (again bool) {
 	returned, failed := false, true
 	defer func() {
@@ -165,8 +165,8 @@ func (q *queue) take(ctx context.Context, list []*request, fly func(context.Cont
 	return false
 }
 
-// land gives the requests of a list their answers. If the call failed, the waiting requests fail with it: they have
-// waited for as long as it took, and would not fare better.
+// land gives the requests of a list their answers. If the call failed, the waiting requests fail
+// with it: they have waited for as long as it took, and would not fare better.
 func (q *queue) land(list []*request, failed bool) {
 	err := errAborted
 	for _, r := range list {

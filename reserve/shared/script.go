@@ -17,8 +17,8 @@ import (
 // Redis's own: "WRONGTYPE", "OOM".
 //
 // A Scripter that also has a method Check() error is asked by New whether it is fit. One that has
-// Reload(context.Context) is told when the limiter is about to try whether a server that was away is
-// back: it should look where that is now, and return when the context ends.
+// Reload(context.Context) is told when the limiter is about to try whether a server that was away
+// is back: it should look where that is now, and return when the context ends.
 //
 // If EvalInts panics, the panic reaches its caller; others who wait for the same answer get an
 // *[UnavailableError].

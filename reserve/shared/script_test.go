@@ -39,8 +39,8 @@ var policies = map[string]func(rate float64, more ...reserve.Option) (*reserve.P
 	},
 }
 
-// The script and smooth's ledger, side by side: reservations, refusals, and changes of rate. (What comes
-// back can do less here: see TestGivingBack.)
+// The script and smooth's ledger, side by side: reservations, refusals, and changes of rate. (What
+// comes back can do less here: see TestGivingBack.)
 func TestScriptAgreesWithSmooth(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		compared := 0

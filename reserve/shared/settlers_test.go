@@ -16,9 +16,10 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Callers of two processes keep a limiter of 1000/s saturated: each reserves 1000, settles at 300 to 500
-// when it has held that for so long, and begins again. Permits that they give back are used by the others, as far as
-// promised times that can't move leave room: the wanted numbers are those of a simulation of the rule.
+// Callers of two processes keep a limiter of 1000/s saturated: each reserves 1000, settles at 300
+// to 500 when it has held that for so long, and begins again. Permits that they give back are used
+// by the others, as far as promised times that can't move leave room: the wanted numbers are those
+// of a simulation of the rule.
 func TestSettlers(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		t.Log("| saved up | callers | each takes | used of 1000/s | wanted |")

@@ -148,7 +148,8 @@ func TestLifetime(t *testing.T) {
 	})
 }
 
-// A thousand calls at up to 3 million a second, in doubles that hold today's time: the rate is exact.
+// A thousand calls at up to 3 million a second, in doubles that hold today's time: the rate is
+// exact.
 func TestRateIsExact(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		for _, rate := range []float64{30_011, 300_007, 3_000_017} {

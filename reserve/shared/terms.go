@@ -19,14 +19,15 @@ type terms struct {
 // describe checks that the script can do what the policy says.
 func describe(p *reserve.Policy) (*terms, error) {
 	if p == nil {
-		return nil, isNil("policy", "a policy")
+		return nil, valueError("policy", nil, "a policy")
 	}
 	t := engine.Terms(p)
 	if t.Curve == nil {
 		return nil, &CurveError{Why: "it keeps no store of permits (a window's?)"}
 	}
 	if t.Stored > 0 && t.Stored < t.Curve.Capacity {
-		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: "a shared limiter, which starts with a full store"}
+		const full = "a shared limiter, which starts with a full store"
+		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: full}
 	}
 	return newTerms(t.Curve, t.Upfront)
 }

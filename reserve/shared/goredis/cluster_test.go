@@ -42,8 +42,8 @@ func TestCluster(t *testing.T) {
 	require.InDelta(t, 100, stored, 1e-6)
 }
 
-// A master of a cluster dies, and its replica takes its place: the limiter is back soon after, not when the client
-// would have looked by itself, once a minute.
+// A master of a cluster dies, and its replica takes its place: the limiter is back soon after, not
+// when the client would have looked by itself, once a minute.
 func TestClusterFailover(t *testing.T) {
 	nodes := server.Cluster(t, 1)
 	var addrs []string

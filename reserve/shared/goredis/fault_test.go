@@ -157,8 +157,9 @@ func TestFaults(t *testing.T) {
 					require.Equal(t, 20, refused)
 					return
 				}
-				// Nobody is refused for long: at most a store is charged that was not asked for, beside what was
-				// answered. A permit takes 6 minutes; the last one's own may be owed.
+				// Nobody is refused for long: at most a store is charged that was not asked for,
+				// beside what was answered. A permit takes 6 minutes; the last one's own may be
+				// owed.
 				free, err := l.NextFree(ctx)
 				require.NoError(t, err)
 				debt := time.Until(free).Minutes() / 6
@@ -176,9 +177,9 @@ func TestFaults(t *testing.T) {
 				}
 				require.LessOrEqual(t, debt, 1.1)
 				require.True(t, m.granted(granted), "granted %d", granted)
-				// All that was granted is charged now, but for calls that got no answer: at most three, then nobody
-				// asks any more. 10 fitted and 1 was taken before, unless the server has lost that; at most the
-				// store is charged.
+				// All that was granted is charged now, but for calls that got no answer: at most
+				// three, then nobody asks any more. 10 fitted and 1 was taken before, unless the
+				// server has lost that; at most the store is charged.
 				left, lost := 9, 0.0
 				if f.name == "killed, restarted empty" {
 					left = 10
@@ -244,7 +245,8 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A hook of the client's panics, and something recovers, as net/http does: no later call hangs or fails.
+// A hook of the client's panics, and something recovers, as net/http does: no later call hangs or
+// fails.
 func TestPanicOfAHook(t *testing.T) {
 	s := server.Start(t)
 	c := connect(t, s)

@@ -13,12 +13,12 @@
 // ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a
 // stopped server holds a caller for 5 s. shared.New refuses a client that it can see has it off.
 //
-// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge four
-// times for one request; the limiter's commands are marked as not to be repeated (redirections of a
-// cluster are followed, since a node that redirects has not run the command).
+// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge
+// four times for one request; the limiter's commands are marked as not to be repeated (redirections
+// of a cluster are followed, since a node that redirects has not run the command).
 //
-// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers sooner
-// that a server is gone.
+// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers
+// sooner that a server is gone.
 package goredis
 
 import (
@@ -70,7 +70,8 @@ func (c *client) Check() error {
 		obeys = r.Options().ContextTimeoutEnabled
 	}
 	if !obeys {
-		return &reserve.ValueError{Package: "goredis", Name: "ContextTimeoutEnabled", Value: false, Want: "true, or a server that stops holds every caller for seconds"}
+		const want = "true, or a server that stops holds every caller for seconds"
+		return &reserve.ValueError{Package: "goredis", Name: "ContextTimeoutEnabled", Value: false, Want: want}
 	}
 	return nil
 }
@@ -113,7 +114,8 @@ func command(ctx context.Context, name, script, key string, args []any) once {
 	return cmd
 }
 
-// EvalIntsEach implements shared.PipelineScripter. A cluster's client sends a pipeline to each node.
+// EvalIntsEach implements shared.PipelineScripter. A cluster's client sends a pipeline to each
+// node.
 func (c *client) EvalIntsEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
 	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
 	cmds := make([]once, len(calls))

@@ -103,8 +103,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 	require.InDelta(t, 89, stored, 0.1)
 }
 
-// A pipeline: each key has its own answer or error, a script that the server does not know is sent, and
-// nothing is sent twice when answers are lost.
+// A pipeline: each key has its own answer or error, a script that the server does not know is sent,
+// and nothing is sent twice when answers are lost.
 func TestPipeline(t *testing.T) {
 	s := server.Start(t)
 	var broken atomic.Bool

@@ -194,8 +194,8 @@ func TestOutbound(t *testing.T) {
 		all.Wait()
 		require.Len(t, arrived, calls)
 		for i, at := range arrived {
-			// Later than its time is the machine's affair; earlier it can't be, but for what the wall
-			// clock, which is the server's, is adjusted by meanwhile.
+			// Later than its time is the machine's affair; earlier it can't be, but for what the
+			// wall clock, which is the server's, is adjusted by meanwhile.
 			require.GreaterOrEqual(t, at, time.Duration(i)*interval-time.Millisecond, "call %d", i)
 		}
 	})
@@ -248,7 +248,8 @@ func TestOutboundGivenUp(t *testing.T) {
 	})
 }
 
-// All of a limiter in Redis and one in this process, in either order: all of them or none, also when Redis is gone.
+// All of a limiter in Redis and one in this process, in either order: all of them or none, also
+// when Redis is gone.
 func TestAllOrNone(t *testing.T) {
 	for _, sharedFirst := range []bool{true, false} {
 		t.Run(fmt.Sprint("shared first: ", sharedFirst), func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
-// tryTogether lets 32 goroutines try to acquire one permit of each key, so often, and returns how many were granted.
+// tryTogether lets 32 goroutines try to acquire one permit of each key, so often, and returns how
+// many were granted.
 func tryTogether(t *testing.T, k *shared.Keyed, keys, tries int) int {
 	var granted, next atomic.Int64
 	var all sync.WaitGroup

@@ -36,7 +36,8 @@ func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 	t.Run(server.Program(t), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
 }
 
-// newShared returns a limiter whose time-out no busy machine reaches, unless the options say otherwise.
+// newShared returns a limiter whose time-out no busy machine reaches, unless the options say
+// otherwise.
 func newShared(t testing.TB, c redis.Scripter, name string, p *reserve.Policy, opts ...shared.Option) *shared.Limiter {
 	l, err := shared.New(goredis.Client(c), name, p, append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)...)
 	require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proxy delays requests, and lets of the answers on a connection so many bytes through, or only every other.
+// A proxy delays requests, and lets of the answers on a connection so many bytes through, or only
+// every other.
 type proxy struct {
 	addr  string
 	mu    sync.Mutex

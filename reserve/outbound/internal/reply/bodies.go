@@ -19,7 +19,8 @@ func seconds(n float64) time.Duration {
 	return 0
 }
 
-// quotaIsUsedUp reads OpenAI's refusals that last: for want of money, and of a request that is larger than its limit.
+// quotaIsUsedUp reads OpenAI's refusals that last: for want of money, and of a request that is
+// larger than its limit.
 func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Error struct{ Code, Type, Message any }
@@ -57,7 +58,8 @@ func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: seconds(b.RetryAfter)}, true
 }
 
-// secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation says a minute.
+// secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation
+// says a minute.
 func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Message string

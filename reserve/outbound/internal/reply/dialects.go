@@ -10,23 +10,27 @@ import (
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string
-	// Limit, Remaining and Reset are the names of headers. A * in them stands for each of the names in Of.
-	// Without Limit a bucket's rate is not known.
+	// Limit, Remaining and Reset are the names of headers. A * in them stands for each of the names
+	// in Of. Without Limit a bucket's rate is not known.
 	Limit, Remaining, Reset string
-	// Of says what the limits count, as in the Name of a limit: "requests", "tokens". Empty: it is not said.
+	// Of says what the limits count, as in the Name of a limit: "requests", "tokens". Empty: it is
+	// not said.
 	Of []string
-	// Bucket says that Reset is when the bucket will be full again, so that it refills at (limit - remaining) / reset. Otherwise
-	// Reset is the end of a window: if nothing remains, nothing is allowed before.
+	// Bucket says that Reset is when the bucket will be full again, so that it refills at (limit -
+	// remaining) / reset. Otherwise Reset is the end of a window: if nothing remains, nothing is
+	// allowed before.
 	Bucket bool
-	// Fill and Interval are the names of headers that say how many permits a bucket gets in how many seconds.
+	// Fill and Interval are the names of headers that say how many permits a bucket gets in how
+	// many seconds.
 	Fill, Interval string
-	// Reason is the name of a header that says which of several limits has refused: its value is the Name of a limit.
+	// Reason is the name of a header that says which of several limits has refused: its value is
+	// the Name of a limit.
 	Reason string
-	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of a 403, and reports whether
-	// it says that there were too many requests.
+	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of
+	// a 403, and reports whether it says that there were too many requests.
 	Body func(r *http.Response, body []byte) (Refusal, bool)
-	// Throttles says for which other responses Body is to be asked: for servers that refuse with status 200. The
-	// body of such a response is read before the caller gets it.
+	// Throttles says for which other responses Body is to be asked: for servers that refuse with
+	// status 200. The body of such a response is read before the caller gets it.
 	Throttles func(r *http.Response) bool
 
 	names []names // for each of Of; nil: see expanded
@@ -36,7 +40,8 @@ type Dialect struct {
 // names are those of a dialect's headers for one limit, in the form in which they are kept.
 type names struct{ of, limit, remaining, reset, fill, interval string }
 
-// Expanded returns the dialect with the names of its headers spelled out, so that this need not be done for each response.
+// Expanded returns the dialect with the names of its headers spelled out, so that this need not be
+// done for each response.
 func (d Dialect) Expanded() Dialect {
 	of := d.Of
 	if len(of) == 0 {
@@ -62,7 +67,8 @@ func expanded(dialects ...Dialect) []Dialect {
 	return dialects
 }
 
-// get returns a header whose name is in the form in which it is kept; "": it is not there, or has no name.
+// get returns a header whose name is in the form in which it is kept; "": it is not there, or has
+// no name.
 func get(h http.Header, name string) string {
 	if v := h[name]; len(v) > 0 && name != "" {
 		return v[0]
@@ -76,7 +82,8 @@ type Refusal struct {
 	Final      bool          // no retry can mend it
 }
 
-// Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong clocks.
+// Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong
+// clocks.
 var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
@@ -177,8 +184,8 @@ func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.allow(refill)
 }
 
-// left takes note of what is left: permits that must last for a time. Window says that this is surely the end of
-// a window.
+// left takes note of what is left: permits that must last for a time. Window says that this is
+// surely the end of a window.
 func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
 		return

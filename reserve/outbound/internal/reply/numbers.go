@@ -8,19 +8,21 @@ import (
 )
 
 const (
-	// Longest is the longest wait that is believed: a quota for a month. Beyond it there are only mistakes
-	// (such as a time in milliseconds where seconds were meant) and bad intentions.
+	// Longest is the longest wait that is believed: a quota for a month. Beyond it there are only
+	// mistakes (such as a time in milliseconds where seconds were meant) and bad intentions.
 	Longest = 32 * 24 * time.Hour
-	// shortest is the shortest time without permits worth stopping for, where the server may mean a bucket. One that
-	// says "0 left, for 1 s" of a bucket that refills 50 times a second does not mean that one
-	// should stop for a second: a client that did took 5.9 times as long.
+	// shortest is the shortest time without permits worth stopping for, where the server may mean a
+	// bucket. One that says "0 left, for 1 s" of a bucket that refills 50 times a second does not
+	// mean that one should stop for a second: a client that did took 5.9 times as long.
 	shortest = 2 * time.Second
 	// widest is the longest window whose permits are spread evenly over it. 1000 a day
 	// are spent when they are needed, and not one every 86 s.
 	widest = 10 * time.Minute
-	// narrowest is the shortest rest of a window by which its permits are spread: in whole seconds it says little.
+	// narrowest is the shortest rest of a window by which its permits are spread: in whole seconds
+	// it says little.
 	narrowest = 500 * time.Millisecond
-	// skew is how far the local clock may be from the response's Date, which is in whole seconds, to be believed.
+	// skew is how far the local clock may be from the response's Date, which is in whole seconds,
+	// to be believed.
 	skew = 1500 * time.Millisecond
 	// fastest is the highest rate, per second, that is believed.
 	fastest = 1e9
@@ -37,8 +39,9 @@ func cached(h http.Header) bool {
 	return ok && age > 0
 }
 
-// serverTime returns the time at which a response was received, by the server's clock if
-// that tells and the local one is wrong. Server times compared with that are right however wrong either clock is.
+// serverTime returns the time at which a response was received, by the server's clock if that tells
+// and the local one is wrong. Server times compared with that are right however wrong either clock
+// is.
 func serverTime(h http.Header, received time.Time) time.Time {
 	date := h.Get("Date")
 	if date == "" {

@@ -14,7 +14,8 @@ const (
 	maxPeek = 300 * time.Millisecond
 )
 
-// peek returns the begin of a response's body, and puts it back. If it does not come in time, there is none.
+// peek returns the begin of a response's body, and puts it back. If it does not come in time, there
+// is none.
 func peek(r *http.Response) []byte {
 	p := &peeked{body: r.Body, done: make(chan struct{})}
 	r.Body = p

@@ -1,5 +1,5 @@
-// Package reply reads what a response says about the server's limits: its status, its headers, and the
-// body of a refusal. It is pure: it knows no limiter and no clock.
+// Package reply reads what a response says about the server's limits: its status, its headers, and
+// the body of a refusal. It is pure: it knows no limiter and no clock.
 package reply
 
 import (
@@ -10,8 +10,8 @@ import (
 
 // A Reply is what a response says. The zero value says nothing.
 type Reply struct {
-	// Refused says that there were too many requests; Final, that sending it again is of no use: a quota
-	// for the day, or for money.
+	// Refused says that there were too many requests; Final, that sending it again is of no use: a
+	// quota for the day, or for money.
 	Refused, Final bool
 	// After is how long the server wants no other request, if Told.
 	After time.Duration
@@ -46,8 +46,9 @@ func (l *Limit) Wants(cost float64) time.Duration {
 	return times((cost-l.Left)/l.Rate, time.Second)
 }
 
-// Read reads a response that was received at the given time. What is malformed is ignored, and what a cache
-// answered says nothing about the server. It may read the body, and puts back what it has read.
+// Read reads a response that was received at the given time. What is malformed is ignored, and what
+// a cache answered says nothing about the server. It may read the body, and puts back what it has
+// read.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
 		return Reply{Cached: true}
@@ -73,8 +74,9 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	return s
 }
 
-// refused reports whether a response says that there were too many requests: 429, 503, 529; and 403 with
-// Retry-After, with nothing left, or with nothing but the time of a reset, which are GitHub's ways.
+// refused reports whether a response says that there were too many requests: 429, 503, 529; and 403
+// with Retry-After, with nothing left, or with nothing but the time of a reset, which are GitHub's
+// ways.
 func refused(r *http.Response, s *Reply) bool {
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
@@ -112,7 +114,8 @@ func readBodies(r *http.Response, dialects []Dialect, s *Reply) {
 		}
 		s.Refused = true
 		s.Final = s.Final || b.Final
-		// What a body says is more precise than the header's whole seconds, and else only counts without one.
+		// What a body says is more precise than the header's whole seconds, and else only counts
+		// without one.
 		if wait := min(b.RetryAfter, Longest); wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
 			s.After, s.Told = wait, true
 		}

@@ -189,8 +189,8 @@ type hints struct {
 	slow bool
 }
 
-// What a bucket will be full again says how it refills, and never stops for longer than one request's worth. The
-// table of what providers of language models say.
+// What a bucket will be full again says how it refills, and never stops for longer than one
+// request's worth. The table of what providers of language models say.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -236,7 +236,8 @@ func TestBuckets(t *testing.T) {
 	require.Zero(t, (&Limit{Rate: 1}).Wants(1), "a window")
 }
 
-// FuzzHeaders: whatever a server sends, no wait is negative, absurd or a panic, and the body comes as it was.
+// FuzzHeaders: whatever a server sends, no wait is negative, absurd or a panic, and the body comes
+// as it was.
 func FuzzHeaders(f *testing.F) {
 	f.Add("120", "Sat, 21 Nov 2026 12:00:00 GMT", `"a";q=100;w=60`, `"a";r=0;t=30`, "0", "1795262460", "250", "{}")
 	f.Add("9223372037", "x", `100;w=60`, "limit=1, remaining=0, reset=1", "1", "6m0s", "1e9", `{"retry_after":1e300}`)

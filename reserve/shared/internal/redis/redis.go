@@ -1,5 +1,5 @@
-// Package redis is a small client for tests, so that the module with the limiters requires no client library.
-// It is also an example of what a [shared.Scripter] has to do.
+// Package redis is a small client for tests, so that the module with the limiters requires no
+// client library. It is also an example of what a [shared.Scripter] has to do.
 package redis
 
 import (
@@ -71,9 +71,9 @@ func (c *Client) EvalInts(ctx context.Context, script *shared.Script, key string
 	return ints, nil
 }
 
-// Do sends a command and returns its answer: a string, an int64, a list of both, or nil. Bytes go as they are, other
-// arguments as [fmt.Print] writes them. It returns an [Error] if the server refuses the command, and the context's
-// error if that ends first.
+// Do sends a command and returns its answer: a string, an int64, a list of both, or nil. Bytes go
+// as they are, other arguments as [fmt.Print] writes them. It returns an [Error] if the server
+// refuses the command, and the context's error if that ends first.
 func (c *Client) Do(ctx context.Context, args ...any) (any, error) {
 	conn, err := c.take(ctx)
 	if err != nil {

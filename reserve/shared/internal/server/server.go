@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Program returns the server to test with: redis-server, or the one that the variable PACE_REDIS names
-// ("valkey-server"). It fails the test if that is not there.
+// Program returns the server to test with: redis-server, or the one that the variable PACE_REDIS
+// names ("valkey-server"). It fails the test if that is not there.
 func Program(t testing.TB) string {
 	t.Helper()
 	program := cmp.Or(os.Getenv("PACE_REDIS"), "redis-server")
@@ -49,8 +49,8 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Sentinel starts a Sentinel that knows a master as "pace". When that is silent for half a second, or when
-// told to, it makes a replica the master.
+// Sentinel starts a Sentinel that knows a master as "pace". When that is silent for half a second,
+// or when told to, it makes a replica the master.
 func Sentinel(t testing.TB, master *Server) *Server {
 	t.Helper()
 	port, dir := freePort(t), t.TempDir()
@@ -126,8 +126,8 @@ func (s *Server) Stop() { require.NoError(s.t, s.cmd.Process.Signal(sigstop)) }
 // Continue lets it go on.
 func (s *Server) Continue() { require.NoError(s.t, s.cmd.Process.Signal(sigcont)) }
 
-// Cluster starts three servers as a cluster, each with so many replicas. A master that does not answer is
-// replaced after a second.
+// Cluster starts three servers as a cluster, each with so many replicas. A master that does not
+// answer is replaced after a second.
 func Cluster(t testing.TB, replicas int) []*Server {
 	t.Helper()
 	var nodes []*Server
