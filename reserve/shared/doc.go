@@ -37,8 +37,12 @@
 // as much again. After three failures, or when a store of permits may have been charged by calls
 // whose answers were lost, nobody waits any more: one caller tries again, first after 50 ms, then
 // less and less often, down to every 400 ms, at the same moments in all processes, and Redis must
-// answer three times in a row. There is no goroutine, and nothing to close. A server that was
-// restarted without its data has forgotten all debt, and begins with a full store.
+// answer three times in a row. A server that was restarted without its data has forgotten all debt,
+// and begins with a full store.
+//
+// A limiter without leases has no goroutine: its callers do all the work. With [WithLease] one is
+// started for each purchase in advance, and one by a timer when permits have expired; each ends
+// after its calls to Redis. There is nothing to close.
 //
 // # What differs from a limiter in one process
 //
@@ -51,11 +55,11 @@
 //     that queue and all give up leave no queue. Anywhere else the time passes unused, and its
 //     permits are deferred, as many as the store still has room for. A request that would have to
 //     wait goes at once if enough is deferred for it and for the largest promise that is still
-//     running. The rest joins the store when nothing is owed any more. No permit is sold twice. Of
-//     what lies before or between reservations that wait, the script remembers 512 stretches; more
-//     are lost.
-//   - A Cancel after the time of the permits gives back as well, what would still be there had they
-//     never been granted.
+//     running. The rest joins the store when nothing is owed any more. No permit is sold twice. The
+//     script remembers 512 stretches that were given back before or between reservations that wait;
+//     more are lost.
+//   - A Cancel after the time of the permits gives back as well: as many as would still be there
+//     had they never been granted.
 //   - PauseUntil and Resume concern requests from then on. Retime scales the debt only where nobody
 //     waits.
 //   - A server whose clock is set back costs nobody anything; one that is set forward forgives that
@@ -69,8 +73,8 @@
 // in a script is 0 (dragonflydb/dragonfly#2555).
 //
 // When a master dies, its limiters are back at the next try after a replica has taken its place.
-// What the master granted last may not have reached the replica, which then grants it again: at
-// most a store.
+// The last permits that the master granted may not have reached the replica, which then grants them
+// again: at most a store.
 //
 // An ACL user needs ~pace:* +eval +evalsha +get +set +time. A key lives as long as its debt and the
 // time to fill, and a second more. Evict by volatile-* only if forgetting debt is fine.

@@ -29,11 +29,11 @@ const (
 // a second, for 200 permits each time, before it has used up those of the last time.
 //
 // What it costs:
-//   - What a process has bought and not used d after its time goes back. What a process that dies
-//     held is lost.
-//   - A process uses what it holds whenever its callers ask: so in any time t all of them together
-//     use at most capacity + rate * t and what they held unused, which is what they use in d. If
-//     they always wait for permits, nothing is held.
+//   - Permits that a process has bought and not used go back d after their time. Those of a process
+//     that dies are lost.
+//   - A process uses the permits that it holds whenever its callers ask. So in any time t all
+//     processes together use at most capacity + rate * t, and the permits that they held unused: as
+//     many as they use in d. If their callers always wait for permits, nothing is held.
 //   - Where nothing is stored, a request that would have gone at once may wait for the permits that
 //     other processes have bought: up to d, or more if they use more than the rate.
 //   - PauseUntil and Resume do not concern permits that other processes hold. A process's own

@@ -19,12 +19,12 @@ import (
 // same key share it. Its methods are [reserve.Limiter]'s and mean the same; those
 // that ask Redis take a context and return an error. Most callers should use [Limiter.Acquire].
 //
-// It is a [reserve.Reserver]. It has no goroutine, and nothing has to be closed. It must not be
-// copied; all methods may be called at the same time. Two Limiters of one key in one process work,
-// but send their requests apart: share one.
+// It is a [reserve.Reserver]. Nothing has to be closed; without [WithLease] it has no goroutine,
+// and with it some that end by themselves. It must not be copied; all methods may be called at the
+// same time. Two Limiters of one key in one process work, but send their requests apart: share one.
 //
-// Besides what the methods say, whatever asks Redis returns an *[UnavailableError] if that fails
-// (see [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
+// Besides their own errors, methods that ask Redis return an *[UnavailableError] if that fails (see
+// [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
 // context that is done. A call takes at most about the timeout ([WithTimeout]), or half as much
 // again if it tries whether Redis is back. A request waits for its own call and for those before
 // it: one or two, unless more than 256 requests wait. If a call fails, and not because its callers
@@ -272,7 +272,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 }
 
 // Resume ends a pause now, whichever process began it. Times that were promised during the pause
-// stay as they are; who asks from now on need not wait for its end, as far as those promises leave
+// stay as they are; requests from now on need not wait for its end, as far as those promises leave
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	if err := l.leases.giveBack(ctx); err != nil {
