@@ -22,7 +22,7 @@
 // that was never seen has 10 permits stored. It takes all of them, and is remembered;
 // at 60.5 s it has 5. From 61 s on it has 10 again, as if nothing had happened, and is
 // dropped. A key that takes 100 permits at once at 60 s is in debt until 69 s and full
-// at 70 s; until then it is remembered, whatever arrives.
+// at 70 s; until then it is remembered, however many keys arrive.
 //
 // For that reason the number of keys is bounded without forgiving anybody: past
 // [WithMaxKeys], a new key is refused with [ErrTooManyKeys], and no debt is forgotten.

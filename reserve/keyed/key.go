@@ -11,7 +11,7 @@ import (
 // For returns the key's limiter. It holds nothing but the key, and asks for the
 // key's limiter at each call; so it may be kept, and keeps no key from being dropped.
 //
-// What it returns is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
+// The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
 
 // A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what

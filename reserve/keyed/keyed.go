@@ -48,18 +48,18 @@ type settings struct{ maxKeys int }
 // new. Past it a new key is refused with [ErrTooManyKeys], however many come. Default:
 // 1<<20, that is some 90 MB. With 0 or less, every key is refused.
 //
-// One thing goes past it: what [reserve.Reservation.Settle] charges to a key that has been
-// dropped since, because no debt is forgotten.
+// One thing goes past it: a charge by [reserve.Reservation.Settle] to a key that has been dropped
+// since, because no debt is forgotten.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// New returns limiters whose policies the function says. It is called when a key is seen of which
-// nothing is remembered, by whoever asks for that key, at most once per key at a time (others who
-// want the key wait for it), and under no lock: it may take its time, and ask for other keys, but
-// not for the same one, nor for one whose policy asks for this one. Its error goes to all who
-// have been waiting for it, and is not remembered. Policies are best made once and returned many
-// times: keys of one policy share all but their memory.
+// New returns limiters whose policies come from the function. The first caller that asks for a key
+// of which nothing is remembered calls it; other callers that want the same key wait for the
+// result. It is called under no lock: it may take its time, and ask for other keys, but not for the
+// same one, nor for one whose policy asks for this one. Its error goes to all callers that have
+// been waiting for it, and is not remembered. Policies are best made once and returned many times:
+// keys of one policy share all but their memory.
 //
 // A key's limiter is taken to exist since New was called: so a bursty one
 // is empty then, unless its policy says otherwise, and full a burst later, whenever
@@ -150,8 +150,8 @@ func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 // errors, the policy function's and [ErrTooManyKeys].
 //
 // Until the reservation's time has come, and until the key is like new then, the key
-// is remembered. Cancel after that gives nothing back: the store has filled up without. What Settle
-// charges after that is charged to the key.
+// is remembered. Cancel after that gives nothing back: the store has filled up without. A charge
+// by Settle after that is charged to the key.
 func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
 	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })
 	if asked != nil {
@@ -160,9 +160,9 @@ func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait t
 	return
 }
 
-// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It takes
-// nothing. It returns a *[reserve.SizeError] if the key's limiter never grants as many, the policy
-// function's error, and [ErrTooManyKeys].
+// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It
+// takes nothing. It returns a *[reserve.SizeError] if the key's limiter never grants as many, the
+// policy function's error, and [ErrTooManyKeys].
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	asked := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {

@@ -49,7 +49,7 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	return a, nil
 }
 
-// Answered says what the server has answered: the transport learns from it what RoundTrip would.
+// Answered tells the transport the server's answer, from which it learns as RoundTrip would.
 // The body is read to its end and closed. A server may say more later, as when it refuses in the
 // middle of a stream: then Answered is called again.
 func (a *Attempt) Answered(r *http.Response) {

@@ -16,16 +16,16 @@
 //
 // If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
 // 403) all requests of its key are stopped until then, and not only the one that was refused: its
-// siblings would only be refused as well. Those who queue go later, at the same distances, so there
+// siblings would only be refused as well. Queued requests go later, at the same distances, so there
 // is no herd at the end. [PauseRefused] stops only the one. If it does not say for how long, only
 // the one that was refused waits: a second, and longer each time while nothing is accepted. A
 // response that says that nothing is left until a time stops the key, too.
 //
 // Requests share the limiter that New is given. [PerKey] paces them by key: by [Host],
-// [Credential], or what you like. One key never slows down another. [WithLimit] adds a limit with a
-// cost of its own, such as tokens: all limits are charged at the moment the request goes, and each
-// is settled, stopped and adapted by itself. [WithMaxInFlight] bounds how many requests there are
-// at a time.
+// [Credential], or a function of your own. One key never slows down another. [WithLimit] adds a
+// limit with a cost of its own, such as tokens: all limits are charged at the moment the request
+// goes, and each is settled, stopped and adapted by itself. [WithMaxInFlight] bounds how many
+// requests there are at a time.
 //
 // [Adaptive] finds out the rate, if it is not known or not right. [WithRetries] sends refused
 // requests again, before those that came after them; [WithRetryBudget] bounds that. All are off by
@@ -56,7 +56,7 @@
 // [Dialect]: the first that is there. A dialect's reset is the end of a window, before which
 // nothing goes, or, as OpenAI's and Anthropic's, when a bucket is full again, which stops nobody
 // for longer than one request's worth. Times are compared with the response's Date if the local
-// clock is more than 1.5 s away from it. What is malformed is ignored, and so are responses from a
-// cache. No server can stop a key for longer than [WithMaxRetryAfter] at a time. What no retry can
-// mend, such as the end of a day's quota, is returned at once.
+// clock is more than 1.5 s away from it. Malformed headers are ignored, and so are responses from a
+// cache. No server can stop a key for longer than [WithMaxRetryAfter] at a time. Refusals that no
+// retry can mend, such as the end of a day's quota, are returned at once.
 package outbound

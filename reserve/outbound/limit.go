@@ -12,7 +12,7 @@ import (
 type Limit struct {
 	// Name says what the limit counts, for hooks and for what servers say of it: "requests",
 	// "tokens", "input-tokens" and "output-tokens" are what OpenAI's and Anthropic's headers tell
-	// apart. What a server says of no limit in particular, or of requests where no limit is called
+	// apart. A header or refusal that names no limit, or names requests where no limit is called
 	// so, is for the last limit whose name is empty, or else the last.
 	Name string
 	// Limiter holds for all requests. It, or Keyed, must be set.
@@ -25,9 +25,9 @@ type Limit struct {
 	// Recost, if it is not nil, is asked for the cost once more when the request is the first in
 	// its line: for an estimate that gets better while requests wait.
 	Recost func(*http.Request) int
-	// Exact says that the limiter counts as the server does: what a response says is left is no
-	// news then, and only a refusal that says for how long stops it. Such as a window: while it is
-	// full nothing is left, and it knows for how long.
+	// Exact says that the limiter counts as the server does, as a window does for a window. Then
+	// headers that say how much is left are ignored, and only a refusal that says for how long
+	// stops the limit. Default: headers stop it, too.
 	Exact bool
 	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused
 	// has used nothing.
@@ -39,7 +39,7 @@ type Limit struct {
 // used by one goroutine at a time. A nil Usage, or one that does not know, leaves the estimate as
 // it is.
 type Usage interface {
-	// Write gets a piece of the body, which it must not keep. What it returns is not looked at.
+	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
 	// Used returns the permits that were used.
 	Used() (permits int, known bool)

@@ -15,9 +15,9 @@ import (
 // An Option changes one setting of [New].
 type Option func(*Transport)
 
-// PerKey paces requests by key: by the limiter of each request's key, and by those of other
-// PerKeys and the one given to New as well, all of them or none. What a server says, it
-// says to the key of the last PerKey.
+// PerKey paces requests by key: a request needs permits of the limiter of its key. With several
+// PerKey options, or a limiter given to New, it needs permits of each, and gets all of them or
+// none. A refusal stops, and a header concerns, the key of the last PerKey alone.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
@@ -31,9 +31,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 	}
 }
 
-// WithLimit has requests wait for another limit as well, that has a cost of its own. All limits of
-// a request are had or none, first come first served, and all are charged at the moment it goes.
-// Each is settled, stopped and adapted by itself.
+// WithLimit has requests wait for one more limit, which has a cost of its own. A request gets the
+// permits of all its limits or none, first come, first served, and all are charged at the moment it
+// goes. Each limit is settled, stopped and adapted by itself.
 //
 //	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
 //		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
@@ -43,10 +43,10 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 // request that costs more than a limit can ever hold at once goes when that is full, and the rest
 // is paid afterwards.
 //
-// With several limits a call buys its permits when it goes, so what a busy machine wakes it too
-// late is lost if the limiters save up nothing: with wake-ups that are up to 10 ms late, two
+// With several limits a call buys its permits when it goes. If a busy machine wakes it late, that
+// time is lost, unless the limiters save up permits: with wake-ups that are up to 10 ms late, two
 // limiters of 500/s with WithBurst(0) give 325/s, and with 20 ms saved up 500/s. With one limiter
-// those who wait are promised their times before, and nothing is lost.
+// waiting calls are promised their times before, and nothing is lost.
 func WithLimit(l Limit) Option {
 	return func(t *Transport) {
 		scope := l.scope()
@@ -97,19 +97,21 @@ func WithRetryBudget(share float64) Option {
 	}
 }
 
-// WithDialect has what servers say read in another way as well, before those that are known.
+// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the ones
+// that are known; of several, the last one given first.
 func WithDialect(d Dialect) Option {
 	return func(t *Transport) {
 		t.dialects = append([]reply.Dialect{d.Expanded()}, t.dialects...)
 	}
 }
 
-// WithCost sets what requests cost, in permits, where it is not 1 for each, at the limiter given to
-// New and those of [PerKey]. (A limit with a cost of its own is a [WithLimit].) Before says it for
-// a request; one that costs 0 or less goes at once and unpaced, such as one that opens a stream of
-// events and stays. After, which may be nil, says what it came to when there is a response, and
-// that is final: more is charged to the next requests, less is given back. To read the response's
-// body it has to put another one in its place.
+// WithCost sets the cost of requests, in permits, at the limiter given to New and at those of
+// [PerKey]; a limit with a cost of its own is a [WithLimit]. Default: 1 for each request.
+//
+// The function before returns the cost of a request before it goes; at 0 or less it goes at once
+// and unpaced, such as a request that opens a stream of events and stays. The function after, which
+// may be nil, returns the real cost when there is a response: more is charged to the next requests,
+// less is given back. If it reads the response's body it has to put another one in its place.
 //
 // At 1000 tokens/s, a request estimated at 100 that came to 2100 makes the next one
 // wait 2 s longer.
@@ -121,9 +123,9 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 }
 
 // WithMaxWait sets the longest time that a request is made to wait; one that would have to wait for
-// longer gets a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever],
-// that is the request's deadline and what the limiter says. Being stopped by the server while it
-// waits may make it longer.
+// longer gets a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]; the
+// request's deadline and the limiter's own longest wait hold in any case. If the server stops the
+// key while a request waits, it may wait for longer.
 func WithMaxWait(d time.Duration) Option { return func(t *Transport) { t.maxWait = max(0, d) } }
 
 // WithMaxRetryAfter sets for how long a server can stop requests at a time. If it wants more, the
@@ -133,9 +135,9 @@ func WithMaxRetryAfter(d time.Duration) Option {
 	return func(t *Transport) { t.maxRetryAfter = max(0, d) }
 }
 
-// WithRetries lets a request that was refused go again, up to so many times, paying its permits
-// each time: one without a body, or with GetBody. Other responses and errors are for the caller.
-// One that gives up while it waits to go again returns why, and no longer the refusal. Default: 0,
+// WithRetries lets a request that was refused go again, up to n times, paying its permits each
+// time, if it has no body, or has GetBody. Other responses and errors are for the caller. If it
+// gives up while it waits to go again, RoundTrip returns that error, not the refusal. Default: 0,
 // since a program often retries already, and some servers refuse for longer if one does.
 func WithRetries(n int) Option { return func(t *Transport) { t.retries = max(0, n) } }
 
@@ -154,18 +156,18 @@ func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true }
 // stay below 1 % of the calls and stops below 4 % of the time, but every 3 s after the limit has
 // fallen; once it is 10 % above the estimate, the limit has moved, and the rate doubles every
 // second. It never grows to more than twice the rate at which requests are made and answered. The
-// floor is 0.5 requests/s. What the server says it allows in its headers is used at once, less 2 %.
+// floor is 0.5 requests/s. A rate that the server states in its headers is used at once, less 2 %.
 //
-// With a limiter at +Inf, or none, no rate is known: the first request goes alone. What
-// the server says in reply is the rate; if it says nothing, the rate starts at 16 requests/s and
-// doubles every 0.3 s, until the first refusal. Until that first response is there its
-// siblings wait; give requests a deadline, or [WithMaxWait], if a server may never answer.
+// With a limiter at +Inf, or none, no rate is known: the first request goes alone, and the others
+// wait for its response. If that states a rate, it is used; if not, the rate starts at 16
+// requests/s and doubles every 0.3 s, until the first refusal. Give requests a deadline, or
+// [WithMaxWait], if a server may never answer.
 //
 // A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new
 // ceiling and begins anew.
 func Adaptive() Option { return func(t *Transport) { t.adaptive = true } }
 
-// WithHooks has functions called for what happens. Default: none.
+// WithHooks sets functions that are called when something happens: see [Hooks]. Default: none.
 func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
 
 // WithLogger has requests logged, at level Info, that waited for longer than the given

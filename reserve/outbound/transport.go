@@ -55,7 +55,7 @@ type Transport struct {
 // and with [Adaptive] gets a rate.
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
-// times of those who queue move and keep their distances. In front of any other Reserver
+// times of queued requests move and keep their distances. In front of any other Reserver
 // the transport stops requests by itself, and lets them reserve again afterwards.
 //
 // A limiter that other parts of the program use as well is shared with them fairly by request; but

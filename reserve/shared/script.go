@@ -20,7 +20,7 @@ import (
 // Reload(context.Context) is told when the limiter is about to try whether a server that was away
 // is back: it should look where that is now, and return when the context ends.
 //
-// If EvalInts panics, the panic reaches its caller; others who wait for the same answer get an
+// If EvalInts panics, the panic reaches its caller; other callers of the same call get an
 // *[UnavailableError].
 type Scripter interface {
 	EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error)
