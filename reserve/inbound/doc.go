@@ -11,8 +11,8 @@
 // A request passes all tiers, or is refused and has been charged by none. So a
 // client that hammers at its own limit takes nothing away from others: with 20 a
 // minute for everybody and 2 a minute for each, one abuser gets 2, and nine others
-// still get their 18. Name the tier that refuses most often first; those after a refusal are
-// only looked at, not even reserved for a moment.
+// still get their 18. Put the tier that refuses most often first: tiers behind the one that
+// refuses are only looked at, and nothing is reserved of them.
 //
 // # Refusals
 //
@@ -42,8 +42,8 @@
 //
 // # Waiting
 //
-// With [WithQueue] a request that has to wait a little waits, instead of being refused. Which of
-// both is decided when it arrives. When its client goes away it gives its permits back. With HTTP/1
+// With [WithQueue] a request that has to wait a little waits, instead of being refused; whether it
+// does is decided when it arrives. When its client goes away it gives its permits back. With HTTP/1
 // net/http sees that only once the request's body has been read, so bodies of up to 64 KiB are read
 // while their requests wait; a client keeps its place if it goes away after it has sent a longer
 // one, or one whose length it has not told.

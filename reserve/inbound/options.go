@@ -11,7 +11,7 @@ import (
 type Option func(*Middleware) error
 
 // WithQueue lets requests wait for up to maxWait instead of refusing them, at most atMost of them
-// at a time. Both are known when a request arrives: one that would have to wait longer, or finds
+// at a time. This is decided when a request arrives: one that would have to wait longer, or finds
 // the queue full, is refused at once and has taken nothing. The body of a request that waits is
 // read meanwhile, if it is no longer than 64 KiB: so the queue takes up to 64 KiB of memory for
 // each request. Default: no request waits.
@@ -64,8 +64,8 @@ func WithSkip(skip func(*http.Request) bool) Option {
 	}
 }
 
-// WithRefusal answers refused requests. The headers are set already (and may be
-// changed); the function writes status and body. Default: (*Refusal).ServeHTTP.
+// WithRefusal sets a function that answers refused requests. The headers are set already, and may
+// be changed; the function writes status and body. Default: (*Refusal).ServeHTTP.
 func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
 	return func(m *Middleware) error {
 		m.answer = answer
@@ -73,8 +73,8 @@ func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Opti
 	}
 }
 
-// WithOnFailure is called when a tier fails, open or closed: to log it. It
-// may be called by several requests at the same time.
+// WithOnFailure sets a function that is called when a tier fails, open or closed: to log it.
+// Several requests may call it at the same time.
 func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	return func(m *Middleware) error {
 		m.onFailure = failed

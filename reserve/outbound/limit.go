@@ -26,8 +26,8 @@ type Limit struct {
 	// its line: for an estimate that gets better while requests wait.
 	Recost func(*http.Request) int
 	// Exact says that the limiter counts as the server does, as a window does for a window. Then
-	// headers that say how much is left are ignored, and only a refusal that says for how long
-	// stops the limit. Default: headers stop it, too.
+	// headers that say that nothing is left do not stop it, only a refusal that says for how long
+	// does. Default: such headers stop it, too.
 	Exact bool
 	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused
 	// has used nothing.

@@ -17,7 +17,7 @@ type Option func(*Transport)
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several
 // PerKey options, or a limiter given to New, it needs permits of each, and gets all of them or
-// none. A refusal stops, and a header concerns, the key of the last PerKey alone.
+// none. Refusals and headers of the server concern only its key of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))

@@ -17,7 +17,7 @@
 // the server's time. Calls for many keys that wait at the same moment go as one pipeline. Callers
 // that queue for permits get them first come, first served within a process. A call that reaches
 // Redis after its callers have given up charges nothing: it carries that time on the server's
-// clock, which a first call, of a Limiter or of all keys of Limiters, asks for. (The keys of a
+// clock, which a first call, of a [Limiter] or of all keys of a [Keyed], asks for. (The keys of a
 // cluster's nodes share one: there it is as exact as the nodes' clocks agree, and nodes that
 // disagree by more than the timeout cost a second round trip.)
 //
@@ -30,9 +30,10 @@
 // # When Redis fails
 //
 // [FailClosed] (the default) refuses, [FailOpen] grants, [Local] limits each process alone at a
-// share of the rate; permits that these granted are charged when Redis is back, at most a store of
-// them, less those that lost answers may have charged, and those that have flowed into a store
-// since; all processes together charge two stores at most, so that nobody is refused for long. A
+// share of the rate. Permits that the last two have granted are charged when Redis is back: at most
+// a store of them, less those that may have been charged by calls whose answers were lost, and less
+// those that have flowed into a store since. All processes together charge two stores at most, so
+// that nobody is refused for long. A
 // call takes at most the timeout, 50 ms ([WithTimeout]); one that tries again and then asks, half
 // as much again. After three failures, or when a store of permits may have been charged by calls
 // whose answers were lost, nobody waits any more: one caller tries again, first after 50 ms, then
