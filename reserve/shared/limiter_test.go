@@ -196,8 +196,14 @@ func TestCurves(t *testing.T) {
 		why  string
 	}{
 		{line: &smooth.Line{Base: 1e8}},
-		{line: &smooth.Line{Threshold: 5, Slope: 1e8}, why: "the first of its stored permits are free, and others are not"},
-		{cost: func(_, take float64) float64 { return take }, why: "the price of its stored permits is not a smooth.Line"},
+		{
+			line: &smooth.Line{Threshold: 5, Slope: 1e8},
+			why:  "the first of its stored permits are free, and others are not",
+		},
+		{
+			cost: func(_, take float64) float64 { return take },
+			why:  "the price of its stored permits is not a smooth.Line",
+		},
 	} {
 		var curve func(rate float64) *smooth.Curve
 		curve = func(rate float64) *smooth.Curve {
@@ -206,7 +212,8 @@ func TestCurves(t *testing.T) {
 				Rate: rate, Capacity: 10, Interval: i, Refill: 1 / i, Line: c.line, Cost: c.cost, AtRate: curve,
 			}
 		}
-		policy := reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}, 10))
+		variant := reserve.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}
+		policy := reserve.Must(reserve.NewPolicy(variant, 10))
 		_, err := shared.New(&noServer{}, "api", policy)
 		if c.why == "" {
 			require.NoError(t, err)

@@ -58,12 +58,13 @@ func TestSettings(t *testing.T) {
 
 // A client that is nil is an error of the constructor that gets it.
 func TestNil(t *testing.T) {
+	const want = "goredis: client is <nil>; want a *redis.Client, *redis.ClusterClient or *redis.Ring"
 	policy := reserve.Must(pace.Bursty(1))
 	for _, c := range []redis.Scripter{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
 		_, one := shared.New(goredis.Client(c), "nil", policy)
 		_, many := shared.NewKeyed(goredis.Client(c), policy)
 		for _, err := range []error{one, many} {
-			require.EqualError(t, err, "goredis: client is <nil>; want a *redis.Client, *redis.ClusterClient or *redis.Ring")
+			require.EqualError(t, err, want)
 			require.IsType(t, &reserve.ValueError{}, err)
 		}
 	}
