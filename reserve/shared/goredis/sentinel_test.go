@@ -20,7 +20,9 @@ func TestSentinel(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, master *server.Server, sentinel *redis.SentinelClient){
 		"killed": func(_ *testing.T, master *server.Server, _ *redis.SentinelClient) { master.Kill() },
 		"told to": func(t *testing.T, _ *server.Server, sentinel *redis.SentinelClient) {
-			require.NoError(t, sentinel.Failover(t.Context(), "pace").Err())
+			// It refuses until it has heard enough of the replica: NOGOODSLAVE.
+			told := func() bool { return sentinel.Failover(t.Context(), "pace").Err() == nil }
+			require.Eventually(t, told, 60*time.Second, 100*time.Millisecond)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
