@@ -11,7 +11,7 @@ import (
 var (
 	_ flowcontrol.RateLimiter            = (*RateLimiter)(nil)
 	_ workqueue.TypedRateLimiter[string] = (*QueueLimiter[string])(nil)
-	_ workqueue.RateLimiter              = (*QueueLimiter[any])(nil)
+	_ workqueue.TypedRateLimiter[any]    = (*QueueLimiter[any])(nil)
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
