@@ -13,15 +13,13 @@
 package pacek8s
 
 import (
-	"reflect"
-
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
 
 // checked returns an error if a limiter is nil, or a nil pointer of a type that is a limiter.
 func checked(name string, by reserve.Reserver) error {
-	v := reflect.ValueOf(by)
-	if by == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isnil.Value(by) {
 		return &reserve.ValueError{Package: "pacek8s", Name: name, Value: nil, Want: "a limiter"}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	if wait > 0 {
 		return wait
 	}
-	r, err := q.by(of).ReserveWithin(context.Background(), 1, reserve.Forever) // under no lock: it may take a while
+	r, err := q.reserve(of) // under no lock: it may take a while
 	if late := new(reserve.WaitError); errors.As(err, &late) {
 		return late.Wait
 	} else if err != nil {
@@ -135,14 +135,17 @@ func (q *QueueLimiter[T]) remember(of T) *item {
 	return i
 }
 
-// by returns the limiter of an item.
-func (q *QueueLimiter[T]) by(of T) reserve.Reserver {
-	if q.perItem == nil {
-		return q.overall
+// reserve reserves the permits of an item.
+func (q *QueueLimiter[T]) reserve(of T) (reserve.Reservation, error) {
+	by := q.overall
+	if q.perItem != nil {
+		by = q.perItem(of)
+		if err := checked("the limiter of an item", by); err != nil {
+			return reserve.Reservation{}, err
+		}
+		if q.overall != nil {
+			by = reserve.All(by, q.overall)
+		}
 	}
-	limiters := []reserve.Reserver{q.perItem(of)} // one that is nil is an error of All's
-	if q.overall != nil {
-		limiters = append(limiters, q.overall)
-	}
-	return reserve.All(limiters...)
+	return by.ReserveWithin(context.Background(), 1, reserve.Forever)
 }

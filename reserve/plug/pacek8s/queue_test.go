@@ -108,8 +108,10 @@ func TestQueueLimiterFails(t *testing.T) {
 		require.Equal(t, min(time.Duration(i), 2)*second, q.When(string(rune('a'+i))))
 	}
 
-	q = newQueue(t, nil, func(string) reserve.Reserver { return nil })
-	require.Equal(t, second, q.When("a"))
+	for _, none := range []reserve.Reserver{nil, (*reserve.Limiter)(nil)} {
+		q = newQueue(t, nil, func(string) reserve.Reserver { return none })
+		require.Equal(t, second, q.When("a"))
+	}
 
 	q = newQueue(t, limiter, func(string) reserve.Reserver { panic("key") })
 	require.PanicsWithValue(t, "key", func() { q.When("a") })
