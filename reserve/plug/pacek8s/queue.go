@@ -78,6 +78,8 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	i = q.remember(of) // again: it may have been forgotten meanwhile
+	i.failures = max(1, i.failures)
 	if wait := i.wait(); wait > 0 { // somebody else has just reserved one for it
 		r.Cancel()
 		return wait

@@ -160,6 +160,24 @@ func TestOneItemTogether(t *testing.T) {
 	require.Equal(t, 2*second, q.When("b"))
 }
 
+// An item that is forgotten while its permit is being reserved can be forgotten again, with that
+// permit.
+func TestForgottenMeanwhile(t *testing.T) {
+	limiter, _ := onePerSecond(pace.WithBurst(0))
+	var q *QueueLimiter[string]
+	q = newQueue(t, limiter, func(of string) reserve.Reserver {
+		if of == "a" {
+			q.Forget("a")
+		}
+		return reserve.All()
+	})
+	require.Zero(t, q.When("other"))
+	require.Equal(t, 1*second, q.When("a"))
+	require.Equal(t, 1, q.NumRequeues("a"))
+	q.Forget("a")
+	require.Equal(t, 1*second, q.When("b"))
+}
+
 // An item that has a permit does not ask for another, which might be refused.
 func TestKeepsItsPermit(t *testing.T) {
 	limiter, _ := onePerSecond(pace.WithBurst(0), reserve.WithMaxWait(second))
