@@ -2,7 +2,6 @@ package paceaws
 
 import (
 	"math"
-	"reflect"
 	"sync"
 	"time"
 
@@ -60,10 +59,4 @@ func (f *finder) learn(something func(*adapt.Rate)) {
 	if now := f.rate.Now(); now != before {
 		_ = f.limiter.Retime(now) // fails for no positive number
 	}
-}
-
-// isNil reports whether a limiter is nil, or a nil pointer of a type that is a limiter.
-func isNil(by reserve.Reserver) bool {
-	v := reflect.ValueOf(by)
-	return by == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -42,7 +43,7 @@ func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
 // says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is
 // nil, or does not fit [Adaptive].
 func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
-	if isNil(by) {
+	if isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
 	}
 	if inner == nil {
@@ -50,6 +51,9 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 	}
 	r := &Retryer{RetryerV2: inner, by: by, longest: 5 * time.Minute}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, &reserve.ValueError{Package: "paceaws", Name: "an option", Value: nil, Want: "one that is not nil"}
+		}
 		opt(r)
 	}
 	if !r.adaptive {
@@ -64,16 +68,12 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 // *[reserve.WaitError] at once and takes nothing; the SDK does not try such a call again. A context
 // that ends while it waits gives the permit back.
 func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
-	permit, err := r.by.ReserveWithin(ctx, 1, reserve.Forever)
-	if err == nil {
-		err = permit.Wait(ctx)
-	}
+	release, err := r.RetryerV2.GetAttemptToken(ctx) // before the permit, so that its waits make no bursts
 	if err != nil {
 		return nil, err
 	}
-	release, err := r.RetryerV2.GetAttemptToken(ctx)
-	if err != nil {
-		permit.Cancel()
+	if _, err := reserve.Acquire(ctx, r.by, 1); err != nil {
+		_ = release(err) // the attempt's error is told, as the SDK does
 		return nil, err
 	}
 	sent := time.Now()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/pacetest"
 )
 
 var _ aws.RetryerV2 = (*Retryer)(nil)
@@ -254,10 +255,52 @@ func TestFailures(t *testing.T) {
 		_, err := New(nil, by)
 		require.EqualError(t, err, "paceaws: the limiter is <nil>; want a limiter")
 	}
-	_, err := New(nil, broken{}, Adaptive())
+	_, err := New(nil, broken{}, nil)
+	require.EqualError(t, err, "paceaws: an option is <nil>; want one that is not nil")
+	_, err = New(nil, broken{}, Adaptive())
 	require.ErrorContains(t, err, "one with Rate and Retime")
 	_, err = New(nil, reserve.Must(pace.NewBursty(math.Inf(1))), Adaptive())
 	require.ErrorContains(t, err, "a finite one")
+}
+
+// slow is an inner retryer whose token takes a while, as that of retry.AdaptiveMode does.
+type slow struct {
+	aws.RetryerV2
+	until    time.Time
+	released []error
+}
+
+func (s *slow) GetAttemptToken(context.Context) (func(error) error, error) {
+	time.Sleep(time.Until(s.until))
+	return func(err error) error { s.released = append(s.released, err); return nil }, nil
+}
+
+// Attempts that the inner retryer held up do not go together afterwards, and a token of its for
+// which there is no permit is given back.
+func TestInnerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{RetryerV2: retry.NewStandard(), until: time.Now().Add(3 * time.Second)}
+		r, err := New(inner, reserve.Must(pace.NewBursty(1, pace.WithBurst(0))))
+		require.NoError(t, err)
+		var went pacetest.Times
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				_, err := r.GetAttemptToken(t.Context())
+				require.NoError(t, err)
+				went.Note()
+			})
+		}
+		all.Wait()
+		pacetest.NeverMoreThan(t, 1, time.Second, went.All())
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = r.GetAttemptToken(ctx)
+		var late *reserve.WaitError
+		require.ErrorAs(t, err, &late)
+		require.Equal(t, []error{err}, inner.released)
+	})
 }
 
 type broken struct{}

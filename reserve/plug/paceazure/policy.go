@@ -12,10 +12,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"reflect"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
 )
@@ -33,7 +33,7 @@ type Policy struct{ transport *outbound.Transport }
 // The SDK tries refused requests again itself, and each attempt passes the policies of
 // PerRetryPolicies, so [outbound.WithRetries] is not needed.
 func New(by reserve.Reserver, opts ...outbound.Option) (*Policy, error) {
-	if v := reflect.ValueOf(by); by == nil && len(opts) == 0 || v.Kind() == reflect.Pointer && v.IsNil() {
+	if by == nil && len(opts) == 0 || by != nil && isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceazure", Name: "the limiter", Value: nil, Want: "a limiter"}
 	}
 	return &Policy{outbound.New(next{}, by, opts...)}, nil
