@@ -16,14 +16,15 @@ var Bounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 type Calls struct {
 	sent, refused, throttled, raised, lowered, estimated, used atomic.Uint64
 
-	held    atomic.Int64
-	waited  atomic.Int64
+	held    atomic.Int64      // microseconds: of nanoseconds there is room for 292 years
+	waited  atomic.Int64      // likewise
 	buckets [12]atomic.Uint64 // up to each of Bounds, and beyond
 }
 
 // Outbound adds a transport, and returns its hooks, which call then's afterwards. If observe is not
 // nil it is told of each wait.
-func (s *Set) Outbound(name string, then outbound.Hooks, observe func(r *http.Request, waited time.Duration)) (outbound.Hooks, error) {
+func (s *Set) Outbound(name string, then outbound.Hooks, observe func(*http.Request, time.Duration)) (
+	outbound.Hooks, error) {
 	c := new(Calls)
 	err := s.add(source{kind: "a transport", name: name, calls: c, samples: c.samples})
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Set) Outbound(name string, then outbound.Hooks, observe func(r *http.Re
 	}
 	h.Throttled = func(r *http.Response, retryAfter time.Duration) {
 		c.throttled.Add(1)
-		c.held.Add(int64(retryAfter))
+		c.held.Add(retryAfter.Microseconds())
 		if then.Throttled != nil {
 			then.Throttled(r, retryAfter)
 		}
@@ -76,7 +77,7 @@ func (c *Calls) samples(yield func(*Family, float64, ...string)) {
 	yield(attempts, float64(c.sent.Load()), "sent")
 	yield(attempts, float64(c.refused.Load()), "not_sent")
 	yield(throttled, float64(c.throttled.Load()))
-	yield(held, time.Duration(c.held.Load()).Seconds())
+	yield(held, seconds(&c.held))
 	yield(changes, float64(c.raised.Load()), "up")
 	yield(changes, float64(c.lowered.Load()), "down")
 	yield(estimated, float64(c.estimated.Load()))
@@ -85,7 +86,7 @@ func (c *Calls) samples(yield func(*Family, float64, ...string)) {
 
 func (c *Calls) wait(d time.Duration) {
 	c.sent.Add(1)
-	c.waited.Add(int64(d))
+	c.waited.Add(d.Microseconds())
 	c.buckets[sort.SearchFloat64s(Bounds, d.Seconds())].Add(1)
 }
 
@@ -99,5 +100,7 @@ func (c *Calls) Histogram() (count uint64, sum float64, upTo map[float64]uint64)
 			upTo[Bounds[i]] = count
 		}
 	}
-	return count, time.Duration(c.waited.Load()).Seconds(), upTo
+	return count, seconds(&c.waited), upTo
 }
+
+func seconds(micros *atomic.Int64) float64 { return float64(micros.Load()) / 1e6 }

@@ -27,7 +27,7 @@ func (s *Set) Limiter(name string, l *reserve.Limiter) error {
 		yield(refused, float64(now.Refused))
 		yield(returned, float64(now.GivenBack))
 		yield(taken, float64(now.Granted-now.GivenBack))
-		yield(waited, now.Waited.Seconds())
+		yield(waited, float64(uint64(now.Waited))/1e9) // it begins again at 0, as the counts do
 	}})
 }
 

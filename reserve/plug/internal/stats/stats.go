@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/nextfree/pace/reserve"
 )
@@ -75,6 +76,9 @@ func (s *Set) all() []source {
 func (s *Set) add(from source) error {
 	if from.name == "" {
 		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "one that is not empty")
+	}
+	if !utf8.ValidString(from.name) { // Prometheus panics when it looks
+		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "UTF-8")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,3 +87,36 @@ func TestHooksAllocateNothing(t *testing.T) {
 		hooks.Settled(r, "", 1, 2)
 	}))
 }
+
+// Servers that want very long pauses, again and again, make no counter fall.
+func TestLongPauses(t *testing.T) {
+	set := new(stats.Set)
+	hooks, err := set.Outbound("a", outbound.Hooks{}, nil)
+	require.NoError(t, err)
+	const month = 32 * 24 * time.Hour
+	for range 4000 {
+		hooks.Throttled(nil, month)
+		hooks.Waited(nil, month)
+	}
+	require.Equal(t, 4000*float64(month/time.Second), value(set, "pace_outbound_retry_after_seconds_total"))
+	set.Calls(func(_ string, c *stats.Calls) {
+		_, sum, _ := c.Histogram()
+		require.Equal(t, 4000*float64(month/time.Second), sum)
+	})
+}
+
+// Nor do callers that wait for more than 292 years together.
+func TestLongWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, set := reserve.Must(pace.NewBursty(1e9)), new(stats.Set)
+		require.NoError(t, set.Limiter("a", l))
+		const century = 36500 * 24 * time.Hour
+		l.PauseUntil(time.Now().Add(century))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { _ = l.Wait(t.Context()) })
+		}
+		all.Wait()
+		require.InEpsilon(t, 4*float64(century/time.Second), value(set, "pace_limiter_waited_seconds_total"), 1e-6)
+	})
+}

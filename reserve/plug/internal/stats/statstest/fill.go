@@ -139,6 +139,7 @@ func Refuses(t testing.TB, e Exporter, pkg string) {
 		"a transport":      outbounds,
 	} {
 		require.EqualError(t, add(""), pkg+": the name of "+name+` is ""; want one that is not empty`)
+		require.EqualError(t, add("\xff"), pkg+": the name of "+name+` is "\xff"; want UTF-8`)
 		require.NoError(t, add("a"))
 		require.EqualError(t, add("a"), pkg+": the name of "+name+` is "a"; want another for each`)
 	}
