@@ -12,6 +12,8 @@ type Attempt struct {
 	call    *call
 	release func()
 
+	answers sync.Mutex // one after the other
+
 	mu       sync.Mutex
 	answered bool
 }
@@ -59,6 +61,8 @@ func (a *Attempt) Answered(r *http.Response) {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
+	a.answers.Lock()
+	defer a.answers.Unlock()
 	a.call.t.observe(a.call, r, a.call.t.retries+1)
 	io.Copy(io.Discard, r.Body)
 	r.Body.Close()

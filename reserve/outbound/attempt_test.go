@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -105,5 +106,22 @@ func TestBeginInFlight(t *testing.T) {
 		a, err := transport.Begin(rpc())
 		require.NoError(t, err)
 		a.Close()
+	})
+}
+
+// Answers that come at the same time are observed one after the other.
+func TestAnsweredTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := evenly10()
+		a, err := New(nil, limiter, Adaptive()).Begin(rpc())
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() { a.Answered(answered(429, "Retry-After: 2")) })
+		}
+		all.Go(a.Close)
+		all.Wait()
+		a.Close()
+		require.Equal(t, 2*time.Second, time.Until(limiter.NextFree()).Truncate(time.Second))
 	})
 }
