@@ -41,7 +41,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if len(s.came)%3 == 0 {
 		s.refused++
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"too much"}`)
+		fmt.Fprint(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",`+
+			`"message":"too much"}`)
 		return
 	}
 	fmt.Fprint(w, `{"TableNames":[]}`)
@@ -81,7 +82,8 @@ func main() {
 		over := s.over(began, *rate)
 		rows = append(rows, []string{
 			c.name, fmt.Sprint(len(s.came)), fmt.Sprint(s.refused), fmt.Sprint(failed),
-			fmt.Sprintf("%.2f s", took.Seconds()), fmt.Sprintf("%.1f", float64(len(s.came)-1)/took.Seconds()), fmt.Sprintf("%.2f", over),
+			fmt.Sprintf("%.2f s", took.Seconds()), fmt.Sprintf("%.1f", float64(len(s.came)-1)/took.Seconds()),
+			fmt.Sprintf("%.2f", over),
 		})
 		if c.paced && over > 1e-6 {
 			ok = false

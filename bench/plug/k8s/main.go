@@ -32,7 +32,8 @@ var packages = []string{"./util/flowcontrol", "./util/workqueue", "./rest"}
 var renamed = []struct{ file, from, to string }{
 	{"util/flowcontrol/throttle.go", "func NewTokenBucketRateLimiter(", "func newOriginal("},
 	{"util/flowcontrol/throttle.go", "func NewTokenBucketRateLimiterWithClock(", "func newOriginalWithClock("},
-	{"util/workqueue/default_rate_limiters.go", "func NewTypedItemExponentialFailureRateLimiter[", "func newOriginalExponential["},
+	{"util/workqueue/default_rate_limiters.go",
+		"func NewTypedItemExponentialFailureRateLimiter[", "func newOriginalExponential["},
 	{"util/workqueue/default_rate_limiters.go", "func DefaultTypedControllerRateLimiter[", "func originalDefault["},
 }
 
@@ -103,7 +104,8 @@ func run(w io.Writer, version, root string) (ok bool, err error) {
 
 // known are the tests that can't pass, and why.
 var known = map[string]string{
-	"TestRESTClientLimiter": "it compares two limiters that were made apart by reflect.DeepEqual, and pace's remember when they were made",
+	"TestRESTClientLimiter": "it compares two limiters that were made apart by reflect.DeepEqual, " +
+		"and pace's remember when they were made",
 }
 
 // fetch copies the module to a folder.
@@ -168,7 +170,8 @@ type result struct {
 
 // test runs the tests in a folder, each subtest counted by itself.
 func test(folder string) (map[string]result, error) {
-	out, failed := output(folder, append([]string{"test", "-mod=mod", "-count=1", "-timeout=5m", "-vet=off", "-json"}, packages...)...)
+	args := append([]string{"test", "-mod=mod", "-count=1", "-timeout=5m", "-vet=off", "-json"}, packages...)
+	out, failed := output(folder, args...)
 	results := map[string]result{}
 	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
 		var e struct{ Action, Package, Test string }

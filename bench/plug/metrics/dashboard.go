@@ -72,10 +72,13 @@ func write(w io.Writer, panels []panel) error {
 		}
 		plots[len(plots)-1] = append(plots[len(plots)-1], one)
 	}
-	return picture.WritePNG(w, picture.Width, 20*vg.Centimeter, "What Prometheus saw: the queries of dashboard.json", nil, plots)
+	const title = "What Prometheus saw: the queries of dashboard.json"
+	return picture.WritePNG(w, picture.Width, 20*vg.Centimeter, title, nil, plots)
 }
 
-var colours = []color.Color{picture.Blue, picture.Red, picture.Green, picture.Orange, picture.Sky, picture.Grey, color.Black}
+var colours = []color.Color{
+	picture.Blue, picture.Red, picture.Green, picture.Orange, picture.Sky, picture.Grey, color.Black,
+}
 
 func (p *panel) plot() (*plot.Plot, error) {
 	y := ""

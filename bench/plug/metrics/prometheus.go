@@ -38,7 +38,8 @@ func startPrometheus(address string) (*server, error) {
 	_ = listener.Close()
 	s.url = "http://" + port
 	config := filepath.Join(folder, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: %v}\nscrape_configs: [{job_name: pace, static_configs: [{targets: [%q]}]}]\n", scrapeInterval, address)
+	text := fmt.Sprintf("global: {scrape_interval: %v}\n"+
+		"scrape_configs: [{job_name: pace, static_configs: [{targets: [%q]}]}]\n", scrapeInterval, address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,9 @@ type point struct{ seconds, value float64 }
 
 // query asks for the curves of a query, their times in seconds since begin.
 func (s *server) query(q query, begin, end time.Time) ([]curve, error) {
-	expr := strings.NewReplacer("$__rate_interval", "4s", "$limiter", ".*", "$transport", ".*", "$middleware", ".*").Replace(q.expr)
+	expr := strings.NewReplacer(
+		"$__rate_interval", "4s", "$limiter", ".*", "$transport", ".*", "$middleware", ".*",
+	).Replace(q.expr)
 	r, err := http.Get(s.url + "/api/v1/query_range?" + url.Values{
 		"query": {expr}, "step": {"0.5"}, "start": {seconds(begin)}, "end": {seconds(end)},
 	}.Encode())

@@ -32,10 +32,12 @@ func work(metrics *paceprom.Collector, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: outbound.New(nil, calls, outbound.Adaptive(), outbound.WithHooks(hooks)), Timeout: time.Second}
+	paced := outbound.New(nil, calls, outbound.Adaptive(), outbound.WithHooks(hooks))
+	client := &http.Client{Transport: paced, Timeout: time.Second}
 	jobs := reserve.Must(pace.NewTokenBucket(20, 40))
 	fleet := reserve.Must(shared.New(absent{}, "fleet", reserve.Must(pace.Bursty(10)), shared.FailOpen()))
-	if err := errors.Join(metrics.Limiter("calls", calls), metrics.Limiter("jobs", jobs), metrics.Inbound("server", limits), metrics.Shared("fleet", fleet)); err != nil {
+	if err := errors.Join(metrics.Limiter("calls", calls), metrics.Limiter("jobs", jobs),
+		metrics.Inbound("server", limits), metrics.Shared("fleet", fleet)); err != nil {
 		return err
 	}
 

@@ -246,7 +246,8 @@ func (failing) ReserveWithin(context.Context, int, time.Duration) (reserve.Reser
 // Bad input is the call's own error, and nobody hangs.
 func TestBadInput(t *testing.T) {
 	_, err := paceconnect.NewInterceptor(nil, nil)
-	require.EqualError(t, err, "paceconnect: NewInterceptor is <nil>; want an outbound.Transport, an inbound.Middleware, or both")
+	require.EqualError(t, err,
+		"paceconnect: NewInterceptor is <nil>; want an outbound.Transport, an inbound.Middleware, or both")
 	_, err = paceconnect.NewInterceptor(outbound.New(nil, nil), nil, nil)
 	require.EqualError(t, err, "paceconnect: an option is <nil>; want one that is not nil")
 	synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,8 @@ func (i *Interceptor) handle(ctx context.Context, message connect.AnyRequest, ne
 }
 
 // stream has a handler answer a stream, if the limits let it.
-func (i *Interceptor) stream(ctx context.Context, conn connect.StreamingHandlerConn, next connect.StreamingHandlerFunc) (err error) {
+func (i *Interceptor) stream(ctx context.Context, conn connect.StreamingHandlerConn,
+	next connect.StreamingHandlerFunc) (err error) {
 	r := incoming(ctx, conn.Spec(), conn.Peer(), conn.RequestHeader(), nil)
 	refused := rpc.Pass(i.limits, r, func(quota http.Header) {
 		add(conn.ResponseHeader(), quota)
@@ -38,7 +39,8 @@ func (i *Interceptor) stream(ctx context.Context, conn connect.StreamingHandlerC
 }
 
 // incoming describes a call.
-func incoming(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header, message any) *http.Request {
+func incoming(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header,
+	message any) *http.Request {
 	r := rpc.Request(ctx, header.Get("Host"), spec.Procedure, header.Clone(), message)
 	r.RemoteAddr = peer.Addr
 	return r

@@ -82,7 +82,8 @@ func TestRefusal(t *testing.T) {
 // A failure of a tier is Unavailable; a queue waits; a client that leaves it has left.
 func TestOtherAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closed := client(pacetest.Client(t, (&service{}).handler(limited(t, []inbound.Tier{inbound.GlobalBy("closed", failing{})}))), unary)
+		tiers := []inbound.Tier{inbound.GlobalBy("closed", failing{})}
+		closed := client(pacetest.Client(t, (&service{}).handler(limited(t, tiers))), unary)
 		require.Equal(t, connect.CodeUnavailable, connect.CodeOf(call(t.Context(), closed)))
 
 		s := &service{}

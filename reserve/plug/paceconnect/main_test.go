@@ -40,7 +40,8 @@ type service struct {
 
 func (s *service) handler(opts ...connect.HandlerOption) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(unary, connect.NewUnaryHandler(unary, func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+	mux.Handle(unary, connect.NewUnaryHandler(unary, func(_ context.Context, r *connect.Request[text]) (
+		*connect.Response[text], error) {
 		s.calls.Note()
 		if s.unary != nil {
 			if err := s.unary(len(s.calls.All())); err != nil {

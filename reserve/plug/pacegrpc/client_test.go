@@ -135,7 +135,8 @@ func TestKeys(t *testing.T) {
 		keys [2]string
 		same bool // the duplex call has the same key as the unary one
 	}{
-		"method":    {method, [2]string{"/grpc.testing.TestService/UnaryCall", "/grpc.testing.TestService/FullDuplexCall"}, false},
+		"method": {method,
+			[2]string{"/grpc.testing.TestService/UnaryCall", "/grpc.testing.TestService/FullDuplexCall"}, false},
 		"authority": {outbound.Host, [2]string{"api.example.com:443", "api.example.com:443"}, true},
 		"metadata":  {tenant, [2]string{"a", "b"}, false},
 	} {
@@ -213,7 +214,8 @@ func TestNoRefusal(t *testing.T) {
 		"not found": {fail: func(context.Context) error { return status.Error(codes.NotFound, "no") }, code: codes.NotFound},
 		"aborted, with RetryInfo": {fail: func(context.Context) error { return refusal(codes.Aborted, time.Minute) },
 			code: codes.Aborted},
-		"unavailable":          {fail: func(context.Context) error { return status.Error(codes.Unavailable, "no") }, code: codes.Unavailable},
+		"unavailable": {fail: func(context.Context) error { return status.Error(codes.Unavailable, "no") },
+			code: codes.Unavailable},
 		"too large to send":    {call: []grpc.CallOption{grpc.MaxCallSendMsgSize(1)}, code: codes.ResourceExhausted},
 		"too large to answer":  {call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(1)}, code: codes.ResourceExhausted},
 		"too large to receive": {opts: []grpc.ServerOption{grpc.MaxRecvMsgSize(1)}, code: codes.ResourceExhausted},
@@ -230,7 +232,8 @@ func TestNoRefusal(t *testing.T) {
 				var heard int
 				client := connect(t, s, c.opts, paced(t, limiter, outbound.Adaptive(), outbound.WithHooks(outbound.Hooks{
 					Throttled: func(*http.Response, time.Duration) { heard++ }}))...)
-				_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{Payload: &testpb.Payload{Body: []byte("hello")}}, c.call...)
+				message := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: []byte("hello")}}
+				_, err := client.UnaryCall(t.Context(), message, c.call...)
 				require.Equal(t, c.code, status.Code(err))
 				require.Zero(t, heard)
 				require.Equal(t, 100., limiter.Rate())
@@ -399,7 +402,8 @@ func TestNoCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := evenly(10)
 		limiter.PauseUntil(time.Now().Add(time.Hour))
-		client := connect(t, &service{}, nil, paced(t, limiter, outbound.WithCost(func(*http.Request) int { return -1 }, nil))...)
+		cost := outbound.WithCost(func(*http.Request) int { return -1 }, nil)
+		client := connect(t, &service{}, nil, paced(t, limiter, cost)...)
 		begin := time.Now()
 		_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{})
 		require.NoError(t, err)

@@ -57,7 +57,9 @@ func ExampleNewServer() {
 	defer server.Stop()
 
 	conn, err := grpc.NewClient("passthrough:///api.example.com", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx, "", "") }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx, "", "")
+		}))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -77,7 +77,8 @@ func TestTiers(t *testing.T) {
 // A refusal says when to come back, three times over.
 func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := connect(t, &service{}, limited(t, []inbound.Tier{inbound.Global("global", bucket(0.1, 1))}, inbound.WithJitter(0)))
+		tiers := []inbound.Tier{inbound.Global("global", bucket(0.1, 1))}
+		client := connect(t, &service{}, limited(t, tiers, inbound.WithJitter(0)))
 		var header, trailer metadata.MD
 		opts := []grpc.CallOption{grpc.Header(&header), grpc.Trailer(&trailer)}
 		_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{}, opts...)
@@ -117,12 +118,14 @@ func TestOtherAnswers(t *testing.T) {
 		require.Equal(t, codes.OK, code(inbound.Global("queue", bucket(0.1, 1)), t.Context()))
 		require.Equal(t, 10*time.Second, time.Since(begin))
 
-		m := reserve.Must(inbound.New([]inbound.Tier{inbound.Global("queue", bucket(0.1, 1))}, inbound.WithQueue(time.Minute, 10)))
+		tiers := []inbound.Tier{inbound.Global("queue", bucket(0.1, 1))}
+		m := reserve.Must(inbound.New(tiers, inbound.WithQueue(time.Minute, 10)))
 		server := reserve.Must(pacegrpc.NewServer(m))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		for _, want := range []codes.Code{codes.OK, codes.Canceled} {
-			_, err := server.Unary(ctx, nil, &grpc.UnaryServerInfo{}, func(context.Context, any) (any, error) { return nil, nil })
+			handle := func(context.Context, any) (any, error) { return nil, nil }
+			_, err := server.Unary(ctx, nil, &grpc.UnaryServerInfo{}, handle)
 			require.Equal(t, want, status.Code(err))
 		}
 	})

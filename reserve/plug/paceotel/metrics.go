@@ -42,10 +42,11 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	instruments, all := map[*stats.Family]metric.Float64Observable{}, []metric.Observable{}
 	for _, f := range stats.Families {
 		var err error
+		unit, help := metric.WithUnit(f.Unit), metric.WithDescription(f.Help+".")
 		if f.Counter {
-			instruments[f], err = meter.Float64ObservableCounter(f.OpenTelemetry, metric.WithUnit(f.Unit), metric.WithDescription(f.Help+"."))
+			instruments[f], err = meter.Float64ObservableCounter(f.OpenTelemetry, unit, help)
 		} else {
-			instruments[f], err = meter.Float64ObservableGauge(f.OpenTelemetry, metric.WithUnit(f.Unit), metric.WithDescription(f.Help+"."))
+			instruments[f], err = meter.Float64ObservableGauge(f.OpenTelemetry, unit, help)
 		}
 		if err != nil {
 			return nil, err

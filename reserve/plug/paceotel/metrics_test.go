@@ -104,7 +104,8 @@ type brokenMeter struct {
 
 func (b broken) Meter(string, ...metric.MeterOption) metric.Meter { return brokenMeter{left: &b.at} }
 
-func (b brokenMeter) Float64ObservableGauge(name string, opts ...metric.Float64ObservableGaugeOption) (metric.Float64ObservableGauge, error) {
+func (b brokenMeter) Float64ObservableGauge(name string, opts ...metric.Float64ObservableGaugeOption) (
+	metric.Float64ObservableGauge, error) {
 	if *b.left--; *b.left < 0 {
 		return nil, errors.New("no " + name)
 	}

@@ -53,7 +53,9 @@ func (s *Set) Samples() (samples []Sample) {
 			samples = append(samples, Sample{f, append([]string{from.name}, values...), value})
 		})
 	}
-	slices.SortStableFunc(samples, func(a, b Sample) int { return slices.Index(Families, a.Family) - slices.Index(Families, b.Family) })
+	slices.SortStableFunc(samples, func(a, b Sample) int {
+		return slices.Index(Families, a.Family) - slices.Index(Families, b.Family)
+	})
 	return samples
 }
 
@@ -82,7 +84,8 @@ func (s *Set) add(from source) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.sources, func(other source) bool { return other.kind == from.kind && other.name == from.name }) {
+	same := func(other source) bool { return other.kind == from.kind && other.name == from.name }
+	if slices.ContainsFunc(s.sources, same) {
 		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "another for each")
 	}
 	s.sources = append(s.sources, from)

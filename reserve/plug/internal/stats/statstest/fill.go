@@ -79,7 +79,8 @@ func Fill(t testing.TB, e Exporter) {
 	require.False(t, l.TryAcquire(3))
 	require.False(t, l.TryAcquire(4)) // that is known without the lock, and counted all the same
 
-	m := reserve.Must(inbound.New([]inbound.Tier{inbound.Global("global", reserve.Must(pace.Bursty(1, pace.WithBurst(0), clock)))}))
+	policy := reserve.Must(pace.Bursty(1, pace.WithBurst(0), clock))
+	m := reserve.Must(inbound.New([]inbound.Tier{inbound.Global("global", policy)}))
 	require.NoError(t, e.Inbound("api", m))
 	h := m.Handler(http.NotFoundHandler())
 	for range 3 {
