@@ -81,7 +81,9 @@ func TestNoHerd(t *testing.T) {
 				require.GreaterOrEqual(t, after[0].Sub(refused), 2*time.Second)
 				pacetest.NeverMoreThan(t, rate+burst, time.Second, after)
 				took := after[len(after)-1].Sub(refused)
-				require.InDelta(t, 2*time.Second+246*time.Second/rate, took, float64(100*time.Millisecond), "nor slower")
+				ideal := 2*time.Second + 246*time.Second/rate
+				require.GreaterOrEqual(t, took, ideal)
+				require.Less(t, took, ideal+246*time.Second/rate/20, "nor slower, but for 4 %: see outbound/ease.go")
 			})
 		})
 	}
