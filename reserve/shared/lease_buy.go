@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -12,20 +13,21 @@ import (
 // whose request is the first in the line, must have the turn. It reports whether permits were
 // bought; if not, and there is no error, the request says how long it would have to wait.
 func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
-	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: r.answer}
-	short := int64(0)
+	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: cmp.Or(r.answer, r.deadline)}
+	beside := int64(0) // permits that are not for the caller
 	h.with(func(now int64, hand *hand) {
 		hand.advance(now)
-		line := h.line.Load()
-		short = line - hand.free()
-		q.permits = amount(max(line, h.goal(now, hand)) - hand.free())
+		free := hand.free()
+		q.permits = amount(max(h.line.Load(), h.goal(now, hand)) - free)
+		beside = int64(q.permits) - max(0, int64(r.permits)-free)
 		h.takeAlong(q, hand)
 	})
 	if q.permits < 1 { // somebody has given back meanwhile
 		return true, nil
 	}
-	if t := h.limiter.terms.Load(); t.upfront { // the request is refused by its own time, not by that of the rest
-		rest := int64(min(float64(int64(q.permits)-short)*t.curve.Interval, longest))
+	t, rest := h.limiter.terms.Load(), int64(0)
+	if t.upfront { // the request is refused by its own time, not by that of the rest
+		rest = int64(min(float64(beside)*t.curve.Interval, longest))
 		q.maxWait, q.deadline = saturate.Add(q.maxWait, rest), saturate.Add(q.deadline, rest)
 	}
 	err = h.purchase(ctx, q)
@@ -33,8 +35,13 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 		return false, err
 	}
 	if !q.granted {
-		h.settled(outcome{ready: saturate.Add(h.limiter.now(), q.wait)})
-		h.refuse(r, q.wait)
+		least := q.wait // of any request
+		if t.upfront {
+			_, cost := t.curve.Price(q.seen.stored, 1)
+			least = int64(min(q.seen.debt+cost, longest))
+		}
+		h.settled(outcome{ready: saturate.Add(h.limiter.now(), least)})
+		h.refuse(r, q.wait-rest)
 	}
 	return q.granted, nil
 }
@@ -96,9 +103,13 @@ func (h *leases) takeAlong(q *request, hand *hand) {
 // purchase asks for a lease, and deals it out if it is granted.
 func (h *leases) purchase(ctx context.Context, q *request) (err error) {
 	returned := false
+	had := cmp.Or(q.answer, never) - h.limiter.now()
 	defer func() {
 		if !returned { // the client panics, or ends its goroutine
 			err = &UnavailableError{Key: h.limiter.key, Err: errAborted}
+		}
+		if had < int64(h.limiter.timeout) && late(err) {
+			return // others may have more time
 		}
 		switch err.(type) {
 		case *UnavailableError, *ConfigError:

@@ -27,17 +27,29 @@ type wire struct {
 	*redis.Client
 	calls atomic.Int64
 	down  atomic.Bool
+	deaf  atomic.Bool  // its answers are lost
+	moody atomic.Bool  // every second one is
+	trip  atomic.Int64 // nanoseconds that each way takes beside
 }
 
 func (w *wire) EvalInts(ctx context.Context, script *shared.Script, key string, args ...any) ([]int64, error) {
-	w.calls.Add(1)
+	number := w.calls.Add(1)
 	if w.down.Load() {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
-	time.Sleep(time.Duration(100+rand.IntN(200)) * time.Microsecond)
-	args[len(args)-1] = time.Now().UnixMicro() // the server's clock, when the call is there
-	defer func() { time.Sleep(time.Duration(100+rand.IntN(200)) * time.Microsecond) }()
-	return w.Client.EvalInts(ctx, script, key, args...)
+	travel := func() { time.Sleep(time.Duration(w.trip.Load()) + time.Duration(100+rand.IntN(200))*time.Microsecond) }
+	travel()
+	args[len(args)-1] = time.Now().UnixMicro()                                       // the server's clock, when the call is there
+	ints, err := w.Client.EvalInts(context.WithoutCancel(ctx), script, key, args...) // it runs whatever the caller does
+	if w.deaf.Load() || w.moody.Load() && number%2 == 0 {
+		<-ctx.Done()
+	} else {
+		travel()
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return ints, err
 }
 
 // A process is one of those that share a limiter.
