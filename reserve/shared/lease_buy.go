@@ -161,10 +161,11 @@ func (h *leases) tidy() {
 	_ = h.sendBack(context.Background())
 }
 
-// giveBack empties the hand, but for what callers were promised.
-func (h *leases) giveBack(ctx context.Context) error {
+// emptied empties the hand, but for what callers were promised, and does something while it is
+// empty: nothing is bought meanwhile.
+func (h *leases) emptied(ctx context.Context, do func() error) error {
 	if h == nil {
-		return nil
+		return do()
 	}
 	select {
 	case h.turn <- struct{}{}:
@@ -173,7 +174,10 @@ func (h *leases) giveBack(ctx context.Context) error {
 	}
 	defer func() { <-h.turn }()
 	h.with(func(now int64, hand *hand) { hand.fold(now) })
-	return h.sendBack(ctx)
+	if err := h.sendBack(ctx); err != nil {
+		return err
+	}
+	return do()
 }
 
 // sendBack tells Redis of all that the hand has given back.

@@ -104,3 +104,31 @@ func TestTheHurriedAreAnsweredUpfront(t *testing.T) {
 		p.deaf.Store(false)
 	}, shared.WithTimeout(50*time.Millisecond))
 }
+
+// While the process pauses the limiter its callers go on asking: after that nothing is left in the hand.
+func TestAPauseWhileOthersBuy(t *testing.T) {
+	simulate(t, 1, reserve.Must(pace.Bursty(1000, pace.WithCapacity(1e6))), 100*time.Millisecond, func(s *simulation) {
+		p := s.processes[0]
+		for range 4 {
+			s.callers.Go(func() {
+				for !s.stop.Load() {
+					ok, err := p.TryAcquire(context.Background(), 1)
+					if err != nil {
+						s.Error(err)
+					}
+					if ok {
+						p.note(s, 1)
+					}
+					time.Sleep(50 * time.Microsecond)
+				}
+			})
+		}
+		for range 20 {
+			time.Sleep(200 * time.Millisecond)
+			require.NoError(s, p.PauseUntil(s.Context(), time.Now().Add(100*time.Millisecond)))
+			from := time.Since(s.begin)
+			time.Sleep(50 * time.Millisecond)
+			require.Zero(s, within(s.all(), from+time.Microsecond, from+50*time.Millisecond))
+		}
+	})
+}

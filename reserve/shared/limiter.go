@@ -209,19 +209,22 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 	if err != nil {
 		return err
 	}
-	if err := l.leases.giveBack(ctx); err != nil {
+	err = l.leases.emptied(ctx, func() error {
+		// Until now the store filled at the old rate.
+		r := &request{touch: true, deadline: never}
+		if retime {
+			r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
+		}
+		if err := l.ask(ctx, r); err != nil {
+			return err
+		}
+		l.terms.Store(t)
+		l.busy.Store(0)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	// Until now the store filled at the old rate.
-	r := &request{touch: true, deadline: never}
-	if retime {
-		r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
-	}
-	if err := l.ask(ctx, r); err != nil {
-		return err
-	}
-	l.terms.Store(t)
-	l.busy.Store(0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.alone != nil {
@@ -261,24 +264,21 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 // Promises that were made stay: other processes can't be told. A later PauseUntil extends the
 // pause; an earlier one changes nothing. t is compared with this process's clock.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
-	d := time.Until(t)
-	if d <= 0 {
+	if time.Until(t) <= 0 {
 		return nil
 	}
-	if err := l.leases.giveBack(ctx); err != nil {
-		return err
-	}
-	return l.ask(ctx, &request{pause: int64(d), deadline: never})
+	return l.leases.emptied(ctx, func() error {
+		return l.ask(ctx, &request{pause: max(0, int64(time.Until(t))), deadline: never})
+	})
 }
 
 // Resume ends a pause now, whichever process began it. Times that were promised during the pause
 // stay as they are; requests from now on need not wait for its end, as far as those promises leave
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
-	if err := l.leases.giveBack(ctx); err != nil {
-		return err
-	}
-	return l.ask(ctx, &request{pause: -1, deadline: never})
+	return l.leases.emptied(ctx, func() error {
+		return l.ask(ctx, &request{pause: -1, deadline: never})
+	})
 }
 
 // reserve returns a promise of Redis's, or one that was made without it.
