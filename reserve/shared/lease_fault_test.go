@@ -132,3 +132,73 @@ func TestAPauseWhileOthersBuy(t *testing.T) {
 		}
 	})
 }
+
+// A rate that is set again and again, as by an adaptive limit, costs nothing of it.
+func TestARateThatIsSetOften(t *testing.T) {
+	const rate = 1000
+	simulate(t, 1, reserve.Must(pace.Bursty(rate, pace.WithBurst(0))), 200*time.Millisecond, func(s *simulation) {
+		p := s.processes[0]
+		s.acquire(p, 40, 1)
+		time.Sleep(time.Second)
+		for i := range 30 {
+			time.Sleep(100 * time.Millisecond)
+			require.NoError(s, p.SetRate(s.Context(), rate+float64(i%2)))
+		}
+		n := within(s.all(), time.Second, 4*time.Second)
+		s.Logf("%d granted", n)
+		require.InEpsilon(s, 3*rate, n, 0.03)
+	})
+}
+
+// What was promised when the process gave back its leases, and is cancelled then, goes back as well.
+func TestWhatComesBackAfterAPause(t *testing.T) {
+	simulate(t, 2, reserve.Must(pace.Bursty(50, pace.WithCapacity(1e5))), time.Second, func(s *simulation) {
+		p, other := s.processes[0], s.processes[1]
+		begin := time.Now()
+		var all [200]reserve.Reservation
+		for i := range all {
+			var err error
+			all[i], err = p.Reserve(s.Context(), 1)
+			require.NoError(s, err)
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(s, p.Resume(s.Context()))
+		for i := 180; i < len(all); i++ {
+			all[i].Cancel()
+		}
+		time.Sleep(2500 * time.Millisecond)
+		stored, err := other.Stored(s.Context())
+		require.NoError(s, err)
+		require.InDelta(s, 180-50*time.Since(begin).Seconds(), 1e5-stored, 2)
+		here, err := p.Stored(s.Context())
+		require.NoError(s, err)
+		require.InDelta(s, stored, here, 1, "it holds nothing")
+	})
+}
+
+// Another process sets the rate, again and again, while this one holds leases at its own: never more than
+// the faster of them, and this one gets on.
+func TestARateSetElsewhere(t *testing.T) {
+	const rate = 5000
+	simulate(t, 2, reserve.Must(pace.Bursty(rate, pace.WithCapacity(100))), 100*time.Millisecond, func(s *simulation) {
+		for _, p := range s.processes {
+			s.acquire(p, 10, 1)
+		}
+		time.Sleep(500 * time.Millisecond)
+		for i := range 40 {
+			set := s.processes[1].SetRate
+			if i%3 == 2 {
+				set = s.processes[1].Retime
+			}
+			require.NoError(s, set(s.Context(), []float64{rate, 50, rate / 2, 1000}[i%4]))
+			time.Sleep(50 * time.Millisecond)
+		}
+		times := s.all()
+		s.Logf("%d granted, %.0f over", len(times), excess(times, rate, 101))
+		require.LessOrEqual(s, excess(times, rate, 101), rate*0.1)
+		require.NoError(s, s.processes[1].SetRate(s.Context(), rate))
+		from := time.Since(s.begin) + 500*time.Millisecond
+		time.Sleep(1500 * time.Millisecond)
+		require.InEpsilon(s, rate, within(s.all(), from, from+time.Second), 0.02)
+	})
+}

@@ -77,6 +77,9 @@ func (h *hand) advance(now int64) int64 {
 		h.expire(now)
 	}
 	h.last = max(h.last, h.clock(now))
+	if n := h.free(); n > 0 && len(h.leases) == 0 { // it came back when the leases were over
+		h.use(n)
+	}
 	for len(h.stretches) > 0 && h.stretches[0].end <= now {
 		h.passed += h.stretches[0].parts
 		h.stretches = slices.Delete(h.stretches, 0, 1)
@@ -269,27 +272,59 @@ func (h *hand) expire(now int64) {
 	for _, l := range h.leases {
 		left -= int64(l.slot.permits)
 	}
-	h.giveBack(now, oldest, min(left, int64(oldest.slot.permits)))
+	h.last = max(h.last, h.clock(now))
+	h.giveBack(oldest, left)
+	h.use(left) // with what has come back of leases before it
 }
 
-// fold takes all that is free out of the hand.
+// fold takes all that is free out of the hand. What callers were promised stays in its leases, for
+// some of that may come back.
 func (h *hand) fold(now int64) {
 	h.advance(now)
+	all := int64(0)
 	for i := len(h.leases) - 1; i >= 0; i-- {
-		l := h.leases[i]
-		h.giveBack(now, l, min(h.free(), int64(l.slot.permits)))
+		all += h.giveBack(h.leases[i], h.free()-all)
 	}
-	h.leases, h.low = nil, math.MaxInt64
+	h.leases = slices.DeleteFunc(h.leases, func(l *lease) bool { return l.slot.permits == 0 })
+	h.low = math.MaxInt64
+	h.cut(all)
+	h.use(h.free())
 }
 
-func (h *hand) giveBack(now int64, l *lease, permits int64) {
-	if permits <= 0 {
-		return
+// giveBack notes that so many permits of a lease go back, if it has them, and returns how many.
+func (h *hand) giveBack(l *lease, permits int64) int64 {
+	if permits = min(permits, int64(l.slot.permits)); permits <= 0 {
+		return 0
 	}
-	h.last = max(h.last, h.clock(now))
-	h.Ledger.Charge(h.last, int(permits))
-	h.promised += permits
 	h.back = append(h.back, l.refund(int(permits)))
+	return permits
+}
+
+// use uses up permits that are free.
+func (h *hand) use(permits int64) {
+	if permits > 0 {
+		h.Ledger.Charge(h.last, int(permits))
+		h.promised += permits
+	}
+}
+
+// cut takes permits off the end of the stretches, so that others may be bought for that time: those
+// that are not ready, nor promised.
+func (h *hand) cut(permits int64) {
+	permits = max(0, min(permits, (h.bought*part-max(h.last+1, h.promised*part))/part))
+	h.bought -= permits
+	for parts := permits * part; parts > 0; {
+		i := len(h.stretches) - 1
+		s := &h.stretches[i]
+		if s.parts > parts {
+			rest := s.parts - parts
+			s.end = s.begin + int64(float64(s.end-s.begin)*(float64(rest)/float64(s.parts)))
+			s.parts = rest
+			break
+		}
+		parts -= s.parts
+		h.stretches = h.stretches[:i]
+	}
 }
 
 // refund takes permits off a lease, to be sent back: at most as many as it still has.

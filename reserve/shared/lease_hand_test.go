@@ -1,0 +1,98 @@
+package shared
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// Whatever is bought, promised, given back and folded, in any order: the stretches hold what was bought and
+// never overlap, the clock does not run back, no more is promised than there is, and a promise that
+// nobody gives back does not become later.
+func TestHandWhateverHappens(t *testing.T) {
+	for _, upfront := range []bool{false, true} {
+		for seed := range uint64(300) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			terms, err := newTerms(reserve.Must(newCurve(1000, float64(random.IntN(50)))), upfront)
+			require.NoError(t, err)
+			const horizon = int64(100 * time.Millisecond)
+			h := newHand(upfront, horizon, func() {})
+			type promised struct {
+				slot  smooth.Slot
+				ready int64
+			}
+			var promises []promised
+			now, clock, debt := int64(0), int64(-1), 0.0
+			for range 200 {
+				passed := int64(random.ExpFloat64() * 1e7)
+				now, debt = now+passed, max(0, debt-float64(passed))
+				switch random.IntN(8) {
+				case 0, 1:
+					s := slot{permits: 1 + random.IntN(40), terms: terms, begin: debt, deferred: random.IntN(8) == 0}
+					s.stored = random.Float64() * 20
+					_, cost := terms.price(s.stored, float64(s.permits))
+					h.deal(now, now+int64(s.begin), s)
+					if !s.deferred {
+						debt += cost
+					}
+				case 2:
+					if random.IntN(4) == 0 {
+						h.fold(now)
+						require.Zero(t, h.free())
+						debt = max(0, debt-1e7) // and Redis may sell it again
+					}
+				case 3:
+					if len(promises) > 0 {
+						i := random.IntN(len(promises))
+						p := promises[i]
+						h.Return(now, p.slot, random.IntN(p.slot.Permits))
+						promises = append(promises[:i:i], promises[i+1:]...)
+					}
+				default:
+					slot, ready, ok := h.Reserve(now, 1+random.IntN(5), now+random.Int64N(2*horizon))
+					if ok {
+						require.GreaterOrEqual(t, ready, now)
+						require.Less(t, ready, int64(uncovered))
+						promises = append(promises, promised{slot, ready})
+					}
+				}
+				shows := h.advance(now)
+				require.GreaterOrEqual(t, shows, clock)
+				clock = shows
+				require.GreaterOrEqual(t, h.free(), int64(0))
+				parts, end := h.passed, int64(math.MinInt64)
+				for _, s := range h.stretches {
+					require.GreaterOrEqual(t, s.begin, end)
+					require.GreaterOrEqual(t, s.end, s.begin)
+					end = s.end
+					parts += s.parts
+				}
+				require.Equal(t, h.bought*part, parts)
+				for i, p := range promises {
+					if ready, waits := h.Ready(now, p.slot.Number); waits {
+						require.Less(t, ready, int64(uncovered))
+						promises[i].ready = ready
+					}
+				}
+			}
+			h.advance(now + 100*horizon)
+			require.Zero(t, h.free())
+			require.Empty(t, h.leases)
+		}
+	}
+}
+
+func newCurve(rate, capacity float64) (*smooth.Curve, error) {
+	p, err := pace.Bursty(rate, pace.WithCapacity(capacity))
+	if err != nil {
+		return nil, err
+	}
+	return Terms(p).Curve, nil
+}
