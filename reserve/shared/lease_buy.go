@@ -157,7 +157,12 @@ func (h *leases) lookAgain(after int64) {
 // tidy sends back what has expired.
 func (h *leases) tidy() {
 	defer func() { _ = recover() }() // as in prefetch
-	h.with(func(now int64, hand *hand) { hand.advance(now) })
+	h.with(func(now int64, hand *hand) {
+		hand.advance(now)
+		if len(hand.leases) > 0 {
+			h.lookAgain(hand.leases[0].expires - now)
+		}
+	})
 	_ = h.sendBack(context.Background())
 }
 

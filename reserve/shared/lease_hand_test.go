@@ -1,9 +1,11 @@
 package shared
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -95,4 +97,49 @@ func newCurve(rate, capacity float64) (*smooth.Curve, error) {
 		return nil, err
 	}
 	return Terms(p).Curve, nil
+}
+
+// Leases need not end in the order in which they were bought: what each has left goes back, though nobody asks.
+func TestLeasesThatEndOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &generous{}
+		l, err := New(s, "order", reserve.Must(pace.Bursty(1000)), WithLease(100*time.Millisecond))
+		require.NoError(t, err)
+		l.leases.with(func(now int64, h *hand) {
+			terms := l.terms.Load()
+			for _, s := range []slot{{permits: 10, begin: 1e9, terms: terms}, {permits: 10, deferred: true, terms: terms}} {
+				of := h.deal(now, now+int64(s.begin), s)
+				l.leases.lookAgain(of.expires - now)
+			}
+		})
+		time.Sleep(2 * time.Second)
+		l.leases.with(func(_ int64, h *hand) {
+			require.Empty(t, h.leases)
+			require.Empty(t, h.back)
+		})
+		require.Equal(t, 3, s.asked, "one for the time")
+	})
+}
+
+// Of a lease that is paid upfront twice something goes back: not the same stretch.
+func TestALeaseGoesBackInParts(t *testing.T) {
+	terms, err := newTerms(reserve.Must(newCurve(1000, 5)), true)
+	require.NoError(t, err)
+	l := lease{slot: slot{number: 1, permits: 25, stored: 5, begin: 7e6, terms: terms}}
+	stretch := func(permits int) (begin, length float64) {
+		r := l.refund(permits)
+		require.Equal(t, permits, r.permits)
+		b := r.append(nil, terms)
+		number := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b[8*i:])) }
+		return number(2), number(3)
+	}
+	begin, length := stretch(8)
+	require.InDelta(t, 7e6, begin, 1)
+	require.InDelta(t, 8e6, length, 1)
+	begin, length = stretch(10)
+	require.InDelta(t, 15e6, begin, 1)
+	require.InDelta(t, 10e6, length, 1)
+	begin, length = stretch(7) // of these 5 came out of the store
+	require.InDelta(t, 25e6, begin, 1)
+	require.InDelta(t, 2e6, length, 1)
 }
