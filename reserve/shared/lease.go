@@ -76,9 +76,14 @@ type leases struct {
 // An outcome is of a purchase that failed or was refused: those in the line need not try again.
 type outcome struct {
 	number  int64
-	err     error // nil: refused
-	charged bool
-	ready   int64 // when it would have been granted
+	err     error        // nil: refused
+	charged atomic.Int64 // permits that Redis may have been charged for although there was no answer
+	ready   int64        // before that nobody would have been granted any
+}
+
+// pays reports whether Redis may have been charged for permits of a request, and notes that they are used.
+func (o *outcome) pays(permits int) bool {
+	return o.charged.Load() > 0 && o.charged.Add(-int64(permits)) >= 0
 }
 
 func newLeases(l *Limiter) (*leases, error) {
@@ -173,7 +178,7 @@ func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 		}
 		if o := h.outcome.Load(); o.number > joined {
 			if o.err != nil {
-				r.charged = o.charged
+				r.charged = o.pays(r.permits)
 				return nil, o.err
 			}
 			if now := h.limiter.now(); o.ready > min(r.deadline, saturate.Add(now, r.maxWait)) {

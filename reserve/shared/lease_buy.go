@@ -30,7 +30,7 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 		rest = int64(min(float64(beside)*t.curve.Interval, longest))
 		q.maxWait, q.deadline = saturate.Add(q.maxWait, rest), saturate.Add(q.deadline, rest)
 	}
-	err = h.purchase(ctx, q)
+	err = h.purchase(ctx, q, int64(q.permits)-beside)
 	if r.charged = q.charged; err != nil {
 		return false, err
 	}
@@ -40,7 +40,7 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 			_, cost := t.curve.Price(q.seen.stored, 1)
 			least = int64(min(q.seen.debt+cost, longest))
 		}
-		h.settled(outcome{ready: saturate.Add(h.limiter.now(), least)})
+		h.settled(&outcome{ready: saturate.Add(h.limiter.now(), least)})
 		h.refuse(r, q.wait-rest)
 	}
 	return q.granted, nil
@@ -64,7 +64,7 @@ func (h *leases) prefetch() {
 		h.takeAlong(q, hand)
 	})
 	if q.permits > 0 {
-		_ = h.purchase(context.Background(), q)
+		_ = h.purchase(context.Background(), q, 0)
 	}
 }
 
@@ -100,8 +100,9 @@ func (h *leases) takeAlong(q *request, hand *hand) {
 	}
 }
 
-// purchase asks for a lease, and deals it out if it is granted.
-func (h *leases) purchase(ctx context.Context, q *request) (err error) {
+// purchase asks for a lease, of which so many permits are the caller's own, and deals it out if it is
+// granted.
+func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error) {
 	returned := false
 	had := cmp.Or(q.answer, never) - h.limiter.now()
 	defer func() {
@@ -113,7 +114,11 @@ func (h *leases) purchase(ctx context.Context, q *request) (err error) {
 		}
 		switch err.(type) {
 		case *UnavailableError, *ConfigError:
-			h.settled(outcome{err: err, charged: q.charged})
+			o := &outcome{err: err}
+			if q.charged { // the caller's own are used already
+				o.charged.Store(int64(q.permits) - own)
+			}
+			h.settled(o)
 		}
 	}()
 	err = h.limiter.ask(ctx, q)
@@ -138,9 +143,9 @@ func (h *leases) purchase(ctx context.Context, q *request) (err error) {
 }
 
 // settled tells the line how a purchase ended. The caller must have the turn.
-func (h *leases) settled(o outcome) {
+func (h *leases) settled(o *outcome) {
 	o.number = h.outcome.Load().number + 1
-	h.outcome.Store(&o)
+	h.outcome.Store(o)
 }
 
 // lookAgain has somebody look for permits that have expired, if nothing is bought before. The hand

@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -174,6 +175,63 @@ func TestWhatComesBackAfterAPause(t *testing.T) {
 		require.NoError(s, err)
 		require.InDelta(s, stored, here, 1, "it holds nothing")
 	})
+}
+
+// Answers are lost, all of them for a while or every second one: no caller waits for longer than two
+// timeouts, and what Redis was charged for nothing is a store, and a lease a call, at most.
+func TestLeasesWhoseAnswersAreLost(t *testing.T) {
+	const rate, capacity, horizon = 2000.0, 400.0, 100 * time.Millisecond
+	for name, mode := range map[string]shared.Option{"closed": shared.FailClosed(), "open": shared.FailOpen(), "local": shared.Local(0.5)} {
+		for _, moody := range []bool{false, true} {
+			simulate(t, 1, reserve.Must(pace.Bursty(rate, pace.WithCapacity(capacity))), horizon, func(s *simulation) {
+				p := s.processes[0]
+				var mu sync.Mutex
+				var most time.Duration
+				failed := 0
+				for range 10 {
+					s.callers.Go(func() {
+						for !s.stop.Load() {
+							begin := time.Now()
+							ok, err := p.TryAcquire(context.Background(), 1)
+							var unavailable *shared.UnavailableError
+							mu.Lock()
+							most = max(most, time.Since(begin))
+							if errors.As(err, &unavailable) {
+								failed++
+							} else if err != nil {
+								s.Error(err)
+							}
+							mu.Unlock()
+							if ok {
+								p.note(s, 1)
+							}
+							time.Sleep(10 * time.Millisecond)
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				p.deaf.Store(!moody)
+				p.moody.Store(moody)
+				time.Sleep(2 * time.Second)
+				p.deaf.Store(false)
+				p.moody.Store(false)
+				back := time.Since(s.begin)
+				time.Sleep(3 * time.Second)
+				s.stop.Store(true)
+				s.callers.Wait()
+				times := s.all()
+				recovered := within(times, back+500*time.Millisecond, back+3*time.Second)
+				s.Logf("%s, moody %v: %d granted, %d failed, %v at most; afterwards %d in 2.5 s",
+					name, moody, len(times), failed, most, recovered)
+				require.LessOrEqual(s, most, 110*time.Millisecond)
+				require.Greater(s, recovered, 2200, "1000/s are asked for")
+				require.LessOrEqual(s, excess(times, rate, capacity), rate*horizon.Seconds())
+				if name != "closed" {
+					require.Zero(s, failed)
+				}
+			}, mode, shared.WithTimeout(50*time.Millisecond))
+		}
+	}
 }
 
 // Another process sets the rate, again and again, while this one holds leases at its own: never more than

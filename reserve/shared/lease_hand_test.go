@@ -1,9 +1,11 @@
 package shared
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,4 +144,29 @@ func TestALeaseGoesBackInParts(t *testing.T) {
 	begin, length = stretch(7) // of these 5 came out of the store
 	require.InDelta(t, 25e6, begin, 1)
 	require.InDelta(t, 2e6, length, 1)
+}
+
+// A call's answer is lost: Redis was charged for what that asked for, and not for callers that joined
+// the line meanwhile, and were granted without Redis.
+func TestALostLeasePaysForItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &generous{}
+		l, err := New(s, "lost", reserve.Must(pace.Bursty(1000)), WithLease(100*time.Millisecond), FailOpen())
+		require.NoError(t, err)
+		_, err = l.Stored(t.Context())
+		require.NoError(t, err)
+		s.deaf = true
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := l.Reserve(context.Background(), 1); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		all.Wait()
+		require.Equal(t, 1, s.charged)
+		require.Equal(t, int64(19), l.Owed())
+	})
 }
