@@ -332,8 +332,8 @@ func (l *lease) refund(permits int) refund {
 	r := refund{slot: l.slot, permits: min(permits, l.slot.permits)}
 	l.slot.permits -= r.permits
 	if t := l.slot.terms; t.upfront && !l.slot.deferred { // what is left lies at the end
-		_, cost := t.price(r.slot.stored, float64(r.slot.permits))
-		_, paid := t.price(r.slot.stored, float64(l.slot.permits))
+		_, cost := t.curve.Price(r.slot.stored, float64(r.slot.permits))
+		_, paid := t.curve.Price(r.slot.stored, float64(l.slot.permits))
 		l.slot.begin += cost - paid
 	}
 	return r

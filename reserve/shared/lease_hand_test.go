@@ -41,7 +41,7 @@ func TestHandWhateverHappens(t *testing.T) {
 				case 0, 1:
 					s := slot{permits: 1 + random.IntN(40), terms: terms, begin: debt, deferred: random.IntN(8) == 0}
 					s.stored = random.Float64() * 20
-					_, cost := terms.price(s.stored, float64(s.permits))
+					_, cost := terms.curve.Price(s.stored, float64(s.permits))
 					h.deal(now, now+int64(s.begin), s)
 					if !s.deferred {
 						debt += cost
