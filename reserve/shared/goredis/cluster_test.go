@@ -2,6 +2,8 @@ package goredis_test
 
 import (
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,4 +75,68 @@ func TestClusterFailover(t *testing.T) {
 	begin := time.Now()
 	require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, 10*time.Second, 5*time.Millisecond)
 	t.Logf("back %v after the election", time.Since(begin))
+}
+
+// Two processes lease a key of a cluster, and its master dies: both go on when a replica has taken its place, and
+// get no more than the rate, what they hold, and the store that the replica may have missed.
+func TestClusterLeases(t *testing.T) {
+	const rate, capacity, horizon = 2000.0, 50.0, 100 * time.Millisecond
+	nodes := server.Cluster(t, 1)
+	var addrs []string
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	var processes []*shared.Limiter
+	for range 2 {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true, DialerRetries: 1})
+		t.Cleanup(func() { _ = c.Close() })
+		processes = append(processes, newShared(t, c, "leases", reserve.Must(pace.Bursty(rate, pace.WithCapacity(capacity))),
+			shared.WithTimeout(timeout), shared.WithLease(horizon)))
+	}
+	var stop atomic.Bool
+	var granted [2]atomic.Int64
+	var callers sync.WaitGroup
+	begin := time.Now()
+	for i, l := range processes {
+		for range 8 {
+			callers.Go(func() {
+				for !stop.Load() {
+					_, err := l.Acquire(t.Context(), 1)
+					var unavailable *shared.UnavailableError
+					switch {
+					case err == nil:
+						granted[i].Add(1)
+					case !errors.As(err, &unavailable):
+						t.Error(err)
+					default:
+						<-time.After(time.Millisecond)
+					}
+				}
+			})
+		}
+	}
+	more := func(n int64) { // both of them get on
+		var before [2]int64
+		for i := range granted {
+			before[i] = granted[i].Load()
+		}
+		require.Eventually(t, func() bool {
+			return granted[0].Load() > before[0]+n && granted[1].Load() > before[1]+n
+		}, 30*time.Second, 10*time.Millisecond)
+	}
+	more(200)
+	killed := false
+	for _, n := range server.Masters(nodes) {
+		if keys, err := connect(t, n).DBSize(t.Context()).Result(); err == nil && keys > 0 {
+			n.Kill()
+			killed = true
+		}
+	}
+	require.True(t, killed)
+	more(1000) // more than they hold
+	stop.Store(true)
+	callers.Wait()
+	all := float64(granted[0].Load() + granted[1].Load())
+	t.Logf("%v and %v granted in %v", granted[0].Load(), granted[1].Load(), time.Since(begin))
+	require.LessOrEqual(t, all, 2*capacity+rate*time.Since(begin).Seconds()+2*rate*horizon.Seconds())
 }
