@@ -115,6 +115,7 @@ func TestLeasesThatEndOutOfOrder(t *testing.T) {
 			}
 		})
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		l.leases.with(func(_ int64, h *hand) {
 			require.Empty(t, h.leases)
 			require.Empty(t, h.back)
