@@ -31,7 +31,9 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 		q.maxWait, q.deadline = saturate.Add(q.maxWait, rest), saturate.Add(q.deadline, rest)
 	}
 	err = h.purchase(ctx, q, int64(q.permits)-beside)
-	if r.charged = q.charged; err != nil {
+	if err != nil {
+		_, unavailable := err.(*UnavailableError) // else it may be under way still
+		r.charged = unavailable && q.charged
 		return false, err
 	}
 	if !q.granted {

@@ -236,8 +236,10 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 // Stored returns the number of permits that are stored now. It takes nothing.
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	r := &request{deadline: never}
-	err := l.ask(ctx, r)
-	return r.seen.stored + l.leases.stored(), err
+	if err := l.ask(ctx, r); err != nil {
+		return 0, err
+	}
+	return r.seen.stored + l.leases.stored(), nil
 }
 
 // NextFree returns when a request for one permit, made now, would be granted. It
@@ -307,6 +309,9 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 		if _, unavailable := err.(*UnavailableError); !unavailable && err != errPatience {
 			return nil, nil, err
 		}
+		if err == errPatience { // the request may be under way still
+			r = &request{permits: n, deadline: r.deadline}
+		}
 		// The caller's time was up, and its context is about to say so.
 		if limited && l.mode == closed && l.now() >= r.deadline {
 			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
@@ -341,7 +346,8 @@ func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promis
 	return nil, l.ask(ctx, r)
 }
 
-// ask has a request answered, and returns what went wrong.
+// ask has a request answered, and returns what went wrong. If that is that the context has ended, the request may
+// be under way still, and is not the caller's any more.
 func (l *Limiter) ask(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err

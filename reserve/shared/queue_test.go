@@ -196,3 +196,43 @@ func TestCircuit(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, probe)
 }
+
+// Callers that leave while another's call has their requests along do not look at the answers, which come
+// later (under the race detector).
+func TestLeaversLookAtNothing(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		outage(t, FailOpen(), func(t *testing.T, l *Limiter, s *generous) {
+			_, err := l.Stored(t.Context())
+			require.NoError(t, err)
+			l.queue.order.Store(true) // one call at a time
+			s.moody = lost            // the second
+			s.trip = 20 * time.Millisecond
+			var all sync.WaitGroup
+			ask := func(ctx context.Context, cancel context.CancelFunc, ask func(ctx context.Context) error) {
+				all.Go(func() {
+					defer cancel()
+					if err := ask(ctx); err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			reserved := func(ctx context.Context) error {
+				_, err := l.Reserve(ctx, 1)
+				return err
+			}
+			stored := func(ctx context.Context) error {
+				_, err := l.Stored(ctx)
+				return err
+			}
+			for range 2 { // the second has the others along
+				ask(context.Background(), func() {}, reserved)
+			}
+			for _, asks := range []func(ctx context.Context) error{stored, reserved} {
+				ctx, cancel := context.WithTimeout(context.Background(), 33*time.Millisecond)
+				ask(ctx, cancel, asks)
+			}
+			all.Wait()
+		})
+	}
+}
