@@ -97,7 +97,8 @@ func amount(permits int64) int { return int(min(permits, math.MaxInt32)) }
 // takeAlong has a request take back what an expired lease had left.
 func (h *leases) takeAlong(q *request, hand *hand) {
 	if n := len(hand.back); n > 0 && q.permits > 0 {
-		q.refund = &hand.back[n-1]
+		back := hand.back[n-1] // that place is soon another's
+		q.refund = &back
 		hand.back = hand.back[:n-1]
 	}
 }

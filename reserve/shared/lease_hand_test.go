@@ -171,3 +171,13 @@ func TestALostLeasePaysForItsOwn(t *testing.T) {
 		require.Equal(t, int64(19), l.Owed())
 	})
 }
+
+// What a call takes back with it is its own, whatever expires while it is on its way.
+func TestWhatIsTakenAlongStays(t *testing.T) {
+	h, q := &hand{back: make([]refund, 0, 4)}, &request{permits: 1}
+	h.back = append(h.back, refund{permits: 5})
+	(&leases{}).takeAlong(q, h)
+	h.back = append(h.back, refund{permits: 7})
+	require.Equal(t, 5, q.refund.permits)
+	require.Len(t, h.back, 1)
+}
