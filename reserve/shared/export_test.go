@@ -120,3 +120,9 @@ func BubbleTime() Option {
 		return nil
 	}
 }
+
+// InHand is how many permits this process has bought and promised nobody.
+func (l *Limiter) InHand() (free int64) {
+	l.leases.with(func(_ int64, h *hand) { free = h.free() })
+	return free
+}
