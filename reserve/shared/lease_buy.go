@@ -91,6 +91,32 @@ func (h *leases) goal(now int64, hand *hand) int64 {
 	return int64(goal)
 }
 
+// A demand is how many permits were asked for lately.
+type demand struct {
+	begin           int64
+	before, current float64 // in the horizon up to then, and since
+}
+
+func (d *demand) add(now, horizon int64, permits int) {
+	d.roll(now, horizon)
+	d.current += float64(permits)
+}
+
+// over returns what was asked for in the last horizon, as if that of the one before had been even.
+func (d *demand) over(now, horizon int64) float64 {
+	d.roll(now, horizon)
+	return d.current + d.before*(1-float64(now-d.begin)/float64(horizon))
+}
+
+func (d *demand) roll(now, horizon int64) {
+	switch passed := now - d.begin; {
+	case passed >= 2*horizon:
+		*d = demand{begin: now}
+	case passed >= horizon:
+		*d = demand{begin: d.begin + horizon, before: d.current}
+	}
+}
+
 // amount bounds a number of permits, for a machine of 32 bits.
 func amount(permits int64) int { return int(min(permits, math.MaxInt32)) }
 
