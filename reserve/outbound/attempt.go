@@ -76,7 +76,7 @@ func (a *Attempt) Close() {
 	a.answered = true
 	a.mu.Unlock()
 	if !answered {
-		a.call.fail()
+		a.call.lost()
 	}
 	a.release()
 }

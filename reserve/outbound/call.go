@@ -121,11 +121,15 @@ func (c *call) acquireSince() error {
 	}
 	c.sent = c.t.now()
 	for i := range c.asks {
-		c.asks[i].reserve, c.asks[i].cost = &held[i], c.limits[i].Permits
-		if rate := c.asks[i].rate; rate != nil {
-			rate.sent(c.sent, c.asks[i].cost)
+		a := &c.asks[i]
+		a.reserve, a.cost = &held[i], c.limits[i].Permits
+		if a.limit.used == nil && (a.limit.cost != nil || c.t.after == nil) {
+			a.keep()
+		}
+		if a.rate != nil {
+			a.rate.sent(c.sent, a.cost)
 		} else {
-			c.t.eases.hold(&c.asks[i], c.sent)
+			c.t.eases.hold(a, c.sent)
 		}
 	}
 	return nil
@@ -163,7 +167,7 @@ func (c *call) acquireAgain(resume time.Time) error {
 func (c *call) send(r *http.Request) (response *http.Response, err error) {
 	defer func() {
 		if response == nil { // an error, or a panic, be it a hook's
-			c.fail()
+			c.lost()
 		}
 	}()
 	waited := c.sent.Sub(c.begin)
@@ -172,7 +176,15 @@ func (c *call) send(r *http.Request) (response *http.Response, err error) {
 	return c.t.base.RoundTrip(r)
 }
 
-// fail says that there was no response: somebody else must find out what there was to find out.
+// lost says that there was no response: the call has cost what it was to cost.
+func (c *call) lost() {
+	for i := range c.asks {
+		c.asks[i].keep()
+	}
+	c.fail()
+}
+
+// fail says that nothing was found out: somebody else must find out what there was to find out.
 func (c *call) fail() {
 	for i := range c.asks {
 		if a := &c.asks[i]; a.rate != nil && a.probe {

@@ -16,13 +16,16 @@ func (t *Transport) settle(c *call, r *http.Response, refused bool) {
 		case a.limit.used != nil && refused:
 			c.settled(a, 0)
 		case a.limit.used != nil:
-			if u := a.limit.used(r); u != nil && r.Body != nil {
-				if w == nil {
-					w = &watchedBody{ReadCloser: r.Body, call: c}
-					w.usages = w.few[:0]
-				}
-				w.usages = append(w.usages, watched{*a, u})
+			u := a.limit.used(r)
+			if u == nil || r.Body == nil {
+				a.keep()
+				continue
 			}
+			if w == nil {
+				w = &watchedBody{ReadCloser: r.Body, call: c}
+				w.usages = w.few[:0]
+			}
+			w.usages = append(w.usages, watched{*a, u})
 		case a.limit.cost == nil && t.after != nil:
 			c.settled(a, t.after(r))
 		}
@@ -36,6 +39,14 @@ func (t *Transport) settle(c *call, r *http.Response, refused bool) {
 func (c *call) settled(a *ask, used int) {
 	a.reserve.Settle(used)
 	c.t.hooks.settled(c.request, a.limit.name, a.cost, used)
+}
+
+// keep leaves an ask at what it was estimated to cost. Of what is more than its limit ever holds at once only a part was
+// reserved, and the rest is charged now.
+func (a *ask) keep() {
+	if a.reserve != nil && a.reserve.Permits() < a.cost {
+		a.reserve.Settle(a.cost)
+	}
 }
 
 // watched is an ask of which a usage is found out: as it was, because the call may have another
@@ -106,8 +117,11 @@ func (w *watchedBody) over() {
 		stop()
 	}
 	for i := range w.usages {
+		a := &w.usages[i].ask
 		if n, known := w.usages[i].usage.Used(); known {
-			w.call.settled(&w.usages[i].ask, n)
+			w.call.settled(a, n)
+		} else {
+			a.keep()
 		}
 	}
 }
