@@ -38,7 +38,11 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
+// callOf returns the call of a request; nil: it is none.
+func callOf(r *http.Request) *call {
+	c, _ := r.Context().Value(callKey{}).(*call)
+	return c
+}
 
 // price returns what a limit charges the call, by what is known now.
 func (c *call) price(k kind) int {

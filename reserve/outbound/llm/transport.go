@@ -90,9 +90,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(send)
 	}
 	response, err := t.send(c, send)
-	if err != nil || c.response != response {
-		c.leave() // nobody reads what it has used
-	}
 	if err != nil && t.answer {
 		if refusal := t.refusal(r, err); refusal != nil {
 			return refusal, nil
@@ -134,6 +131,11 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 	c.probe, err = a.open(c.Context)
 	if err != nil {
 		closeBody(r)
+	defer func() {
+		if response == nil || c.response != response { // an error, a panic, or nobody reads what it has used
+			c.leave()
+		}
+	}()
 		return nil, err
 	}
 	if c.probe {
@@ -156,15 +158,22 @@ func (t *Transport) CloseIdleConnections() { t.paced.CloseIdleConnections() }
 type sender struct{ base http.RoundTripper }
 
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c := callOf(r); !c.sent {
+	c := callOf(r)
+	if !c.sent {
 		c.sent = true
 		c.account.going.Add(1)
 	}
 	response, err := s.base.RoundTrip(r)
-	if err == nil && response.Request == nil {
+	if err != nil {
+		return response, err
+	}
+	if response.Request == nil || callOf(response.Request) != c {
 		response.Request = r
 	}
-	return response, err
+	if response.Body == nil { // http.Client puts up with it, too
+		response.Body = http.NoBody
+	}
+	return response, nil
 }
 
 func (s sender) CloseIdleConnections() {
