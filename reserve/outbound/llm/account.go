@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -95,33 +97,49 @@ func (t *Transport) policy(k kind, n int, per time.Duration) *reserve.Policy {
 	return reserve.Must(window.Policy(n, per+t.margin, opts...))
 }
 
+// alone is for how long a call goes alone. If it has not brought an answer by then the next one
+// goes as well: a server may never answer one, and a long answer may take minutes.
+const alone = 10 * time.Second
+
 // open waits until the account's limits are known. While nothing is known of one, a call goes
-// alone: probe says that it is this.
-func (a *account) open(ctx context.Context) (probe bool, err error) {
+// alone: it gets a probe, and says when that is over.
+func (a *account) open(ctx context.Context) (probe chan struct{}, err error) {
 	for !a.known.Load() {
 		a.mu.Lock()
 		probing := a.probing
 		if probing == nil {
 			a.probing = make(chan struct{})
-			a.mu.Unlock()
-			return true, nil
+			defer a.mu.Unlock()
+			return a.probing, nil
 		}
 		a.mu.Unlock()
+		clock := a.of.clock
+		if clock == nil {
+			clock = clockwork.NewRealClock()
+		}
+		late := clock.NewTimer(alone)
 		select {
 		case <-probing:
+		case <-late.Chan():
+			a.probed(probing)
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			err = context.Cause(ctx)
+		}
+		if late.Stop(); err != nil {
+			return nil, err
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
-// probed says that a call that went alone is over.
-func (a *account) probed() {
+// probed says that the call with that probe is over, or goes alone no longer.
+func (a *account) probed(probe chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	close(a.probing)
-	a.probing = nil
+	if a.probing == probe {
+		close(probe)
+		a.probing = nil
+	}
 }
 
 // observe learns from a response what the limits are.

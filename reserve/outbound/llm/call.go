@@ -16,9 +16,8 @@ type call struct {
 	prompt
 	file bool // its body is no text
 
-	sent  bool // and counted in account.going
-	probe bool
-	left  atomic.Bool
+	sent bool // and counted in account.going
+	left atomic.Bool
 
 	// Of the response that is read.
 	response *http.Response

@@ -127,19 +127,19 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 
 // send sends a call, once the limits of its account are known.
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
-	a := c.account
-	c.probe, err = a.open(c.Context)
-	if err != nil {
-		closeBody(r)
 	defer func() {
 		if response == nil || c.response != response { // an error, a panic, or nobody reads what it has used
 			c.leave()
 		}
 	}()
+	a := c.account
+	probe, err := a.open(c.Context)
+	if err != nil {
+		closeBody(r)
 		return nil, err
 	}
-	if c.probe {
-		defer a.probed()
+	if probe != nil {
+		defer a.probed(probe)
 	}
 	response, err = t.paced.RoundTrip(r)
 	if err == nil {
