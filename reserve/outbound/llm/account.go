@@ -19,6 +19,7 @@ import (
 // An account is what is known of one key: its limits, and what its calls come to.
 type account struct {
 	of     *Transport
+	key    any // its Key, by which others remember it: the account itself may be forgotten
 	users  int // calls that have not ended; guarded by the table's lock
 	limits [kinds]limit
 	going  atomic.Int32 // calls that were sent, and whose usage is not known yet
@@ -53,7 +54,7 @@ const (
 
 // newAccount returns the account of a key.
 func (t *Transport) newAccount(key Key, l Limits) *account {
-	a := &account{of: t}
+	a := &account{of: t, key: key}
 	learns := false
 	for k, given := range l.list() {
 		k, per := kind(k), time.Minute

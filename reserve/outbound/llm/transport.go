@@ -64,7 +64,7 @@ func (t *Transport) limit(k kind) outbound.Limit {
 		Name: names[k],
 		Keyed: func(r *http.Request) (any, reserve.Reserver) {
 			a := callOf(r).account
-			return a, a.limits[k].by
+			return a.key, a.limits[k].by
 		},
 		Cost:  func(r *http.Request) int { return callOf(r).price(k) },
 		Exact: true,

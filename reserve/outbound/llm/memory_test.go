@@ -1,0 +1,44 @@
+package llm
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// Keys that are forgotten take no memory, even with retries and after refusals.
+func TestForgottenKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		status := 200
+		transport, err := New(answer(func(*http.Request, string) *http.Response {
+			if status++; status%2 == 0 {
+				return says(429, "{}", "Retry-After: 1")
+			}
+			return used(1, 1)
+		}), OpenAI(), Limits{RequestsPerMinute: 5, TokensPerMinute: 1e6}, WithMaxKeys(10), WithOutbound(outbound.WithRetries(1)))
+		require.NoError(t, err)
+		memory := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := memory()
+		const n = 5000
+		for i := range n {
+			_, err := post(transport, api, fmt.Sprintf(`{"model":"%d"}`, i))
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+		}
+		t.Log((memory() - before) / n)
+		require.Less(t, (memory()-before)/n, int64(1000))
+		runtime.KeepAlive(transport)
+	})
+}
