@@ -55,6 +55,7 @@ type scanner struct {
 	shape  *shape
 	to     listener
 	broken bool // what came is no JSON: the rest is ignored
+	loose  bool // something came that is in no object or list
 
 	state   state
 	depth   int
@@ -88,7 +89,7 @@ const (
 
 const (
 	maxShapes = 8
-	maxText   = 256 // bytes of a value of interest
+	maxText   = 6 * maxModel // bytes of a value of interest: a name in escapes
 	// Keys so deep are those of a tool's schema, which a model is given to read as well.
 	deepKey = 6
 	// So long a string of nothing but letters is no text, but an image or the like.
@@ -229,6 +230,7 @@ func (s *scanner) pop(object bool) {
 }
 
 func (s *scanner) begin(state state) {
+	s.loose = s.loose || s.depth == 0
 	s.state, s.text, s.cut = state, s.text[:0], false
 	s.prompt.length, s.prompt.text = 0, false
 }

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -39,6 +41,7 @@ type prompt struct {
 	input, output int
 	most          bool // output is the most that it allows
 	json          bool
+	cut           bool   // what came after the first 8 MiB is not known
 	body          []byte // if it was asked for, and is not too large
 }
 
@@ -62,7 +65,7 @@ func (r *reader) document() {}
 func (r *reader) value(is field, text []byte, quoted bool) {
 	if is == inModel {
 		if quoted {
-			r.model = string(text)
+			r.model = plain(text)
 		}
 		return
 	}
@@ -78,23 +81,33 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 	}
 }
 
-// read reads the body of a request, which may be nil. What it returns in its place has what was
-// read.
-func (p *prompt) read(body io.Reader, shape *shape, keep bool) (read []byte, err error) {
+// plain returns a string of JSON without its escapes: a name may be written in many ways.
+func plain(text []byte) string {
+	var s string
+	if bytes.IndexByte(text, '\\') < 0 || json.Unmarshal([]byte(`"`+string(text)+`"`), &s) != nil {
+		return string(text)
+	}
+	return s
+}
+
+// read reads the body of a request: to its end, or what is kept of it. It returns that, if so asked.
+func (p *prompt) read(body io.Reader, shape *shape, toEnd, keep bool) (read []byte, err error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
 	r.scan.shape, r.model, r.most, r.choices = shape, "", 0, 0
 	r.scan.reset()
 	total := 0
-	for err == nil && (!keep || total < maxBody) {
+	for err == nil && (toEnd || total < maxBody) {
 		var n int
 		n, err = body.Read(r.buffer)
 		r.scan.write(r.buffer[:n])
-		if total += n; keep {
+		if keep && total < maxBody {
 			read = append(read, r.buffer[:n]...)
 		}
+		total += n
 	}
-	p.json = total > 0 && !r.scan.broken && r.scan.depth == 0 && r.scan.state != inBare || total >= maxBody
+	p.cut = err == nil
+	p.json = total > 0 && !r.scan.broken && !r.scan.loose && (p.cut || r.scan.whole())
 	p.model = r.model
 	text := r.scan.prompt.bytes
 	if !p.json {
@@ -117,19 +130,24 @@ func (p *prompt) read(body io.Reader, shape *shape, keep bool) (read []byte, err
 // body could be had once more, and else a copy whose body begins with what was read.
 func (p *prompt) readFrom(r *http.Request, shape *shape, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		_, err := p.read(bytes.NewReader(nil), shape, false)
+		_, err := p.read(bytes.NewReader(nil), shape, true, false)
 		return r, err
 	}
 	if r.GetBody != nil {
-		body, err := r.GetBody()
-		if err != nil {
-			return r, err
+		if body, err := r.GetBody(); err == nil {
+			defer body.Close()
+			read, err := p.read(body, shape, true, keep) // if it fails, so will the one that is sent
+			if err == nil && len(read) < maxBody {
+				p.body = read
+			}
+			return r, nil
 		}
-		defer body.Close()
-		p.body, err = p.read(body, shape, keep)
-		return r, err
 	}
-	read, err := p.read(r.Body, shape, true)
+	stop := context.AfterFunc(r.Context(), func() { r.Body.Close() }) // it may block
+	read, err := p.read(r.Body, shape, false, true)
+	if !stop() {
+		return r, context.Cause(r.Context())
+	}
 	again := r.WithContext(r.Context())
 	if err == nil && len(read) < maxBody {
 		p.body = read

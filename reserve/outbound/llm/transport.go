@@ -86,7 +86,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c := &call{Context: r.Context()}
 	send, err := t.prepare(c, r)
-	if err != nil || c.account == nil {
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	if c.account == nil {
 		return t.base.RoundTrip(send)
 	}
 	response, err := t.send(c, send)
@@ -110,7 +114,7 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 			c.model = model
 		}
 	}
-	if c.model == "" && c.json {
+	if c.model == "" && c.json && !c.cut {
 		return send, nil
 	}
 	c.file = !c.json && isFile(r)
