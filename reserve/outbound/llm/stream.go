@@ -51,12 +51,18 @@ type events struct {
 	data    []byte // of the event so far
 	skip    bool   // the line, or the event, is too long
 	long    bool
+	begun   bool // the first line has ended
+	cr      bool // the last byte was a carriage return: a line feed that follows belongs to it
 }
 
 func (e *events) write(piece []byte) {
 	for len(piece) > 0 {
-		end := bytes.IndexByte(piece, '\n')
-		if end < 0 {
+		if e.cr && piece[0] == '\n' {
+			e.cr, piece = false, piece[1:]
+			continue
+		}
+		end := lineEnd(piece)
+		if e.cr = false; end == len(piece) {
 			e.keep(piece)
 			return
 		}
@@ -65,9 +71,29 @@ func (e *events) write(piece []byte) {
 		} else if e.keep(piece[:end]); !e.skip {
 			e.take(e.line)
 		}
-		e.line, e.skip = e.line[:0], false
+		e.line, e.skip, e.cr = e.line[:0], false, piece[end] == '\r'
 		piece = piece[end+1:]
 	}
+}
+
+// lineEnd returns how many bytes come before the first line feed or carriage return. It does not
+// look far for the one before it knows that there is none of the other.
+func lineEnd(piece []byte) int {
+	const far = 512
+	for at := 0; at < len(piece); at += far {
+		part := piece[at:min(len(piece), at+far)]
+		end := bytes.IndexByte(part, '\n')
+		if end < 0 {
+			end = len(part)
+		}
+		if cr := bytes.IndexByte(part[:end], '\r'); cr >= 0 {
+			return at + cr
+		}
+		if end < len(part) {
+			return at + end
+		}
+	}
+	return len(piece)
 }
 
 // keep keeps a part of a line.
@@ -84,7 +110,9 @@ func (e *events) keep(part []byte) {
 
 // take takes a line.
 func (e *events) take(line []byte) {
-	line = bytes.TrimSuffix(line, []byte("\r"))
+	if !e.begun {
+		e.begun, line = true, bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark
+	}
 	if len(line) == 0 {
 		e.event()
 		return

@@ -28,8 +28,9 @@ type counter struct {
 	text       [64]byte // of scan
 
 	has    [usageFields]bool // in this document
+	said   [usageFields]int  // in this document
 	bad    reason            // of a number in it; 0: none
-	fields [usageFields]int  // the last ones
+	fields [usageFields]int  // the last ones of all documents that count
 	count  count
 }
 
@@ -50,10 +51,7 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 		c.bad = bad
 		return
 	}
-	if !c.cumulative && c.noneYet() {
-		c.fields = [usageFields]int{}
-	}
-	c.has[is], c.fields[is] = true, n
+	c.has[is], c.said[is] = true, n
 }
 
 func (c *counter) noneYet() bool { return c.has == [usageFields]bool{} }
@@ -88,8 +86,16 @@ func (c *counter) document() {
 
 func (c *counter) take() {
 	f := &c.fields
-	if c.count.known && !c.cumulative {
-		c.ignored.add(repeated) // the one before it
+	if !c.cumulative {
+		*f = [usageFields]int{}
+		if c.count.known {
+			c.ignored.add(repeated) // the one before it
+		}
+	}
+	for is, has := range c.has {
+		if has {
+			f[is] = c.said[is]
+		}
 	}
 	c.count.input, c.count.output = f[ofInput]+f[ofCacheWrite], f[ofOutput]+f[ofThought]
 	if rest := f[ofTotal] - c.count.input - c.count.output; rest > 0 && c.has[ofTotal] {

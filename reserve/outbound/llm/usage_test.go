@@ -72,6 +72,10 @@ var responses = []struct {
 		count{7, 5, true}, Ignored{}},
 	{"chat stream, CRLF, no space, comments", OpenAI(), sse, ": OPENROUTER PROCESSING\r\n\r\ndata:{\"usage\":{\"prompt_tokens\":7,\r\ndata: \"completion_tokens\":5}}\r\n\r\n",
 		count{7, 5, true}, Ignored{}},
+	{"chat stream, CR alone", OpenAI(), sse, ": hi\r\rdata: {\"usage\":{\"prompt_tokens\":7,\rdata: \"completion_tokens\":5}}\r\rdata: [DONE]\r\r", count{7, 5, true}, Ignored{}},
+	{"chat stream, all ends of lines", OpenAI(), sse, "data: {\"usage\":\rdata: {\"prompt_tokens\":7,\r\ndata: \"completion_tokens\":5}}\n\r\ndata: [DONE]\r\n\r", count{7, 5, true}, Ignored{}},
+	{"chat stream, byte order mark", OpenAI(), sse, "\ufeffdata: {\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5}}\n\n", count{7, 5, true}, Ignored{}},
+	{"chat completion, byte order mark", OpenAI(), doc, "\ufeff{\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5}}\n", count{7, 5, true}, Ignored{}},
 	{"chat stream without its end", OpenAI(), sse, `data: {"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}`, count{7, 5, true}, Ignored{}},
 	{"chat stream without usage", OpenAI(), sse, openAIChunk + "data: [DONE]\n\n", count{}, Ignored{}},
 	{"responses stream", OpenAI(), sse, "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n" +
@@ -106,6 +110,9 @@ var responses = []struct {
 	{"negative", OpenAI(), doc, `{"usage":{"prompt_tokens":-5,"completion_tokens":5}}`, count{}, Ignored{Negative: 1}},
 	{"negative, after one that is right", Gemini(), sse, "data: {\"usageMetadata\":{\"promptTokenCount\":10}}\n\ndata: {\"usageMetadata\":{\"promptTokenCount\":-1}}\n\n",
 		count{10, 0, true}, Ignored{Negative: 1}},
+	{"what stands beside a bad number", Anthropic(), sse, "data: {\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n" +
+		"data: {\"usage\":{\"output_tokens\":9000,\"input_tokens\":-1}}\n\ndata: {\"usage\":{\"output_tokens\":8000,\n\ndata: {\"usage\":{\"input_tokens\":26}}\n\n",
+		count{26, 1, true}, Ignored{Negative: 1, Broken: 1}},
 	{"absurd", OpenAI(), doc, `{"usage":{"prompt_tokens":1e300,"completion_tokens":5}}`, count{}, Ignored{Absurd: 1}},
 	{"absurd digits", OpenAI(), doc, `{"usage":{"total_tokens":` + strings.Repeat("9", 400) + `}}`, count{}, Ignored{Absurd: 1}},
 	{"no number", OpenAI(), doc, `{"usage":{"prompt_tokens":"12"}}`, count{}, Ignored{Broken: 1}},
