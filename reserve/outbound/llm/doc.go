@@ -19,8 +19,8 @@
 //	...
 //	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: &http.Client{Transport: transport}})
 //
-// Limits of OpenAI, Azure and Anthropic need not be given: the first call goes alone then, and its
-// response tells them. Calls that the SDK makes again wait in line like all others.
+// Limits of OpenAI, Azure and Anthropic need not be given: the first call goes alone then, for ten
+// seconds at most, and its response tells them. Calls that the SDK makes again wait in line like all others.
 //
 // # What it does
 //

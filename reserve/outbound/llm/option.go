@@ -97,8 +97,9 @@ func AnswerRefusals() Option {
 
 // WithLimiters has a function say the limiter of a limit and key, such as one that many machines
 // share. The limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day" or
-// "tokens-per-day"; it is asked for those that are given in [Limits], once for each key that is
-// remembered. Where it returns nil, the limit has a window in this process.
+// "tokens-per-day"; it is asked for each of them, whatever is given in [Limits], once for each key
+// that is remembered, and with the zero Key for those that find no place (see [WithMaxKeys]). Where
+// it returns nil, the limit has a window in this process, if there is such a limit.
 //
 // Such a limiter is as it is: no margin is added, and no response changes it.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
