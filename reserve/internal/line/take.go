@@ -39,8 +39,6 @@ const (
 	// milliseconds, loses nothing then. Of several limits, the others sell by as much too early, so it is less.
 	soonOfOne     = 50 * time.Millisecond
 	soonOfSeveral = 2 * time.Millisecond
-	// together is how far apart times may be to count as the same.
-	together = time.Millisecond
 )
 
 // take waits until all limits have room, and takes it.
@@ -91,19 +89,14 @@ func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set a
 			defer turn.Stop()
 		}
 		for i := range got {
-			if i != last && longest > soon && round < patience && got[i].Delay() < longest-together {
+			// Also at the same time: a settlement may make one of them earlier.
+			if i != last && longest > soon && round < patience {
 				got[i].Cancel()
 				p.holds.set(i, false)
 			}
 		}
 		if err = got[last].Wait(ctx); err != nil {
 			return nil, err
-		}
-		for i := range got { // what was about as far off may have moved up meanwhile, and be charged already
-			if p.holds.is(i) && round < patience && got[last].At().Sub(got[i].At()) > together {
-				got[i].Cancel()
-				p.holds.set(i, false)
-			}
 		}
 	}
 }
