@@ -6,7 +6,7 @@ require (
 	github.com/nextfree/pace v0.0.0
 	github.com/redis/go-redis/v9 v9.19.0
 	github.com/stretchr/testify v1.8.0
-	go.uber.org/goleak v1.2.1
+	go.uber.org/goleak v1.3.0
 )
 
 require (
