@@ -27,7 +27,9 @@
 //
 // All are a [reserve.Limiter], with the same methods. In the folder reserve are packages for what is
 // built on them: a limiter for each key (keyed), bytes (stream), HTTP clients (outbound) and
-// servers (inbound), and one limiter for several machines (shared).
+// servers (inbound), language models (outbound/llm), and one limiter for several machines (shared).
+// Package pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS
+// and Azure, and metrics.
 //
 // # A worked example
 //
