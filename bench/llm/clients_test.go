@@ -84,7 +84,7 @@ func azureChat(stream bool) func(*http.Client) caller {
 func chatCaller(client openai.Client, stream bool) caller {
 	return func(ctx context.Context, prompt string, most, enough int) error {
 		params := openai.ChatCompletionNewParams{
-			Model: openai.ChatModelGPT4o, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
+			Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
 			MaxCompletionTokens: openai.Int(int64(most)),
 		}
 		if !stream {
@@ -101,7 +101,7 @@ func openAIResponses(stream bool) func(*http.Client) caller {
 		client := openAIClient(c)
 		return func(ctx context.Context, prompt string, most, enough int) error {
 			params := responses.ResponseNewParams{
-				Model: openai.ChatModelGPT4o, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)}, MaxOutputTokens: openai.Int(int64(most)),
+				Model: "gpt-4o", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)}, MaxOutputTokens: openai.Int(int64(most)),
 			}
 			if !stream {
 				_, err := client.Responses.New(ctx, params)
@@ -127,7 +127,7 @@ func anthropicMessages(stream bool) func(*http.Client) caller {
 		client := anthropic.NewClient(anthropicoption.WithHTTPClient(c), anthropicoption.WithAPIKey("key"), anthropicoption.WithBaseURL("https://api.anthropic.com"))
 		return func(ctx context.Context, prompt string, most, enough int) error {
 			params := anthropic.MessageNewParams{
-				Model: anthropic.ModelClaudeSonnet4_5, MaxTokens: int64(most), Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+				Model: "claude-sonnet-4-5", MaxTokens: int64(most), Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 			}
 			if !stream {
 				_, err := client.Messages.New(ctx, params)

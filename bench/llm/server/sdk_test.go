@@ -37,7 +37,7 @@ var (
 
 func chat(stream bool) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{
-		Model: openai.ChatModelGPT4o, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}, MaxCompletionTokens: openai.Int(60),
+		Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}, MaxCompletionTokens: openai.Int(60),
 	}
 	if stream {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
@@ -80,7 +80,7 @@ func TestOpenAIResponses(t *testing.T) {
 	serve(t, free, false, func(t *testing.T, s *server.Server, hc *http.Client) {
 		client := openai.NewClient(option.WithHTTPClient(hc), option.WithBaseURL("https://api.openai.com/v1"), option.WithAPIKey("key"))
 		params := responses.ResponseNewParams{
-			Model: openai.ChatModelGPT4o, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)}, MaxOutputTokens: openai.Int(60),
+			Model: "gpt-4o", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)}, MaxOutputTokens: openai.Int(60),
 		}
 		whole, err := client.Responses.New(t.Context(), params)
 		require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestAnthropic(t *testing.T) {
 	serve(t, free, false, func(t *testing.T, s *server.Server, hc *http.Client) {
 		client := anthropic.NewClient(anthropicoption.WithHTTPClient(hc), anthropicoption.WithBaseURL("https://api.anthropic.com"), anthropicoption.WithAPIKey("key"))
 		params := anthropic.MessageNewParams{
-			Model: anthropic.ModelClaudeSonnet4_5, MaxTokens: 60, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+			Model: "claude-sonnet-4-5", MaxTokens: 60, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 		}
 		whole, err := client.Messages.New(t.Context(), params)
 		require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 		client := anthropic.NewClient(anthropicoption.WithHTTPClient(hc), anthropicoption.WithBaseURL("https://api.anthropic.com"), anthropicoption.WithAPIKey("key"))
 		for range 2 {
 			_, err := client.Messages.New(t.Context(), anthropic.MessageNewParams{
-				Model: anthropic.ModelClaudeSonnet4_5, MaxTokens: 60, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+				Model: "claude-sonnet-4-5", MaxTokens: 60, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 			})
 			require.NoError(t, err)
 		}

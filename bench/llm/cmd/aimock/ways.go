@@ -34,7 +34,7 @@ func openAIChat(stream bool) func(string, *http.Client) func(context.Context, st
 	return func(url string, c *http.Client) func(context.Context, string) (usage, error) {
 		client := openai.NewClient(option.WithHTTPClient(c), option.WithBaseURL(url+"/v1"), option.WithAPIKey("key"))
 		return func(ctx context.Context, prompt string) (u usage, err error) {
-			params := openai.ChatCompletionNewParams{Model: openai.ChatModelGPT4o, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}}
+			params := openai.ChatCompletionNewParams{Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}}
 			if !stream {
 				whole, err := client.Chat.Completions.New(ctx, params)
 				if err != nil {
@@ -59,7 +59,7 @@ func openAIResponses(url string, c *http.Client) func(context.Context, string) (
 	client := openai.NewClient(option.WithHTTPClient(c), option.WithBaseURL(url+"/v1"), option.WithAPIKey("key"))
 	return func(ctx context.Context, prompt string) (u usage, err error) {
 		s := client.Responses.NewStreaming(ctx, responses.ResponseNewParams{
-			Model: openai.ChatModelGPT4o, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)},
+			Model: "gpt-4o", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)},
 		})
 		defer s.Close()
 		for s.Next() {
@@ -76,7 +76,7 @@ func anthropicMessages(stream bool) func(string, *http.Client) func(context.Cont
 		client := anthropic.NewClient(anthropicoption.WithHTTPClient(c), anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("key"))
 		return func(ctx context.Context, prompt string) (u usage, err error) {
 			params := anthropic.MessageNewParams{
-				Model: anthropic.ModelClaudeSonnet4_5, MaxTokens: 1000, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+				Model: "claude-sonnet-4-5", MaxTokens: 1000, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 			}
 			if !stream {
 				whole, err := client.Messages.New(ctx, params)

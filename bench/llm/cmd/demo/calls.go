@@ -98,7 +98,7 @@ func jobs() []job {
 func call(ctx context.Context, client openai.Client, j job) error {
 	prompt := server.Prompt(j.prompt, server.Orders{Reply: j.reply, Chunks: 20, Takes: time.Duration(100+j.reply/4) * time.Millisecond})
 	stream := client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{
-		Model:               openai.ChatModelGPT4o,
+		Model:               "gpt-4o",
 		Messages:            []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
 		MaxCompletionTokens: openai.Int(int64(j.most)),
 		StreamOptions:       openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},

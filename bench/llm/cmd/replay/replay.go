@@ -61,7 +61,7 @@ func replay(t *testing.T, c client, calls []call, requests, tokens int) (o outco
 // make makes a call. It takes 0.2 s, and 20 ms for each token of the reply.
 func (c call) make(client openai.Client) error {
 	_, err := client.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{
-		Model:    openai.ChatModelGPT4o,
+		Model:    "gpt-4o",
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(c.text())},
 	}, option.WithHeader(sizeHeader, fmt.Sprint(c.prompt, " ", c.reply)))
 	return err
