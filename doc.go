@@ -5,7 +5,7 @@
 // RateLimiter: a request of any size is granted, requests are served in order, and all of them know
 // their times.
 //
-//	limiter, err := pace.NewBursty(50) // permits per second
+//	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // calls per second, evenly
 //	...
 //	if _, err := limiter.Acquire(ctx, 1); err != nil {
 //		return err // the context has ended, or its deadline comes too early

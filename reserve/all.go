@@ -21,7 +21,7 @@ import (
 // Each limiter sells at its own time, which may be long before the latest: where calls wait
 // for the slower of two, the faster one does not space them again when they go.
 //
-// With limiters at 10/s and at 1000/h, both after a long idle time, a caller that
+// With a limiter at 10/s and a window of 1000 an hour, both after a long idle time, a caller that
 // makes one call at a time is limited by the first, and after 1000 calls by the second.
 //
 // It panics if one of them is nil.

@@ -7,7 +7,7 @@ import "github.com/nextfree/pace/smooth"
 // concurrent use, and must not block: the limiter calls it under its lock.
 //
 // Requests are served in order. Permits that are given back are used at once by those that wait; so a
-// promised time may become earlier. It becomes later by a pause or a lower Retime, and else never.
+// promised time may become earlier. It becomes later by a pause or a lower Retime, and otherwise never.
 //
 // Times are nanoseconds on a clock that never runs back.
 //

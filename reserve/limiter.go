@@ -17,7 +17,7 @@ import (
 // which waits for them; those that must not block use [Limiter.TryAcquire], and
 // those that do something else meanwhile use [Limiter.Reserve].
 //
-// A request is told at once when it may go, and is never refused for its size (but by a window,
+// A request is told at once when it may go, and is never refused for its size (except by a window,
 // if it is larger than that: see [SizeError]). Unless the policy says [PayUpfront], it goes as
 // soon as those before it have been paid for and the next one waits for it: at 1/s, Acquire(8)
 // goes at once and the next Acquire(1) 8 s later. (A window has rules of its own: see package

@@ -96,8 +96,8 @@ func (r *Reservation) Wait(ctx context.Context) error {
 // after the first Cancel or Settle it does nothing. It is Settle(0).
 //
 // The limiter is then what it would be had it known from the start. If its time is still to come,
-// all behind it move up. If it has come, as much is there again as would still be there if
-// the permits had never been taken; the rest would have been more than can be stored.
+// all behind it move up. If it has come, the store is what it would be had the
+// permits never been taken; what would have overflowed is lost.
 // Nobody who has gone is called back, and no promised time becomes later.
 //
 // So 100 callers that queue at 10/s and all give up leave the next one to wait for

@@ -27,7 +27,7 @@ type Snapshot struct {
 	GivenBack uint64
 
 	Waiting int           // callers that wait now, in Acquire or in Wait of a reservation
-	Waited  time.Duration // by all those together that do so no more, whether they went or gave up
+	Waited  time.Duration // by callers that no longer wait, together, whether they went or gave up
 }
 
 // Snapshot returns what the limiter is like now, for logs and metrics. It takes nothing. It takes the
@@ -37,8 +37,8 @@ type Snapshot struct {
 // A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
 // Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
-// A TryAcquire that can know from a single word that it must fail is counted in Refused only from the
-// first Snapshot on: before that it writes nothing, and is as fast from many goroutines as from one.
+// Until the first Snapshot a TryAcquire that fails without the limiter's lock is not counted in
+// Refused: it writes nothing then, and is as fast from many goroutines as from one.
 // Where that count matters, call Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot {
 	now := l.lock()

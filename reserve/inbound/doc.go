@@ -37,8 +37,8 @@
 // Responses carry RateLimit-Policy (all tiers whose quota is known) and RateLimit
 // (the tier that is closest to refusing), as in
 // draft-ietf-httpapi-ratelimit-headers-11. In "user";r=12;t=1 the 12 counts the stored permits and
-// those that flow in within that second: a client that takes "0 within 1 s" for a
-// stop, when 50 come in within it, is needlessly slow.
+// those that flow in within that second. Otherwise r would be 0 although 50 permits come within it, and
+// a careful client would stop for nothing.
 //
 // # Waiting
 //

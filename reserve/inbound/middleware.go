@@ -226,7 +226,7 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keys.Hold
 
 // Stats count the requests that a middleware has had so far, but not those that passed at once.
 type Stats struct {
-	Queued  uint64 // requests that had to wait, and were let
+	Queued  uint64 // requests that had to wait, and were let through
 	Waiting int    // of those, how many are waiting now
 	Gone    uint64 // requests whose client went away, or whose context ended, before they were served or answered
 	Delayed uint64 // refusals that were delayed by the tarpit

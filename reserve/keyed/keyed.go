@@ -149,8 +149,8 @@ func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 // within maxWait. It is [reserve.Limiter.ReserveWithin] of the key's limiter, and has its
 // errors, the policy function's and [ErrTooManyKeys].
 //
-// Until the reservation's time has come, and until the key is like new then, the key
-// is remembered. Cancel after that gives nothing back: the store has filled up without. A charge
+// The key is remembered until the reservation's time has come and the key is like new again. Cancel
+// after that gives nothing back: the store is full anyway. A charge
 // by Settle after that is charged to the key.
 func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
 	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })

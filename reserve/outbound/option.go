@@ -83,7 +83,7 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget lets retries be no more than a share of the requests, over all keys, and ten.
+// WithRetryBudget lets retries be no more than ten plus that share of all requests, over all keys.
 // Where a retry would exceed it, the refusal is the answer. With 0.1, a server that refuses
 // everything sees 1110 attempts of 1000 requests, where WithRetries(3) alone makes 4000. Default:
 // no budget.

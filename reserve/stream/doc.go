@@ -10,8 +10,8 @@
 // # How bytes are paced
 //
 // A Read or a Write of many bytes is split, so that no single step borrows more than
-// a tenth of a second's worth of permits. At 1 MiB/s a step is 32 KiB at most; at 100,000 bytes/s,
-// 10,000; at 5 bytes/s it is one byte. From 32 MiB/s on a step is a millisecond's worth
+// a tenth of a second's worth of permits, and, below 32 MiB/s, no more than 32 KiB. At 100,000 bytes/s a step
+// is 10,000 at most; at 5 bytes/s it is one byte. From 32 MiB/s on a step is a millisecond's worth
 // (1 MiB at 1 GiB/s), so that a thousand steps a second are enough, and without limit it
 // is the whole buffer. The rate is asked of the Reserver at each step, if that has a method
 // Rate() float64 (a *reserve.Limiter has); of others 4 KiB are reserved at a time, a

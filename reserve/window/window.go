@@ -10,8 +10,8 @@
 //
 // # What is promised
 //
-// First come, first served; the first in the queue goes as soon as the stretch of per up to now, by
-// what is known now of what was kept, has room for it. So in any half-open stretch (t-per, t], wherever it
+// First come, first served. The first in the queue goes as soon as the permits used in the last per,
+// less those that were given back, leave room for it. So in any half-open stretch (t-per, t], wherever it
 // begins, go at most n permits that were kept. With 3 a second and nothing used, at 0 s:
 //
 //	Reserve(2)   ready now
@@ -28,10 +28,10 @@
 // has gone is, its permits are taken out of the window, as if they had not been used, and
 // those that wait move up at once; if it has left the window there is nothing to give back. If the
 // second of the four above is cancelled, the third goes at once and the fourth at 1 s. No promised time
-// becomes later (a pause and a lower Retime apart).
+// becomes later (except by a pause or a lower Retime).
 //
-// What was missing when a request is settled for more counts from when it is first in
-// the queue, behind all that wait then, whether there is room for it or not. The window then
+// If a request is settled for more, the difference queues behind all that wait then. When its turn
+// comes it is charged, whether there is room for it or not. The window then
 // holds more than n, and nobody goes until there is room again: with 10 a second and 6
 // used, Settle(9) leaves room for one, and Settle(16) for none until a second later.
 //
@@ -69,8 +69,7 @@
 // A request that is refused, and [reserve.Limiter.NextFree], pass over the requests that they would
 // have to wait for.
 //
-// It is the sliding-window log, the leaky bucket that meters, with those that wait in it as well as those
-// that have gone.
+// It is a sliding-window log, with those that wait in it as well as those that have gone.
 package window
 
 import (

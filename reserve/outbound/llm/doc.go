@@ -28,11 +28,11 @@
 // moment it goes: one request, and what it is estimated to use. When its response ends (at its end,
 // when it is closed, fails, or its context ends) each limit is settled at what the response says
 // was used. If that is less, those who wait go earlier. A response that says nothing keeps its
-// estimate. A refused call has used no tokens, one that the provider did not accept (status 400 to
-// 499) neither.
+// estimate. A refused call has used no tokens, nor has one that the provider rejected (status 400
+// to 499).
 //
-// Each limit is a window: no stretch of a minute, and a margin of 250 ms for what is late on its
-// way ([WithMargin]), holds more. So there is no burst beyond the limit, whether the provider
+// Each limit is a window of a minute plus a margin of 250 ms, for what is late on its way
+// ([WithMargin]): no stretch of 60.25 s holds more than the limit. So there is no burst beyond the limit, whether the provider
 // counts in windows or with a token bucket. A real trace of 8,819 calls against 1,000 requests and
 // 2,000,000 tokens in any minute took 9.20 min, where 9.17 min are the optimum, and none was
 // refused; nor with estimates that were half or twice what they should be.
