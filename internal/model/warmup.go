@@ -53,7 +53,7 @@ func (l *Limiter) take(r request) {
 	}
 }
 
-// idle lets time pass in which nobody goes. What is left of it when nothing is owed any more fills
+// idle lets time pass in which nobody goes. The rest of it, when nothing is owed any more, fills
 // the store; the whole of an empty one takes the period.
 func (l *Limiter) idle(d float64) {
 	if l.config.Warm == nil || len(l.line) > 0 {

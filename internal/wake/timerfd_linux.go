@@ -16,7 +16,7 @@ const (
 
 // itimerspec is the kernel's struct itimerspec. A Timespec has 32-bit fields on 32-bit machines,
 // as the system call that syscall.SYS_TIMERFD_SETTIME names there has: timerfd_settime64 is
-// another one. What is set is relative and under two milliseconds, so nothing of it ends in 2038.
+// another one. The times that are set are relative and under two milliseconds, so nothing of it ends in 2038.
 type itimerspec struct {
 	interval syscall.Timespec // zero: once
 	value    syscall.Timespec // from now

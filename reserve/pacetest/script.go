@@ -35,7 +35,7 @@ func (s *Server) Script(answers ...Answer) {
 }
 
 // Stop has all calls refused for that time from now on, in the server's dialect, which says when it
-// ends. What the script says goes before.
+// ends. The script goes before it.
 func (s *Server) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,6 @@ package shared
 import (
 	"cmp"
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,115 +172,6 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 
 // Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
 func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
-
-// Rate returns the number of fresh permits per second, as this process has it.
-func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
-
-// Fallbacks returns how many requests of this process were decided without Redis, because it
-// failed: refused, granted at once or by this process alone, as the options say. For metrics.
-func (l *Limiter) Fallbacks() uint64 { return l.without.Load() }
-
-// SetRate changes the rate of this process's requests, from now on; every process
-// has its own, and they may differ while a new version is rolled out. Debt keeps
-// its time, and stored permits scale with the capacity. For a rate that is not positive it returns
-// a *[reserve.ValueError]. After any error the rate is what it was.
-func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
-	return l.setRate(ctx, permitsPerSecond, false)
-}
-
-// Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what
-// the last caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which
-// goes at once, the next one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it
-// does no more than SetRate: times that were promised, to this process or to others, can't be
-// moved. It may be called by every process: the debt scales once.
-//
-// Reservations from before a Retime that scaled something give back at most what came out of the
-// store.
-func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
-	return l.setRate(ctx, permitsPerSecond, true)
-}
-
-func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime bool) error {
-	if !(permitsPerSecond > 0) {
-		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
-	}
-	t, err := l.terms.Load().atRate(permitsPerSecond)
-	if err != nil {
-		return err
-	}
-	err = l.leases.emptied(ctx, func() error {
-		// Until now the store filled at the old rate.
-		r := &request{touch: true, deadline: never}
-		if retime {
-			r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
-		}
-		if err := l.ask(ctx, r); err != nil {
-			return err
-		}
-		l.terms.Store(t)
-		l.busy.Store(0)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.alone != nil {
-		return l.alone.SetRate(permitsPerSecond * l.share)
-	}
-	return nil
-}
-
-// Stored returns the number of permits that are stored now. It takes nothing.
-func (l *Limiter) Stored(ctx context.Context) (float64, error) {
-	r := &request{deadline: never}
-	if err := l.ask(ctx, r); err != nil {
-		return 0, err
-	}
-	return r.seen.stored + l.leases.stored(), nil
-}
-
-// NextFree returns when a request for one permit, made now, would be granted. It
-// takes nothing, so by the time of a request it may no longer be true.
-func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
-	r := &request{deadline: never}
-	if err := l.ask(ctx, r); err != nil {
-		return time.Time{}, err
-	}
-	if at, ok := l.leases.nextFree(); ok {
-		return at, nil
-	}
-	wait := r.seen.debt
-	if r.seen.deferred >= 1 {
-		wait = 0
-	} else if t := l.terms.Load(); t.upfront {
-		_, cost := t.curve.Price(r.seen.stored, 1)
-		wait += cost
-	}
-	return time.Now().Add(time.Duration(min(wait, longest))), nil
-}
-
-// PauseUntil keeps every process from being promised permits before t, and from storing any.
-// Promises that were made stay: other processes can't be told. A later PauseUntil extends the
-// pause; an earlier one changes nothing. t is compared with this process's clock.
-func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
-	if time.Until(t) <= 0 {
-		return nil
-	}
-	return l.leases.emptied(ctx, func() error {
-		return l.ask(ctx, &request{pause: max(0, int64(time.Until(t))), deadline: never})
-	})
-}
-
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause
-// stay as they are; requests from now on need not wait for its end, as far as those promises leave
-// room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
-func (l *Limiter) Resume(ctx context.Context) error {
-	return l.leases.emptied(ctx, func() error {
-		return l.ask(ctx, &request{pause: -1, deadline: never})
-	})
-}
 
 // reserve returns a promise of Redis's, or one that was made without it.
 func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*promise, reserve.Promise, error) {

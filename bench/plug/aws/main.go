@@ -49,7 +49,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // over returns by how many attempts the server saw more than the rate allows, at worst, beside the
-// first one. What happens on the way makes attempts later, never earlier; the time of the first one
+// first one. Delays on the way make attempts later, never earlier; the time of the first one
 // is when the client began.
 func (s *server) over(begin time.Time, rate float64) (worst float64) {
 	for i, at := range s.came {

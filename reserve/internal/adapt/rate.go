@@ -16,7 +16,7 @@
 // If no rate is known (the ceiling is +Inf) one call goes alone, as a probe. If the server does not say a rate in
 // reply, the rate starts at 16 calls a second and doubles every 0.3 s until a refusal.
 //
-// All is in permits: a call may cost many. What is in units of calls is multiplied by the mean cost.
+// All is in permits: a call may cost many. Numbers of calls are multiplied by the mean cost.
 package adapt
 
 import (

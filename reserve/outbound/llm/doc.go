@@ -87,7 +87,7 @@
 // Other programs that use the same quota are seen only by the refusals that they cause. Models that
 // share one limit (Anthropic's families) are limited each by itself: give each its part by
 // [WithModel]. Fixed windows, such as a day that begins at midnight, are taken for rolling ones,
-// which is never too much. What a provider counts that its usage does not say (Bedrock's output at
-// five times its number, for some models) is not known. An audio or a file that is sent as a form
+// which is never too much. Tokens that a provider counts and its usage does not say (Bedrock's output
+// at five times its number, for some models) are not known. An audio or a file that is sent as a form
 // costs a request and no tokens.
 package llm

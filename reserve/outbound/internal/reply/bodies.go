@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// decode reads JSON. What else a body has is ignored; so is a value of another type than expected.
+// decode reads JSON. Other fields are ignored; so is a value of another type than expected.
 func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
 
 // seconds returns a number of seconds of a body as a time.

@@ -46,8 +46,8 @@ func (l *Limit) Wants(cost float64) time.Duration {
 	return times((cost-l.Left)/l.Rate, time.Second)
 }
 
-// Read reads a response that was received at the given time. What is malformed is ignored, and what
-// a cache answered says nothing about the server. It may read the body, and puts back what it has
+// Read reads a response that was received at the given time. Malformed headers are ignored, and a
+// response from a cache says nothing about the server. It may read the body, and puts back what it has
 // read.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
