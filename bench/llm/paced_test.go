@@ -141,16 +141,23 @@ func atBest(q server.Quota, c server.Counts) time.Duration {
 }
 
 // A ledger has a limiter for each limit that forgets nothing, and tells what it holds.
-type ledger map[string]*reserve.Limiter
+type ledger struct {
+	mu  sync.Mutex
+	all map[string]*reserve.Limiter
+}
 
 const whole = 1 << 30
 
-func (l ledger) limiter(limit string, _ llm.Key) reserve.Reserver {
-	l[limit] = reserve.Must(window.New(whole, 1000*time.Hour))
-	return l[limit]
+func (l *ledger) limiter(limit string, _ llm.Key) reserve.Reserver {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[limit] == nil {
+		l.all[limit] = reserve.Must(window.New(whole, 1000*time.Hour))
+	}
+	return l.all[limit]
 }
 
-func (l ledger) held(limit string) int { return whole - int(l[limit].Stored()) }
+func (l *ledger) held(limit string) int { return whole - int(l.all[limit].Stored()) }
 
 // What pace has charged in the end is what the server has counted.
 func TestChargedIsUsed(t *testing.T) {
@@ -163,7 +170,7 @@ func TestChargedIsUsed(t *testing.T) {
 			if w.name == ways[0].name {
 				n = 10_000
 			}
-			l := ledger{}
+			l := &ledger{all: map[string]*reserve.Limiter{}}
 			all := llm.Limits{RequestsPerMinute: whole, TokensPerMinute: whole, InputTokensPerMinute: whole, OutputTokensPerMinute: whole}
 			pace(t, w, server.Quota{}, all, func(t *testing.T, b *bench) {
 				b.callAll(t, jobs(n), 64)

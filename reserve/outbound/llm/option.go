@@ -101,6 +101,8 @@ func AnswerRefusals() Option {
 // that is remembered, and with the zero Key for those that find no place (see [WithMaxKeys]). Where
 // it returns nil, the limit has a window in this process, if there is such a limit.
 //
+// Calls that are the first of a key at the same moment ask it at the same time, and one answer counts.
+//
 // Such a limiter is as it is: no margin is added, and no response changes it.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return func(s *settings) error {
