@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,10 +183,9 @@ func TestLearnedLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := 0
+				var calls atomic.Int64
 				transport, err := New(limited(func() (string, string) {
-					n++
-					tell := c.tell[min(n, len(c.tell))-1]
+					tell := c.tell[min(int(calls.Add(1)), len(c.tell))-1]
 					return tell[0], tell[1]
 				}), OpenAI(), c.given, WithMargin(0), WithSettling(false), WithEstimate(func(*http.Request, []byte) (int, int) { return 10, 0 }))
 				require.NoError(t, err)
