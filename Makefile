@@ -4,7 +4,7 @@
 #
 #	         downloads  processor time  time
 #	test       1.4 MB       1.8 min     about 2 min
-#	check      145 MB        11 min     about 7 min after test, estimated from the processor time
+#	check        with test 5 min where modules and build are cached; empty caches: not measured since there are adapters
 #	demo        32 MB                   about 1 min, 18 s of them the demo itself
 #
 # Where Debian's packages are missing, test downloads 1 MB more for Redis, and check a C compiler.
