@@ -277,7 +277,7 @@ func (h *hand) expire(now int64) {
 	h.use(left) // with what has come back of leases before it
 }
 
-// fold takes all that is free out of the hand. What callers were promised stays in its leases, for
+// fold takes all that is free out of the hand. Promises to callers stay in its leases, for
 // some of that may come back.
 func (h *hand) fold(now int64) {
 	h.advance(now)

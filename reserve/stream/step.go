@@ -79,7 +79,7 @@ func step(size int, rate float64) int {
 // guess returns how much a source that was asked for step bytes and gave n seems to give at a
 // time: n, and an eighth more than a step that it filled.
 //
-// The permits of a step are taken while its source is waited for. What comes back then is worth
+// The permits of a step are taken while its source is waited for. Permits that come back then are worth
 // no more than what still fits the store, and until then others waited. So a reader that asked for
 // whole steps would cost those it shares a limiter with up to nine tenths of the rate: with
 // 32 sources of 1400 bytes each 10 ms, at 1 MiB/s and nothing saved up, 13 % of the

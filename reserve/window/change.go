@@ -73,8 +73,8 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.longest = l.rule.per
 }
 
-// change puts another window in place for those that ask from now on. What has left the present one
-// does not come back into a longer one.
+// change puts another window in place for those that ask from now on. Permits that have left the present one
+// do not come back into a longer one.
 func (l *ledger) change(now int64, size int, per int64, rate float64) {
 	l.advance(now)
 	l.rate = rate

@@ -44,8 +44,8 @@
 // SetRate(reserve.Per(100, time.Hour)) makes it 100 an hour. It holds for those that ask from then
 // on; those that wait keep the window by which they were promised their time. With 3 a second, 3
 // used at 0 s and a fourth promised for 1 s, SetRate to 3 a minute leaves that at 1 s; the next two
-// wait until 1 minute, and one behind them until 1 minute and 1 s. What has left the present window
-// does not come back into a longer one.
+// wait until 1 minute, and one behind them until 1 minute and 1 s. Permits that have left the present window
+// do not come back into a longer one.
 //
 // Retime changes the window of those that wait as well: in the example the fourth then waits until
 // 1 minute. SetPolicy changes n and per, as SetRate does; a request for more than the new n keeps its

@@ -4,7 +4,7 @@
 //	options.PerRetryPolicies = append(options.PerRetryPolicies, policy) // of an azcore.ClientOptions
 //
 // It is package outbound as a policy of azcore's pipeline, and has all of its options: keys, limits
-// with costs of their own, adaptation, hooks. What the server says is heard: Retry-After,
+// with costs of their own, adaptation, hooks. The server's words are heard: Retry-After,
 // retry-after-ms, x-ms-retry-after-ms.
 package paceazure
 
