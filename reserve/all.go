@@ -8,7 +8,7 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/together"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 // All returns a Reserver that reserves from each of the given ones, or from none:
@@ -57,7 +57,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 		return Reservation{}, err
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
-	_, err := together.Reserve(len(a), func(i int) (err error) {
+	_, err := allornothing.Reserve(len(a), func(i int) (err error) {
 		b.parts[i], err = a[i].ReserveWithin(ctx, n, maxWait)
 		return
 	}, b.cancel)
@@ -85,20 +85,20 @@ func (b *bundle) At() (latest time.Time) {
 }
 
 func (b *bundle) Delay() time.Duration {
-	_, longest := together.Last(len(b.parts), b.delay)
+	_, longest := allornothing.Last(len(b.parts), b.delay)
 	return longest
 }
 
 func (b *bundle) Wait(ctx context.Context) error {
-	last, _ := together.Last(len(b.parts), b.delay)
-	_, err := together.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
+	last, _ := allornothing.Last(len(b.parts), b.delay)
+	_, err := allornothing.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
 	return err
 }
 
 func (b *bundle) Cancel() { b.Settle(0) }
 
 func (b *bundle) Settle(actual int) {
-	together.Cancel(len(b.parts), func(i int) { b.parts[i].Settle(actual) })
+	allornothing.Cancel(len(b.parts), func(i int) { b.parts[i].Settle(actual) })
 }
 
 func (b *bundle) cancel(i int)              { b.parts[i].Cancel() }

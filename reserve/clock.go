@@ -6,18 +6,18 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 // never is the last time that there is.
-const never = door.Never
+const never = hooks.Never
 
 // until returns how long it is from now until a time.
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
 // sleep blocks until the given time, unless the context ends or the sleeper is woken before. Now
 // is the reading of the clock that the caller has looked at.
-func sleep(ctx context.Context, c *door.Clock, now, end int64, s *wake.Sleeper) {
+func sleep(ctx context.Context, c *hooks.Clock, now, end int64, s *wake.Sleeper) {
 	if c.Fake == nil {
 		s.Sleep(ctx, until(end, now))
 		return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -27,7 +27,7 @@ import (
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
 type Limiter struct {
-	clock   door.Clock
+	clock   hooks.Clock
 	busy    atomic.Int64 // no permit is to be had before this time; or unknown
 	counted atomic.Int64 // the same in place of busy, if refusals are counted that it decides; or uncounted
 	ledger  Ledger       // guarded, like all below, by mu

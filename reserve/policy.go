@@ -7,7 +7,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -17,13 +17,13 @@ import (
 //
 // Policies come from pace.Bursty, warmup.Policy and window.Policy.
 type Policy struct {
-	terms   door.Terms
+	terms   hooks.Terms
 	variant Variant
 }
 
 // common holds the options that every limiter takes.
 type common struct {
-	clock   door.Clock
+	clock   hooks.Clock
 	maxWait time.Duration
 }
 
@@ -64,7 +64,7 @@ func WithClock(c clockwork.Clock) Option {
 		if isnil.Value(c) {
 			return &ValueError{Package: "reserve", Name: "WithClock", Value: nil, Want: "a clock"}
 		}
-		s.clock = door.On(c)
+		s.clock = hooks.On(c)
 		return nil
 	})
 }
@@ -147,7 +147,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 			return nil, err
 		}
 	}
-	p := &Policy{variant: v, terms: door.Terms{
+	p := &Policy{variant: v, terms: hooks.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
 	}}
 	if v.Curve != nil {

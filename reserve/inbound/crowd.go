@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -24,9 +24,9 @@ import (
 //   - When too many of those are in use, and for keys without an address, there are 1024
 //     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
 type crowd[K comparable] struct {
-	own      keys.Limiters[K]
-	networks keys.Limiters[netip.Prefix]
-	groups   keys.Limiters[uint64]
+	own      keyhooks.Limiters[K]
+	networks keyhooks.Limiters[netip.Prefix]
+	groups   keyhooks.Limiters[uint64]
 	address  func(K) (netip.Addr, bool)
 	seed     maphash.Seed
 	shared   atomic.Uint64 // requests that got no limiter of their own
@@ -48,13 +48,13 @@ func newCrowd[K comparable](policy *reserve.Policy, maxKeys int) *crowd[K] {
 	return c
 }
 
-func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keys.Limiters[K] {
+func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keyhooks.Limiters[K] {
 	always := func(K) (*reserve.Policy, error) { return policy, nil }
-	return keys.Of[K](keyed.New(always, keyed.WithMaxKeys(maxKeys)))
+	return keyhooks.Of[K](keyed.New(always, keyed.WithMaxKeys(maxKeys)))
 }
 
 // hold takes n permits for a key, of its own limiter or of one that it shares.
-func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keys.Hold, err error) {
+func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 	h, err = c.own.Hold(ctx, key, n, maxWait)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
@@ -161,7 +161,7 @@ func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *c
 	}
 }
 
-// Admits implements [keys.Guard].
+// Admits implements [keyhooks.Guard].
 func (c *census[K]) Admits(key K, remembered int) bool {
 	if remembered < c.crowded {
 		return true
@@ -170,7 +170,7 @@ func (c *census[K]) Admits(key K, remembered int) bool {
 	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
 }
 
-// Count implements [keys.Guard].
+// Count implements [keyhooks.Guard].
 func (c *census[K]) Count(key K, by int) {
 	if near, far := c.counters(key); near != nil {
 		near.Add(int32(by))

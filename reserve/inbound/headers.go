@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // The fields' names, as http.Header spells them.
@@ -44,7 +44,7 @@ type share struct{ requests, seconds int64 }
 // shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
 // 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
 // request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
-func shareOf(o door.Outlook) share {
+func shareOf(o hooks.Outlook) share {
 	s := share{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
 	if !o.Window {
@@ -66,12 +66,12 @@ func (a share) less(b share) bool {
 }
 
 // quotaHeaders sets the headers of a response to a request that passes.
-func (m *Middleware) quotaHeaders(h http.Header, held []keys.Hold) {
+func (m *Middleware) quotaHeaders(h http.Header, held []keyhooks.Hold) {
 	if !m.quotas && !m.xRateLimit {
 		return
 	}
 	closest, least := -1, share{}
-	var outlook door.Outlook
+	var outlook hooks.Outlook
 	for i := range held {
 		if m.tiers[i].dryRun {
 			continue
@@ -95,7 +95,7 @@ func (m *Middleware) quotaHeaders(h http.Header, held []keys.Hold) {
 }
 
 // full returns how long it takes at the most until all of a limit may be used again.
-func full(o door.Outlook) time.Duration {
+func full(o hooks.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
 		return o.Wait

@@ -11,8 +11,8 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
-	"github.com/nextfree/pace/reserve/internal/together"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // A Middleware lets requests pass that all its tiers allow. Make it with [New];
@@ -118,10 +118,10 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	// Reservations live on the stack of most requests.
-	var few [4]keys.Hold
+	var few [4]keyhooks.Hold
 	held := few[:]
 	if len(m.tiers) > len(few) {
-		held = make([]keys.Hold, len(m.tiers))
+		held = make([]keyhooks.Hold, len(m.tiers))
 	}
 	held = held[:len(m.tiers)]
 
@@ -155,8 +155,8 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // reserve reserves from every tier; or from none, and returns which one ended it and why.
-func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keys.Hold) (tier int, err error) {
-	return together.Reserve(len(held), func(i int) (err error) {
+func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keyhooks.Hold) (tier int, err error) {
+	return allornothing.Reserve(len(held), func(i int) (err error) {
 		held[i], err = m.tiers[i].reserve(ctx, r, cost, m.maxWait)
 		if err != nil && !m.stops(ctx, r, i, err) {
 			err = nil
@@ -188,8 +188,8 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 }
 
 // wait waits until all reservations are due. It returns which one ended it and why.
-func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keys.Hold) (tier int, err error) {
-	last, longest := together.Last(len(held), func(i int) time.Duration {
+func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyhooks.Hold) (tier int, err error) {
+	last, longest := allornothing.Last(len(held), func(i int) time.Duration {
 		if m.tiers[i].dryRun {
 			return 0
 		}
@@ -207,12 +207,12 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keys.Hold
 	}
 	if m.waiting.Add(here) > m.maxQueue {
 		m.counts[last].refused.Add(1)
-		together.Cancel(len(held), cancel)
+		allornothing.Cancel(len(held), cancel)
 		return last, &queueFull{wait: longest}
 	}
 	m.queued.Add(1)
 	readEarly(r)
-	return together.Wait(len(held), last, func(i int) error {
+	return allornothing.Wait(len(held), last, func(i int) error {
 		if m.tiers[i].dryRun || held[i].Reservation.Permits() == 0 {
 			return nil
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // defaultMaxKeys takes some 110 MB for addresses.
@@ -40,7 +40,7 @@ func PerKey[K comparable](
 	limiters := newCrowd[K](policy, t.maxKeys)
 	t.peek = peekFor(key, limiters.peek)
 	t.shared = limiters.shared.Load
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keys.Hold, err error) {
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
 			h, err = limiters.hold(ctx, k, n, maxWait)

@@ -11,12 +11,12 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // engine is how this package looks into limiters.
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Tier is one of the limits that a request has to pass: a name and a limiter, for
 // everybody or for each key. Make it with [Global], [GlobalBy], [PerKey] or
@@ -24,7 +24,7 @@ var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation](
 // then share its limiter.
 type Tier struct {
 	name    string
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keys.Hold, error)
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keyhooks.Hold, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // zero if it isn't known
@@ -56,12 +56,12 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
 		return t
 	}
-	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keys.Hold, err error) {
+	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 		h.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
 		return
 	}
-	if l, ok := by.(keys.Limiter); ok {
-		t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keys.Hold, error) {
+	if l, ok := by.(keyhooks.Limiter); ok {
+		t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keyhooks.Hold, error) {
 			return l.Hold(ctx, n, maxWait)
 		}
 	}
@@ -93,11 +93,11 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 		t.err = noKey(name)
 		return t
 	}
-	local := keys.Of[K](by)
+	local := keyhooks.Of[K](by)
 	if local != nil {
 		t.peek = peekFor(key, local.Peek)
 	}
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keys.Hold, err error) {
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err != nil {
 			return
@@ -127,7 +127,7 @@ func peekFor[K comparable](
 
 // outlook returns what the limiter of the tier had to give after a request got its permits, and false
 // if that is not known.
-func (t *Tier) outlook(h *keys.Hold) (door.Outlook, bool) {
+func (t *Tier) outlook(h *keyhooks.Hold) (hooks.Outlook, bool) {
 	if t.limiter != nil {
 		return engine.Latest(t.limiter), true
 	}
@@ -222,7 +222,7 @@ type quota struct{ requests, seconds int64 }
 // quotaOf describes a limiter by the time that fills its store, but at least 1 s
 // and long enough for one permit. The store itself is not counted: a client that uses the quota of
 // each window is then never refused.
-func quotaOf(o door.Outlook) quota {
+func quotaOf(o hooks.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) {
 		return quota{}

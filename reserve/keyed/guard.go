@@ -1,9 +1,9 @@
 package keyed
 
-import "github.com/nextfree/pace/reserve/internal/keys"
+import "github.com/nextfree/pace/reserve/internal/keyhooks"
 
-// Guard implements [keys.Limiters].
-func (k inside[K]) Guard(guard keys.Guard[K]) { k.guard = guard }
+// Guard implements [keyhooks.Limiters].
+func (k inside[K]) Guard(guard keyhooks.Guard[K]) { k.guard = guard }
 
 // admits reports whether a new key may be remembered, as far as the guard is concerned. Each call
 // that finds it may not looks at two entries on average, as other calls do: there may be no others.

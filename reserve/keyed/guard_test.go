@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -28,7 +28,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	policy := reserve.Must(pace.Bursty(1, reserve.WithClock(clock)))
 	var guard few
 	k := keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(64))
-	keys.Of[int](k).Guard(&guard)
+	keyhooks.Of[int](k).Guard(&guard)
 	check := func(odd, all int64) {
 		t.Helper()
 		require.Equal(t, odd, guard.odd.Load())
@@ -36,7 +36,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 		require.EqualValues(t, all, k.Len())
 	}
 	for key := range 20 {
-		h, err := keys.Of[int](k).Hold(ctx, key, 10, 0)
+		h, err := keyhooks.Of[int](k).Hold(ctx, key, 10, 0)
 		if key%2 == 1 && key > 5 {
 			require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 			continue

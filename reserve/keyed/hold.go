@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
-// An inside is what package inbound may do with limiters: see [keys.Limiters].
+// An inside is what package inbound may do with limiters: see [keyhooks.Limiters].
 type inside[K comparable] struct{ *Limiters[K] }
 
-// A holder is what a [keys.Hold] does with them.
+// A holder is what a [keyhooks.Hold] does with them.
 type holder[K comparable] struct{ *Limiters[K] }
 
-// Hold implements [keys.Limiters].
-func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keys.Hold, err error) {
+// Hold implements [keyhooks.Limiters].
+func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 	number, hash := k.place(key)
 	s := &k.shards[number]
 	asked := k.in(ctx, s, hash, key, func(e *entry[K]) {
@@ -38,7 +38,7 @@ func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration
 	return
 }
 
-// held is what a shard knows of a [keys.Hold].
+// held is what a shard knows of a [keyhooks.Hold].
 type held[K comparable] struct {
 	id      uint64
 	key     K
@@ -102,7 +102,7 @@ func (k holder[K]) End(shard uint32, id uint64, cancel bool) {
 }
 
 // Outlook implements [keys.Holder].
-func (k holder[K]) Outlook(shard uint32, id uint64) door.Outlook {
+func (k holder[K]) Outlook(shard uint32, id uint64) hooks.Outlook {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	h := s.holds[s.findHold(id)]

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
@@ -46,7 +46,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 				plain := map[string]*reserve.Limiter{"a": of.Limiter(), "b": of.Limiter()}
 				type open struct {
 					key  string
-					hold *keys.Hold
+					hold *keyhooks.Hold
 					twin *reserve.Reservation
 				}
 				var holds []open
@@ -106,7 +106,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 	}
 }
 
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // What is to be had at once leaves a key small; what is not, or is held twice, does not.
 func TestAHoldLeavesAKeySmall(t *testing.T) {
@@ -162,7 +162,7 @@ func TestAKeyThatIsHeldStays(t *testing.T) {
 	require.Zero(t, b.Len())
 
 	free := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(1e300) })
-	h, err = keys.Of[string](free).Hold(ctx, "a", 1, 0)
+	h, err = keyhooks.Of[string](free).Hold(ctx, "a", 1, 0)
 	require.NoError(t, err)
 	o, known := h.Outlook()
 	require.True(t, known)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // For returns the key's limiter. It holds nothing but the key, and asks for the
@@ -36,8 +36,8 @@ type Limiter interface {
 }
 
 var (
-	_ Limiter      = (*limiter[int])(nil)
-	_ keys.Limiter = (*limiter[int])(nil)
+	_ Limiter          = (*limiter[int])(nil)
+	_ keyhooks.Limiter = (*limiter[int])(nil)
 )
 
 // limiter is the Limiter of a key.
@@ -50,8 +50,8 @@ func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
 }
 
-// Hold implements [keys.Limiter].
-func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (keys.Hold, error) {
+// Hold implements [keyhooks.Limiter].
+func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (keyhooks.Hold, error) {
 	return inside[K]{l.all}.Hold(ctx, l.key, n, maxWait)
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
@@ -24,8 +24,8 @@ var ErrTooManyKeys = errors.New("keyed: too many keys")
 type Limiters[K comparable] struct {
 	hidden[K]
 	policy   func(K) (*reserve.Policy, error)
-	guard    keys.Guard[K] // nil if all keys are welcome
-	refused  atomic.Uint32 // by the guard
+	guard    keyhooks.Guard[K] // nil if all keys are welcome
+	refused  atomic.Uint32     // by the guard
 	seed     maphash.Seed
 	begin    time.Time
 	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen
@@ -37,7 +37,7 @@ type Limiters[K comparable] struct {
 }
 
 // hidden is a name that is not exported, so that the door is not either.
-type hidden[K comparable] = keys.Door[K]
+type hidden[K comparable] = keyhooks.Door[K]
 
 // An Option changes a setting of [New].
 type Option func(*settings)
@@ -81,7 +81,7 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 		maxKeys: int64(s.maxKeys),
 		shards:  make([]shard[K], shardsFor(s.maxKeys)),
 	}
-	k.hidden = keys.NewDoor(inside[K]{k})
+	k.hidden = keyhooks.NewDoor(inside[K]{k})
 	return k
 }
 

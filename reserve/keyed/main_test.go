@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keys"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -37,6 +37,6 @@ func bursty(rate float64, maxKeys int, opts ...reserve.Option) *byKey {
 func (b *byKey) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter) }
 
 // hold holds permits of a key, as package inbound does.
-func (b *byKey) hold(key string, n int, maxWait time.Duration) (keys.Hold, error) {
-	return keys.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
+func (b *byKey) hold(key string, n int, maxWait time.Duration) (keyhooks.Hold, error) {
+	return keyhooks.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 // A shard is a part of the keys, behind a lock.
@@ -173,7 +173,7 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 }
 
 // since returns when the limiters of policies with those terms begin.
-func (k *Limiters[K]) since(t *door.Terms) time.Time {
+func (k *Limiters[K]) since(t *hooks.Terms) time.Time {
 	if t.Fake == nil {
 		return k.begin
 	}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
 )
 
 // engine is how this package uses the inside of policies and limiters.
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A small is a limiter that is still small: it has made no reservation that may come back, is not
 // paused, and has its policy's rate. It is 24 bytes, where a [reserve.Limiter] is some 200, and
@@ -20,7 +20,7 @@ var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation](
 type small struct{ state smooth.State }
 
 // ledger returns its ledger, which remembers nothing.
-func (s *small) ledger(t *door.Terms) smooth.Ledger { return s.state.Ledger(t.Curve, t.Upfront) }
+func (s *small) ledger(t *hooks.Terms) smooth.Ledger { return s.state.Ledger(t.Curve, t.Upfront) }
 
 // tryAcquire is [reserve.Limiter.TryAcquire].
 func (s *small) tryAcquire(p *reserve.Policy, n int) bool {
@@ -62,7 +62,7 @@ func (s *small) charge(p *reserve.Policy, n int) {
 }
 
 // outlook returns what it has to give now.
-func (s *small) outlook(p *reserve.Policy) (o door.Outlook) {
+func (s *small) outlook(p *reserve.Policy) (o hooks.Outlook) {
 	t := engine.Terms(p)
 	now, l := t.Now(), s.ledger(t)
 	o.Rate, o.Wait = l.Rate(), max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
@@ -82,8 +82,8 @@ func (s *small) grown(p *reserve.Policy) *reserve.Limiter {
 // need not be remembered: nobody can tell whether it was, since a later one says what it would have
 // become.
 type fresh struct {
-	door.Fresh
-	terms *door.Terms
+	hooks.Fresh
+	terms *hooks.Terms
 	begin int64
 }
 

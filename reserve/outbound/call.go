@@ -8,7 +8,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/line"
+	"github.com/nextfree/pace/reserve/internal/fifo"
 )
 
 // A call is a request on its way through the transport, with all of its attempts.
@@ -19,9 +19,9 @@ type call struct {
 	number  uint64 // in the order of calls
 	set     any    // of keys
 	asks    []ask
-	limits  []line.Limit
+	limits  []fifo.Limit
 	few     [few]ask // of asks
-	fewOf   [few]line.Limit
+	fewOf   [few]fifo.Limit
 
 	begin time.Time // of the wait for this attempt
 	sent  time.Time
@@ -76,12 +76,12 @@ func (t *Transport) newCall(r *http.Request) (*call, error) {
 		c.set = set{l, key, c.set}
 	}
 	if c.limits = c.fewOf[:0]; len(c.asks) > few {
-		c.limits = make([]line.Limit, 0, len(c.asks))
+		c.limits = make([]fifo.Limit, 0, len(c.asks))
 	}
 	c.limits = c.limits[:len(c.asks)]
 	for i := range c.asks {
 		a := &c.asks[i]
-		c.limits[i] = line.Limit{By: a.by, Permits: a.cost}
+		c.limits[i] = fifo.Limit{By: a.by, Permits: a.cost}
 		if again := a.limit.again; again != nil {
 			c.limits[i].Recount = func() int { return again(r) }
 		}

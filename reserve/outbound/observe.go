@@ -7,12 +7,12 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // engine is how this package stops limiters.
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A ruling is what follows from a response for its request.
 type ruling struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/line"
+	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -35,7 +35,7 @@ type Transport struct {
 	inFlight      *inFlight // nil: any number
 
 	calls       atomic.Uint64
-	lines       line.Lines
+	lines       fifo.Lines
 	gate        *reserve.Policy       // of gates
 	gates       *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 var fakeScript = newScript(strings.Replace(source, "redis.call('TIME')", "{0, table.remove(ARGV)}", 1))
@@ -110,7 +110,7 @@ func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
 }
 
 // Terms are what a policy says in numbers.
-func Terms(p *reserve.Policy) *door.Terms { return engine.Terms(p) }
+func Terms(p *reserve.Policy) *hooks.Terms { return engine.Terms(p) }
 
 // BubbleTime makes the script read the time of a testing/synctest bubble.
 func BubbleTime() Option {

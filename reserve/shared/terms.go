@@ -2,12 +2,12 @@ package shared
 
 import (
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
 )
 
 // engine is how this package reads policies.
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // terms are a policy in the numbers that the script gets, at one rate.
 type terms struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -26,7 +26,7 @@ var ctx = context.Background()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 func newBench(t *testing.T, n int, per time.Duration, opts ...reserve.Option) *limitertest.Bench {
 	t.Helper()

@@ -1,11 +1,11 @@
-// Package door is what package reserve tells the packages inside it, and nobody else: how a policy's
+// Package hooks lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal does: how a policy's
 // limiters are made, and what a limiter has to give.
 //
 // Those packages import reserve, so reserve can't import them; and what is exported is there for
-// everybody. So reserve leaves an [Engine] here when it is initialized, which they open:
+// everybody. So reserve leaves its [Hooks] here when it is initialized, and they open them:
 //
-//	var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
-package door
+//	var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+package hooks
 
 import (
 	"context"
@@ -41,9 +41,9 @@ type Fresh struct {
 	Rate, Stored float64
 }
 
-// An Engine is how reserve's types are used from inside. P is *reserve.Policy, L is
+// Hooks are how reserve's types are used from inside. P is *reserve.Policy, L is
 // *reserve.Limiter, R is *reserve.Reservation. Times are readings of the policy's clock.
-type Engine[P, L, R any] struct {
+type Hooks[P, L, R any] struct {
 	// Terms returns the terms of a policy.
 	Terms func(P) *Terms
 	// Check returns the error that a limiter of the policy in that state would return to
@@ -79,10 +79,10 @@ type Engine[P, L, R any] struct {
 	Await func(ctx context.Context, r R) (waited time.Duration, err error)
 }
 
-var opened any // the only *Engine
+var opened any // the only *Hooks
 
 // Register is for reserve alone.
-func Register[P, L, R any](e *Engine[P, L, R]) { opened = e }
+func Register[P, L, R any](e *Hooks[P, L, R]) { opened = e }
 
 // Open returns reserve's engine, to a package that imports reserve.
-func Open[P, L, R any]() *Engine[P, L, R] { return opened.(*Engine[P, L, R]) }
+func Open[P, L, R any]() *Hooks[P, L, R] { return opened.(*Hooks[P, L, R]) }

@@ -1,16 +1,16 @@
-// Package keys is what package keyed lets package inbound do, and nobody else: to hold permits of a key
+// Package keyhooks is what package keyed lets package inbound do, and nobody else: to hold permits of a key
 // that may still be given back, at less than the price of a reservation, and to keep keys out.
 //
 // What is exported is there for everybody, and what is not is out of inbound's reach. So a
 // *keyed.Limiters has a [Door] in it, whose one method is not exported, and [Of] opens that.
-package keys
+package keyhooks
 
 import (
 	"context"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 // Limiters is the inside of a *keyed.Limiters.
@@ -79,7 +79,7 @@ type Hold struct {
 // A Holder is a *keyed.Limiters of any type of key.
 type Holder interface {
 	End(shard uint32, id uint64, cancel bool)
-	Outlook(shard uint32, id uint64) door.Outlook
+	Outlook(shard uint32, id uint64) hooks.Outlook
 }
 
 // Keep says that the permits are used, or will be. Of a Reservation it says nothing.
@@ -99,16 +99,16 @@ func (h *Hold) end(cancel bool) {
 	}
 }
 
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // Outlook returns what the key's limiter has to give now, or after the latest request that it got. It
 // returns false of the zero Hold, and may after Keep or Cancel.
-func (h *Hold) Outlook() (door.Outlook, bool) {
+func (h *Hold) Outlook() (hooks.Outlook, bool) {
 	switch {
 	case h.Of != nil:
 		return h.Of.Outlook(h.Shard, h.ID), true
 	case h.Limiter != nil:
 		return engine.Latest(h.Limiter), true
 	}
-	return door.Outlook{}, false
+	return hooks.Outlook{}, false
 }

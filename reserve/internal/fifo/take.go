@@ -1,4 +1,4 @@
-package line
+package fifo
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 // engine is how this package looks into limiters.
-var engine = door.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // reserve reserves what a call asks of a limit. Of a limit that never holds as much at once it reserves all that it can
 // hold: the rest is for the caller to charge, by [reserve.Reservation.Settle].

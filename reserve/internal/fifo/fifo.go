@@ -1,4 +1,4 @@
-// Package line is one line in front of several limits: a call has all of its permits or none, and those of
+// Package fifo is one line in front of several limits: a call has all of its permits or none, and those of
 // all limits are charged at the moment it goes.
 //
 // A limiter that sells a permit before the call goes forgets it before the server does. So of those that
@@ -8,7 +8,7 @@
 //
 // There is a line for each set of keys, so that no key slows another. Lines that share a limit meet there
 // with their first ones, in its own order.
-package line
+package fifo
 
 import (
 	"container/list"

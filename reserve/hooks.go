@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/door"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
 )
 
 // What the packages inside this one may do with its types, and nobody else.
 func init() {
-	door.Register(&door.Engine[*Policy, *Limiter, *Reservation]{
-		Terms:   func(p *Policy) *door.Terms { return &p.terms },
+	hooks.Register(&hooks.Hooks[*Policy, *Limiter, *Reservation]{
+		Terms:   func(p *Policy) *hooks.Terms { return &p.terms },
 		Check:   checkState,
 		New:     (*Policy).newLimiter,
 		Grow:    func(p *Policy, now int64, l smooth.Ledger) *Limiter { return p.smoothLimiter(now, l) },
@@ -38,13 +38,13 @@ func checkState(ctx context.Context, p *Policy, state *smooth.State, n int, maxW
 }
 
 // fresh returns what a limiter is like that nobody has asked since begin.
-func (p *Policy) fresh(begin, now int64) door.Fresh {
+func (p *Policy) fresh(begin, now int64) hooks.Fresh {
 	if t := &p.terms; t.Curve != nil {
 		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
-		return door.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
+		return hooks.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 	}
 	l := p.variant.Ledger(begin)
-	return door.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
+	return hooks.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 }
 
 // idle is what a ledger must have, too, for its limiters ever to be like fresh ones:
@@ -52,14 +52,14 @@ func (p *Policy) fresh(begin, now int64) door.Fresh {
 type idle interface{ Idle(now int64) bool }
 
 // like reports whether the limiter is like a fresh one.
-func (l *Limiter) like(f door.Fresh) bool {
+func (l *Limiter) like(f hooks.Fresh) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.is(f)
 }
 
 // is is like of a limiter that is locked.
-func (l *Limiter) is(f door.Fresh) bool {
+func (l *Limiter) is(f hooks.Fresh) bool {
 	now := l.read(f.Now)
 	ledger, ok := l.ledger.(idle)
 	// Idle first: it is quick, and what Stored takes may grow with the queue.
@@ -67,7 +67,7 @@ func (l *Limiter) is(f door.Fresh) bool {
 }
 
 // retire makes an end of the limiter if it is like a fresh one.
-func (l *Limiter) retire(f door.Fresh, charge func(permits int)) bool {
+func (l *Limiter) retire(f hooks.Fresh, charge func(permits int)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is(f) {
@@ -106,20 +106,20 @@ func (l *Limiter) wouldWait(permits int) (time.Duration, error) {
 }
 
 // outlook returns what the limiter has to give now, and latest what it had after the latest request.
-func (l *Limiter) outlook() door.Outlook {
+func (l *Limiter) outlook() hooks.Outlook {
 	now := l.lock()
 	defer l.mu.Unlock()
 	return l.outlookAt(now)
 }
 
-func (l *Limiter) latest() door.Outlook {
+func (l *Limiter) latest() hooks.Outlook {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.outlookAt(l.seen)
 }
 
 // outlookAt returns what the limiter, which must be locked, has to give.
-func (l *Limiter) outlookAt(now int64) (o door.Outlook) {
+func (l *Limiter) outlookAt(now int64) (o hooks.Outlook) {
 	o.Rate, o.Wait = l.ledger.Rate(), l.waitAt(now)
 	curve := l.rest.policy.terms.Curve
 	if curve == nil || curve.Free() {

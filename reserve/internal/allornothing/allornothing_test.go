@@ -1,4 +1,4 @@
-package together_test
+package allornothing_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/reserve/internal/together"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 var errRefused = errors.New("refused")
@@ -34,48 +34,48 @@ func (b *book) cancel(i int) { b.calls = append(b.calls, fmt.Sprint("cancel ", i
 
 func TestReserve(t *testing.T) {
 	b := &book{fail: -1, panic: -1}
-	_, err := together.Reserve(3, b.do, b.cancel)
+	_, err := allornothing.Reserve(3, b.do, b.cancel)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ask 0", "ask 1", "ask 2"}, b.calls)
 
 	b = &book{fail: 2, panic: -1}
-	refused, err := together.Reserve(4, b.do, b.cancel)
+	refused, err := allornothing.Reserve(4, b.do, b.cancel)
 	require.Equal(t, errRefused, err)
 	require.Equal(t, 2, refused)
 	require.Equal(t, []string{"ask 0", "ask 1", "ask 2", "cancel 1", "cancel 0"}, b.calls)
 
 	b = &book{fail: -1, panic: 1}
-	require.Panics(t, func() { _, _ = together.Reserve(4, b.do, b.cancel) })
+	require.Panics(t, func() { _, _ = allornothing.Reserve(4, b.do, b.cancel) })
 	require.Equal(t, []string{"ask 0", "ask 1", "cancel 0"}, b.calls)
 
 	b = &book{fail: -1, panic: -1}
-	_, err = together.Reserve(0, b.do, b.cancel)
+	_, err = allornothing.Reserve(0, b.do, b.cancel)
 	require.NoError(t, err)
 	require.Empty(t, b.calls)
 }
 
 func TestLast(t *testing.T) {
 	delays := []time.Duration{1, 3, 2, 3}
-	last, longest := together.Last(4, func(i int) time.Duration { return delays[i] })
+	last, longest := allornothing.Last(4, func(i int) time.Duration { return delays[i] })
 	require.Equal(t, 1, last)
 	require.Equal(t, time.Duration(3), longest)
-	_, longest = together.Last(0, nil)
+	_, longest = allornothing.Last(0, nil)
 	require.Zero(t, longest)
 }
 
 func TestWait(t *testing.T) {
 	b := &book{fail: -1, panic: -1}
-	_, err := together.Wait(3, 1, b.do, b.cancel)
+	_, err := allornothing.Wait(3, 1, b.do, b.cancel)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ask 1", "ask 2", "ask 0"}, b.calls)
 
 	b = &book{fail: 2, panic: -1}
-	failed, err := together.Wait(3, 1, b.do, b.cancel)
+	failed, err := allornothing.Wait(3, 1, b.do, b.cancel)
 	require.Equal(t, errRefused, err)
 	require.Equal(t, 2, failed)
 	require.Equal(t, []string{"ask 1", "ask 2", "cancel 2", "cancel 1", "cancel 0"}, b.calls)
 
 	b = &book{fail: -1, panic: 0}
-	require.Panics(t, func() { _, _ = together.Wait(2, 0, b.do, b.cancel) })
+	require.Panics(t, func() { _, _ = allornothing.Wait(2, 0, b.do, b.cancel) })
 	require.Equal(t, []string{"ask 0", "cancel 1", "cancel 0"}, b.calls)
 }

@@ -1,8 +1,8 @@
-// Package together is all or nothing: of several promises, by several limiters, all are had or none.
+// Package allornothing is all or nothing: of several promises, by several limiters, all are had or none.
 //
 // What is promised, and how, is for functions to say that get the number of a promise. They are
 // called in turn, and cost no allocation.
-package together
+package allornothing
 
 import "time"
 
