@@ -1,0 +1,70 @@
+package pace
+
+import (
+	"context"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// The names that most programs need, so that they import this package alone. What they mean is
+// said where they are defined, in package reserve.
+type (
+	// A Limiter hands out permits at a rate: see [reserve.Limiter].
+	Limiter = reserve.Limiter
+	// A Reservation is a promise of permits at a known time: see [reserve.Reservation].
+	Reservation = reserve.Reservation
+	// A Policy says what is limited; it makes limiters: see [reserve.Policy].
+	Policy = reserve.Policy
+	// An Option changes what a constructor makes: see [reserve.Option].
+	Option = reserve.Option
+	// A Reserver can promise permits: every limiter is one. See [reserve.Reserver].
+	Reserver = reserve.Reserver
+
+	// A WaitError refuses a request that would have waited for too long: see [reserve.WaitError].
+	WaitError = reserve.WaitError
+	// A SizeError refuses a request larger than its limiter can ever grant: see [reserve.SizeError].
+	SizeError = reserve.SizeError
+	// A ValueError refuses an argument or an option that makes no sense: see [reserve.ValueError].
+	ValueError = reserve.ValueError
+	// An OptionError refuses an option that does not apply: see [reserve.OptionError].
+	OptionError = reserve.OptionError
+)
+
+// Forever is a wait without end: see [reserve.Forever].
+const Forever = reserve.Forever
+
+// ErrCancelled is returned by Wait for a reservation that was given back: see [reserve.ErrCancelled].
+var ErrCancelled = reserve.ErrCancelled
+
+// Must returns v, or panics if err is not nil. It is for constants:
+//
+//	var limiter = pace.Must(pace.NewBursty(50))
+func Must[T any](v T, err error) T { return reserve.Must(v, err) }
+
+// Per returns the rate of so many permits in d, per second: Per(5000, time.Hour) is 1.39 permits
+// per second.
+func Per(permits float64, d time.Duration) float64 { return reserve.Per(permits, d) }
+
+// Acquire waits for n permits of any Reserver: see [reserve.Acquire]. A [Limiter] has a method for it.
+func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
+	return reserve.Acquire(ctx, r, n)
+}
+
+// All returns a Reserver that reserves from all of rs or from none: see [reserve.All].
+func All(rs ...Reserver) Reserver { return reserve.All(rs...) }
+
+// WithMaxWait sets the longest wait that any caller is promised: see [reserve.WithMaxWait].
+func WithMaxWait(d time.Duration) Option { return reserve.WithMaxWait(d) }
+
+// WithClock has a limiter use another clock, for tests: see [reserve.WithClock].
+func WithClock(c clockwork.Clock) Option { return reserve.WithClock(c) }
+
+// WithStored sets how many permits are stored at the start: see [reserve.WithStored].
+func WithStored(permits float64) Option { return reserve.WithStored(permits) }
+
+// PayUpfront has each request wait for its own permits, as in a classic token bucket: see
+// [reserve.PayUpfront].
+func PayUpfront() Option { return reserve.PayUpfront() }
