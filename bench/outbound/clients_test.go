@@ -123,7 +123,7 @@ func nothingLeft(h http.Header, until time.Time) {
 }
 
 func githubOn(base http.RoundTripper, opts ...outbound.Option) *github.Client {
-	client := github.NewClient(&http.Client{Transport: outbound.New(base, tenPerSecond(), opts...)})
+	client := github.NewClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond(), opts...))})
 	client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
 	return client
 }
@@ -135,7 +135,7 @@ func TestGoGitHubErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &refusing{wait: time.Minute, say: c.say, answer: `{"full_name": "nextfree/pace"}`}
 			simulated(t, s, func(t *testing.T, base http.RoundTripper) {
-				transport := outbound.New(base, tenPerSecond())
+				transport := reserve.Must(outbound.New(base, tenPerSecond()))
 				get := func() error {
 					client := github.NewClient(&http.Client{Transport: transport})
 					client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
@@ -183,7 +183,7 @@ func TestSlackGoError(t *testing.T) {
 	s := &refusing{wait: 30 * time.Second, say: slackRefusal, answer: `{"ok": true, "user": "pace"}`}
 	simulated(t, s, func(t *testing.T, base http.RoundTripper) {
 		client := slack.New("xoxb-1", slack.OptionAPIURL("http://slack.com/api/"),
-			slack.OptionHTTPClient(&http.Client{Transport: outbound.New(base, tenPerSecond())}))
+			slack.OptionHTTPClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond()))}))
 		_, err := client.AuthTestContext(t.Context())
 		var limited *slack.RateLimitedError
 		require.ErrorAs(t, err, &limited)
@@ -201,7 +201,7 @@ func TestSlackGoRetries(t *testing.T) {
 	s := &refusing{wait: 30 * time.Second, say: slackRefusal, answer: `{"ok": true, "channel": "C1", "ts": "1.2"}`}
 	simulated(t, s, func(t *testing.T, base http.RoundTripper) {
 		client := slack.New("xoxb-1", slack.OptionAPIURL("http://slack.com/api/"),
-			slack.OptionHTTPClient(&http.Client{Transport: outbound.New(base, tenPerSecond(), outbound.WithRetries(3))}))
+			slack.OptionHTTPClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond(), outbound.WithRetries(3)))}))
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {

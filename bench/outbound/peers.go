@@ -54,7 +54,7 @@ func paced(permitsPerSecond float64, opts ...outbound.Option) func(http.RoundTri
 	return func(base http.RoundTripper) doer {
 		limiter := reserve.Must(pace.NewBursty(permitsPerSecond, pace.WithBurst(0)))
 		opts := append(opts, outbound.WithRetries(100))
-		client := &http.Client{Transport: outbound.New(base, limiter, opts...)}
+		client := &http.Client{Transport: reserve.Must(outbound.New(base, limiter, opts...))}
 		return client.Do
 	}
 }

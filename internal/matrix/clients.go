@@ -40,7 +40,7 @@ func paced(times float64, opts ...outbound.Option) func(http.RoundTripper, Kind,
 			limiter = evenly(times * requests)
 			opts = append(opts, outbound.WithLimit(outbound.Limit{Name: "tokens", Limiter: evenly(times * tokens), Cost: tokensOf}))
 		}
-		return &http.Client{Transport: outbound.New(base, limiter, opts...)}
+		return &http.Client{Transport: reserve.Must(outbound.New(base, limiter, opts...))}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestQueueIsRetimed(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		limiter := evenly10()
-		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		client := &http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() { get(client, fmt.Sprintf("http://a/%d", i)) })
@@ -76,7 +76,7 @@ func TestProbe(t *testing.T) {
 			}, func(t *testing.T, base *http.Transport) {
 				release = make(chan struct{})
 				j = newJournal()
-				client := &http.Client{Transport: New(base, c.by(), Adaptive())}
+				client := &http.Client{Transport: reserve.Must(New(base, c.by(), Adaptive()))}
 				done := make(chan map[int]int)
 				go func() { done <- getAll(client, "http://a", 3) }()
 				pass(10 * time.Second)
@@ -97,7 +97,7 @@ func TestProbeFails(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		var n atomic.Int64
 		hold := make(chan struct{})
-		transport := New(tripper(func(r *http.Request) (*http.Response, error) {
+		transport := reserve.Must(New(tripper(func(r *http.Request) (*http.Response, error) {
 			if n.Add(1) <= 2 {
 				select {
 				case <-hold:
@@ -106,7 +106,7 @@ func TestProbeFails(t *testing.T) {
 				return nil, errGone
 			}
 			return base.RoundTrip(r)
-		}), nil, Adaptive())
+		}), nil, Adaptive()))
 		client := &http.Client{Transport: transport}
 		errs := make(chan error, 10)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +151,7 @@ func TestCeiling(t *testing.T) {
 		w.Header().Set("RateLimit-Policy", `"a";q=50;w=1`)
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := evenly10()
-		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		client := &http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}
 		get(client, "http://a")
 		require.Equal(t, 10., limiter.Rate())
 		require.NoError(t, limiter.SetRate(1000))
@@ -162,7 +162,7 @@ func TestCeiling(t *testing.T) {
 		require.Equal(t, 20., limiter.Rate())
 
 		fixed := evenly10()
-		status, err := get(&http.Client{Transport: New(base, bare{fixed}, Adaptive())}, "http://a")
+		status, err := get(&http.Client{Transport: reserve.Must(New(base, bare{fixed}, Adaptive()))}, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)
 		require.Equal(t, 10., fixed.Rate())
@@ -177,10 +177,10 @@ func TestNothingLeftForAMoment(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(50, pace.WithBurst(0)))
 		begin := time.Now()
-		require.Equal(t, map[int]int{200: 500}, getAll(&http.Client{Transport: New(base, limiter)}, "http://a", 500))
+		require.Equal(t, map[int]int{200: 500}, getAll(&http.Client{Transport: reserve.Must(New(base, limiter))}, "http://a", 500))
 		require.Equal(t, 499*20*time.Millisecond, time.Since(begin))
 
-		get(&http.Client{Transport: New(base, limiter, Adaptive())}, "http://a")
+		get(&http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}, "http://a")
 		require.InDelta(t, 45, limiter.Rate(), 1e-9, "a little less, where that is wanted")
 	})
 }
@@ -202,7 +202,7 @@ func TestProbeLeaves(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(unknownRate, pace.WithBurst(0)))
 		limiter.PauseUntil(time.Now().Add(time.Second))
 		begin := time.Now()
-		transport := New(base, limiter, Adaptive())
+		transport := reserve.Must(New(base, limiter, Adaptive()))
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {

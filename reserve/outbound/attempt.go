@@ -23,9 +23,6 @@ type Attempt struct {
 // of gRPC. The request is only asked for keys and costs, its body is not touched. Every Attempt has
 // to be closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
 	c, err := t.newCall(r)
 	if err != nil {
 		return nil, c.refused(err)

@@ -28,8 +28,8 @@ func TestBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
 		limiter := evenly10()
-		transport := New(nil, limiter, WithHooks(Hooks{
-			Waited: func(_ *http.Request, d time.Duration) { waits = append(waits, d) }}))
+		transport := reserve.Must(New(nil, limiter, WithHooks(Hooks{
+			Waited: func(_ *http.Request, d time.Duration) { waits = append(waits, d) }})))
 		begin := time.Now()
 		for range 2 {
 			a, err := transport.Begin(rpc())
@@ -59,7 +59,7 @@ func TestBegin(t *testing.T) {
 func TestBeginProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0)))
-		transport := New(nil, limiter, Adaptive())
+		transport := reserve.Must(New(nil, limiter, Adaptive()))
 		probe, err := transport.Begin(rpc())
 		require.NoError(t, err)
 		var gone atomic.Int64
@@ -88,7 +88,7 @@ func TestBeginInFlight(t *testing.T) {
 		cost := 0 // without a limit, there is still the place
 		hook := func(*http.Request, time.Duration) { panic("the hook's") }
 		opts := []Option{WithMaxInFlight(1), WithCost(func(*http.Request) int { return cost }, nil)}
-		transport := New(nil, evenly10(), opts...)
+		transport := reserve.Must(New(nil, evenly10(), opts...))
 		for cost = range 2 {
 			a, err := transport.Begin(rpc())
 			require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestBeginInFlight(t *testing.T) {
 func TestAnsweredTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := evenly10()
-		a, err := New(nil, limiter, Adaptive()).Begin(rpc())
+		a, err := reserve.Must(New(nil, limiter, Adaptive())).Begin(rpc())
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		for range 8 {

@@ -41,7 +41,7 @@ func TestQueueMovesUp(t *testing.T) {
 			}, func(t *testing.T, base *http.Transport) {
 				j = newJournal()
 				limiter := reserve.Must(pace.NewBursty(2, pace.WithBurst(0)))
-				client := &http.Client{Transport: New(base, c.by(limiter), Adaptive())}
+				client := &http.Client{Transport: reserve.Must(New(base, c.by(limiter), Adaptive()))}
 				get(client, "http://a/0") // 1/s, from here on; what is owed scales
 				ctx, leave := context.WithCancel(t.Context())
 				gone := make(chan error)
@@ -93,7 +93,7 @@ func TestRefusedProbeSpills(t *testing.T) {
 		j = newJournal()
 		pass(time.Second) // to save up
 		limiter := reserve.Must(pace.NewBursty(unknownRate))
-		getAll(&http.Client{Transport: New(base, limiter, Adaptive())}, "http://a", 6)
+		getAll(&http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}, "http://a", 6)
 		times := j.times()
 		for i := 2; i < len(times); i++ {
 			require.Greater(t, times[i]-times[i-1], 50*time.Millisecond, "%v", times)
@@ -111,7 +111,7 @@ func TestRateBecomesKnownDuringProbe(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		limiter := reserve.Must(pace.NewBursty(unknownRate, pace.WithBurst(0)))
-		client := &http.Client{Transport: New(base, limiter, Adaptive())}
+		client := &http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}
 		done := make(chan map[int]int)
 		go func() { done <- getAll(client, "http://a", 4) }()
 		synctest.Wait()
@@ -127,10 +127,10 @@ func TestRateBecomesKnownDuringProbe(t *testing.T) {
 // WithMaxWait holds for those who wait for the probe, too.
 func TestMaxWaitBehindProbe(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
-		transport := New(tripper(func(r *http.Request) (*http.Response, error) {
+		transport := reserve.Must(New(tripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, errGone
-		}), nil, Adaptive(), WithMaxWait(2*time.Second))
+		}), nil, Adaptive(), WithMaxWait(2*time.Second)))
 		ctx, cancel := context.WithCancel(t.Context())
 		probe := make(chan error)
 		go func() {
@@ -156,12 +156,12 @@ func TestMaxWaitBehindProbe(t *testing.T) {
 func TestHookPanicsAtProbe(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
 		first := true
-		transport := New(base, nil, Adaptive(), WithHooks(Hooks{Waited: func(*http.Request, time.Duration) {
+		transport := reserve.Must(New(base, nil, Adaptive(), WithHooks(Hooks{Waited: func(*http.Request, time.Duration) {
 			if first {
 				first = false
 				panic(errGone)
 			}
-		}}))
+		}})))
 		r := httptest.NewRequest(http.MethodGet, "http://a/", nil)
 		require.PanicsWithError(t, errGone.Error(), func() { transport.RoundTrip(r) })
 		status, err := get(&http.Client{Transport: transport, Timeout: time.Hour}, "http://a")
@@ -180,7 +180,7 @@ func TestKeysThatShareALimiter(t *testing.T) {
 		}
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(80, pace.WithBurst(0)))
-		client := &http.Client{Transport: New(base, nil, Adaptive(), PerKey(Host, func(string) reserve.Reserver { return limiter }))}
+		client := &http.Client{Transport: reserve.Must(New(base, nil, Adaptive(), PerKey(Host, func(string) reserve.Reserver { return limiter })))}
 		get(client, "http://a")
 		require.InDelta(t, 48, limiter.Rate(), 1e-9)
 		for i := range 6000 {
@@ -203,7 +203,7 @@ func TestPolicyUsesTheTransport(t *testing.T) {
 			}
 			return ten, nil
 		})
-		client = &http.Client{Transport: New(base, nil, Adaptive(), PerKey(Host, limiters.For)), Timeout: time.Minute}
+		client = &http.Client{Transport: reserve.Must(New(base, nil, Adaptive(), PerKey(Host, limiters.For))), Timeout: time.Minute}
 		status, err := get(client, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)

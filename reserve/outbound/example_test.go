@@ -30,7 +30,7 @@ func Example() {
 	defer server.Close()
 
 	limiter := reserve.Must(pace.NewBursty(50)) // what the API's documentation says
-	client := &http.Client{Transport: outbound.New(nil, limiter)}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -49,7 +49,7 @@ func ExamplePer() {
 	everything := reserve.Must(pace.NewBursty(100))
 	tenPerSecond := reserve.Must(pace.Bursty(10))
 	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
-	client := &http.Client{Transport: outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For)))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +68,7 @@ func ExampleAdaptive() {
 	defer server.Close()
 
 	limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0)))
-	client := &http.Client{Transport: outbound.New(nil, limiter, outbound.Adaptive(), outbound.WithRetries(3))}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter, outbound.Adaptive(), outbound.WithRetries(3)))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -97,7 +97,7 @@ func ExampleWithCost() {
 			}
 			return answer.Usage
 		})
-	client := &http.Client{Transport: outbound.New(nil, tokens, cost)}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, tokens, cost))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -119,14 +119,14 @@ func ExampleWithLimit() {
 
 	requests := reserve.Must(pace.NewBursty(reserve.Per(600, time.Minute)))
 	tokens := reserve.Must(pace.NewBursty(reserve.Per(48000, time.Minute)))
-	client := &http.Client{Transport: outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
 		Name:    "tokens",
 		Limiter: tokens,
 		Cost:    func(*http.Request) int { return 160 },
 		Used:    func(r *http.Response) outbound.Usage { return inHeader(r.Header.Get("X-Tokens-Used")) },
 	}), outbound.WithHooks(outbound.Hooks{
 		Settled: func(_ *http.Request, limit string, estimated, used int) { fmt.Println(limit, estimated, used) },
-	}))}
+	})))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -150,7 +150,7 @@ func (h inHeader) Used() (int, bool) {
 func ExampleTransport_RoundTrip() {
 	limiter := reserve.Must(pace.NewBursty(1))
 	limiter.Reserve(context.Background(), 3600) // an hour's worth has been promised already
-	client := &http.Client{Transport: outbound.New(nil, limiter), Timeout: time.Minute}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter)), Timeout: time.Minute}
 	_, err := client.Get("http://api.example.com")
 	var wait *reserve.WaitError
 	fmt.Println(errors.As(err, &wait), errors.Is(err, context.DeadlineExceeded), wait.Wait.Round(time.Minute))
@@ -173,8 +173,8 @@ func ExampleWithHooks() {
 		Throttled: func(r *http.Response, retryAfter time.Duration) { fmt.Println(r.Status, retryAfter) },
 	}
 	limiter := reserve.Must(pace.NewBursty(1000))
-	client := &http.Client{Transport: outbound.New(nil, limiter,
-		outbound.WithRetries(1), outbound.WithHooks(hooks), outbound.WithLogger(slog.Default(), time.Second))}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter,
+		outbound.WithRetries(1), outbound.WithHooks(hooks), outbound.WithLogger(slog.Default(), time.Second)))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)

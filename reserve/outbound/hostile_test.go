@@ -49,7 +49,7 @@ func TestHostileHeaders(t *testing.T) {
 		for _, opts := range [][]Option{nil, {Adaptive()}} {
 			lines = header
 			limiter := reserve.Must(pace.NewBursty(1e6))
-			client := &http.Client{Transport: New(base, limiter, append(opts, WithMaxRetryAfter(time.Minute))...)}
+			client := &http.Client{Transport: reserve.Must(New(base, limiter, append(opts, WithMaxRetryAfter(time.Minute))...))}
 			status, err := get(client, server.URL)
 			require.NoError(t, err, name)
 			require.Equal(t, 429, status, name)
@@ -76,13 +76,13 @@ func TestStorm(t *testing.T) {
 		var mu sync.Mutex
 		changes := 0
 		begin := time.Now()
-		client := &http.Client{Transport: New(base, limiter, Adaptive(), WithHooks(Hooks{
+		client := &http.Client{Transport: reserve.Must(New(base, limiter, Adaptive(), WithHooks(Hooks{
 			RateChanged: func(*http.Request, float64, float64) {
 				mu.Lock()
 				defer mu.Unlock()
 				changes++
 			},
-		}))}
+		})))}
 		require.Equal(t, map[int]int{429: requests}, getAll(client, "http://a", requests))
 		require.Equal(t, 1, changes)
 		require.InDelta(t, 0.6e6, limiter.Rate(), 1)
@@ -124,7 +124,7 @@ func TestBodies(t *testing.T) {
 				write(w, r)
 			}, func(t *testing.T, base *http.Transport) {
 				begin := time.Now()
-				status, err := get(&http.Client{Transport: New(base, evenly10(), WithRetries(5))}, "http://a")
+				status, err := get(&http.Client{Transport: reserve.Must(New(base, evenly10(), WithRetries(5)))}, "http://a")
 				require.NoError(t, err)
 				require.Equal(t, 200, status)
 				require.LessOrEqual(t, time.Since(begin), 3*(time.Second+maxDrainTime))
@@ -134,7 +134,7 @@ func TestBodies(t *testing.T) {
 	t.Run("never read", func(t *testing.T) {
 		bubble(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") },
 			func(t *testing.T, base *http.Transport) {
-				client := &http.Client{Transport: New(base, evenly10(), Adaptive())}
+				client := &http.Client{Transport: reserve.Must(New(base, evenly10(), Adaptive()))}
 				ctx, cancel := context.WithCancel(t.Context())
 				for range 100 {
 					r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a", nil)
@@ -170,7 +170,7 @@ func TestDroppedConnections(t *testing.T) {
 						if by != nil {
 							by = bare{evenly10()}
 						}
-						require.Equal(t, map[int]int{0: 50}, getAll(&http.Client{Transport: New(base, by, opts...)}, "http://a", 50))
+						require.Equal(t, map[int]int{0: 50}, getAll(&http.Client{Transport: reserve.Must(New(base, by, opts...))}, "http://a", 50))
 					})
 			}
 		}
@@ -203,7 +203,7 @@ func TestDroppedWhileStopped(t *testing.T) {
 	base := &http.Transport{}
 	defer base.CloseIdleConnections()
 	limiter := reserve.Must(pace.NewBursty(1000, pace.WithBurst(0)))
-	statuses := getAll(&http.Client{Transport: New(base, limiter, WithRetries(100))}, server.URL, 20)
+	statuses := getAll(&http.Client{Transport: reserve.Must(New(base, limiter, WithRetries(100)))}, server.URL, 20)
 	require.Equal(t, 20, statuses[200]+statuses[0])
 	require.Positive(t, statuses[200])
 }
@@ -227,7 +227,7 @@ func TestGarbage(t *testing.T) {
 	defer served.Wait()
 	defer l.Close()
 	for range 3 {
-		_, err := get(&http.Client{Transport: New(nil, nil, Adaptive(), WithRetries(3))}, "http://"+l.Addr().String())
+		_, err := get(&http.Client{Transport: reserve.Must(New(nil, nil, Adaptive(), WithRetries(3)))}, "http://"+l.Addr().String())
 		require.ErrorContains(t, err, "malformed HTTP")
 	}
 }
@@ -261,7 +261,7 @@ func TestManyHosts(t *testing.T) {
 	bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, "Retry-After: 1") },
 		func(t *testing.T, base *http.Transport) {
 			base.DisableKeepAlives = true
-			transport := New(base, nil, PerKey(Host, func(string) reserve.Reserver { return bare{evenly10()} }))
+			transport := reserve.Must(New(base, nil, PerKey(Host, func(string) reserve.Reserver { return bare{evenly10()} })))
 			for i := range 1000 {
 				status, err := get(&http.Client{Transport: transport}, fmt.Sprintf("http://host%d", i))
 				require.NoError(t, err)

@@ -89,7 +89,7 @@ func TestInFlight(t *testing.T) {
 			}
 			return ok("hello"), nil
 		}
-		transport := New(server, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(n, Host))
+		transport := reserve.Must(New(server, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(n, Host)))
 		var left atomic.Int64
 		left.Store(requests)
 		var all sync.WaitGroup
@@ -146,7 +146,7 @@ func TestInFlightStall(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		stalled = time.Now().Add(5 * time.Second)
-		client := &http.Client{Transport: New(base, evenly10(), WithMaxInFlight(4))}
+		client := &http.Client{Transport: reserve.Must(New(base, evenly10(), WithMaxInFlight(4)))}
 		require.Equal(t, map[int]int{200: 60}, getAll(client, "http://a", 60))
 		next := 0
 		for _, at := range j.times() {
@@ -172,7 +172,7 @@ func TestInFlightStallAndBurst(t *testing.T) {
 		j = newJournal()
 		stalled = time.Now().Add(5 * time.Second)
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(time.Second)))
-		client := &http.Client{Transport: New(base, limiter, WithMaxInFlight(8))}
+		client := &http.Client{Transport: reserve.Must(New(base, limiter, WithMaxInFlight(8)))}
 		require.Equal(t, map[int]int{200: 100}, getAll(client, "http://a", 100))
 		next := 0
 		for _, at := range j.times() {
@@ -189,7 +189,7 @@ func TestInFlightStallAndBurst(t *testing.T) {
 func TestPlaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := tripper(func(*http.Request) (*http.Response, error) { return ok("hello"), nil })
-		transport := New(base, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(1))
+		transport := reserve.Must(New(base, reserve.Must(pace.NewBursty(unknownRate)), WithMaxInFlight(1)))
 		do := func() (*http.Response, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -218,7 +218,7 @@ func TestRetryBudget(t *testing.T) {
 		attempts++
 		refuseWith(w, 503)
 	}, func(t *testing.T, base *http.Transport) {
-		client := &http.Client{Transport: New(base, reserve.Must(pace.NewBursty(1000)), WithRetries(3), WithRetryBudget(0.1))}
+		client := &http.Client{Transport: reserve.Must(New(base, reserve.Must(pace.NewBursty(1000)), WithRetries(3), WithRetryBudget(0.1)))}
 		require.Equal(t, map[int]int{503: 500}, getAll(client, "http://a", 500))
 		require.LessOrEqual(t, attempts, 500+500/10+10)
 		require.Greater(t, attempts, 540, "the budget is used")
@@ -228,8 +228,8 @@ func TestRetryBudget(t *testing.T) {
 // Requests that cost nothing have a place in flight, and no limit.
 func TestInFlightWithoutCost(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
-		client := &http.Client{Transport: New(base, evenly10(), WithMaxInFlight(1),
-			WithCost(func(*http.Request) int { return 0 }, nil))}
+		client := &http.Client{Transport: reserve.Must(New(base, evenly10(), WithMaxInFlight(1),
+			WithCost(func(*http.Request) int { return 0 }, nil)))}
 		for range 3 {
 			status, err := get(client, "http://a")
 			require.NoError(t, err)

@@ -11,55 +11,53 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// What is nil is reported where it is given.
-func TestNil(t *testing.T) {
+// New returns an error for each bad value, and names it.
+func TestBadOptions(t *testing.T) {
 	var limiter *reserve.Limiter
 	var base *http.Transport
 	var clock *clockwork.FakeClock
 	none := func(string) reserve.Reserver { return nil }
-	option := func(opt Option) func() { return func() { New(nil, nil, opt) } }
 	for _, c := range []struct {
 		want string
-		make func()
+		base http.RoundTripper
+		by   reserve.Reserver
+		opt  Option
 	}{
-		{"base is <nil>; want a RoundTripper, or nil without a type", func() { New(base, nil) }},
-		{"the limiter is <nil>; want a Reserver, or nil without a type", func() { New(nil, limiter) }},
-		{"an option is <nil>; want an option", func() { New(nil, nil, Adaptive(), nil) }},
-		{"the key function is <nil>; want a function", func() { Keyed(nil, none) }},
-		{"the limiter function is <nil>; want a function", func() { Keyed[string](Host, nil) }},
-		{"the key function is <nil>; want a function", option(PerKey(nil, none))},
-		{"the limiter function is <nil>; want a function", option(PerKey[string](Host, nil))},
-		{"WithLimit is <nil>; want a Limiter or Keyed", option(WithLimit(Limit{}))},
-		{"WithLimit is <nil>; want a Limiter or Keyed", option(WithLimit(Limit{Limiter: limiter}))},
-		{"the key of WithMaxInFlight is <nil>; want a function", option(WithMaxInFlight(1, nil))},
-		{"WithCost is <nil>; want a function that says what a request costs", option(WithCost(nil, nil))},
-		{"WithLogger is <nil>; want a logger", option(WithLogger(nil, 0))},
-		{"WithClock is <nil>; want a clock", option(WithClock(nil))},
-		{"WithClock is <nil>; want a clock", option(WithClock(clock))},
+		{want: "base is <nil>; want a RoundTripper, or nil without a type", base: base, opt: Adaptive()},
+		{want: "the limiter is <nil>; want a Reserver, or nil without a type", by: limiter, opt: Adaptive()},
+		{want: "an option is <nil>; want an option"},
+		{want: "PerKey is <nil>; want a key function and a limiter function", opt: PerKey(nil, none)},
+		{want: "PerKey is <nil>; want a key function and a limiter function", opt: PerKey[string](Host, nil)},
+		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{})},
+		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Limiter: limiter})},
+		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed(nil, none)})},
+		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed[string](Host, nil)})},
+		{want: "the key of WithMaxInFlight is <nil>; want a function", opt: WithMaxInFlight(1, nil)},
+		{want: "WithMaxInFlight is 0; want at least 1, and one key function or none", opt: WithMaxInFlight(0)},
+		{want: "WithMaxInFlight is 1; want at least 1, and one key function or none", opt: WithMaxInFlight(1, Host, Host)},
+		{want: "WithRetryBudget is -1; want 0 or more", opt: WithRetryBudget(-1)},
+		{want: "WithCost is <nil>; want a function that says what a request costs", opt: WithCost(nil, nil)},
+		{want: "WithLogger is <nil>; want a logger", opt: WithLogger(nil, 0)},
+		{want: "WithClock is <nil>; want a clock", opt: WithClock(nil)},
+		{want: "WithClock is <nil>; want a clock", opt: WithClock(clock)},
 	} {
-		func() {
-			defer func() {
-				err, _ := recover().(error)
-				require.EqualError(t, err, "outbound: "+c.want)
-				require.IsType(t, &reserve.ValueError{}, err)
-			}()
-			c.make()
-		}()
+		transport, err := New(c.base, c.by, c.opt)
+		require.EqualError(t, err, "outbound: "+c.want)
+		require.IsType(t, &reserve.ValueError{}, err)
+		require.Nil(t, transport)
 	}
-	New(nil, nil, WithHooks(Hooks{}), WithCost(one, nil)) // these may be nil
+	_, err := New(nil, nil, WithHooks(Hooks{}), WithCost(one, nil)) // these may be nil
+	require.NoError(t, err)
 }
 
-// A value that makes no sense is named by every request, and so is a key without a limiter.
-func TestBadInput(t *testing.T) {
+// A key without a limiter is known only when a request has that key.
+func TestKeyWithoutLimiter(t *testing.T) {
 	var limiter *reserve.Limiter
 	by := func(by reserve.Reserver) Option { return PerKey(Host, func(string) reserve.Reserver { return by }) }
 	for _, c := range []struct {
 		want string
 		opt  Option
 	}{
-		{"WithMaxInFlight is 0; want at least 1, and one key function or none", WithMaxInFlight(0)},
-		{"WithMaxInFlight is 1; want at least 1, and one key function or none", WithMaxInFlight(1, Host, Host)},
-		{"WithRetryBudget is -1; want 0 or more", WithRetryBudget(-1)},
 		{"the limiter of a:80 is <nil>; want a Reserver", by(nil)},
 		{"the limiter of a:80 is <nil>; want a Reserver", by(limiter)},
 		{"the limiter of {} is <nil>; want a Reserver", WithLimit(Limit{
@@ -69,7 +67,7 @@ func TestBadInput(t *testing.T) {
 		b := &body{Reader: strings.NewReader("x")}
 		r, err := http.NewRequest(http.MethodPost, "http://a", b)
 		require.NoError(t, err)
-		transport := New(nil, nil, c.opt)
+		transport := reserve.Must(New(nil, nil, c.opt))
 		_, err = transport.RoundTrip(r)
 		require.EqualError(t, err, "outbound: "+c.want)
 		require.IsType(t, &reserve.ValueError{}, err)

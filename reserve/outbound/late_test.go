@@ -60,7 +60,7 @@ func TestLateWakeUps(t *testing.T) {
 				for i := range c.limits - 1 {
 					opts = append(opts, WithLimit(Limit{Name: fmt.Sprint(i), Limiter: limiter()}))
 				}
-				transport := New(tripper(func(*http.Request) (*http.Response, error) { return ok(""), nil }), first, opts...)
+				transport := reserve.Must(New(tripper(func(*http.Request) (*http.Response, error) { return ok(""), nil }), first, opts...))
 				end := time.Now().Add(10 * time.Second)
 				var mu sync.Mutex
 				var all sync.WaitGroup

@@ -50,10 +50,12 @@ type Usage interface {
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
 // Keyed returns a scope of a key function, such as [Host], and a function that says a key's
-// limiter, such as the method For of keyed.Limiters. It panics if one of them is nil.
+// limiter, such as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one
+// of them is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
-	notNil(key, "the key function", "a function")
-	notNil(limiter, "the limiter function", "a function")
+	if key == nil || limiter == nil {
+		return nil
+	}
 	return func(r *http.Request) (any, reserve.Reserver) {
 		k := key(r)
 		return k, limiter(k)

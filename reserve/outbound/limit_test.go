@@ -52,7 +52,7 @@ func TestRequestsAndTokens(t *testing.T) {
 	bubble(t, func(_ http.ResponseWriter, r *http.Request) { j.note(r) }, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		tokens := reserve.Must(pace.NewBursty(800, pace.WithBurst(0)))
-		client := &http.Client{Transport: New(base, evenly10(), WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: costOf}))}
+		client := &http.Client{Transport: reserve.Must(New(base, evenly10(), WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: costOf})))}
 		for i, n := range []int{800, 8, 8, 160, 160, 0, 0} {
 			go get(client, fmt.Sprintf("http://a/%d?tokens=%d", i, n))
 			synctest.Wait()
@@ -94,12 +94,12 @@ func TestUsed(t *testing.T) {
 				})
 				var settled []int
 				tokens := reserve.Must(pace.NewBursty(100, pace.WithBurst(0)))
-				transport := New(base, nil, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage}),
+				transport := reserve.Must(New(base, nil, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage}),
 					WithHooks(Hooks{Settled: func(_ *http.Request, limit string, estimated, used int) {
 						require.Equal(t, "tokens", limit)
 						require.Equal(t, 100, estimated)
 						settled = append(settled, used)
-					}}))
+					}})))
 				begin := time.Now()
 				response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a/", nil))
 				require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestUsedWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := tripper(func(*http.Request) (*http.Response, error) { return ok("used 7"), nil })
 		tokens := reserve.Must(pace.NewBursty(100, pace.WithBurst(0)))
-		transport := New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage}))
+		transport := reserve.Must(New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage})))
 		ctx, cancel := context.WithCancel(t.Context())
 		begin := time.Now()
 		response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a/", nil))
@@ -140,7 +140,7 @@ func TestRefusedUsesNothing(t *testing.T) {
 	bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w) }, func(t *testing.T, base *http.Transport) {
 		tokens := reserve.Must(pace.NewBursty(100, pace.WithBurst(0)))
 		begin := time.Now()
-		get(&http.Client{Transport: New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage}))}, "http://a")
+		get(&http.Client{Transport: reserve.Must(New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Used: usage})))}, "http://a")
 		require.Equal(t, begin, tokens.NextFree())
 	})
 }
@@ -178,7 +178,7 @@ func TestEachByItself(t *testing.T) {
 					hooks := Hooks{LimitThrottled: func(_ *http.Response, limit string, d time.Duration) {
 						throttled = append(throttled, fmt.Sprint(limit, " ", d))
 					}}
-					get(&http.Client{Transport: New(base, requests, WithLimit(limit), Adaptive(), WithHooks(hooks))}, "http://a")
+					get(&http.Client{Transport: reserve.Must(New(base, requests, WithLimit(limit), Adaptive(), WithHooks(hooks)))}, "http://a")
 					require.Equal(t, c.throttled, throttled)
 					slack := float64(20 * time.Millisecond) // of what they owe
 					if c.status == 429 {
@@ -208,7 +208,7 @@ func TestKeysOfOneLimit(t *testing.T) {
 		j = newJournal()
 		policy := reserve.Must(pace.Bursty(100, pace.WithBurst(0)))
 		users := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil })
-		transport := New(base, evenly10(), WithLimit(Limit{Keyed: Keyed(Credential, users.For)}))
+		transport := reserve.Must(New(base, evenly10(), WithLimit(Limit{Keyed: Keyed(Credential, users.For)})))
 		do := func(user string) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/"+user, nil)
 			r.Header.Set("Authorization", user)
@@ -237,7 +237,7 @@ func TestWithDialect(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := evenly10()
 		acme := Dialect{Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until"}
-		get(&http.Client{Transport: New(base, limiter, WithDialect(acme))}, "http://a")
+		get(&http.Client{Transport: reserve.Must(New(base, limiter, WithDialect(acme)))}, "http://a")
 		require.InDelta(t, 7*time.Second, time.Until(limiter.NextFree()), float64(200*time.Millisecond))
 	})
 }
@@ -251,7 +251,7 @@ func TestRecost(t *testing.T) {
 		var cost atomic.Int64
 		cost.Store(10)
 		of := func(*http.Request) int { return int(cost.Load()) }
-		client := &http.Client{Transport: New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: of, Recost: of}))}
+		client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(Limit{Limiter: tokens, Cost: of, Recost: of})))}
 		for i := range 4 {
 			go get(client, fmt.Sprintf("http://a/%d", i))
 			synctest.Wait()
@@ -282,7 +282,7 @@ func TestExact(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		tokens := reserve.Must(window.New(600, time.Minute))
-		client := &http.Client{Transport: New(base, nil, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Exact: true}))}
+		client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }, Exact: true})))}
 		for range 4 {
 			get(client, "http://a/")
 		}
@@ -307,9 +307,9 @@ func TestReason(t *testing.T) {
 			bubble(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 429, "Retry-After: 60", c.line) }, func(t *testing.T, base *http.Transport) {
 				fast := func() *reserve.Limiter { return reserve.Must(pace.NewBursty(1e6, pace.WithBurst(0))) }
 				limiters := [3]*reserve.Limiter{fast(), fast(), fast()}
-				get(&http.Client{Transport: New(base, limiters[0], Adaptive(),
+				get(&http.Client{Transport: reserve.Must(New(base, limiters[0], Adaptive(),
 					WithLimit(Limit{Name: "jira-quota-tenant-based", Limiter: limiters[1]}),
-					WithLimit(Limit{Name: "jira-burst-based", Limiter: limiters[2]}))}, "http://a")
+					WithLimit(Limit{Name: "jira-burst-based", Limiter: limiters[2]})))}, "http://a")
 				for i, l := range limiters {
 					require.InDelta(t, c.want[i], max(0, time.Until(l.NextFree())), float64(time.Millisecond), "%d", i)
 					require.Equal(t, c.want[i] > 0, l.Rate() < 1e6, "%d", i)
@@ -328,7 +328,7 @@ func TestAWindowGoesOnWhileItIsStopped(t *testing.T) {
 		}
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
-		client := &http.Client{Transport: New(base, reserve.Must(window.New(2, time.Minute)))}
+		client := &http.Client{Transport: reserve.Must(New(base, reserve.Must(window.New(2, time.Minute))))}
 		for range 3 {
 			get(client, "http://a/")
 		}

@@ -12,8 +12,27 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// An Option changes one setting of [New].
-type Option func(*Transport)
+// An Option changes one setting of [New], which returns the option's error.
+type Option func(*settings) error
+
+// settings are what the options of a Transport say.
+type settings struct {
+	limits  []limit
+	before  func(*http.Request) int
+	after   func(*http.Response) int
+	clock   clockwork.Clock // nil: the real one
+	maxWait time.Duration
+
+	maxRetryAfter time.Duration
+	retries       int
+	budget        *budget // nil: none
+	pauseRefused  bool
+	adaptive      bool
+	dialects      []reply.Dialect
+	hooks         Hooks
+	log           *waitLog
+	inFlight      *inFlight // nil: any number
+}
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several
 // PerKey options, or a limiter given to New, it needs permits of each, and gets all of them or
@@ -26,8 +45,13 @@ type Option func(*Transport)
 // stopped, since the key is the host; with PerKey(outbound.Credential, …) only the one is.
 // Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
-	return func(t *Transport) {
-		t.limits = append(t.limits, limit{scope: Keyed(key, limiter)})
+	return func(s *settings) error {
+		scope := Keyed(key, limiter)
+		if scope == nil {
+			return valueError("PerKey", nil, "a key function and a limiter function")
+		}
+		s.limits = append(s.limits, limit{scope: scope})
+		return nil
 	}
 }
 
@@ -48,16 +72,19 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 // limiters of 500/s with WithBurst(0) give 325/s, and with 20 ms saved up 500/s. With one limiter
 // waiting calls are promised their times before, and nothing is lost.
 func WithLimit(l Limit) Option {
-	return func(t *Transport) {
+	return func(s *settings) error {
 		scope := l.scope()
-		notNil(scope, "WithLimit", "a Limiter or Keyed")
+		if scope == nil {
+			return valueError("WithLimit", nil, "a Limiter or Keyed")
+		}
 		cost := l.Cost
 		if cost == nil {
 			cost = one
 		}
-		t.limits = append(t.limits, limit{
+		s.limits = append(s.limits, limit{
 			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used,
 		})
+		return nil
 	}
 }
 
@@ -70,16 +97,16 @@ func WithLimit(l Limit) Option {
 // For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64
 // callers with WithMaxInFlight(8) get 50 answers a second, and none is refused.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
-	return func(t *Transport) {
-		if len(key) > 0 {
-			notNil(key[0], "the key of WithMaxInFlight", "a function")
-		}
+	return func(s *settings) error {
 		if n < 1 || len(key) > 1 {
-			t.fail("WithMaxInFlight", n, "at least 1, and one key function or none")
-			return
+			return valueError("WithMaxInFlight", n, "at least 1, and one key function or none")
+		}
+		if len(key) > 0 && key[0] == nil {
+			return valueError("the key of WithMaxInFlight", nil, "a function")
 		}
 		key := append(key, func(*http.Request) string { return "" })
-		t.inFlight = &inFlight{n: int64(n), key: key[0]}
+		s.inFlight = &inFlight{n: int64(n), key: key[0]}
+		return nil
 	}
 }
 
@@ -88,20 +115,21 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 // everything sees 1110 attempts of 1000 requests, where WithRetries(3) alone makes 4000. Default:
 // no budget.
 func WithRetryBudget(share float64) Option {
-	return func(t *Transport) {
+	return func(s *settings) error {
 		if !(share >= 0) {
-			t.fail("WithRetryBudget", share, "0 or more")
-			return
+			return valueError("WithRetryBudget", share, "0 or more")
 		}
-		t.budget = newBudget(share)
+		s.budget = newBudget(share)
+		return nil
 	}
 }
 
 // WithDialect adds a way to read headers and the bodies of refusals. It is tried before the ones
 // that are known; of several, the last one given first.
 func WithDialect(d Dialect) Option {
-	return func(t *Transport) {
-		t.dialects = append([]reply.Dialect{d.Expanded()}, t.dialects...)
+	return func(s *settings) error {
+		s.dialects = append([]reply.Dialect{d.Expanded()}, s.dialects...)
+		return nil
 	}
 }
 
@@ -116,9 +144,12 @@ func WithDialect(d Dialect) Option {
 // At 1000 tokens/s, a request estimated at 100 that came to 2100 makes the next one
 // wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
-	return func(t *Transport) {
-		notNil(before, "WithCost", "a function that says what a request costs")
-		t.before, t.after = before, after
+	return func(s *settings) error {
+		if before == nil {
+			return valueError("WithCost", nil, "a function that says what a request costs")
+		}
+		s.before, s.after = before, after
+		return nil
 	}
 }
 
@@ -126,27 +157,31 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 // longer gets a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]; the
 // request's deadline and the limiter's own longest wait hold in any case. If the server stops the
 // key while a request waits, it may wait for longer.
-func WithMaxWait(d time.Duration) Option { return func(t *Transport) { t.maxWait = max(0, d) } }
+func WithMaxWait(d time.Duration) Option {
+	return func(s *settings) error { s.maxWait = max(0, d); return nil }
+}
 
 // WithMaxRetryAfter sets for how long a server can stop requests at a time. If it wants more, the
 // refusal is returned at once, since a retry before that would only be refused again, and the
 // key (unless [PauseRefused]) is stopped for this long. Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
-	return func(t *Transport) { t.maxRetryAfter = max(0, d) }
+	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
 // WithRetries lets a request that was refused go again, up to n times, paying its permits each
 // time, if it has no body, or has GetBody. Other responses and errors are for the caller. If it
 // gives up while it waits to go again, RoundTrip returns that error, not the refusal. Default: 0,
 // since a program often retries already, and some servers refuse for longer if one does.
-func WithRetries(n int) Option { return func(t *Transport) { t.retries = max(0, n) } }
+func WithRetries(n int) Option {
+	return func(s *settings) error { s.retries = max(0, n); return nil }
+}
 
 // PauseRefused stops only the request that was refused for as long as the server wants, and lets
 // others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
 // others: a stop of 1 s by a server that has permits again after 20 ms costs 50 requests. Default:
 // the key is stopped, as RFC 6585 can be read, and as GitHub and Discord want it. A request that is
 // not sent again is stopped anyway by being refused.
-func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true } }
+func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
 // Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has
 // Rate and SetRate as *[reserve.Limiter] does. The limiter's own rate is never exceeded. A refusal
@@ -165,40 +200,37 @@ func PauseRefused() Option { return func(t *Transport) { t.pauseRefused = true }
 //
 // A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new
 // ceiling and begins anew.
-func Adaptive() Option { return func(t *Transport) { t.adaptive = true } }
+func Adaptive() Option { return func(s *settings) error { s.adaptive = true; return nil } }
 
 // WithHooks sets functions that are called when something happens: see [Hooks]. Default: none.
-func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
+func WithHooks(h Hooks) Option { return func(s *settings) error { s.hooks = h; return nil } }
 
 // WithLogger has requests logged, at level Info, that waited for longer than the given
 // time: one a second at most, which says how many others there were. Default: none
 // are. A second is a good value.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
-	return func(t *Transport) {
-		notNil(l, "WithLogger", "a logger")
-		t.log = &waitLog{logger: l, longerThan: longerThan}
+	return func(s *settings) error {
+		if l == nil {
+			return valueError("WithLogger", nil, "a logger")
+		}
+		s.log = &waitLog{logger: l, longerThan: longerThan}
+		return nil
 	}
 }
 
 // WithClock replaces the clock by which headers are read and rates found: for tests. The
 // limiters have their own. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
-	return func(t *Transport) {
-		notNil(c, "WithClock", "a clock")
-		t.clock = c
+	return func(s *settings) error {
+		if isnil.Value(c) {
+			return valueError("WithClock", nil, "a clock")
+		}
+		s.clock = c
+		return nil
 	}
 }
 
-// fail takes note of the first option that makes no sense.
-func (t *Transport) fail(name string, value any, want string) {
-	if t.err == nil {
-		t.err = &reserve.ValueError{Package: "outbound", Name: name, Value: value, Want: want}
-	}
-}
-
-// notNil panics if what a constructor was given is nil.
-func notNil(v any, name, want string) {
-	if isnil.Value(v) {
-		panic(&reserve.ValueError{Package: "outbound", Name: name, Value: nil, Want: want})
-	}
+// valueError returns the error for a value that New refuses.
+func valueError(name string, value any, want string) error {
+	return &reserve.ValueError{Package: "outbound", Name: name, Value: value, Want: want}
 }

@@ -31,7 +31,7 @@ func TestPacing(t *testing.T) {
 		j.note(r)
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
-		client := &http.Client{Transport: New(base, evenly10())}
+		client := &http.Client{Transport: reserve.Must(New(base, evenly10()))}
 		for i := range 4 {
 			go get(client, fmt.Sprintf("http://a/%d", i))
 			synctest.Wait()
@@ -50,7 +50,7 @@ func TestDeadline(t *testing.T) {
 		require.NoError(t, err)
 		begin := time.Now()
 		var refused error
-		transport := New(base, limiter, WithHooks(Hooks{Refused: func(_ *http.Request, err error) { refused = err }}))
+		transport := reserve.Must(New(base, limiter, WithHooks(Hooks{Refused: func(_ *http.Request, err error) { refused = err }})))
 		client := &http.Client{Transport: transport, Timeout: time.Second}
 		b := &body{Reader: strings.NewReader("x")}
 		_, err = client.Post("http://a", "text/plain", b)
@@ -64,7 +64,7 @@ func TestDeadline(t *testing.T) {
 		require.Zero(t, time.Since(begin))
 		require.Equal(t, begin.Add(5*time.Second), limiter.NextFree())
 
-		_, err = get(&http.Client{Transport: New(base, limiter, WithMaxWait(time.Second))}, "http://a")
+		_, err = get(&http.Client{Transport: reserve.Must(New(base, limiter, WithMaxWait(time.Second)))}, "http://a")
 		require.ErrorAs(t, err, &wait)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 	})
@@ -78,7 +78,7 @@ func TestGiveUp(t *testing.T) {
 			limiter := evenly10()
 			limiter.Acquire(t.Context(), 10) // for 1 s
 			begin := time.Now()
-			client := &http.Client{Transport: New(base, limiter, opts...)}
+			client := &http.Client{Transport: reserve.Must(New(base, limiter, opts...))}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b := &body{Reader: strings.NewReader("x")}
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://a", b)
@@ -114,7 +114,7 @@ func TestRequestIsNotChanged(t *testing.T) {
 	r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader("hello"))
 	require.NoError(t, err)
 	before, first := r.Clone(t.Context()), r.Body
-	transport := New(nil, evenly10(), WithRetries(1))
+	transport := reserve.Must(New(nil, evenly10(), WithRetries(1)))
 	response, err := transport.RoundTrip(r)
 	require.NoError(t, err)
 	response.Body.Close()
@@ -155,7 +155,7 @@ func TestKeys(t *testing.T) {
 				}
 				refuse = false
 			}, func(t *testing.T, base *http.Transport) {
-				transport := New(base, nil, c.opts...)
+				transport := reserve.Must(New(base, nil, c.opts...))
 				do := func(change func(*http.Request)) (took time.Duration) {
 					begin := time.Now()
 					r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a", nil)
@@ -188,7 +188,7 @@ func TestCredentialIsHashed(t *testing.T) {
 func TestSeveral(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
 		whole, narrow := reserve.Must(pace.NewBursty(100, pace.WithBurst(0))), reserve.Must(pace.NewBursty(1, pace.WithBurst(0), reserve.WithMaxWait(0)))
-		client := &http.Client{Transport: New(base, whole, PerKey(Host, func(string) reserve.Reserver { return narrow }))}
+		client := &http.Client{Transport: reserve.Must(New(base, whole, PerKey(Host, func(string) reserve.Reserver { return narrow })))}
 		status, err := get(client, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)
@@ -206,7 +206,7 @@ func TestCost(t *testing.T) {
 		io.WriteString(w, r.URL.Query().Get("used"))
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
-		transport := New(base, limiter, WithCost(
+		transport := reserve.Must(New(base, limiter, WithCost(
 			func(r *http.Request) int { return len(r.URL.Path) },
 			func(r *http.Response) (used int) {
 				b, _ := io.ReadAll(r.Body)
@@ -214,7 +214,7 @@ func TestCost(t *testing.T) {
 				r.Body = io.NopCloser(bytes.NewReader(b))
 				fmt.Sscan(string(b), &used)
 				return used
-			}))
+			})))
 		client := &http.Client{Transport: transport}
 		for _, c := range []struct {
 			path  string

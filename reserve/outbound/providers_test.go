@@ -101,7 +101,7 @@ func TestProviders(t *testing.T) {
 					return &http.Response{Status: fmt.Sprint(status), StatusCode: status, Header: h, Request: r, Body: io.NopCloser(strings.NewReader(body))}, nil
 				})
 				fast := func() *reserve.Limiter { return reserve.Must(pace.NewBursty(1e9)) }
-				transport := New(base, fast(), WithRetries(1), WithLimit(Limit{Name: "tokens", Limiter: fast(), Cost: func(*http.Request) int { return 100 }}))
+				transport := reserve.Must(New(base, fast(), WithRetries(1), WithLimit(Limit{Name: "tokens", Limiter: fast(), Cost: func(*http.Request) int { return 100 }})))
 				client := &http.Client{Transport: transport}
 				url := "https://shop.example.com/admin/api/2026-10/graphql.json"
 				response, err := client.Get(url)

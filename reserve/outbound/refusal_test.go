@@ -52,7 +52,7 @@ func TestRefusalStopsAll(t *testing.T) {
 				}
 			}, func(t *testing.T, base *http.Transport) {
 				j = newJournal()
-				client := &http.Client{Transport: New(base, c.by(), c.opts...)}
+				client := &http.Client{Transport: reserve.Must(New(base, c.by(), c.opts...))}
 				require.Equal(t, map[int]int{200: 5, 429: 1}, getAll(client, "http://a", 6))
 				require.Equal(t, c.want, j.times())
 			})
@@ -102,13 +102,13 @@ func TestWhatStops(t *testing.T) {
 				first = false
 			}, func(t *testing.T, base *http.Transport) {
 				limiter := reserve.Must(pace.NewBursty(1e9))
-				transport := New(base, limiter, WithRetries(1))
+				transport := reserve.Must(New(base, limiter, WithRetries(1)))
 				if c.want > time.Minute {
-					transport = New(base, limiter)
+					transport = reserve.Must(New(base, limiter))
 				}
 				begin := time.Now()
 				r := httptest.NewRequest(http.MethodGet, "http://a/", nil)
-				response, err := New(base, limiter).RoundTrip(r)
+				response, err := reserve.Must(New(base, limiter)).RoundTrip(r)
 				require.NoError(t, err)
 				response.Body.Close()
 				require.Equal(t, c.status, response.StatusCode)
@@ -132,7 +132,7 @@ func TestServerClockOverARealConnection(t *testing.T) {
 	}))
 	defer server.Close()
 	limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0), reserve.WithClock(fake)))
-	client := &http.Client{Transport: New(nil, limiter, WithClock(fake))}
+	client := &http.Client{Transport: reserve.Must(New(nil, limiter, WithClock(fake)))}
 	status, err := get(client, server.URL)
 	require.NoError(t, err)
 	require.Equal(t, 429, status)
@@ -150,7 +150,7 @@ func TestStopPassesDeadline(t *testing.T) {
 				} else {
 					by = bare{evenly10()}
 				}
-				client := &http.Client{Transport: New(base, by), Timeout: 10 * time.Second}
+				client := &http.Client{Transport: reserve.Must(New(base, by)), Timeout: 10 * time.Second}
 				begin := time.Now()
 				status, err := get(client, "http://a")
 				require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestMaxRetryAfter(t *testing.T) {
 		}, func(t *testing.T, base *http.Transport) {
 			limiter := evenly10()
 			begin := time.Now()
-			client := &http.Client{Transport: New(base, limiter, append(opts, WithRetries(5), WithMaxRetryAfter(time.Minute))...)}
+			client := &http.Client{Transport: reserve.Must(New(base, limiter, append(opts, WithRetries(5), WithMaxRetryAfter(time.Minute))...))}
 			status, err := get(client, "http://a")
 			require.NoError(t, err)
 			require.Equal(t, 429, status)
@@ -223,7 +223,7 @@ func TestRetries(t *testing.T) {
 					dialed++
 					return dial(ctx, network, addr)
 				}
-				client := &http.Client{Transport: New(base, evenly10(), c.opts...)}
+				client := &http.Client{Transport: reserve.Must(New(base, evenly10(), c.opts...))}
 				r, err := http.NewRequest(http.MethodPost, "http://a", c.body)
 				require.NoError(t, err)
 				response, err := client.Do(r)
@@ -249,7 +249,7 @@ func TestNoTimeForRetry(t *testing.T) {
 			io.WriteString(w, "no")
 		}, func(t *testing.T, base *http.Transport) {
 			begin := time.Now()
-			client := &http.Client{Transport: New(base, evenly10(), opts...), Timeout: 10 * time.Second}
+			client := &http.Client{Transport: reserve.Must(New(base, evenly10(), opts...)), Timeout: 10 * time.Second}
 			response, err := client.Get("http://a")
 			require.NoError(t, err)
 			b, err := io.ReadAll(response.Body)
@@ -282,7 +282,7 @@ func TestHooks(t *testing.T) {
 				deep = false
 			}
 		}
-		transport = New(base, evenly10(), WithRetries(1), Adaptive(),
+		transport = reserve.Must(New(base, evenly10(), WithRetries(1), Adaptive(),
 			WithHooks(Hooks{
 				Waited:  func(_ *http.Request, d time.Duration) { log = append(log, "waited "+d.String()) },
 				Refused: func(*http.Request, error) { log = append(log, "refused"); within() },
@@ -296,7 +296,7 @@ func TestHooks(t *testing.T) {
 					within()
 				},
 			}),
-			WithLogger(slog.New(slog.NewTextHandler(&lines, nil)), time.Second))
+			WithLogger(slog.New(slog.NewTextHandler(&lines, nil)), time.Second)))
 		status, err := get(&http.Client{Transport: transport}, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)
@@ -317,11 +317,11 @@ func TestLogIsLimited(t *testing.T) {
 		var lines strings.Builder
 		limiter := evenly10()
 		limiter.Acquire(t.Context(), 15)
-		transport := New(base, limiter, WithLogger(slog.New(slog.NewTextHandler(writer(func(b []byte) (int, error) {
+		transport := reserve.Must(New(base, limiter, WithLogger(slog.New(slog.NewTextHandler(writer(func(b []byte) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return lines.Write(b)
-		}), nil)), time.Second))
+		}), nil)), time.Second)))
 		getAll(&http.Client{Transport: transport}, "http://a", 21)
 		require.Equal(t, 3, strings.Count(lines.String(), "\n"), lines.String())
 		require.Equal(t, 2, strings.Count(lines.String(), "others=9"), lines.String())
@@ -332,7 +332,7 @@ func TestLogIsLimited(t *testing.T) {
 // CloseIdleConnections is the caller's, and goes to the base.
 func TestCloseIdleConnections(t *testing.T) {
 	var b closer
-	(&http.Client{Transport: New(&b, nil)}).CloseIdleConnections()
+	(&http.Client{Transport: reserve.Must(New(&b, nil))}).CloseIdleConnections()
 	require.Equal(t, closer(1), b)
 }
 
@@ -356,7 +356,7 @@ func TestGateGivesBack(t *testing.T) {
 		}
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(10))
-		require.Equal(t, map[int]int{200: 1, 429: 1}, getAll(&http.Client{Transport: New(base, bare{limiter})}, "http://a", 2))
+		require.Equal(t, map[int]int{200: 1, 429: 1}, getAll(&http.Client{Transport: reserve.Must(New(base, bare{limiter}))}, "http://a", 2))
 		// The second was due at 0.1 s, and went at 0.8 s: 7 were stored then, and it took one.
 		require.InDelta(t, 6, limiter.Stored(), 1e-6)
 	})
@@ -374,7 +374,7 @@ func TestEased(t *testing.T) {
 	}, func(t *testing.T, base *http.Transport) {
 		j = newJournal()
 		limiter := evenly10()
-		getAll(&http.Client{Transport: New(base, limiter)}, "http://a", 900)
+		getAll(&http.Client{Transport: reserve.Must(New(base, limiter))}, "http://a", 900)
 		times := j.times()
 		for i := 4; i < 12; i++ {
 			require.Equal(t, 100*time.Millisecond, times[i]-times[i-1])

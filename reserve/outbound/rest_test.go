@@ -40,12 +40,12 @@ func TestTheRestIsPaid(t *testing.T) {
 					if c.used != nil {
 						l.Used = func(*http.Response) Usage { return told(c.used) }
 					}
-					transport := New(tripper(func(r *http.Request) (*http.Response, error) {
+					transport := reserve.Must(New(tripper(func(r *http.Request) (*http.Response, error) {
 						if c.fails {
 							return nil, errors.New("no connection")
 						}
 						return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x"))}, nil
-					}), nil, WithLimit(l))
+					}), nil, WithLimit(l)))
 					begin := time.Now()
 					for _, want := range c.want {
 						if kind == "paid later" && want > 0 {

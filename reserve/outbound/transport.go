@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jonboulle/clockwork"
-
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/keyed"
@@ -17,22 +16,8 @@ import (
 // permits, and listens to what the server says about its limits. It comes from
 // [New]; all methods may be called at the same time.
 type Transport struct {
-	base    http.RoundTripper
-	limits  []limit
-	before  func(*http.Request) int
-	after   func(*http.Response) int
-	clock   clockwork.Clock // nil: the real one
-	maxWait time.Duration
-
-	maxRetryAfter time.Duration
-	retries       int
-	budget        *budget // nil: none
-	pauseRefused  bool
-	adaptive      bool
-	dialects      []reply.Dialect
-	hooks         Hooks
-	log           *waitLog
-	inFlight      *inFlight // nil: any number
+	settings
+	base http.RoundTripper
 
 	calls       atomic.Uint64
 	lines       fifo.Lines
@@ -41,13 +26,14 @@ type Transport struct {
 	controllers memory[*controller]   // of adaptive keys
 	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
 	eases       eases
-	err         error // an option makes no sense
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
 // by has permits for them.
 //
-//	client := &http.Client{Transport: outbound.New(nil, limiter)}
+//	transport, err := outbound.New(nil, limiter)
+//	...
+//	client := &http.Client{Transport: transport}
 //
 // All requests share the limiter, and are stopped together when a server refuses one.
 // For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
@@ -61,31 +47,39 @@ type Transport struct {
 // A limiter that other parts of the program use as well is shared with them fairly by request; but
 // while many requests wait here, only the first of each set of keys is in the limiter's own line.
 //
-// New panics if an option, or what an option needs, is nil, or if base or by is a nil pointer. Any
-// other value that makes no sense is reported, as a *[reserve.ValueError], by every RoundTrip.
-func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport {
-	t := &Transport{
-		base: base, maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects,
-	}
+// New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
+func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
+	t := &Transport{base: base, settings: settings{
+		maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects,
+	}}
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
-	notNil(t.base, "base", "a RoundTripper, or nil without a type")
+	if isnil.Value(t.base) {
+		return nil, valueError("base", nil, "a RoundTripper, or nil without a type")
+	}
 	if by != nil {
-		notNil(by, "the limiter", "a Reserver, or nil without a type")
+		if isnil.Value(by) {
+			return nil, valueError("the limiter", nil, "a Reserver, or nil without a type")
+		}
 		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope()})
 	}
 	for _, opt := range opts {
-		notNil(opt, "an option", "an option")
-		opt(t)
+		if opt == nil {
+			return nil, valueError("an option", nil, "an option")
+		}
+		if err := opt(&t.settings); err != nil {
+			return nil, err
+		}
 	}
 	t.gate = unlimited(t.clock)
 	if len(t.limits) == 0 {
-		PerKey(Host, keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil }).For)(t)
+		hosts := keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil })
+		t.limits = append(t.limits, limit{scope: Keyed(Host, hosts.For)})
 	}
 	t.gates = keyed.New(func(any) (*reserve.Policy, error) { return t.gate, nil })
 	t.controllers.forget = (*controller).restore
-	return t
+	return t, nil
 }
 
 // RoundTrip sends a request when it has its permits. If they would come too late (for its context's
@@ -96,10 +90,6 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) *Transport
 //
 // A response that is an error, 429 too, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.err != nil {
-		closeBody(r)
-		return nil, t.err
-	}
 	c, err := t.newCall(r)
 	if err == nil && len(c.asks) == 0 && t.inFlight == nil {
 		return t.base.RoundTrip(r)

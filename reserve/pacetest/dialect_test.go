@@ -27,9 +27,9 @@ func TestDialectsAreRead(t *testing.T) {
 				server.Script(pacetest.Answer{Refuse: true, After: 2 * time.Second})
 				client := pacetest.Client(t, server)
 				var heard []time.Duration
-				client.Transport = outbound.New(client.Transport, nil, outbound.WithRetries(1), outbound.WithHooks(outbound.Hooks{
+				client.Transport = reserve.Must(outbound.New(client.Transport, nil, outbound.WithRetries(1), outbound.WithHooks(outbound.Hooks{
 					Throttled: func(_ *http.Response, after time.Duration) { heard = append(heard, after) },
-				}))
+				})))
 				r, err := client.Get("http://a/graphql.json")
 				require.NoError(t, err)
 				body, err := io.ReadAll(r.Body)
@@ -64,7 +64,7 @@ func TestDialectsAreEnough(t *testing.T) {
 					server := reserve.Must(pacetest.New(rule, pacetest.WithDialect(d)))
 					client := pacetest.Client(t, server)
 					limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0)))
-					client.Transport = outbound.New(client.Transport, limiter, outbound.Adaptive(), outbound.WithRetries(100))
+					client.Transport = reserve.Must(outbound.New(client.Transport, limiter, outbound.Adaptive(), outbound.WithRetries(100)))
 					begin := time.Now()
 					var all sync.WaitGroup
 					for range 64 {

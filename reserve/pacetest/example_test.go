@@ -42,7 +42,7 @@ func ExampleNeverMoreThan() {
 			server := reserve.Must(pacetest.New(pacetest.Window(50, time.Second)))
 			client := pacetest.Client(t, server)
 			limiter := reserve.Must(pace.NewBursty(50, pace.WithBurst(0)))
-			client.Transport = outbound.New(client.Transport, limiter)
+			client.Transport = reserve.Must(outbound.New(client.Transport, limiter))
 			done := make(chan error)
 			for range 20 {
 				go func() {

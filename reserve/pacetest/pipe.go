@@ -13,7 +13,7 @@ import (
 // real HTTP/1.1, but no network, so that it works in a bubble of testing/synctest. When the test
 // ends the connections are closed; in a bubble t must be the bubble's.
 //
-// To pace it, wrap its Transport: client.Transport = outbound.New(client.Transport, limiter).
+// To pace it, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
 // It panics if the handler is nil.
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	if isnil.Value(handler) {

@@ -25,7 +25,7 @@ func newClient(name string) *http.Client {
 		// What the API's documentation says: 50 calls/s, and 10 at one moment, that is 9
 		// stored ones and the one that is always prepaid.
 		limiter := reserve.Must(pace.NewBursty(callsPerSecond, pace.WithCapacity(burst-1)))
-		transport = outbound.New(transport, limiter)
+		transport = reserve.Must(outbound.New(transport, limiter))
 	}
 	return &http.Client{Transport: transport}
 }

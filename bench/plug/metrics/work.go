@@ -32,7 +32,7 @@ func work(metrics *paceprom.Collector, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	paced := outbound.New(nil, calls, outbound.Adaptive(), outbound.WithHooks(hooks))
+	paced := reserve.Must(outbound.New(nil, calls, outbound.Adaptive(), outbound.WithHooks(hooks)))
 	client := &http.Client{Transport: paced, Timeout: time.Second}
 	jobs := reserve.Must(pace.NewTokenBucket(20, 40))
 	fleet := reserve.Must(shared.New(absent{}, "fleet", reserve.Must(pace.Bursty(10)), shared.FailOpen()))

@@ -54,7 +54,11 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 	for k := range kinds {
 		t.settings.outbound = append(t.settings.outbound, outbound.WithLimit(t.limit(k)))
 	}
-	t.paced = outbound.New(sender{base}, nil, t.settings.outbound...)
+	paced, err := outbound.New(sender{base}, nil, t.settings.outbound...)
+	if err != nil {
+		return nil, err
+	}
+	t.paced = paced
 	return t, nil
 }
 

@@ -27,8 +27,7 @@ type Policy struct{ transport *outbound.Transport }
 // New returns a policy that sends requests when by has permits for them; the options are those of
 // [outbound.New]. If by is nil there must be options: [outbound.PerKey], [outbound.WithLimit] or
 // [outbound.Adaptive] say what paces the requests then. It returns a *[reserve.ValueError] if by is
-// nil without options, or a nil pointer. It panics if an option, or what an option needs, is nil. Any
-// other value of an option that makes no sense is reported by every request.
+// nil without options, or a nil pointer, and what outbound.New returns for a bad option.
 //
 // The SDK tries refused requests again itself, and each attempt passes the policies of
 // PerRetryPolicies, so [outbound.WithRetries] is not needed.
@@ -36,7 +35,11 @@ func New(by reserve.Reserver, opts ...outbound.Option) (*Policy, error) {
 	if by == nil && len(opts) == 0 || by != nil && isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceazure", Name: "the limiter", Value: nil, Want: "a limiter"}
 	}
-	return &Policy{outbound.New(next{}, by, opts...)}, nil
+	transport, err := outbound.New(next{}, by, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{transport}, nil
 }
 
 // Do sends a request to the next policy, when it has its permits. If they would come too late it

@@ -151,9 +151,9 @@ func TestPerMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
 		limiter := evenly(10)
-		transport := outbound.New(nil, limiter, outbound.WithCost(func(r *http.Request) int {
+		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithCost(func(r *http.Request) int {
 			return len(paceconnect.Message(r).(*text).Value)
-		}, nil))
+		}, nil)))
 		i, err := paceconnect.NewInterceptor(transport, nil, paceconnect.PerMessage())
 		require.NoError(t, err)
 		c := client(pacetest.Client(t, s.handler()), upload, connect.WithInterceptors(i))
@@ -250,7 +250,7 @@ func TestBadInput(t *testing.T) {
 	_, err := paceconnect.NewInterceptor(nil, nil)
 	require.EqualError(t, err,
 		"paceconnect: NewInterceptor is <nil>; want an outbound.Transport, an inbound.Middleware, or both")
-	_, err = paceconnect.NewInterceptor(outbound.New(nil, nil), nil, nil)
+	_, err = paceconnect.NewInterceptor(reserve.Must(outbound.New(nil, nil)), nil, nil)
 	require.EqualError(t, err, "paceconnect: an option is <nil>; want one that is not nil")
 	synctest.Test(t, func(t *testing.T) {
 		base := pacetest.Client(t, (&service{}).handler())

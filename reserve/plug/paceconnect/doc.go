@@ -1,7 +1,7 @@
 // Package paceconnect paces the calls of Connect clients, and limits those that handlers get:
 // connectrpc.com/connect, with its own protocol, gRPC's and gRPC-Web's.
 //
-//	paced, err := paceconnect.NewInterceptor(outbound.New(nil, limiter), nil) // a client's
+//	paced, err := paceconnect.NewInterceptor(reserve.Must(outbound.New(nil, limiter)), nil) // a client's
 //	client := pingv1connect.NewPingServiceClient(httpClient, url, connect.WithInterceptors(paced))
 //
 //	limited, err := paceconnect.NewInterceptor(nil, limits) // a handler's

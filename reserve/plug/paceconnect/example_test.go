@@ -24,7 +24,7 @@ func ExampleNewInterceptor() {
 	defer server.Close()
 
 	limiter := reserve.Must(pace.NewBursty(50))
-	paced := reserve.Must(paceconnect.NewInterceptor(outbound.New(nil, limiter), nil))
+	paced := reserve.Must(paceconnect.NewInterceptor(reserve.Must(outbound.New(nil, limiter)), nil))
 	client := connect.NewClient[text, text](server.Client(), server.URL+unary, connect.WithInterceptors(paced))
 	for range 3 {
 		_, err := client.CallUnary(context.Background(), connect.NewRequest(&text{}))

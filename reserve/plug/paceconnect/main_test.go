@@ -79,7 +79,7 @@ func call(ctx context.Context, c *connect.Client[text, text]) error {
 }
 
 func paced(t *testing.T, by reserve.Reserver, opts ...outbound.Option) connect.Option {
-	i, err := paceconnect.NewInterceptor(outbound.New(nil, by, opts...), nil)
+	i, err := paceconnect.NewInterceptor(reserve.Must(outbound.New(nil, by, opts...)), nil)
 	require.NoError(t, err)
 	return connect.WithInterceptors(i)
 }

@@ -273,8 +273,8 @@ func TestOtherRefusals(t *testing.T) {
 // So is a 429 of somebody in between, which gRPC tells as Unavailable.
 func TestProxy(t *testing.T) {
 	heard := 0
-	c, err := pacegrpc.NewClient(outbound.New(nil, evenly(100), outbound.WithHooks(outbound.Hooks{
-		Throttled: func(*http.Response, time.Duration) { heard++ }})))
+	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, evenly(100), outbound.WithHooks(outbound.Hooks{
+		Throttled: func(*http.Response, time.Duration) { heard++ }}))))
 	require.NoError(t, err)
 	for _, text := range []string{"unexpected HTTP status code received from server: 429 (Too Many Requests)",
 		"unexpected HTTP status code received from server: 502 (Bad Gateway)"} {
@@ -369,7 +369,7 @@ func TestPanics(t *testing.T) {
 // An error that is no answer leaves the next call to be the probe.
 func TestNoAnswer(t *testing.T) {
 	limiter := evenly(math.Inf(1))
-	c, err := pacegrpc.NewClient(outbound.New(nil, limiter, outbound.Adaptive()))
+	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, limiter, outbound.Adaptive())))
 	require.NoError(t, err)
 	for _, code := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.NotFound} {
 		require.Equal(t, math.Inf(1), limiter.Rate())
@@ -383,7 +383,7 @@ func TestNoAnswer(t *testing.T) {
 
 // What panics behind the interceptors leaves its place to others.
 func TestPanicsBehind(t *testing.T) {
-	c, err := pacegrpc.NewClient(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))
+	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1))))
 	require.NoError(t, err)
 	for range 2 {
 		require.PanicsWithValue(t, "invoker", func() {

@@ -7,7 +7,7 @@
 //
 // # Clients
 //
-//	paced, err := pacegrpc.NewClient(outbound.New(nil, limiter))
+//	paced, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, limiter)))
 //	...
 //	conn, err := grpc.NewClient(target, grpc.WithUnaryInterceptor(paced.Unary), grpc.WithStreamInterceptor(paced.Stream))
 //

@@ -24,7 +24,7 @@ import (
 // A client that makes 50 calls a second, and says at once which would come too late.
 func ExampleNewClient() {
 	limiter := reserve.Must(pace.NewBursty(50))
-	paced := reserve.Must(pacegrpc.NewClient(outbound.New(nil, limiter)))
+	paced := reserve.Must(pacegrpc.NewClient(reserve.Must(outbound.New(nil, limiter))))
 	conn, err := grpc.NewClient("api.example.com:443", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(paced.Unary), grpc.WithStreamInterceptor(paced.Stream))
 	if err != nil {

@@ -70,7 +70,7 @@ func connect(t *testing.T, s *service, server []grpc.ServerOption, client ...grp
 
 // paced are the dial options of a client that is paced.
 func paced(t *testing.T, by reserve.Reserver, opts ...outbound.Option) []grpc.DialOption {
-	c, err := pacegrpc.NewClient(outbound.New(nil, by, opts...))
+	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, by, opts...)))
 	require.NoError(t, err)
 	return []grpc.DialOption{grpc.WithUnaryInterceptor(c.Unary), grpc.WithStreamInterceptor(c.Stream)}
 }

@@ -23,7 +23,7 @@ import (
 
 // perMessage are the dial options of a client that paces each message of its streams.
 func perMessage(t *testing.T, by reserve.Reserver, opts ...outbound.Option) grpc.DialOption {
-	c, err := pacegrpc.NewClient(outbound.New(nil, by, opts...))
+	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, by, opts...)))
 	require.NoError(t, err)
 	return grpc.WithStreamInterceptor(c.Messages)
 }

@@ -25,7 +25,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	client := &http.Client{Transport: outbound.New(nil, limiter, outbound.WithHooks(hooks))}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter, outbound.WithHooks(hooks)))}
 	_ = client
 
 	registry := prometheus.NewRegistry()

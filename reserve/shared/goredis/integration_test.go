@@ -179,7 +179,7 @@ func TestOutbound(t *testing.T) {
 		var all sync.WaitGroup
 		for range 2 {
 			l := newShared(t, c, "calls", reserve.Must(pace.Bursty(float64(time.Second/interval), pace.WithBurst(0))), patient)
-			client := &http.Client{Transport: outbound.New(srv.Client().Transport, l)}
+			client := &http.Client{Transport: reserve.Must(outbound.New(srv.Client().Transport, l))}
 			for range calls / 2 {
 				all.Go(func() {
 					response, err := client.Get(srv.URL)
@@ -211,9 +211,9 @@ func TestOutboundGivenUp(t *testing.T) {
 		_, err := everybody.Reserve(t.Context(), 3600)
 		require.NoError(t, err)
 		mine := permits(5000).Limiter()
-		transport := outbound.New(srv.Client().Transport, everybody,
+		transport := reserve.Must(outbound.New(srv.Client().Transport, everybody,
 			outbound.PerKey(outbound.Host, func(string) reserve.Reserver { return mine }),
-			outbound.WithCost(func(*http.Request) int { return 3600 }, nil))
+			outbound.WithCost(func(*http.Request) int { return 3600 }, nil)))
 
 		due := func() time.Duration {
 			at, err := everybody.NextFree(t.Context())

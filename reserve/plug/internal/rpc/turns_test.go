@@ -26,8 +26,8 @@ func TestTurnsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
 		answers := 0
-		transport := outbound.New(nil, limiter, outbound.WithCost(func(*http.Request) int { return 1 },
-			func(*http.Response) int { answers++; return 1 }))
+		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithCost(func(*http.Request) int { return 1 },
+			func(*http.Response) int { answers++; return 1 })))
 		turns := rpc.Turns{Transport: transport}
 		require.NoError(t, turns.Take(request(t)))
 		turns.Accept(none)
@@ -52,8 +52,8 @@ func TestTurnsTell(t *testing.T) {
 func TestTurnsEndMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns rpc.Turns
-		transport := outbound.New(nil, nil, outbound.WithMaxInFlight(1), outbound.WithHooks(outbound.Hooks{
-			Waited: func(*http.Request, time.Duration) { turns.Abandon() }}))
+		transport := reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1), outbound.WithHooks(outbound.Hooks{
+			Waited: func(*http.Request, time.Duration) { turns.Abandon() }})))
 		for range 3 {
 			turns = rpc.Turns{Transport: transport}
 			require.NoError(t, turns.Take(request(t)))
@@ -65,7 +65,7 @@ func TestTurnsEndMeanwhile(t *testing.T) {
 // Each turn gives its place to the next of the same stream.
 func TestTurnsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := rpc.Turns{Transport: outbound.New(nil, nil, outbound.WithMaxInFlight(1))}
+		turns := rpc.Turns{Transport: reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))}
 		for range 3 {
 			require.NoError(t, turns.Take(request(t)))
 		}
