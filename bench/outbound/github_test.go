@@ -74,12 +74,12 @@ func TestGoGitHub(t *testing.T) {
 	begin := time.Now()
 	limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0))) // nothing is known of the limit
 	transport := reserve.Must(outbound.New(base, limiter, outbound.Adaptive(), outbound.WithHooks(outbound.Hooks{
-		RateChanged: func(_ *http.Request, from, to float64) {
+		RateChanged: func(_ *http.Request, _ string, from, to float64) {
 			if math.Abs(to-from) > 0.2*to {
 				t.Logf("%5.2f s: rate %.1f/s", time.Since(begin).Seconds(), to)
 			}
 		},
-		Throttled: func(r *http.Response, d time.Duration) { t.Logf("refused: %s, %v", r.Status, d) },
+		Throttled: func(r *http.Response, _ string, d time.Duration) { t.Logf("refused: %s, %v", r.Status, d) },
 	})))
 	client := github.NewClient(&http.Client{Transport: transport})
 	client.BaseURL, _ = url.Parse(server.URL + "/")

@@ -170,7 +170,7 @@ func ExampleWithHooks() {
 	defer server.Close()
 
 	hooks := outbound.Hooks{
-		Throttled: func(r *http.Response, retryAfter time.Duration) { fmt.Println(r.Status, retryAfter) },
+		Throttled: func(r *http.Response, _ string, retryAfter time.Duration) { fmt.Println(r.Status, retryAfter) },
 	}
 	limiter := reserve.Must(pace.NewBursty(1000))
 	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter,

@@ -54,7 +54,7 @@ func TestExperiment(t *testing.T) {
 				tokens--
 			}, func(t *testing.T, base *http.Transport) {
 				limiter := reserve.Must(pace.NewBursty(c.rate, pace.WithBurst(0)))
-				client := &http.Client{Transport: reserve.Must(New(base, limiter, append(c.opts, WithRetries(100), WithHooks(Hooks{RateChanged: func(_ *http.Request, from, to float64) {
+				client := &http.Client{Transport: reserve.Must(New(base, limiter, append(c.opts, WithRetries(100), WithHooks(Hooks{RateChanged: func(_ *http.Request, _ string, from, to float64) {
 					t.Logf("%v: %.1f -> %.1f", time.Since(begin), from, to)
 				}}))...))}
 				begin = time.Now()

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Hooks are functions that are told what happens, for metrics. Each may be nil. They
-// are called under no lock, by the goroutine that makes the request, which waits for
-// them; so they may be called at the same time.
+// Hooks are functions that the transport calls when something happens, for metrics. Each may be nil.
+// The goroutine that makes the request calls them and waits for them, under no lock; several
+// goroutines may call them at the same time. A limit's name is that of its [Limit]; the limiter given
+// to [New] and those of [PerKey] have an empty name.
 //
 // Label metrics by the kind of key, never by keys as such: there are too many.
 type Hooks struct {
@@ -18,17 +19,14 @@ type Hooks struct {
 	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its
 	// context's end, or an error of the limiter's.
 	Refused func(r *http.Request, err error)
-	// Throttled: the server has refused an attempt, and wants no other before retryAfter is over.
-	// The body of the response is not for the hook to read.
-	Throttled func(r *http.Response, retryAfter time.Duration)
-	// LimitThrottled is Throttled for each limit that the refusal blames, by its name: see [Limit].
-	LimitThrottled func(r *http.Response, limit string, retryAfter time.Duration)
-	// RateChanged: an adaptive key's rate is another one, in permits per second. The request is
-	// the one from which that was learned.
-	RateChanged func(r *http.Request, from, to float64)
-	// LimitChanged is RateChanged with the name of the limit: see [Limit].
-	LimitChanged func(r *http.Request, limit string, from, to float64)
-	// Settled: an attempt that was estimated at so many permits of a limit came to so many.
+	// Throttled: the server refused an attempt because of a limit, and wants no other attempt before
+	// retryAfter is over. A refusal that blames two limits calls it twice; one that no limit of this
+	// transport explains, once, with an empty name. The hook must not read the response's body.
+	Throttled func(r *http.Response, limit string, retryAfter time.Duration)
+	// RateChanged: the rate of an adaptive limit changed, in permits per second. The request is the one
+	// from which the new rate was learned.
+	RateChanged func(r *http.Request, limit string, from, to float64)
+	// Settled: an attempt was estimated at so many permits of a limit, and used so many.
 	Settled func(r *http.Request, limit string, estimated, used int)
 }
 
@@ -44,21 +42,15 @@ func (h *Hooks) refused(r *http.Request, err error) {
 	}
 }
 
-func (h *Hooks) throttled(r *http.Response, d time.Duration) {
+func (h *Hooks) throttled(r *http.Response, limit string, d time.Duration) {
 	if h.Throttled != nil {
-		h.Throttled(r, d)
+		h.Throttled(r, limit, d)
 	}
 }
 
 func (h *Hooks) rateChanged(r *http.Request, limit string, from, to float64) {
-	if from == to {
-		return
-	}
-	if h.RateChanged != nil {
-		h.RateChanged(r, from, to)
-	}
-	if h.LimitChanged != nil {
-		h.LimitChanged(r, limit, from, to)
+	if h.RateChanged != nil && from != to {
+		h.RateChanged(r, limit, from, to)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestStorm(t *testing.T) {
 		changes := 0
 		begin := time.Now()
 		client := &http.Client{Transport: reserve.Must(New(base, limiter, Adaptive(), WithHooks(Hooks{
-			RateChanged: func(*http.Request, float64, float64) {
+			RateChanged: func(*http.Request, string, float64, float64) {
 				mu.Lock()
 				defer mu.Unlock()
 				changes++

@@ -175,7 +175,7 @@ func TestEachByItself(t *testing.T) {
 					requests, tokens := reserve.Must(pace.NewBursty(1000, pace.WithBurst(0))), reserve.Must(pace.NewBursty(1e5, pace.WithBurst(0)))
 					limit := Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }}
 					var throttled []string
-					hooks := Hooks{LimitThrottled: func(_ *http.Response, limit string, d time.Duration) {
+					hooks := Hooks{Throttled: func(_ *http.Response, limit string, d time.Duration) {
 						throttled = append(throttled, fmt.Sprint(limit, " ", d))
 					}}
 					get(&http.Client{Transport: reserve.Must(New(base, requests, WithLimit(limit), Adaptive(), WithHooks(hooks)))}, "http://a")

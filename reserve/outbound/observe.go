@@ -55,10 +55,12 @@ func (t *Transport) observe(c *call, r *http.Response, attempt int) (next ruling
 	}
 	t.settle(c, r, s.Refused)
 	if s.Refused {
-		t.hooks.throttled(r, wanted)
+		if len(c.asks) == 0 {
+			t.hooks.throttled(r, "", wanted)
+		}
 		for i := range c.asks {
-			if t.hooks.LimitThrottled != nil && c.blamed(i, about) {
-				t.hooks.LimitThrottled(r, c.asks[i].limit.name, wanted)
+			if c.blamed(i, about) {
+				t.hooks.throttled(r, c.asks[i].limit.name, wanted)
 			}
 		}
 	}

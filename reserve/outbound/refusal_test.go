@@ -286,10 +286,10 @@ func TestHooks(t *testing.T) {
 			WithHooks(Hooks{
 				Waited:  func(_ *http.Request, d time.Duration) { log = append(log, "waited "+d.String()) },
 				Refused: func(*http.Request, error) { log = append(log, "refused"); within() },
-				Throttled: func(r *http.Response, d time.Duration) {
+				Throttled: func(r *http.Response, _ string, d time.Duration) {
 					log = append(log, "throttled "+r.Status+" "+d.String())
 				},
-				RateChanged: func(_ *http.Request, from, to float64) {
+				RateChanged: func(_ *http.Request, _ string, from, to float64) {
 					if to < from {
 						log = append(log, "rate cut")
 					}

@@ -28,7 +28,7 @@ func TestDialectsAreRead(t *testing.T) {
 				client := pacetest.Client(t, server)
 				var heard []time.Duration
 				client.Transport = reserve.Must(outbound.New(client.Transport, nil, outbound.WithRetries(1), outbound.WithHooks(outbound.Hooks{
-					Throttled: func(_ *http.Response, after time.Duration) { heard = append(heard, after) },
+					Throttled: func(_ *http.Response, _ string, after time.Duration) { heard = append(heard, after) },
 				})))
 				r, err := client.Get("http://a/graphql.json")
 				require.NoError(t, err)

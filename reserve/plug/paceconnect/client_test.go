@@ -226,7 +226,7 @@ func TestWhatIsARefusal(t *testing.T) {
 					server.Script(c.script)
 					heard := 0
 					opts := append(c.opts, paced(t, evenly(100), outbound.WithHooks(outbound.Hooks{
-						Throttled: func(*http.Response, time.Duration) { heard++ }})))
+						Throttled: func(*http.Response, string, time.Duration) { heard++ }})))
 					if opt != nil {
 						opts = append(opts, opt)
 					}

@@ -233,7 +233,7 @@ func TestNoRefusal(t *testing.T) {
 				limiter := evenly(100)
 				var heard int
 				client := connect(t, s, c.opts, paced(t, limiter, outbound.Adaptive(), outbound.WithHooks(outbound.Hooks{
-					Throttled: func(*http.Response, time.Duration) { heard++ }}))...)
+					Throttled: func(*http.Response, string, time.Duration) { heard++ }}))...)
 				message := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: []byte("hello")}}
 				_, err := client.UnaryCall(t.Context(), message, c.call...)
 				require.Equal(t, c.code, status.Code(err))
@@ -259,7 +259,7 @@ func TestOtherRefusals(t *testing.T) {
 		limiter := evenly(100)
 		var heard []string
 		client := connect(t, s, nil, paced(t, limiter, outbound.WithHooks(outbound.Hooks{
-			Throttled: func(r *http.Response, _ time.Duration) {
+			Throttled: func(r *http.Response, _ string, _ time.Duration) {
 				heard = append(heard, r.Status+r.Header.Get("X-Should-Retry"))
 			}}))...)
 		for range 2 {
@@ -274,7 +274,7 @@ func TestOtherRefusals(t *testing.T) {
 func TestProxy(t *testing.T) {
 	heard := 0
 	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, evenly(100), outbound.WithHooks(outbound.Hooks{
-		Throttled: func(*http.Response, time.Duration) { heard++ }}))))
+		Throttled: func(*http.Response, string, time.Duration) { heard++ }}))))
 	require.NoError(t, err)
 	for _, text := range []string{"unexpected HTTP status code received from server: 429 (Too Many Requests)",
 		"unexpected HTTP status code received from server: 502 (Bad Gateway)"} {
@@ -339,7 +339,7 @@ func TestPanics(t *testing.T) {
 		client := connect(t, s, nil, paced(t, nil, outbound.WithMaxInFlight(1),
 			outbound.PerKey(func(*http.Request) int { maybe(key); return 0 }, func(int) reserve.Reserver { return limiter }),
 			outbound.WithCost(func(*http.Request) int { maybe(cost); return 1 }, nil),
-			outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, time.Duration) { maybe(hook) }}))...)
+			outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, string, time.Duration) { maybe(hook) }}))...)
 		call := func() { client.UnaryCall(t.Context(), &testpb.SimpleRequest{}) }
 		open := func() {
 			ctx, cancel := context.WithCancel(t.Context())

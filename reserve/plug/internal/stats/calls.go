@@ -46,21 +46,21 @@ func (s *Set) Outbound(name string, then outbound.Hooks, observe func(*http.Requ
 			then.Refused(r, err)
 		}
 	}
-	h.Throttled = func(r *http.Response, retryAfter time.Duration) {
+	h.Throttled = func(r *http.Response, limit string, retryAfter time.Duration) {
 		c.throttled.Add(1)
 		c.held.Add(retryAfter.Microseconds())
 		if then.Throttled != nil {
-			then.Throttled(r, retryAfter)
+			then.Throttled(r, limit, retryAfter)
 		}
 	}
-	h.LimitChanged = func(r *http.Request, limit string, from, to float64) {
+	h.RateChanged = func(r *http.Request, limit string, from, to float64) {
 		if to > from {
 			c.raised.Add(1)
 		} else {
 			c.lowered.Add(1)
 		}
-		if then.LimitChanged != nil {
-			then.LimitChanged(r, limit, from, to)
+		if then.RateChanged != nil {
+			then.RateChanged(r, limit, from, to)
 		}
 	}
 	h.Settled = func(r *http.Request, limit string, estimated, used int) {

@@ -95,7 +95,7 @@ func TestLongPauses(t *testing.T) {
 	require.NoError(t, err)
 	const month = 32 * 24 * time.Hour
 	for range 4000 {
-		hooks.Throttled(nil, month)
+		hooks.Throttled(nil, "", month)
 		hooks.Waited(nil, month)
 	}
 	require.Equal(t, 4000*float64(month/time.Second), value(set, "pace_outbound_retry_after_seconds_total"))

@@ -93,21 +93,21 @@ func Fill(t testing.TB, e Exporter) {
 
 	told := 0
 	hooks, err := e.Outbound("github", outbound.Hooks{
-		Waited:       func(*http.Request, time.Duration) { told++ },
-		Refused:      func(*http.Request, error) { told++ },
-		Throttled:    func(*http.Response, time.Duration) { told++ },
-		LimitChanged: func(*http.Request, string, float64, float64) { told++ },
-		Settled:      func(*http.Request, string, int, int) { told++ },
+		Waited:      func(*http.Request, time.Duration) { told++ },
+		Refused:     func(*http.Request, error) { told++ },
+		Throttled:   func(*http.Response, string, time.Duration) { told++ },
+		RateChanged: func(*http.Request, string, float64, float64) { told++ },
+		Settled:     func(*http.Request, string, int, int) { told++ },
 	})
 	require.NoError(t, err)
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
 	hooks.Waited(request, 20*time.Millisecond)
 	hooks.Waited(request, 10*time.Second)
 	hooks.Refused(request, errDown)
-	hooks.Throttled(&http.Response{Request: request}, 3*time.Second)
-	hooks.LimitChanged(request, "", 1, 2)
-	hooks.LimitChanged(request, "", 2, 1)
-	hooks.LimitChanged(request, "", 1, 0.5)
+	hooks.Throttled(&http.Response{Request: request}, "", 3*time.Second)
+	hooks.RateChanged(request, "", 1, 2)
+	hooks.RateChanged(request, "", 2, 1)
+	hooks.RateChanged(request, "", 1, 0.5)
 	hooks.Settled(request, "", 100, 70)
 	require.Equal(t, 8, told, "the program's own hooks are called too")
 }
