@@ -1,6 +1,8 @@
 package outbound
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -40,6 +42,9 @@ func TestBadOptions(t *testing.T) {
 		{want: "WithLogger is <nil>; want a logger", opt: WithLogger(nil, 0)},
 		{want: "WithClock is <nil>; want a clock", opt: WithClock(nil)},
 		{want: "WithClock is <nil>; want a clock", opt: WithClock(clock)},
+		{want: wrongCost(2), by: evenly10(), opt: both(PerKey(Host, none), WithCost(one, nil))},
+		{want: wrongCost(2), opt: both(WithCost(one, nil), both(PerKey(Host, none), PerKey(Credential, none)))},
+		{want: wrongCost(1), opt: both(WithCost(one, nil), WithLimit(Limit{Limiter: evenly10()}))},
 	} {
 		transport, err := New(c.base, c.by, c.opt)
 		require.EqualError(t, err, "outbound: "+c.want)
@@ -48,6 +53,15 @@ func TestBadOptions(t *testing.T) {
 	}
 	_, err := New(nil, nil, WithHooks(Hooks{}), WithCost(one, nil)) // these may be nil
 	require.NoError(t, err)
+}
+
+// both is two options in one.
+func both(a, b Option) Option {
+	return func(s *settings) error { return errors.Join(a(s), b(s)) }
+}
+
+func wrongCost(limits int) string {
+	return fmt.Sprintf("WithCost is the cost of %d limits; want one limiter, or one PerKey; say the cost of each limit by WithLimit", limits)
 }
 
 // A key without a limiter is known only when a request has that key.

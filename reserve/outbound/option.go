@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -133,8 +134,10 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithCost sets the cost of requests, in permits, at the limiter given to New and at those of
-// [PerKey]; a limit with a cost of its own is a [WithLimit]. Default: 1 for each request.
+// WithCost sets the cost of requests, in permits, at the one limiter of a transport: the limiter given
+// to New, or a key's of [PerKey]. With several limits it would be unclear which one counts tokens and
+// which one requests, so New returns an error, and each limit says its own cost by [WithLimit].
+// Default: 1 for each request.
 //
 // The function before returns the cost of a request before it goes; at 0 or less it goes at once
 // and unpaced, such as a request that opens a stream of events and stays. The function after, which
@@ -228,6 +231,19 @@ func WithClock(c clockwork.Clock) Option {
 		s.clock = c
 		return nil
 	}
+}
+
+// checkCost returns an error if it is unclear whose cost WithCost sets.
+func (s *settings) checkCost() error {
+	if s.before == nil {
+		s.before = one
+		return nil
+	}
+	if n := len(s.limits); n > 1 || n == 1 && s.limits[0].cost != nil {
+		return valueError("WithCost", fmt.Sprint("the cost of ", n, " limits"),
+			"one limiter, or one PerKey; say the cost of each limit by WithLimit")
+	}
+	return nil
 }
 
 // valueError returns the error for a value that New refuses.

@@ -50,7 +50,7 @@ type Transport struct {
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
 	t := &Transport{base: base, settings: settings{
-		maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, before: one, dialects: reply.Dialects,
+		maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, dialects: reply.Dialects,
 	}}
 	if base == nil {
 		t.base = http.DefaultTransport
@@ -71,6 +71,9 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		if err := opt(&t.settings); err != nil {
 			return nil, err
 		}
+	}
+	if err := t.checkCost(); err != nil {
+		return nil, err
 	}
 	t.gate = unlimited(t.clock)
 	if len(t.limits) == 0 {

@@ -203,8 +203,11 @@ func TestBadInput(t *testing.T) {
 	_, err := do(t, t.Context(), s, newPolicy(t, broken{}), "")
 	require.ErrorIs(t, err, errNetwork)
 
-	_, err = do(t, t.Context(), s, newPolicy(t, nil, outbound.WithMaxInFlight(0)), "")
 	var value *reserve.ValueError
+	_, err = New(nil, outbound.WithMaxInFlight(0))
+	require.ErrorAs(t, err, &value)
+	none := outbound.PerKey(outbound.Host, func(string) reserve.Reserver { return nil })
+	_, err = do(t, t.Context(), s, newPolicy(t, nil, none), "")
 	require.ErrorAs(t, err, &value)
 	require.Empty(t, s.came)
 

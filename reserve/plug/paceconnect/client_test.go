@@ -254,12 +254,12 @@ func TestBadInput(t *testing.T) {
 	require.EqualError(t, err, "paceconnect: an option is <nil>; want one that is not nil")
 	synctest.Test(t, func(t *testing.T) {
 		base := pacetest.Client(t, (&service{}).handler())
-		none := outbound.WithMaxInFlight(0)
+		none := outbound.PerKey(func(*http.Request) string { return "a" }, func(string) reserve.Reserver { return nil })
 		for text, c := range map[string]struct {
 			option connect.ClientOption
 			code   connect.Code
 		}{
-			"internal: outbound: WithMaxInFlight is 0; want at least 1, and one key function or none": {
+			"internal: outbound: the limiter of a is <nil>; want a Reserver": {
 				paced(t, evenly(1), none), connect.CodeInternal,
 			},
 			"unavailable: too many": {paced(t, failing{}), connect.CodeUnavailable},

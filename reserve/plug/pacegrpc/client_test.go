@@ -307,8 +307,9 @@ func TestBadInput(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		"an option": {by: evenly(1), opts: []outbound.Option{outbound.WithMaxInFlight(0)}, code: codes.Internal,
-			text: "pacegrpc: outbound: WithMaxInFlight is 0; want at least 1, and one key function or none"},
+		"a key without a limiter": {opts: []outbound.Option{
+			outbound.PerKey(outbound.Host, func(string) reserve.Reserver { return nil }),
+		}, code: codes.Internal, text: "pacegrpc: outbound: the limiter of api.example.com:443 is <nil>; want a Reserver"},
 		"a limiter that is closed": {by: failing{}, code: codes.Unavailable, text: "pacegrpc: the limiter is closed"},
 	} {
 		t.Run(name, func(t *testing.T) {

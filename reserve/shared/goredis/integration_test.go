@@ -211,9 +211,10 @@ func TestOutboundGivenUp(t *testing.T) {
 		_, err := everybody.Reserve(t.Context(), 3600)
 		require.NoError(t, err)
 		mine := permits(5000).Limiter()
-		transport := reserve.Must(outbound.New(srv.Client().Transport, everybody,
-			outbound.PerKey(outbound.Host, func(string) reserve.Reserver { return mine }),
-			outbound.WithCost(func(*http.Request) int { return 3600 }, nil)))
+		cost := func(*http.Request) int { return 3600 }
+		transport := reserve.Must(outbound.New(srv.Client().Transport, nil,
+			outbound.WithLimit(outbound.Limit{Limiter: everybody, Cost: cost}),
+			outbound.WithLimit(outbound.Limit{Limiter: mine, Cost: cost})))
 
 		due := func() time.Duration {
 			at, err := everybody.NextFree(t.Context())
