@@ -36,6 +36,17 @@ func All(rs ...Reserver) Reserver {
 
 type all []Reserver
 
+// parts returns the reservers of an All; nil: r is none.
+func parts(r any) (parts []any) {
+	if a, ok := r.(all); ok {
+		parts = make([]any, len(a))
+		for i := range a {
+			parts[i] = a[i]
+		}
+	}
+	return parts
+}
+
 // Rate returns the lowest of the rates, 0 if one of them can't tell.
 func (a all) Rate() float64 {
 	lowest := math.Inf(1)

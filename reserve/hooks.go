@@ -24,6 +24,8 @@ func init() {
 		Outlook: (*Limiter).outlook,
 		Latest:  (*Limiter).latest,
 		Await:   await,
+		Watch:   (*Limiter).watch,
+		Parts:   func(r any) []any { return parts(r) },
 	})
 }
 

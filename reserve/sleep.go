@@ -16,10 +16,7 @@ import (
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
-	if l.rest.sleepers == nil {
-		l.rest.sleepers = &sleepers{all: l.clock.Fake != nil}
-	}
-	s := l.rest.sleepers.enter(r.slot.Number, deadline)
+	s := l.sleepersOf().enter(r.slot.Number, deadline)
 	r.sleepers++
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
@@ -83,6 +80,8 @@ type sleepers struct {
 
 	checking bool   // whether all can still meet their deadlines: see check
 	checked  uint64 // up to this number they can
+
+	watchers []func(later bool) (keep bool) // see Limiter.watch
 }
 
 type sleeper struct {

@@ -40,6 +40,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	l.ledger.Retime(now, permitsPerSecond)
 	l.changed(now)
 	l.rest.sleepers.giveUp(l, now)
+	l.rest.sleepers.notify(true)
 	return nil
 }
 
@@ -79,6 +80,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {
 		l.rest.sleepers.giveUp(l, now)
+		l.rest.sleepers.notify(true)
 	}
 }
 
@@ -94,6 +96,7 @@ func (l *Limiter) stop(t time.Time) {
 	}
 	if stop(now, until) {
 		l.rest.sleepers.giveUp(l, now)
+		l.rest.sleepers.notify(true)
 	}
 }
 
@@ -111,4 +114,5 @@ func (l *Limiter) Resume() {
 func (l *Limiter) changed(now int64) {
 	l.free()
 	l.rest.sleepers.tell(l, now)
+	l.rest.sleepers.notify(false)
 }

@@ -77,6 +77,13 @@ type Hooks[P, L, R any] struct {
 	Outlook, Latest func(L) Outlook
 	// Await waits for a reservation, and returns how long that took.
 	Await func(ctx context.Context, r R) (waited time.Duration, err error)
+	// Watch has f called whenever promised times may have changed for another reason than that time
+	// passes: earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume; later (true) after a
+	// pause, a stop or Retime. It is called under the limiter's lock, so it must not call the
+	// limiter, nor block. The limiter drops f once that returns false.
+	Watch func(l L, f func(later bool) (keep bool))
+	// Parts returns the reservers of an All, and nil for any other reserver.
+	Parts func(r any) []any
 }
 
 var opened any // the only *Hooks
