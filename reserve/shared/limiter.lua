@@ -72,7 +72,8 @@ if kind == short and #text >= 52 then
   rooms = string.sub(text, 53)
 end
 local passed = max(0, now - anchor)
-local changed = touch >= 0 or pause ~= 0 or ARGV[3] ~= ''
+-- A clock that was set back is written at once, or callers who are refused would wait until it is where it was.
+local changed = now < anchor or touch >= 0 or pause ~= 0 or ARGV[3] ~= ''
 local s, room, at_once -- the machine, if it is needed
 
 if not changed and of == capacity and (kind == short or not text) then
@@ -100,6 +101,7 @@ elseif text and not (kind == short and #text >= 52) then
   s.time, s.epoch, s.born, s.peak, s.fence = anchor, anchor, now, math.huge, s.debt
 end
 passed = max(0, now - anchor)
+changed = changed or now < anchor
 
 if of ~= capacity then -- this caller has another rate: stored permits scale with the store
   if of < 0 or capacity < 0 then

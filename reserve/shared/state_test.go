@@ -136,6 +136,32 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
+// The server's clock is set back by an hour, as after a failover to a replica whose clock is behind, and callers only
+// try: they get the rate from the first minute on.
+func TestClockSetBackWithTriers(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *redis.Client) {
+		for name, opts := range map[string][]reserve.Option{"later": nil, "upfront": {reserve.PayUpfront()}} {
+			for _, owed := range []int{10, 30} { // an empty store; and 2 s of debt
+				micros := int64(1_790_000_000_000_000)
+				l := newShared(t, c, fmt.Sprint("triers ", name, owed), reserve.Must(pace.Bursty(10, opts...)), shared.FakeTime(&micros))
+				_, err := l.Sell(owed, math.MaxInt64)
+				require.NoError(t, err)
+				micros -= 3_600_000_000
+				granted := 0
+				for range 600 {
+					micros += 100_000
+					s, err := l.Sell(1, 0)
+					require.NoError(t, err)
+					if s.Granted {
+						granted++
+					}
+				}
+				require.InDelta(t, 600-(owed-10), granted, 2, "%s, %d sold", name, owed)
+			}
+		}
+	})
+}
+
 // The key lives for as long as its debt and the time to fill.
 func TestLifetime(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
