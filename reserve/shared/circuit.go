@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// A circuit keeps callers from waiting for a server that does not answer. After three failures in a
-// row it opens. Then one caller tries again, at times that double in distance from 50 to 400 ms,
-// while the others go on without. The times are multiples of the distance since 1970: so processes
-// that lost the server at different times find it again together, as far as their clocks agree, and
-// none has it for itself while others still use their shares.
+// A circuit keeps callers from waiting for a server that does not answer. Three failures in a row open it. Then one
+// caller probes the server, at distances that double from 50 to 400 ms, while the others go on without it. The times
+// are multiples of the distance since 1970: processes that lost the server at different times find it again together,
+// as far as their clocks agree, so that no process has the server to itself while others still use their shares.
+//
+// An outage without callers tells nothing about the server. So callers that come when nobody has probed for longer
+// than the distance wait for the result of the probe.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	answers  atomic.Int64 // how many there have been
@@ -19,8 +21,9 @@ type circuit struct {
 	mu       sync.Mutex
 	failures int
 	probing  bool
-	found    int   // answers in a row to those who try
-	until    int64 // when the next may try; 0: the circuit is closed
+	probed   chan struct{} // closed when the probe ends; nil: nobody waits for it
+	found    int           // answers in a row to those who probe
+	until    int64         // when the next may probe; 0: the circuit is closed
 	pause    int64
 	last     error
 }
@@ -31,25 +34,39 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter reports whether the server may be asked, and whether the caller is the one
-// that tries: then it must say how that went (tried). If not, err is the last failure.
-func (c *circuit) enter(now int64) (probe bool, err error) {
+// enter reports whether the server may be asked, and whether the caller is the one that probes: then it must say how
+// that went (tried). If not, err is the last failure, and the caller may wait for the end of the probe, if probed is
+// not nil, to enter again.
+func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
-		return false, nil
+		return false, nil, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.until == 0:
-		return false, nil
+		return false, nil, nil
 	case now < c.until || c.probing:
-		return false, c.last
+		return false, c.probed, c.last
 	}
 	c.probing = true
-	return true, nil
+	if now-c.until > c.pause {
+		c.probed = make(chan struct{})
+	}
+	return true, nil, nil
 }
 
-// report says how asking went: nil if there was an answer. A failure that is not
+// outcome returns the last failure while the circuit is open.
+func (c *circuit) outcome() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.until == 0 {
+		return nil
+	}
+	return c.last
+}
+
+// report records the result of a call: nil if there was an answer. A failure that is not
 // the server's does not count.
 func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
@@ -68,12 +85,16 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	}
 }
 
-// tried says how trying went: how many answers there were, and then what went wrong. After three in
-// a row the circuit is closed, and it reports true. If they are too few, the next caller goes on.
+// tried ends a probe: the server answered so often, and then err happened. After three answers in a row the circuit is
+// closed, and tried reports true. If there were fewer and no error, the next caller goes on with the probe.
 func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.probing = false
+	if c.probed != nil {
+		close(c.probed)
+		c.probed = nil
+	}
 	if err != nil {
 		c.found = 0
 		c.fail(now, err)
@@ -103,7 +124,7 @@ func (c *circuit) fail(now int64, err error) {
 	c.troubled.Store(true)
 }
 
-// open opens the circuit at once: there were too many answers that did not come, if not in a row.
+// open opens the circuit at once: too many answers were lost, though not in a row.
 func (c *circuit) open(now int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +135,7 @@ func (c *circuit) open(now int64, err error) {
 	}
 }
 
-// wait lets nobody try for about that long.
+// wait allows no probe for about that long.
 func (c *circuit) wait(now, pause int64) {
 	c.pause = pause
 	c.until = ((c.epoch+now+pause/2)/pause+1)*pause - c.epoch

@@ -242,7 +242,7 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
 	}
-	probe, err := l.circuit.enter(l.now())
+	probe, err := l.enter(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -257,6 +257,23 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	return r.err
+}
+
+// enter asks the circuit, and waits for the end of another caller's probe if that may take, or for the request's own
+// time, or the timeout.
+func (l *Limiter) enter(ctx context.Context, r *request) (probe bool, err error) {
+	now, timeout := l.now(), int64(l.timeout)
+	probe, probed, err := l.circuit.enter(now)
+	if probed == nil {
+		return probe, err
+	}
+	until := cmp.Or(r.answer, r.deadline)
+	wake.Sleep(ctx, time.Duration(min(saturate.Add(until, -now), timeout)), probed)
+	if err := done.Cause(ctx); err != nil {
+		return false, err
+	}
+	r.answer = min(until, saturate.Add(now, timeout/2*3))
+	return false, l.circuit.outcome()
 }
 
 // learn remembers what an answer proves: until when nobody can have permits at once.

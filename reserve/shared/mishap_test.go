@@ -196,7 +196,7 @@ func TestTheImpatientOpenNothing(t *testing.T) {
 			require.NoError(t, err)
 			cancel()
 		}
-		probe, err := l.circuit.enter(l.now())
+		probe, _, err := l.circuit.enter(l.now())
 		require.NoError(t, err)
 		require.False(t, probe)
 	})
@@ -214,7 +214,7 @@ func TestComingBackTogether(t *testing.T) {
 		}
 		back := 1_790_000_020_000_000_000 - c.epoch
 		for ; ; now += 500_000 {
-			probe, _ := c.enter(now)
+			probe, _, _ := c.enter(now)
 			if probe && now >= back {
 				break
 			}

@@ -319,7 +319,7 @@ func TestCircuitReports(t *testing.T) {
 	}
 	all.Wait()
 	c.tried(0, tolerated, nil)
-	probe, err := c.enter(0)
+	probe, _, err := c.enter(0)
 	require.False(t, probe)
 	require.NoError(t, err)
 }
@@ -354,4 +354,71 @@ func TestAnAnswerRefusesNobodyInThePast(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, before, l.busy.Load())
 	})
+}
+
+// However long ago the outage was, the first burst after it is answered by the server: those who come while one caller
+// tries wait for what that finds out. While the server is still away they wait no longer than that.
+func TestFirstBurstAfterAnOutage(t *testing.T) {
+	for name, mode := range map[string]Option{"closed": FailClosed(), "open": FailOpen(), "local": Local(0.5)} {
+		for _, rest := range []time.Duration{1500 * time.Millisecond, time.Hour} {
+			outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
+				s.trip = time.Millisecond
+				_, err := l.Stored(t.Context())
+				require.NoError(t, err)
+				s.down = true
+				for range tolerated {
+					_, err = l.Stored(t.Context())
+					require.Error(t, err)
+				}
+				s.down = false
+				time.Sleep(rest)
+				without := l.Fallbacks()
+				require.Equal(t, 64, burst(t, l, 64, 0), "%s, %v later", name, rest)
+				require.Equal(t, without, l.Fallbacks())
+
+				// It goes away again: nobody is kept for longer than the one who tries may take.
+				s.deaf = true
+				for range tolerated {
+					_, _ = l.Stored(t.Context())
+				}
+				time.Sleep(rest)
+				begin := time.Now()
+				burst(t, l, 64, 20*time.Millisecond)
+				require.LessOrEqual(t, time.Since(begin), 20*time.Millisecond)
+				time.Sleep(rest)
+				begin = time.Now()
+				burst(t, l, 64, 0)
+				require.LessOrEqual(t, time.Since(begin), l.timeout/2*3)
+				time.Sleep(10 * time.Millisecond)
+				begin = time.Now()
+				burst(t, l, 64, 0) // an outage with traffic: at once
+				require.Zero(t, time.Since(begin))
+			})
+		}
+	}
+}
+
+// burst returns how many of n requests at once are granted by a reservation without an error. Each has so much time,
+// if that is not 0.
+func burst(t *testing.T, l *Limiter, n int, each time.Duration) (granted int) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range n {
+		all.Go(func() {
+			ctx := t.Context()
+			if each > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, each)
+				defer cancel()
+			}
+			_, err := l.Reserve(ctx, 1)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				granted++
+			}
+		})
+	}
+	all.Wait()
+	return granted
 }

@@ -165,7 +165,7 @@ func TestCircuit(t *testing.T) {
 	step(down, true)
 	step(nil, true)
 	for range tolerated {
-		probe, err := c.enter(now)
+		probe, _, err := c.enter(now)
 		require.NoError(t, err)
 		require.False(t, probe)
 		step(down, true)
@@ -173,26 +173,26 @@ func TestCircuit(t *testing.T) {
 	step(nil, true) // an answer from before it opened
 	for _, at := range []time.Duration{50, 200, 400, 800, 1200, 1600, 2000} {
 		now = int64(at*time.Millisecond) - 1
-		_, err := c.enter(now)
+		_, _, err := c.enter(now)
 		require.Equal(t, down, err)
 		now++
-		probe, err := c.enter(now)
+		probe, _, err := c.enter(now)
 		require.NoError(t, err)
 		require.True(t, probe)
-		_, err = c.enter(now) // one tries, the others go on without
+		_, _, err = c.enter(now) // one tries, the others go on without
 		require.Equal(t, down, err)
 		require.False(t, c.tried(now, 2, down))
 	}
 	now += int64(time.Second)
-	probe, err := c.enter(now)
+	probe, _, err := c.enter(now)
 	require.NoError(t, err)
 	require.True(t, probe)
 	require.False(t, c.tried(now, 2, nil)) // not enough answers yet: the next one goes on
-	probe, err = c.enter(now)
+	probe, _, err = c.enter(now)
 	require.NoError(t, err)
 	require.True(t, probe)
 	require.True(t, c.tried(now, 1, nil))
-	probe, err = c.enter(now)
+	probe, _, err = c.enter(now)
 	require.NoError(t, err)
 	require.False(t, probe)
 }
