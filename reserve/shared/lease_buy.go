@@ -70,25 +70,47 @@ func (h *leases) prefetch() {
 	}
 }
 
-// eager is how many permits a process asks for, for each that its callers wait for, when half a
-// horizon is sold already. With more the leases are longer, and the shares of the processes less
-// even.
-const eager = 4
+// Where there are too few permits, how many of them a process asks for decides its share.
+const (
+	// eager is how many permits a process asks for, for each that its callers wait for, when half a horizon is sold
+	// already. With more the leases are longer, and the shares of the processes less even.
+	eager = 4
+	// reserved makes the leases of processes whose callers only try shorter, the further ahead Redis is sold: to a
+	// quarter at a tenth of a horizon. Callers who try use a lease more slowly than Redis sells it, and while they use
+	// the rest, another lease is in use as well.
+	reserved = 30
+	// contended is the part of a horizon that such a process asks for at most, if more than 2 % of what its callers
+	// wanted was refused. At 20,000/s, four processes and a horizon of 100 ms, with an eighth every 100 ms hold the
+	// rate to within 2.0 %, with a sixteenth to within 1.6 %; with neither of both rules to within 14 %.
+	contended = 1. / 16
+)
 
-// goal returns how many permits the process should hold: what it uses in a horizon. Where callers
-// wait, that says little: they use whatever they get, and as what a process uses it is sold again,
-// any shares would stay as they are. There the processes ask for so many permits for each that is
-// waited for, fewer the further ahead Redis is sold: a number that is the same for all of them.
+// goal returns how many permits the process should hold: as many as its callers asked for in a horizon. Where callers
+// wait, that says little: they use whatever they get, and as a process buys what it uses, any shares would stay as they
+// are. There a process asks for so many permits for each that is waited for, fewer the further ahead Redis is sold:
+// a number that is the same for all processes.
 func (h *leases) goal(now int64, hand *hand) int64 {
-	hand.demand.add(now, h.horizon, amount(h.refused.Swap(0)))
+	missed := amount(h.refused.Swap(0))
+	hand.demand.add(now, h.horizon, missed)
+	hand.missed.add(now, h.horizon, missed)
 	goal := min(hand.demand.over(now, h.horizon), h.most())
 	if goal < fewest {
 		return 0
 	}
-	if waiting := hand.waiting(now) + h.line.Load(); waiting > 0 && hand.sold > 0 {
-		goal = min(goal, eager*float64(waiting)*max(0, float64(h.horizon-hand.sold))/float64(hand.sold))
+	if waiting := hand.waiting(now) + h.line.Load(); waiting > 0 {
+		if hand.sold > 0 {
+			goal = min(goal, eager*float64(waiting)*max(0, float64(h.horizon-hand.sold))/float64(hand.sold))
+		}
+		return int64(goal)
 	}
-	return int64(goal)
+	share := 1.0
+	if hand.debt > 0 {
+		share = 1 / (1 + reserved*float64(hand.sold)/float64(h.horizon))
+	}
+	if hand.missed.over(now, h.horizon) > goal/50 {
+		share = min(share, contended)
+	}
+	return int64(max(fewest, goal*share))
 }
 
 // A demand is how many permits were asked for lately.

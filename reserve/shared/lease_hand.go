@@ -28,9 +28,11 @@ type hand struct {
 	leases    []*lease  // that may have permits left, oldest first
 	back      []refund  // what expired leases had left
 	demand    demand
-	sold      int64  // how far ahead Redis was sold before the last purchase
-	low       int64  // when so many are promised
-	wanted    func() // is called
+	missed    demand  // of that, what was refused
+	debt      float64 // how far ahead Redis was sold before the last purchase
+	sold      int64   // the same, as it would look to a process that holds nothing
+	low       int64   // when so many are promised
+	wanted    func()  // is called
 }
 
 // A stretch makes parts of permits ready, evenly from its begin to its end.
@@ -225,7 +227,7 @@ func (h *hand) deal(now, begin int64, s slot) *lease {
 	// It buys when it holds least: the larger a process, the less it sees sold. Half of what it
 	// has left makes up for that.
 	own := 0.5 * float64(max(0, h.free())) * s.terms.curve.Interval
-	h.sold = int64(min(s.begin+own, longest))
+	h.debt, h.sold = s.begin, int64(min(s.begin+own, longest))
 	h.bought += int64(s.permits)
 	l := &lease{slot: s, expires: saturate.Add(end, h.horizon)}
 	h.leases = append(h.leases, l)

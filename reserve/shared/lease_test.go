@@ -3,6 +3,7 @@ package shared_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -498,4 +499,64 @@ func TestLeaseOptions(t *testing.T) {
 	}
 	_, err := shared.NewKeyed(&redis.Client{}, policy, shared.WithLease(time.Second))
 	require.EqualError(t, err, "shared: WithLease does not apply to limiters of many keys")
+}
+
+// Processes whose callers only try share the rate by what they try for, and use all of it.
+func TestLeasesOfTriers(t *testing.T) {
+	for _, c := range []struct {
+		rate    float64
+		times   float64 // as many tries as permits
+		horizon time.Duration
+	}{
+		{1000, 4, 100 * time.Millisecond}, {1000, 2, 100 * time.Millisecond}, {1000, 1.2, 100 * time.Millisecond},
+		{1000, 4, 20 * time.Millisecond}, {1000, 4, time.Second}, {20_000, 2, 100 * time.Millisecond},
+	} {
+		simulate(t, 4, reserve.Must(pace.Bursty(c.rate)), c.horizon, func(s *simulation) {
+			warm, length := 8*time.Second, 10*time.Second // at 1.2 times the rate the store is empty after 5 s
+			for i, p := range s.processes {
+				s.callers.Go(func() {
+					random := rand.New(rand.NewPCG(7, uint64(i)))
+					next := time.Now()
+					for !s.stop.Load() {
+						next = next.Add(time.Duration(random.ExpFloat64() * 4e9 / (c.rate * c.times)))
+						time.Sleep(time.Until(next))
+						ok, err := p.TryAcquire(context.Background(), 1)
+						if err != nil {
+							s.Error(err)
+						}
+						if ok {
+							p.note(s, 1)
+						}
+					}
+				})
+			}
+			time.Sleep(warm + length)
+			s.stop.Store(true)
+			s.callers.Wait()
+			var each []int
+			calls := int64(0)
+			for _, p := range s.processes {
+				calls += p.calls.Load()
+				each = append(each, within(p.granted, warm, warm+length))
+			}
+			all := s.all()
+			least, most := math.MaxInt, 0
+			for from := warm; from < warm+length; from += 100 * time.Millisecond {
+				n := within(all, from, from+100*time.Millisecond)
+				least, most = min(least, n), max(most, n)
+			}
+			used := float64(within(all, warm, warm+length)) / (c.rate * length.Seconds())
+			s.Logf("%v/s, horizon %v, tries at %.1f times the rate: granted %v, %.4f of the rate; 100 ms hold %d to %d; %.0f calls/s",
+				c.rate, c.horizon, c.times, each, used, least, most, float64(calls)/(warm+length).Seconds())
+			require.GreaterOrEqual(s, used, 0.99)
+			mean := used * c.rate * length.Seconds() / 4
+			for _, n := range each {
+				require.InEpsilon(s, mean, n, 0.05)
+			}
+			if c.rate == 20_000 {
+				require.InEpsilon(s, c.rate/10, least, 0.025)
+				require.InEpsilon(s, c.rate/10, most, 0.025)
+			}
+		})
+	}
 }

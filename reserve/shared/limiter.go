@@ -161,6 +161,7 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 		}
 	}
 	if l.now() < l.busy.Load() && n > 0 {
+		l.leases.missed(n)
 		return false, done.Cause(ctx)
 	}
 	_, _, err := l.reserve(ctx, n, 0)
@@ -231,7 +232,11 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 // obtain has a request for permits answered, by a lease's promise or in the request itself.
 func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promise, err error) {
 	if l.leases.lends(r.permits) {
-		return l.leases.ask(ctx, r)
+		bought, err := l.leases.ask(ctx, r)
+		if err == nil && bought == nil && !r.granted {
+			l.leases.lookFor()
+		}
+		return bought, err
 	}
 	return nil, l.ask(ctx, r)
 }
