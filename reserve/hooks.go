@@ -11,21 +11,22 @@ import (
 // What the packages inside this one may do with its types, and nobody else.
 func init() {
 	hooks.Register(&hooks.Hooks[*Policy, *Limiter, *Reservation]{
-		Terms:   func(p *Policy) *hooks.Terms { return &p.terms },
-		Check:   checkState,
-		New:     (*Policy).newLimiter,
-		Grow:    func(p *Policy, now int64, l smooth.Ledger) *Limiter { return p.smoothLimiter(now, l) },
-		Fresh:   (*Policy).fresh,
-		Like:    (*Limiter).like,
-		Retire:  (*Limiter).retire,
-		Charge:  (*Limiter).charge,
-		Stop:    (*Limiter).stop,
-		Wait:    (*Limiter).wouldWait,
-		Outlook: (*Limiter).outlook,
-		Latest:  (*Limiter).latest,
-		Await:   await,
-		Watch:   (*Limiter).watch,
-		Parts:   func(r any) []any { return parts(r) },
+		Terms:     func(p *Policy) *hooks.Terms { return &p.terms },
+		Check:     checkState,
+		New:       (*Policy).newLimiter,
+		Grow:      func(p *Policy, now int64, l smooth.Ledger) *Limiter { return p.smoothLimiter(now, l) },
+		Fresh:     (*Policy).fresh,
+		Like:      (*Limiter).like,
+		Retire:    (*Limiter).retire,
+		Supersede: (*Limiter).supersede,
+		Charge:    (*Limiter).charge,
+		Stop:      (*Limiter).stop,
+		Wait:      (*Limiter).wouldWait,
+		Outlook:   (*Limiter).outlook,
+		Latest:    (*Limiter).latest,
+		Await:     await,
+		Watch:     (*Limiter).watch,
+		Parts:     func(r any) []any { return parts(r) },
 	})
 }
 
@@ -60,9 +61,9 @@ func (l *Limiter) like(f hooks.Fresh) bool {
 	return l.is(f)
 }
 
-// is is like of a limiter that is locked.
+// is is like of a limiter that is locked. Its policy's clock has another epoch than its own after SetPolicy.
 func (l *Limiter) is(f hooks.Fresh) bool {
-	now := l.read(f.Now)
+	now := l.read(f.Now + int64(l.rest.policy.terms.Epoch.Sub(l.clock.Epoch)))
 	ledger, ok := l.ledger.(idle)
 	// Idle first: it is quick, and what Stored takes may grow with the queue.
 	return ok && ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
@@ -77,6 +78,13 @@ func (l *Limiter) retire(f hooks.Fresh, charge func(permits int)) bool {
 	}
 	l.ledger = retired{l.ledger, charge}
 	return true
+}
+
+// supersede has later charges go to another limiter.
+func (l *Limiter) supersede(charge func(permits int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ledger = retired{l.ledger, charge}
 }
 
 // retired is the ledger of a limiter whose place another one may have taken.

@@ -62,6 +62,9 @@ type Hooks[P, L, R any] struct {
 	// them); what was used beyond them is told to charge, which is called under the limiter's
 	// lock.
 	Retire func(l L, fresh Fresh, charge func(permits int)) bool
+	// Supersede has a limiter's later charges go to charge, as Retire does, in whatever state it is: another
+	// limiter takes its place. Requests that wait keep their times.
+	Supersede func(l L, charge func(permits int))
 
 	// Charge takes permits (at least 1) that have been used already.
 	Charge func(l L, permits int)
