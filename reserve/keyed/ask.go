@@ -9,81 +9,108 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An ask is a call of the policy function for one key. A caller that wants the same key
-// meanwhile waits for it, so that a slow function is not called by all of them at once. It
-// stays with its shard until the key has an entry.
+// An ask is a call of the policy function for one key. Callers that need the same key meanwhile wait
+// for it, so that they don't all call a slow function. It stays with its shard until the key has an
+// entry with the answer.
 type ask[K comparable] struct {
 	key    K
-	done   chan struct{} // closed when the answer is there; nil until somebody waits
+	done   chan struct{} // closed when the answer is there; nil until a caller waits for it
 	policy *reserve.Policy
 	err    error
-	asking *atomic.Int64 // how many there are
+	asking *atomic.Int64 // how many asks there are
+
+	again bool   // Refresh or Forget came after the call began: the answer may be of before
+	round uint32 // of the shard, when the answer came
 }
 
-// errPanicked is for those who waited for a policy function that did not return.
+// errPanicked is for callers that waited for a policy function that did not return.
 var errPanicked = errors.New("keyed: the policy function panicked")
 
-// ask asks for the policy of a key that is not in the shard's table. The shard must be
-// locked, and then is not. If there is a policy, the shard must be told when the key
-// has an entry, or gets none: forget or answered.
-func (k *Limiters[K]) ask(ctx context.Context, s *shard[K], key K) (*ask[K], error) {
-	for _, a := range s.asks {
-		if a.key == key {
-			if a.done == nil {
-				a.done = make(chan struct{})
-			}
-			s.mu.Unlock()
-			return a, a.wait(ctx)
-		}
+// ask returns the policy function's answer for a key: of its own call, or of one that is under way.
+// The shard must be locked, and is again when ask returns. If the answer is a policy and the call was
+// its own, the caller must end it with finish or forget.
+func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
+	if a := s.asked(key); a != nil {
+		return a, false
 	}
-	a := &ask[K]{key: key, err: errPanicked, asking: &k.asking}
+	a = &ask[K]{key: key, asking: &k.asking}
 	k.asking.Add(1)
 	s.asks = append(s.asks, a)
-	s.mu.Unlock()
+	k.answer(s, a)
+	return a, true
+}
+
+// answer calls the policy function under no lock, and calls it again if the key was refreshed or
+// forgotten meanwhile. The shard must be locked, and is again unless the function panics.
+func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
+	for again := true; again; again = a.again {
+		a.again = false
+		s.mu.Unlock()
+		a.policy, a.err = k.call(s, a)
+		s.mu.Lock()
+	}
+	a.round = s.round
+	if a.err != nil {
+		s.forget(a)
+	}
+}
+
+// call calls the policy function for an ask, and ends the ask if the function panics.
+func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (*reserve.Policy, error) {
+	returned := false
 	defer func() {
-		if a.err != nil {
-			s.answered(a)
+		if !returned {
+			s.mu.Lock()
+			a.err = errPanicked
+			s.forget(a)
+			s.mu.Unlock()
 		}
 	}()
-	policy, err := k.policy(key)
+	policy, err := k.policy(a.key)
 	if policy == nil && err == nil {
 		err = &reserve.ValueError{Package: "keyed", Name: "policy", Value: policy, Want: "a policy or an error"}
 	}
-	a.policy, a.err = policy, err
-	return a, err
+	returned = true
+	return policy, err
 }
 
-// asked reports whether the policy of a key is being asked for. The shard must be locked.
-func (s *shard[K]) asked(key K) bool {
-	return slices.ContainsFunc(s.asks, func(a *ask[K]) bool { return a.key == key })
+// asked returns the call of the policy function that is under way for a key, or nil. The shard must
+// be locked.
+func (s *shard[K]) asked(key K) *ask[K] {
+	for _, a := range s.asks {
+		if a.key == key {
+			return a
+		}
+	}
+	return nil
 }
 
-// wait waits for the answer.
-func (a *ask[K]) wait(ctx context.Context) error {
+// wait waits for the answer to an ask of another caller, whose policy or error it has then. It
+// returns the context's cause if that ends first. The shard must be locked, and is again.
+func (s *shard[K]) wait(ctx context.Context, a *ask[K]) (err error) {
+	if a.done == nil {
+		a.done = make(chan struct{})
+	}
+	s.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.err
+		err = a.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
+	s.mu.Lock()
+	return err
 }
 
-// forget forgets an ask, and lets those who wait for it go on. The shard must be locked.
+// forget ends an ask, and lets the callers go on that wait for it. The shard must be locked.
 func (s *shard[K]) forget(a *ask[K]) {
 	i := slices.Index(s.asks, a)
 	if i < 0 {
-		return // done before
+		return // it has ended before
 	}
 	s.asks = slices.Delete(s.asks, i, i+1)
 	a.asking.Add(-1)
 	if a.done != nil {
 		close(a.done)
 	}
-}
-
-// answered is forget for a shard that is not locked.
-func (s *shard[K]) answered(a *ask[K]) {
-	s.mu.Lock()
-	s.forget(a)
-	s.mu.Unlock()
 }

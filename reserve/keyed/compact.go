@@ -13,17 +13,17 @@ import (
 // engine is how this package uses the inside of policies and limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A small is a limiter that is still small: it has made no reservation that may come back, is not
+// A compact is a limiter that is still compact: it has made no reservation that may come back, is not
 // paused, and has its policy's rate. It is 24 bytes, where a [reserve.Limiter] is some 200, and
 // most keys never need more. It can take permits that are to be had now; for all else it grows into a
 // Limiter. It does not remember its policy, which must be the same each time.
-type small struct{ state smooth.State }
+type compact struct{ state smooth.State }
 
 // ledger returns its ledger, which remembers nothing.
-func (s *small) ledger(t *hooks.Terms) smooth.Ledger { return s.state.Ledger(t.Curve, t.Upfront) }
+func (s *compact) ledger(t *hooks.Terms) smooth.Ledger { return s.state.Ledger(t.Curve, t.Upfront) }
 
 // tryAcquire is [reserve.Limiter.TryAcquire].
-func (s *small) tryAcquire(p *reserve.Policy, n int) bool {
+func (s *compact) tryAcquire(p *reserve.Policy, n int) bool {
 	if n < 1 {
 		return false
 	}
@@ -37,9 +37,9 @@ func (s *small) tryAcquire(p *reserve.Policy, n int) bool {
 }
 
 // acquire is [reserve.Limiter.Acquire] where that need not wait. Where it would have to, it
-// takes nothing and returns false: a caller that waits may give up, and a small limiter can take
+// takes nothing and returns false: a caller that waits may give up, and a compact limiter can take
 // nothing back.
-func (s *small) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, error) {
+func (s *compact) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, error) {
 	if err := engine.Check(ctx, p, &s.state, n, reserve.Forever); err != nil {
 		return false, err
 	}
@@ -47,14 +47,14 @@ func (s *small) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, er
 }
 
 // wait returns how long a request for n permits (at least 1) would wait.
-func (s *small) wait(p *reserve.Policy, n int) time.Duration {
+func (s *compact) wait(p *reserve.Policy, n int) time.Duration {
 	t := engine.Terms(p)
 	now, l := t.Now(), s.ledger(t)
 	return max(0, time.Duration(saturate.Add(l.Look(now, n), -now)))
 }
 
 // charge takes n permits (at least 1) that have been used already.
-func (s *small) charge(p *reserve.Policy, n int) {
+func (s *compact) charge(p *reserve.Policy, n int) {
 	t := engine.Terms(p)
 	l := s.ledger(t)
 	l.Charge(t.Now(), n)
@@ -62,7 +62,7 @@ func (s *small) charge(p *reserve.Policy, n int) {
 }
 
 // outlook returns what it has to give now.
-func (s *small) outlook(p *reserve.Policy) (o hooks.Outlook) {
+func (s *compact) outlook(p *reserve.Policy) (o hooks.Outlook) {
 	t := engine.Terms(p)
 	now, l := t.Now(), s.ledger(t)
 	o.Rate, o.Wait = l.Rate(), max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
@@ -72,41 +72,41 @@ func (s *small) outlook(p *reserve.Policy) (o hooks.Outlook) {
 	return o
 }
 
-// grown returns the limiter that it has become. It must not be used any more.
-func (s *small) grown(p *reserve.Policy) *reserve.Limiter {
+// promote returns the limiter that it has become. It must not be used any more.
+func (s *compact) promote(p *reserve.Policy) *reserve.Limiter {
 	t := engine.Terms(p)
 	return engine.Grow(p, t.Now(), s.ledger(t))
 }
 
-// A fresh is what a policy's limiter is like now if nobody has ever asked it. So a key that is like it
+// A untouched is what a policy's limiter is like now if nobody has ever asked it. So a key that is like it
 // need not be remembered: nobody can tell whether it was, since a later one says what it would have
 // become.
-type fresh struct {
+type untouched struct {
 	hooks.Fresh
 	terms *hooks.Terms
 	begin int64
 }
 
-// fresh returns what the limiter of a key with that policy is like if nobody has asked it.
-func (k *Limiters[K]) fresh(p *reserve.Policy) fresh {
+// untouched returns what the limiter of a key with that policy is like if nobody has asked it.
+func (k *Limiters[K]) untouched(p *reserve.Policy) untouched {
 	t := engine.Terms(p)
 	now := t.Now()
 	begin := min(t.Since(k.since(t)), now)
-	return fresh{engine.Fresh(p, begin, now), t, begin}
+	return untouched{engine.Fresh(p, begin, now), t, begin}
 }
 
-// small returns it as a small limiter, or false if it can't be one because its ledger is not
+// compact returns it as a compact limiter, or false if it can't be one because its ledger is not
 // smooth's (a window's, for one).
-func (f *fresh) small() (small, bool) {
+func (f *untouched) compact() (compact, bool) {
 	t := f.terms
 	if t.Curve == nil {
-		return small{}, false
+		return compact{}, false
 	}
-	return small{smooth.New(t.Curve, f.begin, t.Stored, t.Upfront).State()}, true
+	return compact{smooth.New(t.Curve, f.begin, t.Stored, t.Upfront).State()}, true
 }
 
 // is reports whether an entry is like it.
-func (f *fresh) is(limiter *reserve.Limiter, s *small) bool {
+func (f *untouched) is(limiter *reserve.Limiter, s *compact) bool {
 	if limiter != nil {
 		return engine.Like(limiter, f.Fresh)
 	}

@@ -27,6 +27,32 @@
 // For that reason the number of keys is bounded without forgiving anybody: past
 // [WithMaxKeys], a new key is refused with [ErrTooManyKeys], and no debt is forgotten.
 //
+// # Plans from a database
+//
+// The policy function finds a key's plan. Keep one policy for each plan, and say how a changed plan
+// reaches a key that is remembered: by [WithTTL], or by [Limiters.Refresh] where the program changes
+// the plan itself, or hears of it.
+//
+//	plans := map[string]*reserve.Policy{
+//		"free": reserve.Must(window.Policy(100, time.Minute)),
+//		"paid": reserve.Must(window.Policy(6000, time.Minute)),
+//		"unlimited": reserve.Must(pace.Bursty(math.Inf(1))),
+//	}
+//	perTenant := keyed.New(func(tenant string) (*reserve.Policy, error) {
+//		var plan string
+//		err := db.QueryRow("SELECT plan FROM tenants WHERE id = $1", tenant).Scan(&plan)
+//		if err != nil {
+//			return nil, err // ErrNoRows: no such tenant
+//		}
+//		return plans[plan], nil
+//	}, keyed.WithTTL(time.Minute))
+//
+// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and
+// at once by perTenant.Refresh(tenant). A downgrade does too, however hard the client tries. While the database
+// fails, tenants that are remembered keep their policies; new ones get the error. [Limiters.Forget] ends
+// that for one tenant, and forgives what it owes. Without WithTTL the function is called for each
+// request of a tenant that is not remembered, and a tenant without a limit never is.
+//
 // # What it costs
 //
 // A key that takes permits which are to be had at once is a few numbers in a table:

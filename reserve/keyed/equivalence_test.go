@@ -193,9 +193,9 @@ func (p *twins) step() {
 	for key := range had {
 		had[key] = p.keys.Has(key)
 	}
-	grown := p.keys.Grown()
+	grown := p.keys.Promoted()
 	p.keys.Sweep()
-	p.grown += grown - p.keys.Grown()
+	p.grown += grown - p.keys.Promoted()
 	for key, had := range had {
 		if had && !p.keys.Has(key) {
 			p.drops[key]++

@@ -104,3 +104,52 @@ func ExampleLimiters_For() {
 	// 200ms <nil>
 	// 1.3s <nil>
 }
+
+// A tenant buys a better plan, and has it at once.
+func ExampleLimiters_Refresh() {
+	clock := clockwork.NewFakeClock()
+	plans := map[string]*reserve.Policy{
+		"free": reserve.Must(pace.Bursty(1, reserve.WithClock(clock))),
+		"paid": reserve.Must(pace.Bursty(100, reserve.WithClock(clock))),
+	}
+	database := map[string]string{"acme": "free"}
+	perTenant := keyed.New(func(tenant string) (*reserve.Policy, error) {
+		return plans[database[tenant]], nil
+	}, keyed.WithTTL(time.Minute)) // in case that a change is missed
+
+	asks := func() (granted int) { // 1000 times a second
+		for range 1000 {
+			clock.Advance(time.Millisecond)
+			if perTenant.TryAcquire("acme", 1) {
+				granted++
+			}
+		}
+		return granted
+	}
+	asks()
+	fmt.Println(asks(), "in a second")
+	database["acme"] = "paid"
+	fmt.Println(perTenant.Refresh("acme"))
+	asks() // what it owed is paid
+	fmt.Println(asks(), "in a second")
+	// Output:
+	// 1 in a second
+	// <nil>
+	// 100 in a second
+}
+
+// All tenants are asked for anew: the plans themselves have changed.
+func ExampleLimiters_Keys() {
+	policy := reserve.Must(pace.Bursty(1))
+	perTenant := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil })
+	perTenant.TryAcquire("acme", 10)
+
+	for tenant := range perTenant.Keys() {
+		fmt.Println(tenant, perTenant.Refresh(tenant))
+	}
+	perTenant.Forget("acme") // its debt is forgiven
+	fmt.Println(perTenant.Len(), perTenant.TryAcquire("acme", 1))
+	// Output:
+	// acme <nil>
+	// 0 true
+}

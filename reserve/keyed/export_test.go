@@ -5,13 +5,13 @@ func (k *Limiters[K]) Sweep() {
 	for i := range k.shards {
 		s := &k.shards[i]
 		s.mu.Lock()
-		k.sweep(s, len(s.entries))
+		k.sweep(s, len(s.entries), false)
 		s.mu.Unlock()
 	}
 }
 
-// Grown counts the keys that are whole limiters.
-func (k *Limiters[K]) Grown() (n int) {
+// Promoted counts the keys that are whole limiters.
+func (k *Limiters[K]) Promoted() (n int) {
 	for i := range k.shards {
 		s := &k.shards[i]
 		s.mu.Lock()

@@ -22,8 +22,8 @@ func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration
 	s := &k.shards[number]
 	asked := k.in(ctx, s, hash, key, func(e *entry[K]) {
 		if e.limiter == nil {
-			before := e.small
-			if taken, _ := e.small.acquire(ctx, e.policy, n); taken {
+			before := e.compact
+			if taken, _ := e.compact.acquire(ctx, e.policy, n); taken {
 				h.Of, h.Shard, h.ID = holder[K](k), number, s.hold(e, before, n)
 				return
 			}
@@ -44,14 +44,14 @@ type held[K comparable] struct {
 	key     K
 	hash    uint32
 	permits int
-	before  small                // what the key was before
-	whole   *reserve.Reservation // nil while the key is small
+	before  compact              // what the key was before
+	whole   *reserve.Reservation // nil while the key is compact
 	limiter *reserve.Limiter     // and whose that is
 }
 
 // hold notes that permits of an entry, which was like before, are on hold. An entry that is held
 // has one hold, and stays in the table.
-func (s *shard[K]) hold(e *entry[K], before small, permits int) (id uint64) {
+func (s *shard[K]) hold(e *entry[K], before compact, permits int) (id uint64) {
 	s.lastHold++
 	e.held = true
 	s.holds = append(s.holds, held[K]{id: s.lastHold, key: e.key, hash: e.hash, permits: permits, before: before})
@@ -59,7 +59,7 @@ func (s *shard[K]) hold(e *entry[K], before small, permits int) (id uint64) {
 }
 
 // share lets others use an entry that may be held. If so it becomes a whole limiter that has made a
-// reservation in place of the hold, because a small one can take nothing back once others have
+// reservation in place of the hold, because a compact one can take nothing back once others have
 // taken from it.
 func (s *shard[K]) share(e *entry[K]) {
 	if !e.held {
@@ -67,7 +67,7 @@ func (s *shard[K]) share(e *entry[K]) {
 	}
 	e.held = false
 	h := &s.holds[slices.IndexFunc(s.holds, func(h held[K]) bool { return h.hash == e.hash && h.key == e.key && h.whole == nil })]
-	e.limiter = h.before.grown(e.policy)
+	e.limiter = h.before.promote(e.policy)
 	h.whole, h.limiter = new(reserve.Reservation), e.limiter
 	// No error: it was to be had at once a moment ago.
 	*h.whole, _ = e.limiter.ReserveWithin(context.Background(), h.permits, reserve.Forever)
@@ -92,7 +92,7 @@ func (k holder[K]) End(shard uint32, id uint64, cancel bool) {
 		e := s.find(h.hash, h.key)
 		e.held = false
 		if cancel {
-			e.small = h.before
+			e.compact = h.before
 		}
 	}
 	s.mu.Unlock()
@@ -109,7 +109,7 @@ func (k holder[K]) Outlook(shard uint32, id uint64) hooks.Outlook {
 	if h.whole == nil {
 		defer s.mu.Unlock()
 		e := s.find(h.hash, h.key)
-		return e.small.outlook(e.policy)
+		return e.compact.outlook(e.policy)
 	}
 	s.mu.Unlock() // before another lock: the limiter may have been retired
 	return engine.Latest(h.limiter)

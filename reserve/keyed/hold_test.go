@@ -123,14 +123,14 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 		_, known := h.Outlook()
 		require.False(t, known, "it is over")
 	}
-	require.Zero(t, b.Grown())
+	require.Zero(t, b.Promoted())
 	require.Equal(t, 7., b.one("a").Stored())
 
 	h, err := b.hold("b", 1, 0)
 	require.NoError(t, err)
-	require.Zero(t, b.Grown())
+	require.Zero(t, b.Promoted())
 	require.True(t, b.TryAcquire("b", 1))
-	require.Equal(t, 1, b.Grown())
+	require.Equal(t, 1, b.Promoted())
 	h.Cancel()
 	require.Equal(t, 9., b.one("b").Stored())
 
@@ -140,7 +140,7 @@ func TestAHoldLeavesAKeySmall(t *testing.T) {
 	h, err = b.hold("c", 1, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, 4*s, h.Reservation.Delay())
-	require.Equal(t, 2, b.Grown())
+	require.Equal(t, 2, b.Promoted())
 	_, err = b.hold("d", 0, 0)
 	require.ErrorAs(t, err, new(*reserve.ValueError))
 	_, err = bursty(1, 0).hold("a", 1, 0)
@@ -206,5 +206,5 @@ func TestAllocationsOfAHold(t *testing.T) {
 		h.Outlook()
 		h.Keep()
 	}))
-	require.Zero(t, b.Grown())
+	require.Zero(t, b.Promoted())
 }

@@ -85,7 +85,7 @@ func (l *limiter[K]) Retime(permitsPerSecond float64) error {
 }
 
 func (l *limiter[K]) tune(do func(of *reserve.Limiter) error) (err error) {
-	asked := l.all.with(context.Background(), l.key, func(e *entry[K]) { err = do(e.grown()) })
+	asked := l.all.with(context.Background(), l.key, func(e *entry[K]) { err = do(e.promote()) })
 	if asked != nil {
 		return asked
 	}
@@ -93,7 +93,7 @@ func (l *limiter[K]) tune(do func(of *reserve.Limiter) error) (err error) {
 }
 
 func (l *limiter[K]) PauseUntil(t time.Time) {
-	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { e.grown().PauseUntil(t) })
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { e.promote().PauseUntil(t) })
 }
 
 func (l *limiter[K]) Resume() {

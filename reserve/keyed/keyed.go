@@ -30,6 +30,7 @@ type Limiters[K comparable] struct {
 	begin    time.Time
 	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen
 	maxKeys  int64
+	perTick  int64         // a part of the policies' time to live, in nanoseconds; 0: they have none
 	keys     atomic.Int64  // remembered in all shards
 	asking   atomic.Int64  // whose policy is being asked for
 	turn     atomic.Uint32 // of the shard that is swept next
@@ -42,7 +43,10 @@ type hidden[K comparable] = keyhooks.Door[K]
 // An Option changes a setting of [New].
 type Option func(*settings)
 
-type settings struct{ maxKeys int }
+type settings struct {
+	maxKeys int
+	ttl     time.Duration
+}
 
 // WithMaxKeys sets how many keys are remembered at most: those that are not, or not yet, like
 // new. Past it a new key is refused with [ErrTooManyKeys], however many come. Default:
@@ -54,17 +58,37 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// New returns limiters whose policies come from the function. The first caller that asks for a key
-// of which nothing is remembered calls it; other callers that want the same key wait for the
-// result. It is called under no lock: it may take its time, and ask for other keys, but not for the
-// same one, nor for one whose policy asks for this one. Its error goes to all callers that have
-// been waiting for it, and is not remembered. Policies are best made once and returned many times:
-// keys of one policy share all but their memory.
+// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed
+// reaches a client that keeps asking within d: at the earliest after 31/32 of it. Use
+// [Limiters.Refresh] where the program knows that a plan has changed. Default: the answer is good
+// until the key is dropped; 0 or less means the same.
 //
-// A key's limiter is taken to exist since New was called: so a bursty one
-// is empty then, unless its policy says otherwise, and full a burst later, whenever
-// its key is first seen. Where the policies have a clock of their own ([reserve.WithClock]),
-// which New can't read, it is since the first policy that was seen was made.
+// When d is over, the first caller calls the function, and the others go on with the old policy
+// meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the
+// function returns an error, the key keeps its policy, and the function is called again an eighth of
+// d later.
+//
+// The function is called at most once in d for a key, so a key is remembered for d even when it is
+// like new, unless a new key needs its room. At 1000 keys a second, WithTTL(time.Minute) keeps
+// 60,000 keys, some 5 MB.
+func WithTTL(d time.Duration) Option {
+	return func(s *settings) { s.ttl = d }
+}
+
+// New returns limiters whose policies come from the function. It is called by the first caller that
+// asks for a key of which nothing is remembered; other callers for that key wait for the result. Its
+// answer is used until the key is dropped, or [Limiters.Refresh], [Limiters.Forget] or [WithTTL]
+// ends that. Its error goes to all callers that waited for it, and is not remembered.
+//
+// The function is called under no lock. It may take its time, and ask for other keys, but not for
+// the same key, nor for one whose policy asks for this one. Make policies once and return them many
+// times: keys of one policy share all but their memory, and a key whose policy is another one
+// takes some 220 bytes more after Refresh.
+//
+// A key's limiter is taken to exist since New was called. So a bursty one is empty then, unless its
+// policy says otherwise, and full a burst later, whenever its key is first seen. Policies with a
+// clock of their own ([reserve.WithClock]), which New can't read, begin when the first policy that
+// was seen was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
@@ -80,6 +104,9 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 		begin:   time.Now(),
 		maxKeys: int64(s.maxKeys),
 		shards:  make([]shard[K], shardsFor(s.maxKeys)),
+	}
+	if s.ttl > 0 {
+		k.perTick = max(1, int64(s.ttl/ticks))
 	}
 	k.hidden = keyhooks.NewDoor(inside[K]{k})
 	return k
@@ -106,7 +133,7 @@ func shardsFor(maxKeys int) int {
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 	err := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {
-			ok = e.small.tryAcquire(e.policy, n)
+			ok = e.compact.tryAcquire(e.policy, n)
 		} else {
 			ok = e.limiter.TryAcquire(n)
 		}
@@ -139,7 +166,7 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 // acquire takes permits that are to be had now, and reports whether it did.
 func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 	if e.limiter == nil {
-		return e.small.acquire(ctx, e.policy, n)
+		return e.compact.acquire(ctx, e.policy, n)
 	}
 	_, err = e.limiter.ReserveWithin(ctx, n, 0)
 	return err == nil, nil // whoever asks again is told the reason
@@ -166,7 +193,7 @@ func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait t
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	asked := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {
-			wait = e.small.wait(e.policy, n)
+			wait = e.compact.wait(e.policy, n)
 		} else {
 			wait, err = engine.Wait(e.limiter, n)
 		}
@@ -184,17 +211,17 @@ func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
 func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if e.limiter == nil {
 		// Who is refused, and under load those are many, costs no memory.
-		if err := engine.Check(ctx, e.policy, &e.small.state, n, maxWait); err != nil {
+		if err := engine.Check(ctx, e.policy, &e.compact.state, n, maxWait); err != nil {
 			return reserve.Reservation{}, err
 		}
 	}
-	return e.grown().ReserveWithin(ctx, n, maxWait)
+	return e.promote().ReserveWithin(ctx, n, maxWait)
 }
 
-// grown returns the entry's limiter, which from now on is a whole one.
-func (e *entry[K]) grown() *reserve.Limiter {
+// promote returns the entry's limiter, which from now on is a whole one.
+func (e *entry[K]) promote() *reserve.Limiter {
 	if e.limiter == nil {
-		e.limiter = e.small.grown(e.policy)
+		e.limiter = e.compact.promote(e.policy)
 	}
 	return e.limiter
 }

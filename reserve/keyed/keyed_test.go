@@ -107,7 +107,7 @@ func TestWhoTakesNothingCostsNothing(t *testing.T) {
 	require.True(t, b.TryAcquire("a", 1))
 	_, err = b.ReserveWithin(ctx, "a", 3, s)
 	require.ErrorAs(t, err, &refused)
-	require.Zero(t, b.Grown())
+	require.Zero(t, b.Promoted())
 	require.Equal(t, 1, b.Len())
 }
 

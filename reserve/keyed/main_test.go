@@ -2,6 +2,7 @@ package keyed_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -40,3 +41,5 @@ func (b *byKey) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter
 func (b *byKey) hold(key string, n int, maxWait time.Duration) (keyhooks.Hold, error) {
 	return keyhooks.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
 }
+
+var inf = math.Inf(1)

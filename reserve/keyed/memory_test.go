@@ -84,12 +84,12 @@ func TestAllocations(t *testing.T) {
 	} {
 		f()
 		require.Equal(t, 1, b.Len())
-		require.Zero(t, b.Grown())
+		require.Zero(t, b.Promoted())
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
 	r, err := b.ReserveWithin(ctx, "a", 1, 0)
 	require.NoError(t, err)
-	require.Equal(t, 1, b.Grown())
+	require.Equal(t, 1, b.Promoted())
 	for name, f := range map[string]func(){
 		"TryAcquire":    func() { b.TryAcquire("a", 1) },
 		"Acquire":       func() { _, _ = b.Acquire(ctx, "a", 1) },

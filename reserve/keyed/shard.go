@@ -20,6 +20,7 @@ type shard[K comparable] struct {
 	swept int       // the position in the table where the next sweep begins
 	calls uint32    // so far
 	asks  []*ask[K] // for policies, under way
+	round uint32    // how often Refresh and Forget were called
 
 	holds    []held[K] // that are not over
 	lastHold uint64
@@ -47,7 +48,7 @@ func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error
 func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	s.mu.Lock()
 	e := s.find(hash, key)
-	if e == nil && k.guard != nil && !s.asked(key) {
+	if e == nil && k.guard != nil && s.asked(key) == nil {
 		s.mu.Unlock()
 		if !k.admits(key) {
 			return ErrTooManyKeys
@@ -55,7 +56,7 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 		s.mu.Lock()
 		e = s.find(hash, key)
 	}
-	if e == nil && k.full() && !s.asked(key) { // before the policy is asked for: a flood stays cheap
+	if e == nil && k.full() && s.asked(key) == nil { // before the policy is asked for: a flood stays cheap
 		s.mu.Unlock()
 		if !k.makeRoom() {
 			return ErrTooManyKeys
@@ -63,8 +64,8 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 		s.mu.Lock()
 		e = s.find(hash, key)
 	}
-	if e == nil {
-		return k.withNew(ctx, s, hash, key, do)
+	if e == nil || k.stale(e) && s.asked(key) == nil {
+		return k.withAnswer(ctx, s, hash, key, do)
 	}
 	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
 	s.share(e)
@@ -72,35 +73,64 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 	return nil
 }
 
-// withNew is with for a key of which nothing is remembered, in a shard that is locked. The
-// entry is kept only if do leaves in it what is no longer like new: so who is refused costs no memory.
-func (k *Limiters[K]) withNew(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
-	a, err := k.ask(ctx, s, key)
-	if err != nil {
-		return err
+// withAnswer is with for a key whose policy has to be asked for: nothing is remembered of the key, or
+// its policy's time to live is over. The shard must be locked.
+func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
+	a, own := k.ask(s, key)
+	if !own {
+		if err := s.wait(ctx, a); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+		if a.round != s.round { // the key may have been refreshed since the answer came
+			s.mu.Unlock()
+			return k.in(ctx, s, hash, key, do)
+		}
 	}
 	for {
-		s.mu.Lock()
-		if e := s.find(hash, key); e != nil { // somebody else was quicker
+		e := s.find(hash, key)
+		switch {
+		case e != nil && own && a.err == nil:
+			k.finish(s, a, e, func(e *entry[K]) {
+				k.adopt(s, e, a.policy)
+				do(e)
+			})
+			return nil
+		case e != nil && own:
+			k.postpone(e) // it keeps its policy
+			fallthrough
+		case e != nil:
 			k.finish(s, a, e, do)
 			return nil
-		}
-		if k.claim() {
+		case a.err != nil:
+			s.mu.Unlock()
+			return a.err
+		case k.claim():
 			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
-				defer func() {
-					if f := k.fresh(a.policy); !e.held && f.is(e.limiter, &e.small) && k.retire(s, &f, e) {
-						k.drop(s, len(s.entries)-1)
-					}
-				}()
+				defer k.dropUntouched(s, e)
 				do(e)
 			})
 			return nil
 		}
 		s.mu.Unlock()
-		if !k.makeRoom() {
-			s.answered(a)
+		room := k.makeRoom()
+		s.mu.Lock()
+		if !room {
+			s.forget(a)
+			s.mu.Unlock()
 			return ErrTooManyKeys
 		}
+		if own && a.again {
+			k.answer(s, a)
+		}
+	}
+}
+
+// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was:
+// so a call that is refused costs no memory. With a time to live the answer is worth to be kept.
+func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K]) {
+	if f := k.untouched(e.policy); k.perTick == 0 && !e.held && f.is(e.limiter, &e.compact) && k.retire(s, &f, e) {
+		k.drop(s, len(s.entries)-1)
 	}
 }
 
@@ -114,10 +144,10 @@ func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry
 
 // insert adds the entry of a key that is not in the table.
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Policy) *entry[K] {
-	e := entry[K]{key: key, hash: hash, policy: policy}
-	f := k.fresh(policy)
+	e := entry[K]{key: key, hash: hash, policy: policy, asked: k.tick(policy)}
+	f := k.untouched(policy)
 	var ok bool
-	if e.small, ok = f.small(); !ok {
+	if e.compact, ok = f.compact(); !ok {
 		e.limiter = engine.New(policy, f.begin)
 	}
 	k.counted(key, 1)
@@ -142,16 +172,22 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 			do(e.limiter)
 			return
 		}
-		do(e.small.grown(e.policy)) // a copy
+		do(e.compact.promote(e.policy)) // a copy
 		return
 	}
-	a, err := k.ask(context.Background(), s, key)
-	if err != nil {
-		return
+	a, own := k.ask(s, key)
+	if !own {
+		if err := s.wait(context.Background(), a); err != nil {
+			s.mu.Unlock()
+			return
+		}
 	}
-	s.answered(a)
-	f := k.fresh(a.policy)
-	do(engine.New(a.policy, f.begin))
+	s.forget(a)
+	s.mu.Unlock()
+	if a.err == nil {
+		f := k.untouched(a.policy)
+		do(engine.New(a.policy, f.begin))
+	}
 }
 
 // charge takes permits of a key that have been used already: what a reservation
@@ -168,7 +204,7 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 	if e.limiter != nil {
 		engine.Charge(e.limiter, permits)
 	} else {
-		e.small.charge(e.policy, permits)
+		e.compact.charge(e.policy, permits)
 	}
 }
 

@@ -35,7 +35,7 @@ func (k *Limiters[K]) unlock(s *shard[K]) {
 func (k *Limiters[K]) sweepSome() {
 	for looks, shards := sweepSize, sweepShards; looks > 0 && shards > 0; shards-- {
 		if s := k.nextShard(); s.mu.TryLock() { // nobody waits for it
-			looked, _ := k.sweep(s, looks)
+			looked, _ := k.sweep(s, looks, false)
 			s.mu.Unlock()
 			looks -= looked
 		}
@@ -48,11 +48,12 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 }
 
 // sweep looks at up to n entries of a shard that is locked, from where it stopped
-// the last time, and drops those that are like new.
-func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
+// the last time, and drops those that are like new: if room is needed, also those whose policy's time
+// to live is not over.
+func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *reserve.Policy
-	var f fresh
+	var f untouched
 	for ; looked < n; looked++ {
 		if s.swept >= len(s.entries) {
 			s.swept = 0
@@ -60,9 +61,13 @@ func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 		e := &s.entries[s.swept]
 		if e.policy != policy {
 			policy = e.policy
-			f = k.fresh(policy)
+			f = k.untouched(policy)
 		}
-		if e.held || !f.is(e.limiter, &e.small) || !k.retire(s, &f, e) {
+		stale := k.stale(e)
+		if e.held || k.perTick > 0 && !stale && !needed || !f.is(e.limiter, &e.compact) || !k.retire(s, &f, e) {
+			if stale {
+				k.markStale(e)
+			}
 			s.swept++
 			continue
 		}
@@ -74,7 +79,7 @@ func (k *Limiters[K]) sweep(s *shard[K], n int) (looked, dropped int) {
 
 // retire makes an end of an entry's limiter, if it is a whole one: reservations may
 // still hold it. It reports whether nothing has happened to it since it was looked at.
-func (k *Limiters[K]) retire(s *shard[K], f *fresh, e *entry[K]) bool {
+func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	if e.limiter == nil {
 		return true
 	}
@@ -107,7 +112,7 @@ func (k *Limiters[K]) makeRoom() bool {
 	for range k.shards {
 		s := k.nextShard()
 		s.mu.Lock()
-		looked, dropped := k.sweep(s, looks)
+		looked, dropped := k.sweep(s, looks, true)
 		s.mu.Unlock()
 		looks -= looked
 		if dropped > 0 {

@@ -34,28 +34,37 @@ type table[K comparable] struct {
 type entry[K comparable] struct {
 	key     K
 	policy  *reserve.Policy
-	small   small            // while it is small,
+	compact compact          // while it is compact,
 	limiter *reserve.Limiter // and then this
 	hash    uint32
-	held    bool // by one hold: the small limiter's latest permits may still come back
+	held    bool   // by one hold: the compact limiter's latest permits may still come back
+	asked   uint16 // when the policy was asked for, in ticks
 }
 
 const smallestIndex = 8
 
 // find returns the key's entry, or nil. It is good until the table changes.
 func (t *table[K]) find(hash uint32, key K) *entry[K] {
+	if i := t.at(hash, key); i >= 0 {
+		return &t.entries[i]
+	}
+	return nil
+}
+
+// at returns the position of the key's entry, or -1.
+func (t *table[K]) at(hash uint32, key K) int {
 	if len(t.index) == 0 {
-		return nil
+		return -1
 	}
 	mask := uint32(len(t.index) - 1)
 	for at := hash & mask; t.index[at] != 0; at = (at + 1) & mask {
 		if slot := t.index[at]; (slot^hash)&^mask == 0 {
-			if e := &t.entries[slot&mask-1]; e.key == key {
-				return e
+			if i := int(slot&mask - 1); t.entries[i].key == key {
+				return i
 			}
 		}
 	}
-	return nil
+	return -1
 }
 
 // insert adds an entry whose key is not in the table, and returns it.
