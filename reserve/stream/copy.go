@@ -19,21 +19,31 @@ func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	}
 	source := io.LimitedReader{R: r}
 	for {
-		var paid reserve.Reservation
-		step, err := p.pay(most, &paid)
-		if err != nil {
-			return written, err
-		}
-		source.N = int64(step)
-		n, err := io.CopyBuffer(w, &source, buffer)
+		step, n, err := p.copyStep(w, &source, buffer)
 		written += n
-		if n < int64(step) {
-			paid.Settle(int(n))
-		}
-		if err != nil || n < int64(step) { // less, without an error: that is the end of r
+		if err != nil || n < step { // less, without an error: that is the end of r
 			return written, err
 		}
 	}
+}
+
+// copyStep waits for a step's permits and copies n bytes of it. It gives back the permits of the
+// others: of all if r or w panics.
+func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (step, n int64, err error) {
+	var paid reserve.Reservation
+	size, err := p.pay(most, &paid)
+	if err != nil {
+		return 0, 0, err
+	}
+	step = int64(size)
+	defer func() {
+		if n < step {
+			paid.Settle(int(n))
+		}
+	}()
+	source.N = step
+	n, err = io.CopyBuffer(w, source, buffer)
+	return step, n, err
 }
 
 // buffers are kept since a Writer that a Reader copies to gets a copy for each step.

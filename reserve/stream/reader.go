@@ -45,10 +45,12 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	defer func() { // also if r panics: then nothing was read
+		if n != step {
+			paid.Settle(n)
+		}
+	}()
 	n, err = r.r.Read(p[:step])
-	if n != step {
-		paid.Settle(n)
-	}
 	r.guess.Store(int64(guess(step, n)))
 	return n, err
 }

@@ -274,3 +274,30 @@ type refusing struct{ error }
 func (r refusing) ReserveWithin(context.Context, int, time.Duration) (reserve.Reservation, error) {
 	return reserve.Reservation{}, r.error
 }
+
+// A source or a sink that panics gives its step's permits back.
+func TestPanicsGiveBack(t *testing.T) {
+	for name, do := range map[string]func(by reserve.Reserver){
+		"Read": func(by reserve.Reserver) { _, _ = stream.Reader(ctx, panicking{}, by).Read(make([]byte, 100)) },
+		"WriteTo": func(by reserve.Reserver) {
+			_, _ = io.Copy(plainWriter{io.Discard}, stream.Reader(ctx, panicking{}, by))
+		},
+		"Write": func(by reserve.Reserver) { _, _ = stream.Writer(ctx, panicking{}, by).Write(make([]byte, 100)) },
+		"ReadFrom": func(by reserve.Reserver) {
+			_, _ = io.Copy(stream.Writer(ctx, panicking{}, by), plainReader{bytes.NewReader(content(100))})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 1000, func(b *limitertest.Bench) {
+				require.PanicsWithValue(b, "broken", func() { do(b) })
+				require.Zero(b, b.FreeAt())
+			})
+		})
+	}
+}
+
+// panicking is a source and a sink that panics.
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error)  { panic("broken") }
+func (panicking) Write([]byte) (int, error) { panic("broken") }

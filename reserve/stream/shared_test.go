@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"context"
 	"io"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,4 +79,34 @@ func TestAllHasARate(t *testing.T) {
 	n, err := Reader(t.Context(), dribble{}, by).Read(make([]byte, 4096))
 	require.NoError(t, err)
 	require.Equal(t, 10, n)
+}
+
+// Writers share a limiter by steps: who writes little at a time gets little.
+func TestWritersShareBySteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := reserve.Must(pace.NewBursty(1<<20, pace.WithBurst(0)))
+		sizes := []int{100, 4 << 10, 32 << 10, 1 << 20}
+		written := make([]atomic.Int64, len(sizes))
+		short, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for i := range 32 {
+			kind := i % len(sizes)
+			all.Go(func() {
+				w := Writer(short, io.Discard, limiter)
+				for err := error(nil); err == nil; {
+					var n int
+					n, err = w.Write(make([]byte, sizes[kind]))
+					written[kind].Add(int64(n))
+				}
+			})
+		}
+		all.Wait()
+		for i := range sizes {
+			share := 100 * float64(written[i].Load()) / (30 << 20)
+			t.Logf("%7d bytes: %.2f %%", sizes[i], share)
+			want := []float64{0.14, 5.9, 46.9, 46.9}[i]
+			require.InDelta(t, want, share, want*0.05)
+		}
+	})
 }

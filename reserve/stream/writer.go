@@ -38,26 +38,34 @@ func (w *writer) Write(p []byte) (written int, err error) {
 		return w.w.Write(p)
 	}
 	for len(p) > 0 {
-		var paid reserve.Reservation
-		step, err := w.pay(len(p), &paid)
-		if err != nil {
-			return written, err
-		}
-		n, err := w.w.Write(p[:step])
-		n = max(0, min(n, step)) // whatever a broken w says
+		step, n, err := w.writeStep(p)
 		written += n
-		if n < step {
-			paid.Settle(n)
-			if err == nil {
-				err = io.ErrShortWrite
-			}
-		}
 		if err != nil {
 			return written, err
 		}
 		p = p[step:]
 	}
 	return written, nil
+}
+
+// writeStep waits for a step's permits and writes n bytes of it. It gives back the permits of the
+// others: of all if w panics.
+func (w *writer) writeStep(p []byte) (step, n int, err error) {
+	var paid reserve.Reservation
+	if step, err = w.pay(len(p), &paid); err != nil {
+		return step, 0, err
+	}
+	defer func() {
+		if n < step {
+			paid.Settle(n)
+		}
+	}()
+	n, err = w.w.Write(p[:step])
+	n = max(0, min(n, step)) // whatever a broken w says
+	if n < step && err == nil {
+		err = io.ErrShortWrite
+	}
+	return step, n, err
 }
 
 // ReadFrom implements io.ReaderFrom.
