@@ -68,22 +68,33 @@ var (
 	Discord = Dialect{Name: "Discord", RetryAfter: "Retry-After",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Form: After,
 		Body: func(s State) string {
-			return fmt.Sprintf(`{"message":"You are being rate limited.","retry_after":%.3f,"global":false}`, s.Wait.Seconds())
+			when := ""
+			if s.Wait > 0 {
+				when = fmt.Sprintf(`"retry_after":%.3f,`, s.Wait.Seconds())
+			}
+			return `{"message":"You are being rate limited.",` + when + `"global":false}`
 		}}
 	Atlassian = Dialect{Name: "Atlassian Data Center", RetryAfter: "Retry-After", Limit: "X-Ratelimit-Limit",
 		Remaining: "X-Ratelimit-Remaining", Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds"}
 	Google = Dialect{Name: "Google", Body: func(s State) string {
-		return fmt.Sprintf(`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[`+
-			`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%.3fs"}]}}`, s.Wait.Seconds())
+		details := ""
+		if s.Wait > 0 {
+			details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%.3fs"}]`, s.Wait.Seconds())
+		}
+		return `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"` + details + `}}`
 	}}
 	// Shopify is that of its GraphQL API, at paths that end in /graphql.json: it refuses with
 	// status 200.
 	Shopify = Dialect{Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
 		Body: func(s State) string {
-			rate := max(s.Rate, 1)
+			status := "" // only where it is known when there is room: clients compute that from it
+			if s.Wait > 0 {
+				rate := max(s.Rate, 1)
+				status = fmt.Sprintf(`,"throttleStatus":{"maximumAvailable":%d,"currentlyAvailable":%g,"restoreRate":%g}`,
+					max(s.Limit, s.Cost), float64(s.Cost)-float64(rate*s.Wait.Seconds()), rate)
+			}
 			return fmt.Sprintf(`{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}],"extensions":{"cost":`+
-				`{"requestedQueryCost":%d,"throttleStatus":{"maximumAvailable":%d,"currentlyAvailable":%g,"restoreRate":%g}}}}`,
-				s.Cost, max(s.Limit, s.Cost), float64(s.Cost)-float64(rate*s.Wait.Seconds()), rate)
+				`{"requestedQueryCost":%d%s}}}`, s.Cost, status)
 		}}
 )
 

@@ -1,6 +1,7 @@
 package pacetest
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/jonboulle/clockwork"
@@ -20,7 +21,7 @@ type settings struct {
 // with 200. An option or a rule that makes no sense is a *[reserve.ValueError].
 func New(rule Rule, opts ...Option) (*Server, error) {
 	s := settings{Server: &Server{
-		handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		handler: http.HandlerFunc(readAll),
 		clock:   clockwork.NewRealClock(),
 	}}
 	one := func(*http.Request) int { return 1 }
@@ -37,6 +38,13 @@ func New(rule Rule, opts ...Option) (*Server, error) {
 		s.limits[i].rule = r.start(s.clock.Now())
 	}
 	return s.Server, nil
+}
+
+// readAll is the handler of a server without one of its own.
+func readAll(_ http.ResponseWriter, r *http.Request) {
+	if r.Body != nil { // of a request that a test has made itself
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
 }
 
 // WithLimit adds a limit with a name, such as "tokens", of which a call takes what it costs; at
@@ -72,7 +80,8 @@ func WithDialect(d Dialect) Option {
 }
 
 // WithHandler has the calls that are let in answered by a handler; until it returns they are in
-// flight. Default: 200, at once, with no body.
+// flight. Default: the request's body is read, and
+// answered with 200 and no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *settings) error {
 		if isnil.Value(h) {

@@ -5,27 +5,46 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
 )
 
 // Client returns a client whose requests, to whatever host, reach the handler by pipes in memory:
-// real HTTP/1.1, but no network, so that it works in a bubble of testing/synctest. When the test
-// ends the connections are closed; in a bubble t must be the bubble's.
+// real HTTP/1.1 without a network, so it works in a bubble of testing/synctest. In a bubble t must be
+// the bubble's. When the test ends the connections are closed, and the cleanup waits up to 5 s until
+// the server has left them: net/http waits for half a second after an upload that was not read.
 //
-// To pace it, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
+// To pace the client, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
 // It panics if the handler is nil.
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	if isnil.Value(handler) {
 		panic(valueError("Client", nil, "a handler"))
 	}
 	l := Listen()
-	server := &http.Server{Handler: handler}
-	go server.Serve(l)
+	var running sync.WaitGroup // the server, and its connections
+	server := &http.Server{Handler: handler, ConnState: func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			running.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			running.Done()
+		}
+	}}
+	running.Go(func() { _ = server.Serve(l) })
 	transport := &http.Transport{DialContext: l.DialContext, MaxIdleConnsPerHost: 1 << 20}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		server.Close()
+		_ = server.Close()
+		ended := make(chan struct{})
+		go func() {
+			running.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second): // a handler that does not return
+		}
 	})
 	return &http.Client{Transport: transport}
 }

@@ -1,8 +1,10 @@
 package pacetest_test
 
 import (
+	"cmp"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,4 +173,38 @@ func TestBadInput(t *testing.T) {
 	var clock *clockwork.FakeClock
 	require.EqualError(t, made(fine, pacetest.WithHandler(handler)), "pacetest: WithHandler is <nil>; want a handler")
 	require.EqualError(t, made(fine, pacetest.WithClock(clock)), "pacetest: WithClock is <nil>; want a clock")
+}
+
+// Where it is not known when there is room again, no dialect says a time: a client would come back at
+// once.
+func TestNoTimeIsSaid(t *testing.T) {
+	for _, d := range pacetest.Dialects {
+		for name, refuse := range map[string]func(*pacetest.Server){
+			"in flight": func(*pacetest.Server) {},
+			"script":    func(s *pacetest.Server) { s.Script(pacetest.Answer{Refuse: true}) },
+		} {
+			t.Run(d.Name+" "+name, func(t *testing.T) {
+				var inside *httptest.ResponseRecorder
+				var server *pacetest.Server
+				ask := func() *httptest.ResponseRecorder {
+					w := httptest.NewRecorder()
+					server.ServeHTTP(w, httptest.NewRequest("POST", "/graphql.json", nil))
+					return w
+				}
+				server = reserve.Must(pacetest.New(pacetest.InFlight(1), pacetest.WithDialect(d),
+					pacetest.WithHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+						if inside == nil {
+							refuse(server)
+							inside = ask()
+						}
+					}))))
+				ask()
+				require.Equal(t, cmp.Or(d.Status, http.StatusTooManyRequests), inside.Code)
+				require.Empty(t, inside.Header().Get("Retry-After"))
+				for _, time := range []string{"retryDelay", "retry_after", "currentlyAvailable"} {
+					require.NotContains(t, inside.Body.String(), time)
+				}
+			})
+		}
+	}
 }

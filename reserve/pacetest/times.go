@@ -14,11 +14,27 @@ type TB interface {
 
 // NeverMoreThan fails the test if some stretch of d holds more than n of the times, which may be in
 // any order. A stretch has its beginning and not its end, as a window has: at 10 in any second, the
-// eleventh may come exactly a second after the first.
+// eleventh may come exactly a second after the first. It also fails where it would assert nothing:
+// if d is not positive, if n is negative, and if there are no times, unless n is 0.
+//
+// A bursty limiter spaces calls by whole nanoseconds, rounded down: at 3/s they go at 0, 333333333,
+// 666666666 and 999999999 ns, which is 4 in a second. Use a d that is a microsecond shorter for
+// rates that don't divide a second.
 //
 //	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	t.Helper()
+	switch {
+	case d <= 0:
+		t.Errorf("pacetest: NeverMoreThan's stretch is %v; want a positive time", d)
+		return
+	case n < 0:
+		t.Errorf("pacetest: NeverMoreThan's number is %d; want 0 or more", n)
+		return
+	case len(times) == 0 && n > 0:
+		t.Errorf("pacetest: NeverMoreThan got no times; want at least 1, or a number of 0")
+		return
+	}
 	if most, at := MostIn(d, times); most > n {
 		t.Errorf("pacetest: %d times in the %v from %v, %v after the first of %d; want %d at most",
 			most, d, at.Format(time.RFC3339Nano), at.Sub(slices.MinFunc(times, time.Time.Compare)), len(times), n)

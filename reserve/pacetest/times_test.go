@@ -86,3 +86,24 @@ func TestTimes(t *testing.T) {
 	require.Len(t, times.All(), 100)
 	pacetest.NeverMoreThan(t, 100, time.Hour, times.All())
 }
+
+// An assertion that can't fail is one that fails.
+func TestNeverMoreThanSaysSomething(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		d      time.Duration
+		times  []time.Time
+		passes bool
+	}{
+		{1, time.Second, at(0), true},
+		{0, time.Second, nil, true}, // none are wanted
+		{1, time.Second, nil, false},
+		{1, 0, at(0), false},
+		{1, -time.Second, at(0, 0, 0), false},
+		{-1, time.Second, nil, false},
+	} {
+		var failed failures
+		pacetest.NeverMoreThan(&failed, c.n, c.d, c.times)
+		require.Equal(t, c.passes, len(failed) == 0, "%+v: %v", c, failed)
+	}
+}
