@@ -8,7 +8,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// What the packages inside this one may do with its types, and nobody else.
+// Packages below reserve use its unexported methods through these hooks.
 func init() {
 	hooks.Register(&hooks.Hooks[*Policy, *Limiter, *Reservation]{
 		Terms:     func(p *Policy) *hooks.Terms { return &p.terms },
@@ -21,12 +21,18 @@ func init() {
 		Supersede: (*Limiter).supersede,
 		Charge:    (*Limiter).charge,
 		Stop:      (*Limiter).stop,
-		Wait:      (*Limiter).wouldWait,
+		Wait:      func(l *Limiter, permits int) (time.Duration, error) { return l.behind(nil, permits) },
+		Behind:    (*Limiter).behind,
 		Outlook:   (*Limiter).outlook,
 		Latest:    (*Limiter).latest,
 		Await:     await,
 		Watch:     (*Limiter).watch,
 		Parts:     func(r any) []any { return parts(r) },
+
+		ReserveUncounted: func(ctx context.Context, l *Limiter, n int, maxWait time.Duration, r *Reservation) error {
+			return l.reserveUncounted(ctx, n, maxWait, r)
+		},
+		Count: (*Reservation).count,
 	})
 }
 
@@ -102,17 +108,6 @@ func (l *Limiter) charge(permits int) {
 	defer l.mu.Unlock()
 	l.ledger.Charge(now, permits)
 	l.granted += uint64(permits)
-}
-
-// wouldWait returns how long a request, made now, would wait.
-func (l *Limiter) wouldWait(permits int) (time.Duration, error) {
-	now := l.lock()
-	defer l.mu.Unlock()
-	if b, ok := l.ledger.(bounded); ok && permits > b.Max() {
-		return 0, &SizeError{Permits: permits, Max: b.Max()}
-	}
-	_, ready, _ := l.ledger.Reserve(now, permits, unknown) // nothing is ready then
-	return max(0, until(ready, now)), nil
 }
 
 // outlook returns what the limiter has to give now, and latest what it had after the latest request.

@@ -251,7 +251,9 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 		l.rest.refused.Add(uint64(n))
 		return l.refusal(now, n, ready, maxWait, deadline)
 	}
-	l.granted += uint64(n)
+	if !r.uncounted {
+		l.granted += uint64(n)
+	}
 	r.limiter, r.slot, r.told = l, slot, ready
 	return nil
 }

@@ -26,10 +26,11 @@ type Reservation struct {
 	slot    smooth.Slot
 
 	// Guarded by the limiter's lock.
-	told     int64 // the last time that was told, a reading of its clock
-	sleepers int32 // in Wait
-	settled  bool
-	nothing  bool // at 0
+	told      int64 // the last time that was told, a reading of its clock
+	sleepers  int32 // in Wait
+	settled   bool
+	nothing   bool // at 0
+	uncounted bool // not in granted so far: see reserveUncounted
 }
 
 // Permits returns the number of permits that were reserved.
@@ -150,10 +151,17 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	r.at(now) // when it went, if it has: a cancelled one is not asked for any more
 	actual = max(0, actual)
 	r.settled, r.nothing = true, actual == 0
-	switch reserved := r.slot.Permits; {
-	case actual < reserved:
+	reserved := r.slot.Permits
+	back := max(0, reserved-actual)
+	if r.uncounted {
+		r.uncounted = false
+		l.granted += uint64(reserved - back)
+	} else {
+		l.rest.givenBack += uint64(back)
+	}
+	switch {
+	case back > 0:
 		l.ledger.Return(now, r.slot, actual)
-		l.rest.givenBack += uint64(reserved - actual)
 		l.changed(now)
 	case actual > reserved:
 		l.ledger.Charge(now, actual-reserved)

@@ -9,6 +9,7 @@ package hooks
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/nextfree/pace/smooth"
@@ -71,9 +72,34 @@ type Hooks[P, L, R any] struct {
 	// Stop lets no request go before a time, for a server that refuses: it is PauseUntil, but a window's
 	// clock does not stop, since the server's does not.
 	Stop func(l L, t time.Time)
-	// Wait returns how long a request for permits (at least 1), made now, would wait, or the error if it is
-	// too large. It takes nothing.
+	// Wait returns how long a request for permits (at least 1), made now, would wait, or a SizeError
+	// if it is larger than the limiter ever grants. It takes nothing.
 	Wait func(l L, permits int) (time.Duration, error)
+	// Behind is Wait for a request behind others: how long would a request for n permits (at least 1)
+	// wait if requests of the sizes ahead (each at least 1; nil: none) were made now, in that order,
+	// and it after them? Requests that wait already are in front of all of these.
+	//
+	// It takes nothing: the ledger works it out under the limiter's lock, so no other request sees
+	// it, and Snapshot counts nothing. WithMaxWait and deadlines do not apply: compare the result
+	// with them. A saturated result (about 292 years) means never.
+	//
+	// Of smooth's limiters only the sum of the sizes matters, so one element with the sum gives the same
+	// result in less time. Of a window the sizes matter: with 10 a second and none used, behind 6, 6
+	// and 6 a request for 4 waits 2 s; behind 18 requests for 1 it waits 1 s. It takes time in proportion
+	// to the number of sizes. A size beyond the window counts as a request for the whole window that is
+	// then settled at that size. If n is beyond the window, Behind returns a SizeError.
+	//
+	// Ahead runs under the limiter's lock: it must not call the limiter. If a ledger that is neither
+	// smooth's nor a window's can't tell, the result is that of one request for all permits together,
+	// which is not earlier.
+	Behind func(l L, ahead iter.Seq[int], n int) (time.Duration, error)
+	// ReserveUncounted is ReserveWithin into r, for a caller that will probably give it back: Snapshot counts
+	// its permits as granted only when Count is called, and a Cancel before that counts nothing.
+	// A Settle before it counts what was used. If it is refused, that counts as any refusal does.
+	ReserveUncounted func(ctx context.Context, l L, n int, maxWait time.Duration, r R) error
+	// Count counts the permits of a reservation by ReserveUncounted as granted. For any other reservation, and
+	// the second time, it does nothing.
+	Count func(R)
 	// Outlook returns what the limiter has to give now. It takes nothing and does not allocate,
 	// unless the rate has been changed. Latest is the same as of the latest request, for a caller
 	// that has just made that: to read the clock again costs more than all the rest.
