@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +12,14 @@ import (
 	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-var fakeScript = newScript(strings.Replace(source, "redis.call('TIME')", "{0, table.remove(ARGV)}", 1))
+var fakeScript = newScript(strings.Replace(sale+machine, "redis.call('TIME')", "{0, unpack('>d', arg, #arg - 7)}", 1))
 
 // FakeTime makes the script, and the limiter with it, read the time from the
 // pointer: microseconds.
 func FakeTime(micros *int64) Option {
 	return func(s *settings) error {
 		s.script = fakeScript
-		s.clocked = func() any { return *micros }
+		s.clock = func() float64 { return float64(*micros) }
 		s.now = func() int64 { return (*micros % 1e12) * 1000 }
 		s.begin = time.Unix(0, 0)
 		return nil
@@ -31,14 +29,9 @@ func FakeTime(micros *int64) Option {
 // Key is the limiter's key in Redis.
 func (l *Limiter) Key() string { return l.key }
 
-// Empty is the state of the limiter with nothing stored, as the first version wrote it.
-func (l *Limiter) Empty(micros int64) string {
-	t := l.terms.Load()
-	capacity := t.curve.Capacity
-	if t.unlimited() {
-		capacity = -1
-	}
-	return fmt.Sprintf("0 0 %d %.17g 0 0 5 5", micros, capacity)
+// Empty is the state of the limiter with nothing stored.
+func (l *Limiter) Empty(micros float64) string {
+	return string(doubles([]byte("pac\x01"), micros, micros, l.terms.Load().capacity, 0, 1, micros))
 }
 
 // A Sale is what the script said about one request.
@@ -51,7 +44,7 @@ type Sale struct {
 // Sell asks for permits within limit nanoseconds.
 func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 	r := &request{permits: permits, maxWait: limit, deadline: never}
-	err := l.ask(context.Background(), r)
+	err := l.do(context.Background(), r)
 	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
 }
 
@@ -59,13 +52,13 @@ func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 // spite of it.
 func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
 	r := &request{deadline: never}
-	err = l.ask(context.Background(), r)
-	return r.seen.stored, r.seen.debt, r.seen.deferred, err
+	err = l.do(context.Background(), r)
+	return r.seen.stored, r.seen.debt, int64(r.seen.deferred), err
 }
 
 // Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.
 func (l *Limiter) Pause(d int64) error {
-	return l.ask(context.Background(), &request{pause: cmp.Or(d, -1), deadline: never})
+	return l.do(context.Background(), &request{pause: cmp.Or(d, -1), deadline: never})
 }
 
 // SellList asks for all in one call.
@@ -74,7 +67,7 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 	for i := range permits {
 		list = append(list, &request{permits: permits[i], maxWait: limits[i], deadline: never})
 	}
-	err := l.fly(context.Background(), list)
+	err := l.send(context.Background(), list)
 	var sales []Sale
 	for _, r := range list {
 		sales = append(sales, Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}})
@@ -84,29 +77,27 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 
 func (s Sale) Promise() reserve.Promise { return s.promise }
 
-// SellUntil asks for permits in a call that the server must not run after that time of the
-// limiter's.
-func (l *Limiter) SellUntil(permits int, at int64) ([]int64, error) {
-	c := &call{terms: l.terms.Load(), list: []*request{{permits: permits, maxWait: never, deadline: never}}}
-	c.write(0, l.clock.notAfter(at))
-	args := c.args
-	if l.clocked != nil {
-		args = append(args, l.clocked())
-	}
-	return l.client.EvalInts(context.Background(), l.script, l.key, args...)
+// SellUntil asks for permits in a call that the server must not run after that time of the limiter's, and reports
+// whether it did not.
+func (l *Limiter) SellUntil(permits int, at int64) (late bool, err error) {
+	n := l.node()
+	o := &order{terms: l.terms.Load()}
+	o.reset(float64(n.clock.notAfter(at)))
+	o.write([]*request{{permits: permits, maxWait: never, deadline: never}}, 0)
+	err = n.keeper.decide(context.Background(), l.key, o)
+	return o.late, err
 }
 
 // Owed is how many permits Redis does not know of yet.
 func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }
 
-// asked returns the permits and longest waits in the script's arguments, and when the call is too
-// late.
-func asked(args []any) (requests [][2]float64, refunds int, notAfter int64) {
-	double := func(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
-	for b := range slices.Chunk(args[3].([]byte), 16) {
-		requests = append(requests, [2]float64{double(b), double(b[8:])})
+// asked returns the permits and longest waits in the script's argument, and when the call is too late.
+func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
+	at := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(arg[8*i:])) }
+	for i := range int(at(9)) {
+		requests = append(requests, [2]float64{at(10 + 2*i), at(11 + 2*i)})
 	}
-	return requests, len(args[2].([]byte)) / 64, int64(double(args[1].([]byte)))
+	return requests, max(0, int(at(8))-1), int64(at(7))
 }
 
 // Terms are what a policy says in numbers.
@@ -116,7 +107,7 @@ func Terms(p *reserve.Policy) *hooks.Terms { return engine.Terms(p) }
 func BubbleTime() Option {
 	return func(s *settings) error {
 		s.script = fakeScript
-		s.clocked = func() any { return time.Now().UnixMicro() }
+		s.clock = func() float64 { return float64(time.Now().UnixMicro()) }
 		return nil
 	}
 }

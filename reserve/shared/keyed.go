@@ -21,11 +21,9 @@ import (
 // whatever the limiters do when Redis fails.
 type Keyed struct {
 	settings
-	client  Scripter
+	nodes   *nodes
 	maxWait time.Duration
 	terms   *terms
-	circuit circuit
-	clock   serverClock
 
 	mu   sync.Mutex
 	keys map[string]*entry
@@ -51,10 +49,9 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
 	k := &Keyed{
-		settings: s, client: gather(client, s.timeout), maxWait: engine.Terms(policy).MaxWait, terms: t,
-		keys: map[string]*entry{},
+		settings: s, maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},
 	}
-	k.circuit.epoch = s.begin.UnixNano()
+	k.nodes = ofScripter(client, &k.settings, true)
 	return k, nil
 }
 
@@ -130,7 +127,7 @@ func (k *Keyed) enter(key string) (*entry, error) {
 		if len(k.keys) >= k.maxKeys {
 			return nil, ErrTooManyKeys
 		}
-		e = &entry{Limiter: newLimiter(k.settings, k.client, key, k.maxWait, k.terms, &k.circuit, &k.clock)}
+		e = &entry{Limiter: newLimiter(k.settings, k.nodes, key, k.maxWait, k.terms)}
 		k.keys[key] = e
 	}
 	e.users++

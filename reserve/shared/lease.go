@@ -41,7 +41,7 @@ const (
 //   - Where nothing is stored, a request that would have gone at once may wait for the permits that
 //     other processes have bought: up to d, or more if they use more than the rate.
 //   - PauseUntil and Resume do not concern permits that other processes hold. A process's own
-//     PauseUntil, Resume, SetRate and Retime first give back all but those promised to callers.
+//     PauseUntil, Resume and SetRate first give back all but those promised to callers.
 //
 // Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process
 // that uses less than 8 in d: these ask Redis as without leases. Promises within a process move up

@@ -172,7 +172,7 @@ func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error
 			h.settled(o)
 		}
 	}()
-	err = h.limiter.ask(ctx, q)
+	err = h.limiter.do(ctx, q)
 	if returned = true; err != nil || !q.granted {
 		return err
 	}
@@ -246,7 +246,7 @@ func (h *leases) sendBack(ctx context.Context) error {
 	var back []refund
 	h.with(func(_ int64, hand *hand) { back, hand.back = hand.back, nil })
 	for i := range back {
-		if err := h.limiter.ask(ctx, &request{deadline: never, refund: &back[i]}); err != nil {
+		if err := h.limiter.do(ctx, &request{deadline: never, refund: &back[i]}); err != nil {
 			return err
 		}
 	}

@@ -244,11 +244,7 @@ func TestARateSetElsewhere(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		for i := range 40 {
-			set := s.processes[1].SetRate
-			if i%3 == 2 {
-				set = s.processes[1].Retime
-			}
-			require.NoError(s, set(s.Context(), []float64{rate, 50, rate / 2, 1000}[i%4]))
+			require.NoError(s, s.processes[1].SetRate(s.Context(), []float64{rate, 50, rate / 2, 1000}[i%4]))
 			time.Sleep(50 * time.Millisecond)
 		}
 		times := s.all()

@@ -135,15 +135,13 @@ func (s *simulation) rage(p *process, random *rand.Rand, rate float64) {
 		case 10:
 			_, err = p.NextFree(ctx)
 		case 11:
-			switch random.IntN(4) {
+			switch random.IntN(3) {
 			case 0:
 				err = p.PauseUntil(ctx, time.Now().Add(30*time.Millisecond))
 			case 1:
 				err = p.Resume(ctx)
 			case 2:
 				err = p.SetRate(ctx, rate*(0.5+random.Float64()))
-			case 3:
-				err = p.Retime(ctx, rate)
 			}
 		}
 		cancel()

@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -33,15 +34,15 @@ type wire struct {
 	trip  atomic.Int64 // nanoseconds that each way takes beside
 }
 
-func (w *wire) EvalInts(ctx context.Context, script *shared.Script, key string, args ...any) ([]int64, error) {
+func (w *wire) Eval(ctx context.Context, script *shared.Script, key string, arg []byte) ([]byte, error) {
 	number := w.calls.Add(1)
 	if w.down.Load() {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
 	travel := func() { time.Sleep(time.Duration(w.trip.Load()) + time.Duration(100+rand.IntN(200))*time.Microsecond) }
 	travel()
-	args[len(args)-1] = time.Now().UnixMicro()                                       // the server's clock, when the call is there
-	ints, err := w.Client.EvalInts(context.WithoutCancel(ctx), script, key, args...) // it runs whatever the caller does
+	binary.BigEndian.PutUint64(arg[len(arg)-8:], math.Float64bits(float64(time.Now().UnixMicro()))) // the server's clock, when the call is there
+	answer, err := w.Client.Eval(context.WithoutCancel(ctx), script, key, arg)                      // it runs whatever the caller does
 	if w.deaf.Load() || w.moody.Load() && number%2 == 0 {
 		<-ctx.Done()
 	} else {
@@ -50,7 +51,7 @@ func (w *wire) EvalInts(ctx context.Context, script *shared.Script, key string, 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return ints, err
+	return answer, err
 }
 
 // A process is one of those that share a limiter.

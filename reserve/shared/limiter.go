@@ -33,13 +33,12 @@ import (
 // noticed at once by callers that wait for another's call, and after it by the one that makes it.
 type Limiter struct {
 	settings
-	client  Scripter
-	key     string // in Redis
-	circuit *circuit
+	nodes   *nodes
+	key     string // in the store
 	maxWait time.Duration
 	terms   atomic.Pointer[terms]
 	queue   queue
-	clock   *serverClock
+	calls   atomic.Uint64
 	busy    atomic.Int64 // nothing can be had at once before then
 	owed    tab
 	without atomic.Uint64 // requests that were decided without Redis
@@ -67,8 +66,7 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	c := &circuit{epoch: s.begin.UnixNano()}
-	l := newLimiter(s, client, name, engine.Terms(policy).MaxWait, t, c, &serverClock{})
+	l := newLimiter(s, ofScripter(client, &s, false), name, engine.Terms(policy).MaxWait, t)
 	if s.horizon > 0 {
 		l.leases, err = newLeases(l)
 	}
@@ -92,14 +90,14 @@ func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, 
 	return s, t, err
 }
 
-func newLimiter(
-	s settings, client Scripter, name string, maxWait time.Duration, t *terms, c *circuit, clock *serverClock,
-) *Limiter {
-	key := s.prefix + ":{" + name + "}"
-	l := &Limiter{settings: s, client: client, key: key, circuit: c, maxWait: maxWait, clock: clock}
+func newLimiter(s settings, n *nodes, name string, maxWait time.Duration, t *terms) *Limiter {
+	l := &Limiter{settings: s, nodes: n, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
 	l.terms.Store(t)
 	return l
 }
+
+// node returns the server that has the key.
+func (l *Limiter) node() *node { return l.nodes.of(l.key) }
 
 // Reserve reserves n permits (at least 1), whenever they are. It is
 // ReserveWithin(ctx, n, reserve.Forever).
@@ -238,27 +236,28 @@ func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promis
 		}
 		return bought, err
 	}
-	return nil, l.ask(ctx, r)
+	return nil, l.do(ctx, r)
 }
 
-// ask has a request answered, and returns what went wrong. If that is that the context has ended, the request may
+// do has a request answered, and returns what went wrong. If that is that the context has ended, the request may
 // be under way still, and is not the caller's any more.
-func (l *Limiter) ask(ctx context.Context, r *request) error {
+func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
 	}
-	probe, err := l.enter(ctx, r)
+	n := l.node()
+	probe, err := l.enter(ctx, n, r)
 	if err != nil {
 		return err
 	}
 	if probe {
 		now, until := l.now(), cmp.Or(r.answer, r.deadline)
-		if err := l.try(ctx, min(until, saturate.Add(now, int64(l.timeout)))); err != nil {
+		if err := l.try(ctx, n, min(until, saturate.Add(now, int64(l.timeout)))); err != nil {
 			return err
 		}
 		r.answer = min(until, saturate.Add(now, int64(l.timeout)/2*3))
 	}
-	if err := l.queue.do(ctx, r, l.fly); err != nil {
+	if err := l.queue.do(ctx, r, l.send); err != nil {
 		return err
 	}
 	return r.err
@@ -266,9 +265,9 @@ func (l *Limiter) ask(ctx context.Context, r *request) error {
 
 // enter asks the circuit, and waits for the end of another caller's probe if that may take, or for the request's own
 // time, or the timeout.
-func (l *Limiter) enter(ctx context.Context, r *request) (probe bool, err error) {
+func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, err error) {
 	now, timeout := l.now(), int64(l.timeout)
-	probe, probed, err := l.circuit.enter(now)
+	probe, probed, err := n.circuit.enter(now)
 	if probed == nil {
 		return probe, err
 	}
@@ -278,7 +277,7 @@ func (l *Limiter) enter(ctx context.Context, r *request) (probe bool, err error)
 		return false, err
 	}
 	r.answer = min(until, saturate.Add(now, timeout/2*3))
-	return false, l.circuit.outcome()
+	return false, n.circuit.outcome()
 }
 
 // learn remembers what an answer proves: until when nobody can have permits at once.
@@ -303,7 +302,7 @@ func (l *Limiter) learn(s state, t *terms, sent int64) {
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	answers := l.circuit.answers.Load()
+	answers := l.node().circuit.answers.Load()
 	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be
 	// waited for.
 	if l.alone != nil && (l.since == answers || l.alone.NextFree().After(time.Now())) {

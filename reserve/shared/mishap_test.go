@@ -24,14 +24,14 @@ type jumpy struct {
 	jumps func() // nil: it does not
 }
 
-func (s *jumpy) EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error) {
+func (s *jumpy) Eval(ctx context.Context, script *Script, key string, arg []byte) ([]byte, error) {
 	time.Sleep(10 * time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jumps != nil {
 		s.jumps()
 	}
-	return s.generous.EvalInts(ctx, script, key, args...)
+	return s.generous.Eval(ctx, script, key, arg)
 }
 
 // A client that panics leaves nobody waiting, neither the callers behind the call nor those that
@@ -196,7 +196,7 @@ func TestTheImpatientOpenNothing(t *testing.T) {
 			require.NoError(t, err)
 			cancel()
 		}
-		probe, _, err := l.circuit.enter(l.now())
+		probe, _, err := l.node().circuit.enter(l.now())
 		require.NoError(t, err)
 		require.False(t, probe)
 	})
@@ -282,7 +282,7 @@ type line struct {
 	cut bool
 }
 
-func (b *line) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
+func (b *line) Eval(_ context.Context, _ *Script, _ string, arg []byte) ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cut {
@@ -291,21 +291,20 @@ func (b *line) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]
 	now := time.Now()
 	b.level = min(20, b.level+2000*now.Sub(b.at).Seconds())
 	b.at = now
-	answer := []int64{now.UnixMicro()}
-	requests, _, notAfter := asked(args)
+	answer := doubles(nil, float64(now.UnixMicro()))
+	requests, _, notAfter := asked(arg)
 	if notAfter == 1 { // it only asks for the time
 		return answer, nil
 	}
-	answer = append(answer, make([]int64, header-1)...)
-	answer[3], answer[5] = int64(max(0, b.level)), int64(max(0, -b.level)/2000*1e9)
+	answer = doubles(answer, 0, 0, max(0, b.level), max(0, -b.level)/2000*1e9, 0)
 	for _, r := range requests {
 		wait := int64(max(0, -b.level) / 2000 * 1e9)
 		if float64(wait) > r[1] {
-			answer = append(answer, -1-wait)
+			answer = doubles(answer, float64(-1-wait))
 			continue
 		}
 		b.level -= r[0]
-		answer = append(answer, wait)
+		answer = doubles(answer, float64(wait))
 	}
 	return answer, nil
 }

@@ -15,7 +15,7 @@ import (
 // noServer is a client that is never asked.
 type noServer struct{}
 
-func (*noServer) EvalInts(context.Context, *shared.Script, string, ...any) ([]int64, error) {
+func (*noServer) Eval(context.Context, *shared.Script, string, []byte) ([]byte, error) {
 	panic("not reached")
 }
 

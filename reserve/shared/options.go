@@ -19,7 +19,7 @@ type settings struct {
 	script  *Script       // the tests' has a clock of its own
 	begin   time.Time
 	now     func() int64 // nanoseconds since begin
-	clocked func() any   // what time that script is told
+	clock   func() float64 // what time that script is told, in microseconds
 }
 
 type mode int

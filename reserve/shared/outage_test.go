@@ -25,7 +25,7 @@ type generous struct {
 	lost             int // of those, by calls whose answers were lost
 }
 
-func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
+func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([]byte, error) {
 	s.asked++
 	if !s.down {
 		select {
@@ -42,19 +42,18 @@ func (s *generous) EvalInts(ctx context.Context, _ *Script, _ string, args ...an
 		time.Sleep(time.Millisecond)
 	}
 	now := time.Now().UnixMicro()
-	answer := []int64{now}
-	requests, _, notAfter := asked(args)
+	answer := doubles(nil, float64(now))
+	requests, _, notAfter := asked(arg)
 	if now <= notAfter {
-		answer = append(answer, make([]int64, header-1)...)
-		answer[3] = 1000 // stored
+		answer = doubles(answer, 0, 0, 1000, 0, 0)
 		for _, r := range requests {
 			s.charged += int(r[0])
-			answer = append(answer, 0)
+			answer = doubles(answer, 0)
 		}
 	}
 	if s.deaf || s.late || s.moody && s.asked%2 == 0 {
 		for _, r := range requests {
-			if len(answer) > 1 {
+			if len(answer) > 8 {
 				s.lost += int(r[0])
 			}
 		}

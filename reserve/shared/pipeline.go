@@ -11,17 +11,17 @@ import (
 // for many keys that wait at the same moment go as one pipeline.
 type PipelineScripter interface {
 	Scripter
-	// EvalIntsEach runs the script on each key, as EvalInts does, at most once each, and puts what
-	// came of it into the calls. It must return when the context ends.
-	EvalIntsEach(ctx context.Context, script *Script, calls []*Call)
+	// EvalEach runs the script on each key, as Eval does, at most once each, and puts the results into the calls. It
+	// must return when the context ends.
+	EvalEach(ctx context.Context, script *Script, calls []*Call)
 }
 
 // A Call is one of many for different keys.
 type Call struct {
-	Key  string
-	Args []any
-	Ints []int64 // the answer
-	Err  error   // or what went wrong
+	Key    string
+	Arg    []byte
+	Answer []byte
+	Err    error // if there is no answer
 }
 
 // A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that
@@ -59,28 +59,21 @@ func gather(c Scripter, timeout time.Duration) Scripter {
 	return c
 }
 
-// Reload passes on what the client may want to know.
-func (g *gatherer) Reload(ctx context.Context) {
-	if c, ok := g.client.(interface{ Reload(context.Context) }); ok {
-		c.Reload(ctx)
-	}
-}
-
-// EvalInts implements Scripter.
-func (g *gatherer) EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error) {
+// Eval implements Scripter.
+func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []byte) ([]byte, error) {
 	// A call with less time than the others would fail with theirs, or they with it.
 	until, ok := ctx.Deadline()
 	if !ok || time.Until(until) < g.timeout*9/10 {
-		return g.client.EvalInts(ctx, script, key, args...)
+		return g.client.Eval(ctx, script, key, arg)
 	}
 	g.mu.Lock()
 	if g.pipes < maxPipes {
 		g.pipes++
 		g.mu.Unlock()
 		defer g.land(nil)
-		return g.client.EvalInts(ctx, script, key, args...)
+		return g.client.Eval(ctx, script, key, arg)
 	}
-	e := &errand{Call: Call{Key: key, Args: args, Err: errAborted}, until: until, wake: make(chan struct{})}
+	e := &errand{Call: Call{Key: key, Arg: arg, Err: errAborted}, until: until, wake: make(chan struct{})}
 	g.waiting = append(g.waiting, e)
 	g.mu.Unlock()
 	select {
@@ -98,7 +91,7 @@ func (g *gatherer) EvalInts(ctx context.Context, script *Script, key string, arg
 	if e.leads {
 		g.lead(ctx, script, e)
 	}
-	return e.Ints, e.Err
+	return e.Answer, e.Err
 }
 
 // leave takes a call out of those that wait, and reports whether it was one of them.
@@ -129,7 +122,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), leader.until)
 	defer cancel()
-	g.client.EvalIntsEach(ctx, script, calls)
+	g.client.EvalEach(ctx, script, calls)
 }
 
 // land ends a pipe, wakes the callers in it, and lets the next begin.

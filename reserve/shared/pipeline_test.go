@@ -39,21 +39,21 @@ func (p *fakePipe) begin(keys ...string) {
 	p.mu.Unlock()
 }
 
-func (p *fakePipe) answer(args []any) ([]int64, error) {
-	answer := append([]int64{time.Now().UnixMicro()}, make([]int64, header-1)...)
-	requests, _, _ := asked(args)
+func (p *fakePipe) answer(arg []byte) ([]byte, error) {
+	answer := doubles(nil, float64(time.Now().UnixMicro()), 0, 0, 0, 0, 0)
+	requests, _, _ := asked(arg)
 	for range requests {
-		answer = append(answer, 0)
+		answer = doubles(answer, 0)
 	}
 	return answer, p.fail
 }
 
-func (p *fakePipe) EvalInts(_ context.Context, _ *Script, key string, args ...any) ([]int64, error) {
+func (p *fakePipe) Eval(_ context.Context, _ *Script, key string, arg []byte) ([]byte, error) {
 	p.begin(key)
-	return p.answer(args)
+	return p.answer(arg)
 }
 
-func (p *fakePipe) EvalIntsEach(_ context.Context, _ *Script, calls []*Call) {
+func (p *fakePipe) EvalEach(_ context.Context, _ *Script, calls []*Call) {
 	var keys []string
 	for _, c := range calls {
 		keys = append(keys, c.Key)
@@ -63,7 +63,7 @@ func (p *fakePipe) EvalIntsEach(_ context.Context, _ *Script, calls []*Call) {
 		panic("jump")
 	}
 	for _, c := range calls {
-		c.Ints, c.Err = p.answer(c.Args)
+		c.Answer, c.Err = p.answer(c.Arg)
 	}
 }
 
@@ -108,8 +108,9 @@ func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 		require.NoError(t, err)
 		p.pipes, p.times, p.most = nil, nil, 0
 		test(t, k, p)
-		require.Zero(t, k.client.(*gatherer).pipes)
-		require.Empty(t, k.client.(*gatherer).waiting)
+		g := k.nodes.single.keeper.(*scriptKeeper).Scripter.(*gatherer)
+		require.Zero(t, g.pipes)
+		require.Empty(t, g.waiting)
 	})
 }
 

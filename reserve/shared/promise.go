@@ -83,7 +83,7 @@ func (p *promise) Settle(actual int) {
 	default:
 		// Whether it worked can't be told from here; if not, the permits are lost, and no promise
 		// broken.
-		_ = l.ask(context.Background(), &request{deadline: never,
+		_ = l.do(context.Background(), &request{deadline: never,
 			refund: &refund{slot: p.slot, permits: n - actual}})
 	}
 }
@@ -91,7 +91,7 @@ func (p *promise) Settle(actual int) {
 // charge takes permits that were used already, now or when Redis is back.
 func (l *Limiter) charge(n int) {
 	r := &request{permits: n, maxWait: never, deadline: never}
-	if l.ask(context.Background(), r) != nil && !r.charged {
+	if l.do(context.Background(), r) != nil && !r.charged {
 		l.owe(n)
 	}
 }

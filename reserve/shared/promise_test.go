@@ -15,13 +15,13 @@ import (
 // slowly answers after half a second, in the bubble's time: a promise for a second later.
 type slowly struct{ refunds []int }
 
-func (s *slowly) EvalInts(_ context.Context, _ *Script, _ string, args ...any) ([]int64, error) {
+func (s *slowly) Eval(_ context.Context, _ *Script, _ string, arg []byte) ([]byte, error) {
 	time.Sleep(500 * time.Millisecond)
-	answer := []int64{1_790_000_000_000_000, 1_790_000_000_000_000, 1, 0, 0, 1e9, 0, 0}
-	_, refunds, _ := asked(args)
+	answer := doubles(nil, 1_790_000_000_000_000, 1_790_000_000_000_000, 1, 0, 1e9, 0)
+	_, refunds, _ := asked(arg)
 	s.refunds = append(s.refunds, refunds)
 	if refunds == 0 {
-		answer = append(answer, 1e9)
+		answer = doubles(answer, 1e9)
 	}
 	return answer, nil
 }

@@ -34,9 +34,8 @@ type request struct {
 	deadline int64 // on the limiter's clock: ready by then; or never
 	answer   int64 // the answer is wanted by then; 0: by the deadline
 	refund   *refund
-	pause    int64   // nanoseconds; negative: end it
-	touch    bool    // bring the state up to date
-	retime   float64 // the interval to which what is owed scales; 0: none
+	pause    int64 // nanoseconds; negative: end it
+	touch    bool  // bring the state up to date
 
 	// The answer.
 	err     error

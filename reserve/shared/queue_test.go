@@ -45,7 +45,7 @@ func (s *fakeServer) fly(_ context.Context, list []*request) error {
 }
 
 // ask sends requests of 1, 2, 3 ... permits, one after the other.
-func ask(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
+func join(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
 	for i := range n {
 		wg.Go(func() {
 			r := &request{permits: 1 + i}
@@ -64,7 +64,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		begin := time.Now()
-		ask(t, &q, &s, 9, &wg)
+		join(t, &q, &s, 9, &wg)
 		wg.Wait()
 		require.Equal(t, [][]int{{1}, {2, 3, 4, 5, 6, 7, 8, 9}}, s.lists)
 		require.Equal(t, 2*time.Second, time.Since(begin))
@@ -78,7 +78,7 @@ func TestQueueSendsTwoCalls(t *testing.T) {
 		var q queue
 		var s fakeServer
 		var wg sync.WaitGroup
-		ask(t, &q, &s, 7, &wg)
+		join(t, &q, &s, 7, &wg)
 		wg.Wait()
 		require.Equal(t, [][]int{{1}, {2}, {3, 4, 5, 6, 7}}, s.lists)
 		require.Equal(t, maxFlights, s.most)
@@ -93,7 +93,7 @@ func TestQueueBoundsItsLists(t *testing.T) {
 		var s fakeServer
 		var wg sync.WaitGroup
 		q.order.Store(true)
-		ask(t, &q, &s, 2*maxList+11, &wg)
+		join(t, &q, &s, 2*maxList+11, &wg)
 		wg.Wait()
 		require.Len(t, s.lists, 4)
 		require.Len(t, s.lists[1], maxList)
@@ -110,7 +110,7 @@ func TestQueueIsLeft(t *testing.T) {
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		gone := errors.New("gone")
-		ask(t, &q, &s, 1, &wg) // flies
+		join(t, &q, &s, 1, &wg) // flies
 		leave := func(permits int, after time.Duration) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
 			wg.Go(func() {
@@ -143,13 +143,13 @@ func TestQueueFailsTogether(t *testing.T) {
 		s := fakeServer{fail: errors.New("down")}
 		var wg sync.WaitGroup
 		begin := time.Now()
-		ask(t, &q, &s, 50, &wg)
+		join(t, &q, &s, 50, &wg)
 		wg.Wait()
 		require.Equal(t, time.Second, time.Since(begin))
 		require.Len(t, s.lists, maxFlights)
 		require.Zero(t, q.flights)
 		s.fail = nil
-		ask(t, &q, &s, 1, &wg)
+		join(t, &q, &s, 1, &wg)
 		wg.Wait()
 	})
 }

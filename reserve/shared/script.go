@@ -4,26 +4,29 @@ import (
 	"context"
 	"crypto/sha1"
 	_ "embed"
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"math"
 )
 
-// A Scripter runs scripts on Redis or Valkey: all that is asked of a client. Package
-// goredis has the one for go-redis.
+// A Scripter runs scripts on Redis or Valkey: all that is asked of a client. Package goredis has the one for go-redis.
 //
-// EvalInts runs the script on one key and returns its answer, an array of integers. It must
-// run it at most once (a charge that is sent again is charged again), and return when
-// the context ends. It should send the script's hash (EVALSHA), and the source (EVAL) if the server
-// answers NOSCRIPT. An answer that is an error is returned as one whose text begins with
-// Redis's own: "WRONGTYPE", "OOM".
+// Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at most
+// once (a charge that is sent again is charged again), return when the context ends, and not keep arg. It should send
+// the script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. An answer that is an error is
+// returned as one whose text begins with Redis's own: "WRONGTYPE", "OOM". If Eval panics, the panic reaches its caller;
+// other callers of the same call get an *[UnavailableError].
 //
-// A Scripter that also has a method Check() error is asked by New whether it is fit. One that has
-// Reload(context.Context) is told when the limiter is about to try whether a server that was away
-// is back: it should look where that is now, and return when the context ends.
-//
-// If EvalInts panics, the panic reaches its caller; other callers of the same call get an
-// *[UnavailableError].
+// A Scripter may have these methods as well:
+//   - EvalEach, which makes it a [PipelineScripter].
+//   - Check() error: New returns what it returns, if that is not nil.
+//   - Reload(context.Context) is called when the limiter is about to try whether a server that was away is back. It
+//     should look where that is now, and return when the context ends.
+//   - Node(key string) string names the server that has a key, for a client of several: a circuit, a clock and a
+//     pipeline are then for each. It must not block for long.
 type Scripter interface {
-	EvalInts(ctx context.Context, script *Script, key string, args ...any) ([]int64, error)
+	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
 
 // A Script is a Lua script.
@@ -37,8 +40,82 @@ func newScript(source string) *Script {
 	return &Script{Source: source, Hash: hex.EncodeToString(sum[:])}
 }
 
-//go:embed limiter.lua
-var source string
+var (
+	//go:embed sale.lua
+	sale string
+	//go:embed machine.lua
+	machine string
 
-// script is the only one, for every limiter and every operation.
-var script = newScript(source)
+	// script is the only one, for every limiter and every operation.
+	script = newScript(sale + machine)
+)
+
+// A scriptKeeper keeps limiters in Redis.
+type scriptKeeper struct {
+	Scripter
+	script *Script
+	clock  func() float64 // the tests' script is told the time; nil: it asks the server
+}
+
+func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
+	o.buffer = o.append(o.buffer[:0])
+	if k.clock != nil {
+		o.buffer = doubles(o.buffer, k.clock())
+	}
+	answer, err := k.Eval(ctx, k.script, key, o.buffer)
+	if err != nil {
+		return err
+	}
+	return o.read(answer)
+}
+
+// append appends the script's argument: see sale.lua.
+func (o *order) append(b []byte) []byte {
+	more := 0.0
+	if o.touch || o.pause != 0 || len(o.refunds) > 0 {
+		more = 1 + float64(len(o.refunds))
+	}
+	b = append(b, o.terms.packed...)
+	b = doubles(b, o.notAfter, more, float64(len(o.asked)))
+	for _, a := range o.asked {
+		b = doubles(b, a.permits, a.limit)
+	}
+	if len(o.asked) == 0 {
+		b = doubles(b, 0, 0)
+	}
+	if more > 0 {
+		b = doubles(b, o.pause)
+		for _, r := range o.refunds {
+			b = doubles(b, r.number, r.sold, r.begin, r.length, r.ready, r.kept, r.worth, r.whole)
+		}
+	}
+	return b
+}
+
+// read puts the script's answer into the order.
+func (o *order) read(answer []byte) error {
+	const header = 6
+	n := len(answer) / 8
+	if len(answer)%8 != 0 || n != 1 && n != header+len(o.asked) {
+		return fmt.Errorf("shared: an answer of %d bytes", len(answer))
+	}
+	at := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(answer[8*i:])) }
+	o.decided = at(0)
+	if o.late = n == 1; o.late {
+		return nil
+	}
+	o.state = state{time: at(1), slot: at(2), stored: at(3), debt: at(4), deferred: at(5)}
+	o.waits = o.waits[:0]
+	for i := range o.asked {
+		o.waits = append(o.waits, at(header+i))
+	}
+	return nil
+}
+
+// doubles appends doubles as the script unpacks them.
+func doubles(b []byte, fs ...float64) []byte {
+	for _, f := range fs {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
+	}
+	return b
+}

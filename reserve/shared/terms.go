@@ -11,9 +11,11 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 
 // terms are a policy in the numbers that the script gets, at one rate.
 type terms struct {
-	curve   *smooth.Curve
-	upfront bool
-	packed  any // for the script: a string of doubles, the highest byte first
+	curve    *smooth.Curve
+	upfront  bool
+	capacity float64     // -1: no limit
+	line     smooth.Line // the price of stored permits; zero: they are free
+	packed   []byte      // for the script: see sale.lua
 }
 
 // describe checks that the script can do what the policy says.
@@ -47,15 +49,15 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if t.unlimited() {
 		capacity = -1
 	}
-	flags := [2]float64{}
+	flags := 0.0
 	if upfront {
-		flags[0] = 1
+		flags++
 	}
 	if c.Full {
-		flags[1] = 1
+		flags += 2
 	}
-	t.packed = string(doubles(nil,
-		capacity, c.Interval, c.Refill, line.Base, line.Threshold, line.Slope, flags[0], flags[1]))
+	t.line, t.capacity = line, capacity
+	t.packed = doubles(nil, capacity, c.Interval, c.Refill, line.Base, line.Threshold, line.Slope, flags)
 	return t, nil
 }
 
@@ -67,8 +69,8 @@ func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
 
 // A slot is the stretch of time that a request bought, with all that giving it back needs.
 type slot struct {
-	number   int64   // at the end of the queue then; 0 if it cost no time
-	sold     int64   // by the script's time, in microseconds
+	number   float64 // at the end of the queue then; 0 if it cost no time
+	sold     float64 // by the state's time, in microseconds
 	permits  int     // all of them
 	deferred bool    // had at once, in spite of a debt
 	begin    float64 // the debt right before the sale
@@ -76,14 +78,14 @@ type slot struct {
 	terms    *terms
 }
 
-// A refund is the last permits of a slot, as the script takes them back.
+// A refund is the last permits of a slot, as the keeper takes them back.
 type refund struct {
 	slot    slot
 	permits int // more than 0
 }
 
-// append appends what the script has to know, in today's terms.
-func (r refund) append(b []byte, now *terms) []byte {
+// comeback returns what the keeper has to know, in today's terms.
+func (r refund) comeback(now *terms) comeback {
 	s, then := r.slot, r.slot.terms
 	keep := s.permits - r.permits
 	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
@@ -112,7 +114,7 @@ func (r refund) append(b []byte, now *terms) []byte {
 	default:
 		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
-	return doubles(b, float64(s.number), float64(s.sold), begin, length, ready, kept, worth, whole)
+	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole}
 }
 
 // scale returns how many permits one becomes when the capacity changes.

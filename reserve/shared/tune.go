@@ -2,7 +2,6 @@ package shared
 
 import (
 	"context"
-	"math"
 	"time"
 )
 
@@ -18,22 +17,6 @@ func (l *Limiter) Fallbacks() uint64 { return l.without.Load() }
 // its time, and stored permits scale with the capacity. For a rate that is not positive it returns
 // a *[reserve.ValueError]. After any error the rate is what it was.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
-	return l.setRate(ctx, permitsPerSecond, false)
-}
-
-// Retime is SetRate for a limiter that follows a server: if nobody waits for a promised time, what
-// the last caller still owes scales with the rate too. After SetRate(0.01) and a Reserve(1), which
-// goes at once, the next one waits 100 s; after Retime(100) it waits 10 ms. Where somebody waits it
-// does no more than SetRate: times that were promised, to this process or to others, can't be
-// moved. It may be called by every process: the debt scales once.
-//
-// Reservations from before a Retime that scaled something give back at most what came out of the
-// store.
-func (l *Limiter) Retime(ctx context.Context, permitsPerSecond float64) error {
-	return l.setRate(ctx, permitsPerSecond, true)
-}
-
-func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime bool) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 	}
@@ -43,11 +26,7 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 	}
 	err = l.leases.emptied(ctx, func() error {
 		// Until now the store filled at the old rate.
-		r := &request{touch: true, deadline: never}
-		if retime {
-			r.retime = max(t.curve.Interval, math.SmallestNonzeroFloat64)
-		}
-		if err := l.ask(ctx, r); err != nil {
+		if err := l.do(ctx, &request{touch: true, deadline: never}); err != nil {
 			return err
 		}
 		l.terms.Store(t)
@@ -68,7 +47,7 @@ func (l *Limiter) setRate(ctx context.Context, permitsPerSecond float64, retime 
 // Stored returns the number of permits that are stored now. It takes nothing.
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	r := &request{deadline: never}
-	if err := l.ask(ctx, r); err != nil {
+	if err := l.do(ctx, r); err != nil {
 		return 0, err
 	}
 	return r.seen.stored + l.leases.stored(), nil
@@ -78,7 +57,7 @@ func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 // takes nothing, so by the time of a request it may no longer be true.
 func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	r := &request{deadline: never}
-	if err := l.ask(ctx, r); err != nil {
+	if err := l.do(ctx, r); err != nil {
 		return time.Time{}, err
 	}
 	if at, ok := l.leases.nextFree(); ok {
@@ -102,7 +81,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 		return nil
 	}
 	return l.leases.emptied(ctx, func() error {
-		return l.ask(ctx, &request{pause: max(0, int64(time.Until(t))), deadline: never})
+		return l.do(ctx, &request{pause: max(0, int64(time.Until(t))), deadline: never})
 	})
 }
 
@@ -111,6 +90,6 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.leases.emptied(ctx, func() error {
-		return l.ask(ctx, &request{pause: -1, deadline: never})
+		return l.do(ctx, &request{pause: -1, deadline: never})
 	})
 }

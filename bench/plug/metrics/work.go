@@ -111,6 +111,6 @@ func sleep(ctx context.Context, d time.Duration) {
 // absent is a Redis that is not there.
 type absent struct{}
 
-func (absent) EvalInts(context.Context, *shared.Script, string, ...any) ([]int64, error) {
+func (absent) Eval(context.Context, *shared.Script, string, []byte) ([]byte, error) {
 	return nil, errors.New("connection refused")
 }

@@ -2,6 +2,10 @@ package goredis_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,4 +143,84 @@ func TestClusterLeases(t *testing.T) {
 	all := float64(granted[0].Load() + granted[1].Load())
 	t.Logf("%v and %v granted in %v", granted[0].Load(), granted[1].Load(), time.Since(begin))
 	require.LessOrEqual(t, all, 2*capacity+rate*time.Since(begin).Seconds()+2*rate*horizon.Seconds())
+}
+
+// One of three masters is stopped, and has no replica: the keys of the others are limited by their servers as before,
+// whatever is to be done for its own.
+func TestOneDeadNode(t *testing.T) {
+	nodes := server.Cluster(t, 0)
+	for _, n := range nodes { // or the others refuse, too, once they miss it
+		require.NoError(t, connect(t, n).ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+	}
+	for name, mode := range map[string]shared.Option{"closed": shared.FailClosed(), "open": shared.FailOpen(), "local": shared.Local(0.5)} {
+		t.Run(name, func(t *testing.T) {
+			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses(nodes), ContextTimeoutEnabled: true, DialerRetries: 1})
+			defer c.Close()
+			const capacity = 1e6
+			policy := reserve.Must(pace.Bursty(0.001, pace.WithCapacity(capacity)))
+			k, err := shared.NewKeyed(goredis.Client(c), policy, shared.WithPrefix(name), shared.WithTimeout(500*time.Millisecond), mode)
+			require.NoError(t, err)
+			const keys = 600
+			var of [keys]string // which node has it
+			for i := range keys {
+				ok, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
+				require.NoError(t, err)
+				require.True(t, ok)
+				node, err := c.MasterForKey(t.Context(), fmt.Sprintf("%s:{%d}", name, i))
+				require.NoError(t, err)
+				of[i] = node.Options().Addr
+			}
+			nodes[0].Stop()
+			stopped := true
+			defer func() {
+				if stopped {
+					nodes[0].Continue()
+				}
+			}()
+			var asked, failed, uncharged, dead atomic.Int64
+			var granted [keys]atomic.Int64
+			var callers sync.WaitGroup
+			end := time.Now().Add(3 * time.Second)
+			for g := range 32 {
+				callers.Go(func() {
+					random := rand.New(rand.NewPCG(3, uint64(g)))
+					for time.Now().Before(end) {
+						i := random.IntN(keys)
+						ok, err := k.TryAcquire(t.Context(), fmt.Sprint(i), 1)
+						if of[i] == nodes[0].Addr {
+							dead.Add(1)
+							continue
+						}
+						asked.Add(1)
+						if err != nil || !ok {
+							failed.Add(1)
+						} else {
+							granted[i].Add(1)
+						}
+					}
+				})
+			}
+			callers.Wait()
+			nodes[0].Continue()
+			stopped = false
+			for _, n := range nodes { // it is missed no more
+				require.Eventually(t, func() bool {
+					info, err := connect(t, n).ClusterInfo(t.Context()).Result()
+					return err == nil && strings.Contains(info, "cluster_slots_ok:16384")
+				}, 30*time.Second, 20*time.Millisecond)
+			}
+			for i := range keys {
+				if of[i] != nodes[0].Addr {
+					l := newShared(t, c, fmt.Sprint(i), policy, shared.WithPrefix(name), shared.WithTimeout(10*time.Second))
+					stored, err := l.Stored(t.Context())
+					require.NoError(t, err)
+					uncharged.Add(granted[i].Load() + 1 - int64(math.Round(capacity-stored)))
+				}
+			}
+			t.Logf("healthy keys: %d asked, %d failed, %d granted without Redis; %d of the dead node's",
+				asked.Load(), failed.Load(), uncharged.Load(), dead.Load())
+			require.Greater(t, asked.Load(), int64(1000))
+			require.LessOrEqual(t, float64(failed.Load()+max(uncharged.Load(), -uncharged.Load())), 0.01*float64(asked.Load()))
+		})
+	}
 }

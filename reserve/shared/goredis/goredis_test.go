@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,28 +120,28 @@ func TestPipeline(t *testing.T) {
 		Protocol: 2, DisableIdentity: true,
 	})
 	defer c.Close()
-	source := "return {redis.call('INCR', KEYS[1]), ARGV[1]}"
+	source := "return redis.call('INCR', KEYS[1]) .. ARGV[1]"
 	script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
 	client := goredis.Client(c).(shared.PipelineScripter)
 	calls := func() []*shared.Call {
-		return []*shared.Call{{Key: "a", Args: []any{7}}, {Key: "wrong", Args: []any{8}}, {Key: "b", Args: []any{9}}}
+		return []*shared.Call{{Key: "a", Arg: []byte("x")}, {Key: "wrong", Arg: []byte("y")}, {Key: "b", Arg: []byte("z")}}
 	}
 	require.NoError(t, c.LPush(t.Context(), "wrong", 1).Err())
-	for i := range int64(3) {
+	for i := range 3 {
 		if i == 2 {
 			require.NoError(t, c.ScriptFlush(t.Context()).Err())
 		}
 		all := calls()
-		client.EvalIntsEach(t.Context(), script, all)
+		client.EvalEach(t.Context(), script, all)
 		require.NoError(t, all[0].Err)
-		require.Equal(t, []int64{i + 1, 7}, all[0].Ints)
+		require.Equal(t, fmt.Sprint(i+1, "x"), string(all[0].Answer))
 		require.ErrorContains(t, all[1].Err, "WRONGTYPE")
 		require.NoError(t, all[2].Err)
-		require.Equal(t, []int64{i + 1, 9}, all[2].Ints)
+		require.Equal(t, fmt.Sprint(i+1, "z"), string(all[2].Answer))
 	}
 	broken.Store(true)
 	all := calls()
-	client.EvalIntsEach(t.Context(), script, all)
+	client.EvalEach(t.Context(), script, all)
 	for _, call := range all {
 		require.Error(t, call.Err)
 	}
@@ -150,6 +151,58 @@ func TestPipeline(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 4, count)
 	}
+}
+
+// After a restart, a failover or SCRIPT FLUSH a server knows no script: each gets the source once.
+func TestPipelineAfterScriptFlush(t *testing.T) {
+	for name, c := range map[string]redis.UniversalClient{
+		"one server": redis.NewClient(&redis.Options{Addr: server.Start(t).Addr, ContextTimeoutEnabled: true}),
+		"a cluster":  redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses(server.Cluster(t, 0)), ContextTimeoutEnabled: true}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.Close()
+			source := "return redis.call('INCR', KEYS[1]) .. ARGV[1]" + strings.Repeat(" ", 16_000)
+			script := &shared.Script{Source: source, Hash: fmt.Sprintf("%x", sha1.Sum([]byte(source)))}
+			client := goredis.Client(c).(shared.PipelineScripter)
+			var calls []*shared.Call
+			for i := range 128 {
+				calls = append(calls, &shared.Call{Key: fmt.Sprint("key ", i), Arg: []byte("!")})
+			}
+			_, err := client.Eval(t.Context(), script, "first", nil)
+			require.NoError(t, err)
+			each(t, c, func(c *redis.Client) error { return c.ScriptFlush(t.Context()).Err() })
+			each(t, c, func(c *redis.Client) error { return c.ConfigResetStat(t.Context()).Err() })
+			begin := time.Now()
+			client.EvalEach(t.Context(), script, calls)
+			t.Logf("128 calls took %v", time.Since(begin))
+			for _, call := range calls {
+				require.NoError(t, call.Err)
+				require.Equal(t, "1!", string(call.Answer))
+			}
+			each(t, c, func(c *redis.Client) error {
+				stats, err := c.Info(t.Context(), "commandstats").Result()
+				require.Contains(t, stats, "cmdstat_eval:calls=1,")
+				return err
+			})
+		})
+	}
+}
+
+// each does something to each server.
+func each(t *testing.T, c redis.UniversalClient, do func(*redis.Client) error) {
+	switch c := c.(type) {
+	case *redis.Client:
+		require.NoError(t, do(c))
+	case *redis.ClusterClient:
+		require.NoError(t, c.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error { return do(c) }))
+	}
+}
+
+func addresses(nodes []*server.Server) (addrs []string) {
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	return addrs
 }
 
 // A deaf connection breaks when a command that counts has its answer; so handshakes pass.

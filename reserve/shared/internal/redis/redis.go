@@ -48,27 +48,21 @@ func (c *Client) Close() {
 	c.idle = nil
 }
 
-// EvalInts runs a script, once: a command whose answer is lost is not sent again.
-func (c *Client) EvalInts(ctx context.Context, script *shared.Script, key string, args ...any) ([]int64, error) {
-	answer, err := c.Do(ctx, append([]any{"EVALSHA", script.Hash, 1, key}, args...)...)
+// Eval runs a script, once: a command whose answer is lost is not sent again.
+func (c *Client) Eval(ctx context.Context, script *shared.Script, key string, arg []byte) ([]byte, error) {
+	answer, err := c.Do(ctx, "EVALSHA", script.Hash, 1, key, arg)
 	var refused Error
 	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "NOSCRIPT") {
-		answer, err = c.Do(ctx, append([]any{"EVAL", script.Source, 1, key}, args...)...)
+		answer, err = c.Do(ctx, "EVAL", script.Source, 1, key, arg)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, ok := answer.([]any)
+	text, ok := answer.(string)
 	if !ok {
-		return nil, fmt.Errorf("redis: %v is no array", answer)
+		return nil, fmt.Errorf("redis: %v is no string", answer)
 	}
-	ints := make([]int64, len(list))
-	for i, v := range list {
-		if ints[i], ok = v.(int64); !ok {
-			return nil, fmt.Errorf("redis: %v is no integer", v)
-		}
-	}
-	return ints, nil
+	return []byte(text), nil
 }
 
 // Do sends a command and returns its answer: a string, an int64, a list of both, or nil. Bytes go

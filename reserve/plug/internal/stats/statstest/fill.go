@@ -116,7 +116,7 @@ var errDown = errors.New("down")
 
 type down struct{}
 
-func (down) EvalInts(context.Context, *shared.Script, string, ...any) ([]int64, error) {
+func (down) Eval(context.Context, *shared.Script, string, []byte) ([]byte, error) {
 	return nil, errDown
 }
 

@@ -1,0 +1,71 @@
+package shared
+
+import (
+	"context"
+	"math"
+	"sync"
+)
+
+// A keeper keeps the states of limiters and decides lists of requests on them: Redis by the script, a [Store] by the
+// same arithmetic in Go. All above it, queue, circuit, fallback and leases, is the same for both.
+type keeper interface {
+	// decide decides a list on the state at key, at most once, and puts the answer into it. After o.notAfter, by the
+	// keeper's clock, it decides nothing, and answers only the time.
+	decide(ctx context.Context, key string, o *order) error
+}
+
+// An order is what one call asks of a keeper, and its answer. Times are microseconds of the keeper's clock since 1970,
+// durations are nanoseconds. All are doubles, which is what Lua has.
+type order struct {
+	terms    *terms
+	notAfter float64
+	touch    bool    // the state is written in any case: brought up to now, at this rate
+	pause    float64 // so long from now; negative: a pause ends; 0: neither
+	refunds  []comeback
+	asked    []wanted
+
+	decided     float64 // when
+	late        bool    // after notAfter: there is no more to the answer
+	state       state   // before them
+	waits       []float64
+	buffer      []byte // the keeper's
+}
+
+// A wanted is a number of permits that are asked for, if they can be had within limit.
+type wanted struct{ permits, limit float64 }
+
+// A state is a limiter's, as far as an answer tells it.
+type state struct {
+	time         float64 // the limiter's own
+	slot         float64 // the number at the end of the queue
+	stored, debt float64
+	deferred     float64 // permits that can be had at once in spite of the debt
+}
+
+// A comeback is the part of a slot that a refund gives back, in today's terms.
+type comeback struct {
+	number, sold  float64
+	begin, length float64 // the stretch of the queue, from the sale
+	ready         float64 // when the request may have gone
+	kept          float64 // permits that came out of the store
+	worth         float64 // permits that a nanosecond of the stretch stores
+	whole         float64 // 1 if nothing is left of the slot
+}
+
+var orders = sync.Pool{New: func() any { return new(order) }}
+
+// longest is what is counted to, in nanoseconds: 291 years.
+const longest = 9.2e18
+
+// reset empties an order.
+func (o *order) reset(notAfter float64) {
+	o.notAfter, o.touch, o.pause, o.refunds, o.asked = notAfter, false, 0, o.refunds[:0], o.asked[:0]
+}
+
+// toWait returns an answered wait as an integer.
+func toWait(wait float64) int64 {
+	if wait >= longest {
+		return math.MaxInt64
+	}
+	return int64(wait)
+}

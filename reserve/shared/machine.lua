@@ -1,0 +1,320 @@
+
+-- The machine: everything that is not a sale out of the store. Its state is what smooth has, the permits stored and the
+-- debt after the anchor, and what refunds need:
+--   slot      the number of the stretch at the end of the queue: each sale that costs time is one.
+--   runs      stretches still ahead that were given back, oldest first: {low, high, begin, length, kept},
+--             where high is the number of the last one and low that of what lies before the first.
+--             When the end of the queue is one, it falls. When its time comes, it is idle time.
+--   deferred  permits that came back so, while others were still promised later times. They are for
+--             requests that would have to wait, and are stored when the debt is paid.
+--   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
+--             {time, room}, oldest first, rising. A late refund is worth at most the least of
+--             them since: the rest would have overflowed.
+--   held      stored permits of requests that wait for the pause to end: they would miss them if it ended now.
+--   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
+--   hold      when a pause ends.
+--   born      when the key was made; slots sold before are not known here.
+-- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
+-- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
+local math, table = math, table
+local min, max = math.min, math.max
+local upfront, full = flags % 2 == 1, flags >= 2
+local store = max(0, capacity)
+local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
+local longest = 9.2e18
+local long, long_form, long_size = 'pac\2', '>c4ddddddddddddddH', 118
+
+-- note remembers the room right before somebody goes.
+local function note(rooms, time, before, most)
+  local unpack, pack, sub, min = struct.unpack, struct.pack, string.sub, math.min
+  local n = #rooms
+  while n > 0 do
+    local t, r = unpack('>dd', rooms, n - 15)
+    if t == time then before = min(before, r) elseif r < before then break end
+    n = n - 16
+  end
+  rooms = sub(rooms, 1, n) .. pack('>dd', time, before)
+  local ratio = 1.03
+  while #rooms > most do -- neighbours merge: the later time, the lower room
+    local parts, t, r = {}, unpack('>dd', rooms, 1)
+    for i = 17, #rooms, 16 do
+      local t2, r2 = unpack('>dd', rooms, i)
+      if r2 > r * ratio then
+        parts[#parts + 1] = pack('>dd', t, r)
+        r = r2
+      end
+      t, r = t2, min(r, r2)
+    end
+    parts[#parts + 1] = pack('>dd', t, r)
+    rooms, ratio = table.concat(parts), ratio * ratio
+  end
+  return rooms
+end
+
+local anchor, of, stored, debt, time, slot, born = now, capacity, store, 0, now, 1, now
+local deferred, runs, rooms = 0, '', ''
+local peak, newer, fence, hold, held, epoch = 0, 0, 0, 0, 0, now
+if text then
+  local kind, _, n = sub(text, 1, 4)
+  if kind == short and #text >= short_size then
+    _, anchor, time, of, stored, slot, born = unpack(short_form, text)
+    epoch, rooms = time, sub(text, short_size + 1)
+  elseif kind == long and #text >= long_size then
+    _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, n =
+      unpack(long_form, text)
+    n = long_size + n * 40
+    runs, rooms = sub(text, long_size + 1, n), sub(text, n + 1)
+  else
+    return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
+  end
+end
+local passed = max(0, now - anchor)
+-- A clock that was set back is written at once, or callers who are refused would wait until it is where it was.
+local changed = now < anchor or more > 0
+
+if of ~= capacity then -- this caller has another rate: stored permits scale with the store
+  if of < 0 or capacity < 0 then
+    stored, deferred, held, rooms, runs = full and store or 0, 0, 0, '', ''
+    slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
+  elseif of == 0 then
+    stored, deferred, held, rooms = 0, 0, 0, pack('>dd', time, 0) -- nothing fitted
+  else
+    local scale = capacity / of
+    stored, deferred, held = min(stored * scale, 1.7e308), min(deferred * scale, 1.7e308), held * scale
+    peak, newer = peak * scale, newer * scale
+    local parts = {}
+    for i = 1, #rooms, 16 do
+      local t, room = unpack('>dd', rooms, i)
+      parts[#parts + 1] = pack('>dd', t, room * scale)
+    end
+    rooms, parts = table.concat(parts), {}
+    for i = 1, #runs, 40 do
+      local low, high, begin, length, kept = unpack('>ddddd', runs, i)
+      parts[#parts + 1] = pack('>ddddd', low, high, begin, length, kept * scale)
+    end
+    runs = table.concat(parts)
+  end
+end
+
+-- The state is brought up to now.
+time = time + passed
+local at = (time - epoch) * 1000
+passed = passed * 1000
+while runs ~= '' do -- runs whose time has come were idle
+  local low, high, begin, length, kept = unpack('>ddddd', runs)
+  if begin >= at then break end
+  local stop, from = min(at, begin + length), max(begin, hold) -- nothing is saved up in a pause
+  local idle, room = 0, store - stored - deferred
+  if bursty and stop > from then idle = (stop - from) * refill end
+  runs = sub(runs, 41)
+  if begin + length <= at then
+    idle = idle + kept
+  else
+    runs = pack('>ddddd', low, high, at, begin + length - at, kept) .. runs
+  end
+  if upfront and debt > 0 then room = room - max(peak, newer) end
+  deferred = deferred + min(idle, max(0, room))
+end
+if passed > 0 then
+  if debt > 0 and bursty and upfront then -- somebody may have gone
+    rooms = note(rooms, time, max(0, store - stored - deferred - max(peak, newer)), most_rooms)
+  end
+  if passed < debt then
+    debt = debt - passed
+  else
+    if debt > 0 then -- all is paid
+      stored, deferred, runs, peak, newer = min(store, stored + deferred), 0, '', 0, 0
+    end
+    stored = min(store, stored + (passed - debt) * refill)
+    debt, epoch, at, hold, fence = 0, time, 0, 0, 0
+  end
+end
+if at >= hold then held = 0 end
+if at >= fence then -- of those before it nobody is left
+  peak, newer, fence = newer, 0, at + debt
+end
+
+if more > 0 then -- refunds, a pause
+  -- room is what still fits. Paid upfront, the store also holds what the others wait for.
+  local function room()
+    local fits = store - stored - deferred
+    if upfront and debt > 0 then fits = fits - max(peak, newer) end
+    return max(0, fits)
+  end
+
+  -- deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that
+  -- has passed. It is worth what would still be there had it been so from then on. Times are from now.
+  local function deposit(permits, taken, begin, stop, worth)
+    local first, parts = #rooms + 1, {}
+    while first > 1 and (unpack('>d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
+    for i = first, #rooms, 16 do
+      local t, r = unpack('>dd', rooms, i)
+      local idle = min(stop, (t - time) * 1000)
+      if idle > begin then permits, begin = permits + (idle - begin) * worth, idle end
+      permits = min(permits, r)
+      parts[#parts + 1] = pack('>dd', t, r - permits)
+    end
+    rooms = sub(rooms, 1, first - 1) .. table.concat(parts)
+    if stop > begin then permits = permits + (stop - begin) * worth end
+    permits = min(permits, room())
+    if debt > 0 then deferred = deferred + permits else stored = stored + permits end
+  end
+
+  -- free puts a stretch that is still ahead among the runs, and joins it with its neighbours.
+  local function free(low, high, begin, length, kept)
+    local i, j = 0, #runs / 40
+    while i < j do
+      local middle = math.floor((i + j) / 2)
+      if unpack('>d', runs, middle * 40 + 17) <= begin then i = middle + 1 else j = middle end
+    end
+    local before, after = sub(runs, 1, i * 40), sub(runs, i * 40 + 1)
+    if before ~= '' then
+      local l, h, b, n, k = unpack('>ddddd', before, #before - 39)
+      if h == low then
+        low, begin, length, kept, before = l, b, n + length, k + kept, sub(before, 1, -41)
+      end
+    end
+    if after ~= '' then
+      local l, h, _, n, k = unpack('>ddddd', after)
+      if l == high then
+        high, length, kept, after = h, length + n, kept + k, sub(after, 41)
+      end
+    end
+    runs = before .. pack('>ddddd', low, high, begin, length, kept) .. after
+    if #runs > 512 * 40 then runs = sub(runs, 41) end -- the next: its time passes unused
+  end
+
+  -- fall takes the runs at the end of the queue off it.
+  local function fall()
+    repeat
+      local kept, fell = 0, false
+      if runs ~= '' then
+        local low, high, _, length, k = unpack('>ddddd', runs, #runs - 39)
+        if high == slot then
+          debt, slot, runs, kept, fell = debt - length, low, sub(runs, 1, -41), k, true
+        end
+      end
+      if debt < 0.5 then -- but for what was rounded: all is paid
+        stored, deferred, debt, runs, peak, newer = min(store, stored + deferred), 0, 0, '', 0, 0
+        epoch, hold, at, fence = time, max(0, hold - at), 0, 0
+      end
+      if kept > 0 then deposit(kept, 0, 0, 0, 0) end
+    until not fell
+  end
+
+  local place = 81 + 16 * max(1, count)
+  local pause = unpack('>d', arg, place)
+  place = place + 8
+  for i = 1, more - 1 do
+    local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', arg, place)
+    place = place + 64
+    if sold >= born then -- not from before the key was lost
+      local since = (time - sold) * 1000
+      begin, ready = begin - since, ready - since
+      local ahead = max(0, min(length, begin + length))
+      local waits = ready > 0 -- then what it held was there since the sale
+      if waits then
+        ready = -since
+        if bursty and (length == 0 or not upfront) then held = max(0, held - kept) end
+      end
+      if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
+      if ahead > 0 and number == slot then -- the newest: as if it had never been
+        debt, slot = debt - ahead, slot - whole
+        fall()
+        if base > 0 then stored = min(store, stored + (length - ahead) * refill) end
+      elseif ahead > 0 then
+        local back = 0
+        if waits and bursty then back, kept = kept, 0 end
+        free(number - whole, number, at + max(0, begin), ahead, back)
+      end
+      if base > 0 then
+        stored = min(store, stored + kept) -- a stored permit is never cheaper than a fresh one
+      else
+        deposit(kept, ready, begin, begin + length - ahead, worth)
+      end
+    end
+  end
+
+  if pause > 0 then
+    hold = max(hold, at + pause)
+  elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
+    hold = 0
+    fall()
+  end
+  if hold > at + debt then -- until the pause ends nothing is promised: a stretch that nobody bought
+    slot = slot + 1
+    free(slot - 1, slot, at + debt, hold - at - debt, 0)
+    debt = hold - at
+  end
+end
+
+-- Deferred permits can be had at once if they suffice for the largest promise that may not be paid for yet, and nobody
+-- pauses.
+local spare = bursty and at >= hold
+local reply = pack('>dddddd', now, time, slot, stored, debt,
+  spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
+local waits = {}
+for i = 1, count do
+  if i > 1 then permits, limit = unpack('>dd', arg, 65 + 16 * i) end
+  local taken, cost = permits, 0
+  if interval == 0 then
+    taken = 0
+  else
+    if permits > stored then
+      taken = stored
+      cost = (permits - stored) * interval
+    end
+    if base > 0 and taken > 0 then
+      local rest, dear = taken, 0
+      local over = stored - threshold
+      if over > 0 then
+        local part = min(over, rest)
+        dear = part * (base + slope * (over - part * 0.5))
+        rest = rest - part
+      end
+      cost = cost + (dear + base * rest)
+    end
+  end
+  local wait = debt
+  if upfront then wait = debt + cost end
+  if wait > longest then wait = longest end
+  wait = wait - wait % 1
+  local room
+  if bursty then
+    room = store - stored - deferred
+    if upfront and debt > 0 then room = room - max(peak, newer) end
+    room = max(0, room)
+  end
+  if wait > 0 and limit >= 0 and deferred > 0 and permits <= deferred
+    and spare and (upfront or deferred >= max(peak, newer)) then
+    rooms = note(rooms, time, room, most_rooms)
+    deferred, changed, wait = deferred - permits, true, 0
+  elseif wait > limit then
+    wait = -1 - wait
+  else
+    if bursty and store > 0 and (wait == 0 or taken > 0) then -- it goes, or the store holds it
+      rooms = note(rooms, time, room, most_rooms)
+    end
+    stored, debt, changed = stored - taken, min(debt + cost, longest), true
+    if bursty and wait > 0 and (cost == 0 or not upfront) then held = held + taken end
+    if cost > 0 then
+      slot, newer = slot + 1, max(newer, permits)
+      if upfront then deferred = min(deferred, max(0, store - max(peak, newer))) end
+    end
+  end
+  waits[i] = pack('>d', wait)
+end
+
+if changed then
+  local fill = 0
+  if refill > 0 then fill = (store - stored) / refill end
+  local ttl = min((debt + fill) / 1e6 + 1001, 9e12)
+  if debt == 0 then
+    text = pack(short_form, short, now, time, capacity, stored, slot, born) .. rooms
+  else
+    text = pack(long_form, long, now, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held,
+      epoch, slot, born, #runs / 40) .. runs .. rooms
+  end
+  redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
+end
+return reply .. table.concat(waits)

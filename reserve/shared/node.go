@@ -1,0 +1,83 @@
+package shared
+
+import (
+	"context"
+	"sync"
+)
+
+// A node is what a process knows of one server: how to ask it, whether it answers, and what time it has.
+type node struct {
+	keeper  keeper
+	circuit circuit
+	clock   serverClock
+}
+
+// nodes are the servers that a limiter's keys may be on: one, or those of a cluster or a ring. Each has a circuit of
+// its own, so that one that is gone stops only its own keys.
+type nodes struct {
+	open   func() *node
+	reload func(context.Context)   // looks where servers are now; nil: they don't move
+	locate func(key string) string // names the server of a key; nil: there is one
+	single *node
+
+	mu     sync.RWMutex
+	byName map[string]*node
+}
+
+// ofScripter returns the servers of a client, and pipelines calls to each if that is asked for.
+func ofScripter(client Scripter, s *settings, pipelined bool) *nodes {
+	n := &nodes{open: func() *node {
+		c := client
+		if pipelined {
+			c = gather(client, s.timeout)
+		}
+		return s.newNode(&scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
+	}}
+	if c, ok := client.(interface{ Reload(context.Context) }); ok {
+		n.reload = c.Reload
+	}
+	if c, ok := client.(interface{ Node(key string) string }); ok {
+		n.locate, n.byName = c.Node, map[string]*node{}
+	}
+	n.single = n.open()
+	return n
+}
+
+func (s *settings) newNode(k keeper) *node {
+	return &node{keeper: k, circuit: circuit{epoch: s.begin.UnixNano()}}
+}
+
+// of returns the node that has a key, as far as is known.
+func (n *nodes) of(key string) *node {
+	if n.locate == nil {
+		return n.single
+	}
+	name := n.locate(key)
+	if name == "" {
+		return n.single
+	}
+	n.mu.RLock()
+	found := n.byName[name]
+	n.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if found = n.byName[name]; found == nil {
+		found = n.open()
+		n.byName[name] = found
+	}
+	return found
+}
+
+// all returns the nodes that are known.
+func (n *nodes) all() []*node {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	list := []*node{n.single}
+	for _, other := range n.byName {
+		list = append(list, other)
+	}
+	return list
+}
