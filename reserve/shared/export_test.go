@@ -12,7 +12,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-var fakeScript = newScript(strings.Replace(sale+machine, "redis.call('TIME')", "{0, unpack('>d', arg, #arg - 7)}", 1))
+var fakeScript = newScript(strings.Replace(sale+machine, "redis.call('TIME')", "{0, unpack('<d', arg, #arg - 7)}", 1))
 
 // FakeTime makes the script, and the limiter with it, read the time from the
 // pointer: microseconds.
@@ -31,7 +31,7 @@ func (l *Limiter) Key() string { return l.key }
 
 // Empty is the state of the limiter with nothing stored.
 func (l *Limiter) Empty(micros float64) string {
-	return string(doubles([]byte("pac\x01"), micros, micros, l.terms.Load().capacity, 0, 1, micros))
+	return string(doubles([]byte("pac\x03"), micros, micros, l.terms.Load().capacity, 0, 1, micros))
 }
 
 // A Sale is what the script said about one request.
@@ -93,11 +93,15 @@ func (l *Limiter) Owed() int64 { return l.owed.permits.Load() }
 
 // asked returns the permits and longest waits in the script's argument, and when the call is too late.
 func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
-	at := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(arg[8*i:])) }
-	for i := range int(at(9)) {
-		requests = append(requests, [2]float64{at(10 + 2*i), at(11 + 2*i)})
+	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(arg[8*i:])) }
+	for i := range int(at(12)) {
+		j := 11 + 2*i
+		if i == 0 {
+			j = 4
+		}
+		requests = append(requests, [2]float64{at(j), at(j + 1)})
 	}
-	return requests, max(0, int(at(8))-1), int64(at(7))
+	return requests, max(0, int(at(11))-1), int64(at(3))
 }
 
 // Terms are what a policy says in numbers.

@@ -368,7 +368,7 @@ func TestRescaling(t *testing.T) {
 func TestStateOfSomethingElse(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		g := newGroup(t, c, "garbage", 1, reserve.Must(pace.Bursty(10)))
-		for _, garbage := range []string{"garbage", "pac\x02too short", "pac\x01too short", ""} {
+		for _, garbage := range []string{"garbage", "pac\x04too short", "pac\x03too short", "pac\x01 an old one, long enough to be a state of today, if it were one", ""} {
 			_, err := c.Do(t.Context(), "SET", g.processes[0].Key(), garbage)
 			require.NoError(t, err)
 			_, err = g.processes[0].Sell(1, 0)

@@ -16,36 +16,45 @@
 --   born      when the key was made; slots sold before are not known here.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
+--
+-- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), flags (1:
+-- paid upfront, 2: full after a time without a limit), how much is asked for beside permits (0: nothing; else 1 and the
+-- number of refunds), and the number of requests, for each of which but the first its permits and its longest wait
+-- follow; then, if more is asked for, a pause (negative: its end) and the refunds.
+--
+-- More of the answer: the debt before the requests, the permits that could be had at once in spite of it, and for each
+-- request its wait, or -1 - wait if it was refused.
+local interval, base, threshold, slope, flags, more, count = unpack('<ddddddd', arg, 49)
 local math, table = math, table
 local min, max = math.min, math.max
 local upfront, full = flags % 2 == 1, flags >= 2
 local store = max(0, capacity)
 local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
 local longest = 9.2e18
-local long, long_form, long_size = 'pac\2', '>c4ddddddddddddddH', 118
+local long, long_form, long_size = 'pac\4', '<c4ddddddddddddddH', 118
 
 -- note remembers the room right before somebody goes.
 local function note(rooms, time, before, most)
   local unpack, pack, sub, min = struct.unpack, struct.pack, string.sub, math.min
   local n = #rooms
   while n > 0 do
-    local t, r = unpack('>dd', rooms, n - 15)
+    local t, r = unpack('<dd', rooms, n - 15)
     if t == time then before = min(before, r) elseif r < before then break end
     n = n - 16
   end
-  rooms = sub(rooms, 1, n) .. pack('>dd', time, before)
+  rooms = sub(rooms, 1, n) .. pack('<dd', time, before)
   local ratio = 1.03
   while #rooms > most do -- neighbours merge: the later time, the lower room
-    local parts, t, r = {}, unpack('>dd', rooms, 1)
+    local parts, t, r = {}, unpack('<dd', rooms, 1)
     for i = 17, #rooms, 16 do
-      local t2, r2 = unpack('>dd', rooms, i)
+      local t2, r2 = unpack('<dd', rooms, i)
       if r2 > r * ratio then
-        parts[#parts + 1] = pack('>dd', t, r)
+        parts[#parts + 1] = pack('<dd', t, r)
         r = r2
       end
       t, r = t2, min(r, r2)
     end
-    parts[#parts + 1] = pack('>dd', t, r)
+    parts[#parts + 1] = pack('<dd', t, r)
     rooms, ratio = table.concat(parts), ratio * ratio
   end
   return rooms
@@ -77,20 +86,20 @@ if of ~= capacity then -- this caller has another rate: stored permits scale wit
     stored, deferred, held, rooms, runs = full and store or 0, 0, 0, '', ''
     slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
   elseif of == 0 then
-    stored, deferred, held, rooms = 0, 0, 0, pack('>dd', time, 0) -- nothing fitted
+    stored, deferred, held, rooms = 0, 0, 0, pack('<dd', time, 0) -- nothing fitted
   else
     local scale = capacity / of
     stored, deferred, held = min(stored * scale, 1.7e308), min(deferred * scale, 1.7e308), held * scale
     peak, newer = peak * scale, newer * scale
     local parts = {}
     for i = 1, #rooms, 16 do
-      local t, room = unpack('>dd', rooms, i)
-      parts[#parts + 1] = pack('>dd', t, room * scale)
+      local t, room = unpack('<dd', rooms, i)
+      parts[#parts + 1] = pack('<dd', t, room * scale)
     end
     rooms, parts = table.concat(parts), {}
     for i = 1, #runs, 40 do
-      local low, high, begin, length, kept = unpack('>ddddd', runs, i)
-      parts[#parts + 1] = pack('>ddddd', low, high, begin, length, kept * scale)
+      local low, high, begin, length, kept = unpack('<ddddd', runs, i)
+      parts[#parts + 1] = pack('<ddddd', low, high, begin, length, kept * scale)
     end
     runs = table.concat(parts)
   end
@@ -101,7 +110,7 @@ time = time + passed
 local at = (time - epoch) * 1000
 passed = passed * 1000
 while runs ~= '' do -- runs whose time has come were idle
-  local low, high, begin, length, kept = unpack('>ddddd', runs)
+  local low, high, begin, length, kept = unpack('<ddddd', runs)
   if begin >= at then break end
   local stop, from = min(at, begin + length), max(begin, hold) -- nothing is saved up in a pause
   local idle, room = 0, store - stored - deferred
@@ -110,7 +119,7 @@ while runs ~= '' do -- runs whose time has come were idle
   if begin + length <= at then
     idle = idle + kept
   else
-    runs = pack('>ddddd', low, high, at, begin + length - at, kept) .. runs
+    runs = pack('<ddddd', low, high, at, begin + length - at, kept) .. runs
   end
   if upfront and debt > 0 then room = room - max(peak, newer) end
   deferred = deferred + min(idle, max(0, room))
@@ -146,13 +155,13 @@ if more > 0 then -- refunds, a pause
   -- has passed. It is worth what would still be there had it been so from then on. Times are from now.
   local function deposit(permits, taken, begin, stop, worth)
     local first, parts = #rooms + 1, {}
-    while first > 1 and (unpack('>d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
+    while first > 1 and (unpack('<d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
     for i = first, #rooms, 16 do
-      local t, r = unpack('>dd', rooms, i)
+      local t, r = unpack('<dd', rooms, i)
       local idle = min(stop, (t - time) * 1000)
       if idle > begin then permits, begin = permits + (idle - begin) * worth, idle end
       permits = min(permits, r)
-      parts[#parts + 1] = pack('>dd', t, r - permits)
+      parts[#parts + 1] = pack('<dd', t, r - permits)
     end
     rooms = sub(rooms, 1, first - 1) .. table.concat(parts)
     if stop > begin then permits = permits + (stop - begin) * worth end
@@ -165,22 +174,22 @@ if more > 0 then -- refunds, a pause
     local i, j = 0, #runs / 40
     while i < j do
       local middle = math.floor((i + j) / 2)
-      if unpack('>d', runs, middle * 40 + 17) <= begin then i = middle + 1 else j = middle end
+      if unpack('<d', runs, middle * 40 + 17) <= begin then i = middle + 1 else j = middle end
     end
     local before, after = sub(runs, 1, i * 40), sub(runs, i * 40 + 1)
     if before ~= '' then
-      local l, h, b, n, k = unpack('>ddddd', before, #before - 39)
+      local l, h, b, n, k = unpack('<ddddd', before, #before - 39)
       if h == low then
         low, begin, length, kept, before = l, b, n + length, k + kept, sub(before, 1, -41)
       end
     end
     if after ~= '' then
-      local l, h, _, n, k = unpack('>ddddd', after)
+      local l, h, _, n, k = unpack('<ddddd', after)
       if l == high then
         high, length, kept, after = h, length + n, kept + k, sub(after, 41)
       end
     end
-    runs = before .. pack('>ddddd', low, high, begin, length, kept) .. after
+    runs = before .. pack('<ddddd', low, high, begin, length, kept) .. after
     if #runs > 512 * 40 then runs = sub(runs, 41) end -- the next: its time passes unused
   end
 
@@ -189,7 +198,7 @@ if more > 0 then -- refunds, a pause
     repeat
       local kept, fell = 0, false
       if runs ~= '' then
-        local low, high, _, length, k = unpack('>ddddd', runs, #runs - 39)
+        local low, high, _, length, k = unpack('<ddddd', runs, #runs - 39)
         if high == slot then
           debt, slot, runs, kept, fell = debt - length, low, sub(runs, 1, -41), k, true
         end
@@ -202,11 +211,11 @@ if more > 0 then -- refunds, a pause
     until not fell
   end
 
-  local place = 81 + 16 * max(1, count)
-  local pause = unpack('>d', arg, place)
+  local place = 89 + 16 * max(1, count)
+  local pause = unpack('<d', arg, place)
   place = place + 8
   for i = 1, more - 1 do
-    local number, sold, begin, length, ready, kept, worth, whole = unpack('>dddddddd', arg, place)
+    local number, sold, begin, length, ready, kept, worth, whole = unpack('<dddddddd', arg, place)
     place = place + 64
     if sold >= born then -- not from before the key was lost
       local since = (time - sold) * 1000
@@ -251,11 +260,11 @@ end
 -- Deferred permits can be had at once if they suffice for the largest promise that may not be paid for yet, and nobody
 -- pauses.
 local spare = bursty and at >= hold
-local reply = pack('>dddddd', now, time, slot, stored, debt,
+local reply = pack('<dddddd', now, time, slot, stored, debt,
   spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
 local waits = {}
 for i = 1, count do
-  if i > 1 then permits, limit = unpack('>dd', arg, 65 + 16 * i) end
+  if i > 1 then permits, limit = unpack('<dd', arg, 73 + 16 * i) end
   local taken, cost = permits, 0
   if interval == 0 then
     taken = 0
@@ -302,7 +311,7 @@ for i = 1, count do
       if upfront then deferred = min(deferred, max(0, store - max(peak, newer))) end
     end
   end
-  waits[i] = pack('>d', wait)
+  waits[i] = pack('<d', wait)
 end
 
 if changed then

@@ -1,64 +1,59 @@
--- One limiter's arithmetic, that of package smooth, on one key: the sale. A request for permits that are stored is
+-- One limiter's arithmetic, that of package smooth, on one key: the sale. One request for permits that are stored is
 -- decided here, and by far the most are such. What else there is, a debt, refunds, pauses and lists of requests, is for
 -- the machine (machine.lua), which follows: in Lua a table takes 1 us, and a function that might be called some 0.3.
 --
--- ARGV[1] is doubles, the highest byte first: the terms, the time after which nobody waits for the answer any more,
--- how much is asked for beside permits (0: nothing; else 1 and the number of refunds), the number of requests, and for
--- each request its permits and how long it may wait, in nanoseconds. (One that asks for no permits is written as 0, 0
--- and not counted.) Then, if more is asked: a pause, whether the state is to be written in any case, and the refunds.
+-- ARGV[1] is doubles, the lowest byte first. The first six are: 1 if it is one request where stored permits are free,
+-- and else 0; the capacity; the permits that a nanosecond stores; after what time nobody waits for the answer any more;
+-- the permits, and how long the request may wait, in nanoseconds. The rest is for the machine.
 --
 -- The answer is doubles, too: the time; the limiter's own; and as it was before the requests, the number of the slot at
--- the end of the queue, the permits stored, the debt, and the permits that can be had at once in spite of a debt. Then
--- for each request its wait, or -1 - wait if it was refused. After the time that was given it is the time alone.
+-- the end of the queue and the permits stored. If there is no more, the request has them now. After the time when
+-- nobody waits any more it is the time alone.
 --
 -- A state without debt is short: a magic number, when it was written, the limiter's own time then, its capacity, the
--- permits stored, the slot, when the key was made, and the rooms. A missing key is a full store.
-local struct, string = struct, string
+-- permits stored, the slot, when the key was made, and the rooms (see machine.lua). A missing key is a full store.
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 local arg = ARGV[1]
-local capacity, interval, refill, base, threshold, slope, flags, not_after, more, count, permits, limit =
-  unpack('>dddddddddddd', arg)
-local short, short_form, short_size = 'pac\1', '>c4dddddd', 52
-local most_rooms = 128 * 16 -- bytes
+local kind, capacity, refill, not_after, permits, limit = unpack('<dddddd', arg)
+local short, short_form, short_size, most_rooms = 'pac\3', '<c4dddddd', 52, 128 * 16
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 if now > not_after then
-  return pack('>d', now)
+  return pack('<d', now)
 end
 local text = redis.call('GET', KEYS[1])
 
-if count == 1 and more == 0 and base == 0 and interval > 0 and limit >= 0 then
+if kind == 1 then
   local magic, anchor, time, of, stored, slot, born = short, now, now, capacity, capacity, 1, now
-  local rooms = ''
-  if text and #text >= short_size then
-    magic, anchor, time, of, stored, slot, born = unpack(short_form, text)
-    rooms = sub(text, short_size + 1)
-  elseif text then
-    magic = ''
-  end
-  if magic == short and of == capacity and now >= anchor then
+  local size = text and #text or short_size
+  if text and size >= short_size then magic, anchor, time, of, stored, slot, born = unpack(short_form, text) end
+  if magic == short and of == capacity and now >= anchor and size >= short_size then
     time, stored = time + (now - anchor), stored + (now - anchor) * 1000 * refill
     if stored > capacity then stored = capacity end
-    if permits <= stored then
-      local room, n = capacity - stored, #rooms -- before it goes: see note
-      while n > 0 do
-        local t, r = unpack('>dd', rooms, n - 15)
+    local left = stored - permits
+    if left >= 0 then
+      local room = capacity - stored -- right before it goes; larger ones of before do not matter any more
+      while size > short_size do
+        local t, r = unpack('<dd', text, size - 15)
         if t == time then
           if r < room then room = r end
         elseif r < room then
           break
         end
-        n = n - 16
+        size = size - 16
       end
-      if n < most_rooms then
-        rooms = sub(rooms, 1, n) .. pack('>dd', time, room)
-        local left = stored - permits
+      if size < short_size + most_rooms then
         local ttl = (capacity - left) / refill / 1e6 + 1001
         if ttl > 9e12 then ttl = 9e12 end
-        redis.call('SET', KEYS[1], pack(short_form, short, now, time, capacity, left, slot, born) .. rooms,
-          'PX', ttl - ttl % 1)
-        return pack('>ddddddd', now, time, slot, stored, 0, 0, 0)
+        if size == short_size then
+          text = pack('<c4dddddddd', short, now, time, capacity, left, slot, born, time, room)
+        else
+          text = pack(short_form, short, now, time, capacity, left, slot, born) .. sub(text, short_size + 1, size)
+            .. pack('<dd', time, room)
+        end
+        redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
+        return pack('<dddd', now, time, slot, stored)
       end
     end
   end

@@ -69,19 +69,24 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
-// append appends the script's argument: see sale.lua.
+// append appends the script's argument: see sale.lua and machine.lua.
 func (o *order) append(b []byte) []byte {
 	more := 0.0
 	if o.touch || o.pause != 0 || len(o.refunds) > 0 {
 		more = 1 + float64(len(o.refunds))
 	}
-	b = append(b, o.terms.packed...)
-	b = doubles(b, o.notAfter, more, float64(len(o.asked)))
-	for _, a := range o.asked {
-		b = doubles(b, a.permits, a.limit)
+	t, simple, first := o.terms, 0.0, wanted{}
+	if len(o.asked) > 0 {
+		first = o.asked[0]
 	}
-	if len(o.asked) == 0 {
-		b = doubles(b, 0, 0)
+	if len(o.asked) == 1 && more == 0 && t.line.Base == 0 && t.capacity >= 0 && first.limit >= 0 {
+		simple = 1
+	}
+	b = doubles(b, simple, t.capacity, t.curve.Refill, o.notAfter, first.permits, first.limit)
+	b = append(b, t.packed...)
+	b = doubles(b, more, float64(len(o.asked)))
+	for _, a := range o.asked[min(1, len(o.asked)):] {
+		b = doubles(b, a.permits, a.limit)
 	}
 	if more > 0 {
 		b = doubles(b, o.pause)
@@ -94,20 +99,27 @@ func (o *order) append(b []byte) []byte {
 
 // read puts the script's answer into the order.
 func (o *order) read(answer []byte) error {
-	const header = 6
+	const late, sold, decided = 1, 4, 6
 	n := len(answer) / 8
-	if len(answer)%8 != 0 || n != 1 && n != header+len(o.asked) {
+	if len(answer)%8 != 0 || n != late && n != sold && n != decided+len(o.asked) {
 		return fmt.Errorf("shared: an answer of %d bytes", len(answer))
 	}
-	at := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(answer[8*i:])) }
+	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(answer[8*i:])) }
 	o.decided = at(0)
-	if o.late = n == 1; o.late {
+	if o.late = n == late; o.late {
 		return nil
 	}
-	o.state = state{time: at(1), slot: at(2), stored: at(3), debt: at(4), deferred: at(5)}
+	o.state = state{time: at(1), slot: at(2), stored: at(3)}
 	o.waits = o.waits[:0]
+	if n == sold {
+		for range o.asked {
+			o.waits = append(o.waits, 0)
+		}
+		return nil
+	}
+	o.state.debt, o.state.deferred = at(4), at(5)
 	for i := range o.asked {
-		o.waits = append(o.waits, at(header+i))
+		o.waits = append(o.waits, at(decided+i))
 	}
 	return nil
 }
@@ -115,7 +127,7 @@ func (o *order) read(answer []byte) error {
 // doubles appends doubles as the script unpacks them.
 func doubles(b []byte, fs ...float64) []byte {
 	for _, f := range fs {
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
 	}
 	return b
 }

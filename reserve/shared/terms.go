@@ -15,7 +15,7 @@ type terms struct {
 	upfront  bool
 	capacity float64     // -1: no limit
 	line     smooth.Line // the price of stored permits; zero: they are free
-	packed   []byte      // for the script: see sale.lua
+	packed   []byte      // for the script: see machine.lua
 }
 
 // describe checks that the script can do what the policy says.
@@ -57,7 +57,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 		flags += 2
 	}
 	t.line, t.capacity = line, capacity
-	t.packed = doubles(nil, capacity, c.Interval, c.Refill, line.Base, line.Threshold, line.Slope, flags)
+	t.packed = doubles(nil, c.Interval, line.Base, line.Threshold, line.Slope, flags)
 	return t, nil
 }
 
