@@ -165,7 +165,7 @@ func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 	make := func() *reserve.Policy {
 		return reserve.Must(reserve.NewPolicy(reserve.Variant{
 			Package: "own", Limiter: "an own limiter",
-			Ledger: func(now int64) reserve.Ledger {
+			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
 				return smooth.New(&smooth.Curve{Rate: 1, Interval: 1e9}, now, 0, false)
 			},
 		}, 1))

@@ -52,7 +52,7 @@ func (p *Policy) fresh(begin, now int64) hooks.Fresh {
 		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
 		return hooks.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 	}
-	l := p.variant.Ledger(begin)
+	l := p.variant.Ledger(begin, p.terms.Time)
 	return hooks.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 }
 

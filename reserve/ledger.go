@@ -15,6 +15,7 @@ import "github.com/nextfree/pace/smooth"
 // Max() int as well. It refuses what is larger, and the caller gets a *[SizeError].
 // One whose limiters package keyed shall drop when they are like new has Idle(now int64) bool: that
 // nothing it has sold is still to come or to be paid for, so that only what is stored matters.
+// One that can hold permits, but grants requests of any size, has Capacity() float64.
 // For [Limiter.Snapshot] it may have Level(now int64) float64, which is Stored where nothing is owed and
 // negative otherwise, and Paused() int64, the end of the latest pause.
 type Ledger interface {

@@ -68,7 +68,7 @@ func (p *Policy) newLimiter(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
 	}
-	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin), seen: begin, rest: &rest{policy: p}}
+	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin, p.terms.Time), seen: begin, rest: &rest{policy: p}}
 	l.begin()
 	return l
 }

@@ -118,9 +118,10 @@ type Variant struct {
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 
-	// Ledger makes the ledger of a limiter that begins now. Change turns one of another policy
+	// Ledger makes the ledger of a limiter that begins now; wall tells what the wall clock shows, or showed,
+	// at a time of the limiter's. Change turns one of another policy
 	// of this kind into one of this policy, from now on: see [Limiter.SetPolicy].
-	Ledger func(now int64) Ledger
+	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 }
 

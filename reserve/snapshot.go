@@ -68,8 +68,11 @@ func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger
 func (l *Limiter) capacity() float64 {
 	switch curve := l.rest.policy.terms.Curve; {
 	case curve == nil:
-		if b, ok := l.ledger.(bounded); ok {
+		switch b := l.ledger.(type) {
+		case bounded:
 			return float64(b.Max())
+		case interface{ Capacity() float64 }:
+			return b.Capacity()
 		}
 		return 0
 	case curve.Rate != l.ledger.Rate():

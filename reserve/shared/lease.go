@@ -97,7 +97,7 @@ func newLeases(l *Limiter) (*leases, error) {
 	upfront := l.terms.Load().upfront
 	p, err := reserve.NewPolicy(reserve.Variant{
 		Package: "shared", Limiter: "a lease",
-		Ledger: func(now int64) reserve.Ledger {
+		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
 			h.ahead = max(h.ahead, now-l.now())
 			return newHand(upfront, h.horizon, func() { go h.prefetch() })
 		},

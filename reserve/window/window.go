@@ -104,7 +104,7 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 	rate, length := reserve.Per(float64(n), per), min(int64(per), longest)
 	return reserve.NewPolicy(reserve.Variant{
 		Package: "window", Limiter: "a window",
-		Ledger: func(now int64) reserve.Ledger { return newLedger(now, n, length, rate) },
+		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return newLedger(now, n, length, rate) },
 		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, n, length, rate) },
 	}, rate, opts...)
 }
