@@ -1,0 +1,89 @@
+package calendar
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000
+// a day, reset at midnight in California. It starts with none of the present period's used.
+//
+// It returns a *[reserve.ValueError] for an n below 1, a Period or an option with a value that makes no sense,
+// and a *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin],
+// [reserve.WithClock] and [reserve.WithMaxWait] do.
+func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
+	p, err := Policy(n, per, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+// Policy returns the policy for such limiters, to use for many keys or for a shared limiter. Its errors are
+// the same.
+func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) {
+	if n < 1 {
+		return nil, &reserve.ValueError{Package: "calendar", Name: "n", Value: n, Want: "at least 1 permit"}
+	}
+	if err := per.check(); err != nil {
+		return nil, err
+	}
+	s := settings{period: per, spread: math.Inf(1)}
+	r := &rule{rate: reserve.Per(float64(n), per.nominal()), quota: int64(n), period: per}
+	p, err := reserve.NewPolicy(reserve.Variant{
+		Package: "calendar", Limiter: "a calendar's quota", Settings: &s,
+		Ledger: func(now int64, wall func(now int64) time.Time) reserve.Ledger { return newLedger(r, now, wall) },
+		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, r) },
+	}, r.rate, opts...)
+	r.spread, r.margin = s.spread, int64(s.margin)
+	return p, err
+}
+
+// settings are what options change.
+type settings struct {
+	period Period
+	spread float64
+	margin time.Duration
+}
+
+// Spread paces what is left of the quota over what is left of the period, instead of granting it as fast as
+// callers ask: no faster than soonest times the even rate. Soonest is at least 1; 1 is strictly even, and
+// +Inf is no pacing, the default.
+//
+// With 8,640 a day and Spread(1), a call goes each 10 s from midnight on. If none was made until noon, one
+// goes each 5 s. With Spread(4), callers that ask without a pause go four times as fast as is even at each
+// moment: at midnight each 2.5 s.
+func Spread(soonest float64) reserve.Option {
+	return reserve.NewOption("Spread", func(s *settings) error {
+		if !(soonest >= 1) {
+			return &reserve.ValueError{Package: "calendar", Name: "Spread", Value: soonest, Want: "1 or more times the even rate"}
+		}
+		s.spread = soonest
+		return nil
+	})
+}
+
+// WithMargin grants nothing in the first and the last d of a period, for a server whose clock may differ by up
+// to d: then no call reaches the server in another of its periods than the one it was counted in. With
+// WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the
+// period.
+func WithMargin(d time.Duration) reserve.Option {
+	return reserve.NewOption("WithMargin", func(s *settings) error {
+		if most := s.period.nominal() / 4; d < 0 || d > most {
+			return &reserve.ValueError{Package: "calendar", Name: "WithMargin", Value: d, Want: "0 to a quarter of the period"}
+		}
+		s.margin = d
+		return nil
+	})
+}
+
+// quotaOf returns the permits that a rate gives in a period: at least 1.
+func quotaOf(permitsPerSecond float64, p Period) int64 {
+	n := math.Round(permitsPerSecond * p.nominal().Seconds())
+	if n >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return max(1, int64(n))
+}

@@ -1,0 +1,180 @@
+package calendar
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst];
+// the zero Period is an error in [New] and [Policy].
+//
+// Where the time of day matters, it is that of a wall clock in a place: a period begins at the first moment
+// at which the clocks there show its beginning, or a later time. If they are set forward over it, that is
+// the moment of the change; if they are set back and show it twice, the first of the two, and only that.
+type Period struct {
+	kind    kind
+	loc     *time.Location
+	at      time.Duration // of the day
+	weekday time.Weekday
+	day     int           // of the month
+	length  time.Duration // of every and fromFirst
+}
+
+type kind uint8
+
+const (
+	none kind = iota
+	daily
+	weekly
+	monthly
+	every
+	fromFirst
+)
+
+// Daily returns the periods that begin each day at a time of day (0 to under 24 h) in a place. YouTube's
+// quota is Daily(losAngeles, 0). The days on which the clocks are changed have 23 or 25 hours, and one
+// quota like the others.
+func Daily(loc *time.Location, at time.Duration) Period { return Period{kind: daily, loc: loc, at: at} }
+
+// Weekly returns the periods that begin on a day of the week, at a time of day (0 to under 24 h), in a place.
+func Weekly(loc *time.Location, day time.Weekday, at time.Duration) Period {
+	return Period{kind: weekly, loc: loc, weekday: day, at: at}
+}
+
+// Monthly returns the periods that begin at midnight of a day of the month (1 to 31) in a place. In a shorter
+// month the period begins on its last day: Monthly(loc, 31) on the 28th or 29th of February.
+func Monthly(loc *time.Location, day int) Period { return Period{kind: monthly, loc: loc, day: day} }
+
+// Every returns the periods of length d that are aligned to the Unix epoch, 1970-01-01 00:00 UTC:
+// Every(time.Hour) begins at each full hour of UTC.
+func Every(d time.Duration) Period { return Period{kind: every, length: d} }
+
+// FromFirst returns the periods of length d of which each begins with the first request that is granted
+// after the one before it: GitHub's hour, a language model's five hours.
+func FromFirst(d time.Duration) Period { return Period{kind: fromFirst, length: d} }
+
+// String returns the call that makes the period: "calendar.Daily(America/Los_Angeles, 0s)".
+func (p Period) String() string {
+	switch p.kind {
+	case daily:
+		return fmt.Sprintf("calendar.Daily(%v, %v)", p.loc, p.at)
+	case weekly:
+		return fmt.Sprintf("calendar.Weekly(%v, %v, %v)", p.loc, p.weekday, p.at)
+	case monthly:
+		return fmt.Sprintf("calendar.Monthly(%v, %d)", p.loc, p.day)
+	case every:
+		return fmt.Sprintf("calendar.Every(%v)", p.length)
+	case fromFirst:
+		return fmt.Sprintf("calendar.FromFirst(%v)", p.length)
+	default:
+		return "calendar.Period{}"
+	}
+}
+
+// check returns what is wrong with the period.
+func (p Period) check() error {
+	invalid := func(name string, value any, want string) error {
+		return &reserve.ValueError{Package: "calendar", Name: name, Value: value, Want: want}
+	}
+	switch {
+	case p.kind == none:
+		return invalid("per", p, "a Period of Daily, Weekly, Monthly, Every or FromFirst")
+	case p.kind <= monthly && p.loc == nil:
+		return invalid("loc", nil, "a location, time.UTC for one")
+	case p.at < 0 || p.at >= 24*time.Hour:
+		return invalid("at", p.at, "a time of day, 0 to under 24 h")
+	case p.kind == weekly && (p.weekday < time.Sunday || p.weekday > time.Saturday):
+		return invalid("day", int(p.weekday), "a day of the week")
+	case p.kind == monthly && (p.day < 1 || p.day > 31):
+		return invalid("day", p.day, "1 to 31")
+	case p.kind >= every && p.length <= 0:
+		return invalid("d", p.length, "a positive duration")
+	}
+	return nil
+}
+
+// nominal returns the usual length: a month is a twelfth of the Gregorian calendar's mean year.
+func (p Period) nominal() time.Duration {
+	switch p.kind {
+	case daily:
+		return 24 * time.Hour
+	case weekly:
+		return 7 * 24 * time.Hour
+	case monthly:
+		return 146097 * (24 * time.Hour / 4800) // of 400 years
+	default:
+		return p.length
+	}
+}
+
+// A span is one period: from begin to before end, in nanoseconds of Unix time.
+type span struct{ begin, end int64 }
+
+// around returns the period that holds a time. It is not for fromFirst, whose periods depend on what is
+// asked.
+func (p Period) around(t int64) span {
+	if p.kind == every {
+		d := int64(p.length)
+		begin := t - ((t%d)+d)%d
+		return span{begin, saturate.Add(begin, d)}
+	}
+	y, m, d := time.Unix(0, t).In(p.loc).Date()
+	i := 0 // periods from the one of that date to the one of t: it may be one beside it
+	for p.begin(y, m, d, i) > t {
+		i--
+	}
+	for p.begin(y, m, d, i+1) <= t {
+		i++
+	}
+	return span{p.begin(y, m, d, i), p.begin(y, m, d, i+1)}
+}
+
+// begin returns the beginning of the period that is i periods after the one of that date.
+func (p Period) begin(y int, m time.Month, d, i int) int64 {
+	switch p.kind {
+	case weekly:
+		back := (int(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Weekday()) - int(p.weekday) + 7) % 7
+		d += 7*i - back
+	case monthly:
+		m += time.Month(i)
+		last := time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC).Day()
+		d = min(p.day, last)
+	default:
+		d += i
+	}
+	return first(p.loc, time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(p.at))
+}
+
+// first returns the first moment at which the clocks in a place show a time, or a later one. The time is
+// given as that of UTC.
+func first(loc *time.Location, shown time.Time) int64 {
+	// No place is more than a day and two hours off UTC. From there on, zone by zone.
+	for t := shown.Add(-26 * time.Hour).In(loc); ; {
+		_, offset := t.Zone()
+		_, end := t.ZoneBounds()
+		at := shown.Add(-time.Duration(offset) * time.Second)
+		if at.Before(t) {
+			at = t // the clocks are set forward, over it
+		}
+		if end.IsZero() || at.Before(end) {
+			return unix(at)
+		}
+		t = end
+	}
+}
+
+// unix returns a time in nanoseconds since 1970. Beyond the years 1678 to 2262 it saturates.
+func unix(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64
+	case s <= math.MinInt64/int64(time.Second):
+		return math.MinInt64
+	default:
+		return t.UnixNano()
+	}
+}
