@@ -96,6 +96,11 @@ func (l *limiter[K]) PauseUntil(t time.Time) {
 	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { e.promote().PauseUntil(t) })
 }
 
+// Stop implements [keyhooks.Limiter].
+func (l *limiter[K]) Stop(t time.Time) {
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { engine.Stop(e.promote(), t) })
+}
+
 func (l *limiter[K]) Resume() {
 	_ = l.tune(func(of *reserve.Limiter) error {
 		of.Resume()

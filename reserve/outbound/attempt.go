@@ -9,8 +9,7 @@ import (
 // An Attempt is one call that [Transport.Begin] has let go. Its methods may be called at the same
 // time.
 type Attempt struct {
-	call    *call
-	release func()
+	call *call
 
 	answers sync.Mutex // one after the other
 
@@ -20,32 +19,25 @@ type Attempt struct {
 
 // Begin waits until a call may go, as [Transport.RoundTrip] does, and leaves it to the caller to
 // make the call: for calls that are requests, but are not made by an [http.RoundTripper], as those
-// of gRPC. The request is only asked for keys and costs, its body is not touched. Every Attempt has
-// to be closed. [WithRetries] does not apply.
+// of gRPC. The request is only asked for keys and costs, its body is not touched. Every Attempt must
+// be closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
-	c, err := t.newCall(r)
-	if err != nil {
-		return nil, c.refused(err)
-	}
-	release, err := t.inFlight.acquire(c.ctx, r)
-	if err != nil {
-		return nil, c.refused(err)
-	}
-	a := &Attempt{call: c, release: release}
+	c := t.newCall(r)
 	going := false
 	defer func() {
 		if !going { // refused, or a hook has panicked
-			a.Close()
+			c.end()
 		}
 	}()
-	if err = c.acquire(); err != nil {
-		return nil, c.refused(err)
+	if err := c.prepare(); err != nil {
+		return nil, c.refuse(err)
 	}
-	waited := c.sent.Sub(c.begin)
-	t.log.waited(c.sent, r, waited)
-	t.hooks.waited(r, waited)
+	if err := c.admit(); err != nil {
+		return nil, c.refuse(err)
+	}
+	c.goes()
 	going = true
-	return a, nil
+	return &Attempt{call: c}, nil
 }
 
 // Answered tells the transport the server's answer, from which it learns as RoundTrip would.
@@ -60,9 +52,14 @@ func (a *Attempt) Answered(r *http.Response) {
 	}
 	a.answers.Lock()
 	defer a.answers.Unlock()
-	a.call.t.observe(a.call, r, a.call.t.retries+1)
+	c := a.call
+	defer c.endProbes() // a hook may panic
+	defer func() { r.Body.Close() }()
+	c.response = r
+	said := c.read()
+	verdict := c.t.decide(said, c.charges, c.attempt)
+	c.apply(&verdict, said)
 	io.Copy(io.Discard, r.Body)
-	r.Body.Close()
 }
 
 // Close says that the call is over. If it was not answered, it may have reached the server, and has
@@ -75,5 +72,5 @@ func (a *Attempt) Close() {
 	if !answered {
 		a.call.lost()
 	}
-	a.release()
+	a.call.place.leave()
 }

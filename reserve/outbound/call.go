@@ -3,42 +3,51 @@ package outbound
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/fifo"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A call is a request on its way through the transport, with all of its attempts.
+// A call is a request on its way through the transport, with all of its attempts. It holds what must be
+// undone if the call ends early: a body that was not sent, a place in flight, a response, a probe.
 type call struct {
 	t       *Transport
 	request *http.Request
 	ctx     context.Context
 	number  uint64 // in the order of calls
-	set     any    // of keys
-	asks    []ask
-	limits  []fifo.Limit
-	few     [few]ask // of asks
-	fewOf   [few]fifo.Limit
+	keys    any    // of all limits: a keySet
+	charges []charge
+	limits  []fifo.Limit // of charges, which point into it
+	place   *place       // in flight; nil: none is needed
 
-	begin time.Time // of the wait for this attempt
-	sent  time.Time
+	attempt  attempt
+	outgoing *http.Request  // the request of this attempt: a retry has a body of its own
+	resume   time.Time      // this attempt must not go before; zero: when it is its turn
+	begin    time.Time      // of the wait for this attempt
+	late     time.Time      // when that wait has been too long; zero: never
+	sent     time.Time      // when this attempt was let go
+	heard    time.Time      // when its response came
+	out      bool           // this attempt was let go, and is not settled yet
+	unsent   io.Closer      // the body of a request that the base transport does not have yet
+	response *http.Response // not yet the caller's
 
-	reason   string // by which limit the latest attempt was refused, if the server says so
-	refusals int    // in a row, while nothing was accepted
+	few   [few]charge
+	fewOf [few]fifo.Limit
 }
 
-// An ask is what a call asks of one limit.
-type ask struct {
-	limit   *limit
-	key     any
-	by      reserve.Reserver
-	cost    int
-	rate    *controller // nil: not adaptive
-	probe   bool        // it goes alone, to find out the rate
-	reserve *reserve.Reservation
+// A charge is what a call asks of one limit.
+type charge struct {
+	*fifo.Limit // the limiter, the permits, and what is held of them
+	limit       *limit
+	key         any
+	rate        *controller  // nil: not adaptive
+	probe       bool         // the call goes alone, to find out the rate
+	said        *reply.Limit // what the response says of the limit; nil: nothing
 }
 
 // few limits are what most calls have: for so many nothing is allocated apart.
@@ -47,155 +56,143 @@ const few = 3
 // keys are a key of a limit, and those of a call's other limits.
 type keys struct{ first, others any }
 
-// A set is that of a call's keys: the last one, and the others.
-type set struct {
+// A keySet is the set of a call's keys, as a list: the last one, and the others.
+type keySet struct {
 	limit       *limit
 	key, others any
 }
 
-// newCall finds out by which limits a request is paced.
-func (t *Transport) newCall(r *http.Request) (*call, error) {
-	c := &call{t: t, request: r, ctx: r.Context()}
-	c.asks = c.few[:0]
+func (t *Transport) newCall(r *http.Request) *call {
+	return &call{t: t, request: r, outgoing: r, ctx: r.Context(), attempt: attempt{number: 1, repeatable: repeatable(r)}}
+}
+
+// prepare finds the limits of a request, and what it costs.
+func (c *call) prepare() error {
+	t, r := c.t, c.request
+	c.charges, c.limits = c.few[:0], c.fewOf[:0]
+	if len(t.limits) > few {
+		c.limits = make([]fifo.Limit, 0, len(t.limits))
+	}
 	for i := range t.limits {
 		l := &t.limits[i]
-		cost := t.before
-		if l.cost != nil {
-			cost = l.cost
-		}
-		n := cost(r)
+		n := l.cost(r)
 		if n < 1 {
 			continue
 		}
 		key, by := l.scope(r)
 		if isnil.Value(by) {
-			name := "the limiter of " + fmt.Sprint(key)
-			return c, &reserve.ValueError{Package: "outbound", Name: name, Value: nil, Want: "a Reserver"}
+			return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
 		}
-		c.asks = append(c.asks, ask{limit: l, key: key, by: by, cost: n})
-		c.set = set{l, key, c.set}
+		c.charge(l, key, by, n)
 	}
-	if c.limits = c.fewOf[:0]; len(c.asks) > few {
-		c.limits = make([]fifo.Limit, 0, len(c.asks))
-	}
-	c.limits = c.limits[:len(c.asks)]
-	for i := range c.asks {
-		a := &c.asks[i]
-		c.limits[i] = fifo.Limit{By: a.by, Permits: a.cost}
-		if again := a.limit.again; again != nil {
-			c.limits[i].Recount = func() int { return again(r) }
-		}
-		if _, ok := a.by.(pausable); !ok {
-			c.limits[i].Gate = t.gateOf(a)
-		}
-		if l, ok := a.by.(tunable); ok && t.adaptive {
-			a.rate = t.controllerOf(l, a)
-			c.limits[i].Open = func(ctx context.Context) error { return a.open(c, ctx) }
-		}
+	if t.inFlight != nil {
+		c.place = t.inFlight.place(r)
+		c.keys = keySet{nil, c.place.key, c.keys} // a line of its own: a full host stops no other
 	}
 	c.number = t.calls.Add(1)
-	return c, nil
-}
-
-// open waits until the call may ask for permits: until something is known of an adaptive rate.
-func (a *ask) open(c *call, ctx context.Context) (err error) {
-	var late time.Time
-	if c.t.maxWait < reserve.Forever {
-		late = c.begin.Add(c.t.maxWait)
-	}
-	a.probe, err = a.rate.open(ctx, late, c.t.maxWait)
-	return err
-}
-
-// acquire waits until the call may go, and has its permits then.
-func (c *call) acquire() error {
-	c.begin = c.t.now()
-	return c.acquireSince()
-}
-
-func (c *call) acquireSince() error {
-	held, err := c.t.lines.Acquire(c.ctx, c.set, c.number, c.limits, c.t.maxWait)
-	if err != nil {
-		c.fail()
-		return err
-	}
-	c.sent = c.t.now()
-	for i := range c.asks {
-		a := &c.asks[i]
-		a.reserve, a.cost = &held[i], c.limits[i].Permits
-		if a.limit.used == nil && (a.limit.cost != nil || c.t.after == nil) {
-			a.keep()
-		}
-		if a.rate != nil {
-			a.rate.sent(c.sent, a.cost)
-		} else {
-			c.t.eases.hold(a, c.sent)
-		}
+	if c.place != nil {
+		c.place.number = c.number
 	}
 	return nil
 }
 
-// canRetry reports whether the call may wait for another attempt, not before resume; zero: whenever
-// it is its turn.
-func (c *call) canRetry(resume time.Time) bool {
-	if !resume.IsZero() {
-		own := c.t.alone(resume)
-		r, err := own.ReserveWithin(c.ctx, 1, c.t.maxWait)
-		r.Cancel()
-		return err == nil
+// charge adds a limit to those of the call.
+func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
+	c.limits = append(c.limits, fifo.Limit{By: by, Permits: permits})
+	c.charges = append(c.charges, charge{Limit: &c.limits[len(c.limits)-1], limit: l, key: key})
+	c.keys = keySet{l, key, c.keys}
+	a := &c.charges[len(c.charges)-1]
+	if l.again != nil {
+		a.Recount = func() int { return l.again(c.request) }
 	}
-	return c.t.lines.Outlook(c.ctx, c.set, c.number, c.limits, c.t.maxWait) == nil
+	if _, ok := by.(pausable); !ok {
+		a.Gate = c.t.pauserOf(a)
+	}
+	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
+		a.rate = c.t.controllerOf(adaptable, a)
+		i := len(c.charges) - 1
+		a.Open = func(ctx context.Context) error { return c.charges[i].open(ctx, c) }
+	}
 }
 
-// acquireAgain is acquire for another attempt.
-func (c *call) acquireAgain(resume time.Time) error {
-	c.begin = c.t.now()
-	if !resume.IsZero() {
-		r, err := c.t.alone(resume).ReserveWithin(c.ctx, 1, reserve.Forever)
-		if err == nil {
-			err = r.Wait(c.ctx)
-		}
-		if err != nil {
-			return err
-		}
+// free reports whether nothing holds the call back.
+func (c *call) free() bool { return len(c.charges) == 0 && c.place == nil }
+
+// send sends an attempt. If there is no response the request may still have reached the server, so it
+// has cost its permits.
+func (c *call) send() (err error) {
+	c.goes()
+	c.unsent = nil
+	c.response, err = c.t.base.RoundTrip(c.outgoing)
+	if err == nil && c.response == nil {
+		err = valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")
 	}
-	return c.acquireSince()
+	if err == nil && c.response.Body == nil {
+		c.response.Body = http.NoBody
+	}
+	return err
 }
 
-// send sends an attempt. If there is no response the request may still have reached the
-// server, so it has cost its permits.
-func (c *call) send(r *http.Request) (response *http.Response, err error) {
-	defer func() {
-		if response == nil { // an error, or a panic, be it a hook's
-			c.lost()
-		}
-	}()
+// goes tells that an attempt goes out now.
+func (c *call) goes() {
 	waited := c.sent.Sub(c.begin)
 	c.t.log.waited(c.sent, c.request, waited)
 	c.t.hooks.waited(c.request, waited)
-	return c.t.base.RoundTrip(r)
 }
 
-// lost says that there was no response: the call has cost what it was to cost.
-func (c *call) lost() {
-	for i := range c.asks {
-		c.asks[i].keep()
+// deliver returns the response to the caller, whose closing it gives back the place in flight.
+func (c *call) deliver() *http.Response {
+	response := c.response
+	c.response = nil
+	if c.place != nil {
+		response.Body = placed(response.Body, c.place)
+		c.place = nil
 	}
-	c.fail()
+	return response
 }
 
-// fail says that nothing was found out: somebody else must find out what there was to find out.
-func (c *call) fail() {
-	for i := range c.asks {
-		if a := &c.asks[i]; a.rate != nil && a.probe {
-			a.probe = false
-			a.rate.giveUp()
+// end undoes what is left of a call that has no response for its caller: because of an error, or of a
+// panic in the base transport, a hook, or a function of the caller's.
+func (c *call) end() {
+	c.lost()
+	if c.unsent != nil {
+		c.unsent.Close()
+		c.unsent = nil
+	}
+	if c.response != nil {
+		c.response.Body.Close()
+		c.response = nil
+	}
+	c.place.leave()
+}
+
+// lost ends an attempt whose outcome is not known: it has cost what it was to cost.
+func (c *call) lost() {
+	if c.out {
+		c.out = false
+		for i := range c.charges {
+			c.charges[i].keep()
 		}
 	}
+	c.endProbes()
 }
 
-// refused tells of a request that can't be sent.
-func (c *call) refused(err error) error {
+// endProbes ends the call's probes without a result; the next call probes.
+func (c *call) endProbes() {
+	for i := range c.charges {
+		c.charges[i].endProbe()
+	}
+}
+
+func (a *charge) endProbe() {
+	if a.probe {
+		a.probe = false
+		a.rate.giveUp()
+	}
+}
+
+// refuse tells the hooks that a request can't be sent.
+func (c *call) refuse(err error) error {
 	c.t.hooks.refused(c.request, err)
 	return err
 }

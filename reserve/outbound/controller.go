@@ -42,7 +42,7 @@ func newController(l tunable, clock clockwork.Clock) *controller {
 // controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with
 // two, each would take the other's cuts for a new ceiling. Other limiters may be made for each
 // request, as keyed's are, so theirs is the key's.
-func (t *Transport) controllerOf(l tunable, a *ask) *controller {
+func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	var key any = keys{a.limit, a.key}
 	if shared, ok := l.(*reserve.Limiter); ok {
 		key = shared

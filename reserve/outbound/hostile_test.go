@@ -267,11 +267,11 @@ func TestManyHosts(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, 429, status)
 			}
-			require.Equal(t, 1000, transport.gates.Len())
+			require.Equal(t, 1000, transport.pausers.Len())
 			pass(2 * time.Second)
 			for range 20000 {
-				transport.gates.TryAcquire("one", 1)
+				transport.pausers.TryAcquire("one", 1)
 			}
-			require.Less(t, transport.gates.Len(), 100)
+			require.Less(t, transport.pausers.Len(), 100)
 		})
 }

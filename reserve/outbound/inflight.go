@@ -1,19 +1,19 @@
 package outbound
 
 import (
+	"container/list"
 	"context"
+	"errors"
 	"io"
-	"math"
 	"net/http"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
+	"time"
 )
 
-// inFlight bounds how many requests there are at a time, for each key. A key without requests is
-// not remembered.
+// inFlight bounds how many requests are out at a time, for each key. A key without requests takes no
+// memory. Calls get their places in the order of their numbers, so that a retry goes before later calls.
 type inFlight struct {
-	n   int64
+	n   int
 	key func(*http.Request) string
 
 	mu   sync.Mutex
@@ -22,111 +22,150 @@ type inFlight struct {
 
 // places are those of a key.
 type places struct {
-	*semaphore.Weighted
-	users int // that have one, or wait for one
+	taken   int
+	waiting list.List // of *place, by number
 }
 
-// acquire waits for a place, and returns a function that gives it back, once however often it is
-// called. F may be nil.
-func (f *inFlight) acquire(ctx context.Context, r *http.Request) (release func(), err error) {
-	if f == nil {
-		return func() {}, nil
-	}
-	key := f.key(r)
-	p := f.enter(key)
-	if err := p.Acquire(ctx, 1); err != nil {
-		f.leave(key, p)
-		return nil, context.Cause(ctx)
-	}
-	return sync.OnceFunc(func() {
-		p.Release(1)
-		f.leave(key, p)
-	}), nil
+// A place is a call's place in flight, whether it has it or not. All methods but wait accept nil, for a
+// transport without a bound.
+type place struct {
+	of     *inFlight
+	key    string
+	number uint64 // of the call
+
+	held  bool          // under of.mu, as are the others
+	ready chan struct{} // closed when the place is held
 }
 
-func (f *inFlight) enter(key string) *places {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// place returns the place of a request, which it does not have yet.
+func (f *inFlight) place(r *http.Request) *place { return &place{of: f, key: f.key(r)} }
+
+// places returns those of a key.
+func (f *inFlight) places(key string) *places {
 	p := f.keys[key]
 	if p == nil {
 		if f.keys == nil {
 			f.keys = map[string]*places{}
 		}
-		p = &places{Weighted: semaphore.NewWeighted(f.n)}
+		p = new(places)
 		f.keys[key] = p
 	}
-	p.users++
 	return p
 }
 
-func (f *inFlight) leave(key string, p *places) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p.users--; p.users == 0 {
-		delete(f.keys, key)
+// full reports whether a call would have to wait for its place.
+func (p *place) full() bool {
+	if p == nil {
+		return false
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	of := p.of.keys[p.key]
+	return of != nil && (of.taken >= p.of.n || of.waiting.Len() > 0)
+}
+
+// take takes the place if it is free, and reports whether it was.
+func (p *place) take() bool {
+	if p == nil {
+		return true
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	return p.takeLocked()
+}
+
+func (p *place) takeLocked() bool {
+	of := p.of.places(p.key)
+	if of.taken >= p.of.n || of.waiting.Len() > 0 {
+		return false
+	}
+	of.taken++
+	p.held = true
+	return true
+}
+
+// wait waits for the place, until late if that is not nil.
+func (p *place) wait(ctx context.Context, late <-chan time.Time) error {
+	of, at := p.queue()
+	if at == nil {
+		return nil
+	}
+	var err error
+	select {
+	case <-p.ready:
+		return nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-late:
+		err = errLate
+	}
+	p.of.mu.Lock()
+	of.waiting.Remove(at) // it does nothing if the call has got its place meanwhile
+	p.of.mu.Unlock()
+	p.leave()
+	return err
+}
+
+var errLate = errors.New("outbound: no place in time")
+
+// queue takes the place, or else waits for it behind the calls that are older; at is nil if it is taken.
+func (p *place) queue() (of *places, at *list.Element) {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if p.takeLocked() {
+		return nil, nil
+	}
+	of, p.ready = p.of.places(p.key), make(chan struct{})
+	for at = of.waiting.Back(); at != nil && at.Value.(*place).number > p.number; at = at.Prev() {
+	}
+	if at == nil {
+		return of, of.waiting.PushFront(p)
+	}
+	return of, of.waiting.InsertAfter(p, at)
+}
+
+// leave gives the place to the next call, if it is held.
+func (p *place) leave() {
+	if p == nil {
+		return
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if !p.held {
+		return
+	}
+	p.held = false
+	of := p.of.keys[p.key]
+	if first := of.waiting.Front(); first != nil {
+		next := of.waiting.Remove(first).(*place)
+		next.held = true
+		close(next.ready)
+		return
+	}
+	if of.taken--; of.taken == 0 {
+		delete(p.of.keys, p.key)
 	}
 }
 
-// placed returns a response's body that gives its place back when it is closed, and not before:
-// until then the server may still be at work on it.
-func placed(body io.ReadCloser, release func()) io.ReadCloser {
-	p := &placedBody{body, release}
+// placed returns a response's body that gives the place back when it is closed, and not before: until
+// then the server may still be at work on it.
+func placed(body io.ReadCloser, p *place) io.ReadCloser {
+	b := &placedBody{body, p}
 	if w, ok := body.(io.Writer); ok { // of an upgraded connection
 		return struct {
 			*placedBody
 			io.Writer
-		}{p, w}
+		}{b, w}
 	}
-	return p
+	return b
 }
 
 type placedBody struct {
 	io.ReadCloser
-	release func()
+	place *place
 }
 
-func (p *placedBody) Close() error {
-	defer p.release()
-	return p.ReadCloser.Close()
-}
-
-// A budget is what retries may cost: a share of the requests.
-type budget struct {
-	share float64
-
-	mu   sync.Mutex
-	left float64
-}
-
-// What a budget begins with, so that a program's first requests may be sent again as well; and what
-// it holds at most, so that a good day does not pay for a storm.
-const (
-	firstBudget = 10
-	fullBudget  = 100
-)
-
-func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }
-
-// request counts a request. B may be nil.
-func (b *budget) request() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.left = math.Min(b.left+b.share, fullBudget)
-}
-
-// retry takes what a retry costs, and reports whether it was there.
-func (b *budget) retry() bool {
-	if b == nil {
-		return true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left < 1 {
-		return false
-	}
-	b.left--
-	return true
+func (b *placedBody) Close() error {
+	defer b.place.leave()
+	return b.ReadCloser.Close()
 }

@@ -237,3 +237,31 @@ func TestInFlightWithoutCost(t *testing.T) {
 		}
 	})
 }
+
+// A retry has the place before calls that came after its own.
+func TestPlacesInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		base := tripper(func(r *http.Request) (*http.Response, error) {
+			order = append(order, r.URL.Host)
+			<-time.After(1500 * time.Millisecond) // the backoff is over before the second call is
+			if r.URL.Host == "0" && len(order) == 1 {
+				return status(429), nil
+			}
+			return ok(""), nil
+		})
+		transport := reserve.Must(New(base, evenlyAt(1000), WithMaxInFlight(1), WithRetries(1)))
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, fmt.Sprint("http://", i), nil))
+				require.NoError(t, err)
+				response.Body.Close()
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		require.Equal(t, []string{"0", "1", "0", "2", "3", "4", "5"}, order)
+		require.Empty(t, transport.inFlight.keys)
+	})
+}

@@ -75,7 +75,7 @@ func TestKeyWithoutLimiter(t *testing.T) {
 		{"the limiter of a:80 is <nil>; want a Reserver", by(nil)},
 		{"the limiter of a:80 is <nil>; want a Reserver", by(limiter)},
 		{"the limiter of {} is <nil>; want a Reserver", WithLimit(Limit{
-			Keyed: func(*http.Request) (any, reserve.Reserver) { return whole{}, nil },
+			Keyed: func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, nil },
 		})},
 	} {
 		b := &body{Reader: strings.NewReader("x")}

@@ -62,23 +62,24 @@ func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Rese
 	}
 }
 
-// whole is the key of a limiter that holds for all requests.
-type whole struct{}
+// sharedKey is the key of a limiter that holds for all requests.
+type sharedKey struct{}
 
 // scope returns the limit's scope; nil: it has none.
 func (l *Limit) scope() Scope {
 	if l.Keyed != nil || isnil.Value(l.Limiter) {
 		return l.Keyed
 	}
-	return func(*http.Request) (any, reserve.Reserver) { return whole{}, l.Limiter }
+	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
 }
 
 // limit is a Limit whose functions are set.
 type limit struct {
 	name  string
 	scope Scope
-	cost  func(*http.Request) int // nil: WithCost's
-	again func(*http.Request) int // nil: the cost is as it was
+	cost  func(*http.Request) int
+	after func(*http.Response) int // nil: none
+	again func(*http.Request) int  // nil: the cost is as it was
 	exact bool
 	used  func(*http.Response) Usage
 }

@@ -24,15 +24,13 @@ type settings struct {
 	clock   clockwork.Clock // nil: the real one
 	maxWait time.Duration
 
-	maxRetryAfter time.Duration
-	retries       int
-	budget        *budget // nil: none
-	pauseRefused  bool
-	adaptive      bool
-	dialects      []reply.Dialect
-	hooks         Hooks
-	log           *waitLog
-	inFlight      *inFlight // nil: any number
+	rules
+	budget   *budget // nil: none
+	adaptive bool
+	dialects []reply.Dialect
+	hooks    Hooks
+	log      *waitLog  // nil: none
+	inFlight *inFlight // nil: any number
 }
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several
@@ -89,11 +87,12 @@ func WithLimit(l Limit) Option {
 	}
 }
 
-// WithMaxInFlight lets at most n requests be on their way at a time; with a key function, such as
-// [Host], n for each key. A place is taken before the permits, so that when a server stalls,
-// requests wait without having bought any, and there is no burst at its end. It is given back when
-// the response's body is closed, as every one must be, or when there is no response. Default: any
-// number.
+// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for
+// each key. A request takes its place when it goes, and gives it back when its response's body is closed,
+// as every one must be, or when there is no response. A request that waits for permits, for the end of a
+// stop or for its next attempt has no place; one that waits for a place has no permits, so that there is
+// no burst after a server has stalled. [WithMaxWait] and deadlines hold for a place, too; but how long
+// that wait will be is not known before, so the error comes when they are over. Default: any number.
 //
 // For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64
 // callers with WithMaxInFlight(8) get 50 answers a second, and none is refused.
@@ -106,7 +105,7 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 			return valueError("the key of WithMaxInFlight", nil, "a function")
 		}
 		key := append(key, func(*http.Request) string { return "" })
-		s.inFlight = &inFlight{n: int64(n), key: key[0]}
+		s.inFlight = &inFlight{n: n, key: key[0]}
 		return nil
 	}
 }
@@ -172,11 +171,20 @@ func WithMaxRetryAfter(d time.Duration) Option {
 }
 
 // WithRetries lets a request that was refused go again, up to n times, paying its permits each
-// time, if it has no body, or has GetBody. Other responses and errors are for the caller. If it
-// gives up while it waits to go again, RoundTrip returns that error, not the refusal. Default: 0,
-// since a program often retries already, and some servers refuse for longer if one does.
+// time, if it has no body, or has GetBody. After a 503 that does not say for how long, see
+// [RetryNonIdempotent]. Other responses and errors are for the caller. If it gives up while it waits to
+// go again, RoundTrip returns that error, not the refusal. Default: 0, since a program often retries
+// already, and some servers refuse for longer if one does.
 func WithRetries(n int) Option {
 	return func(s *settings) error { s.retries = max(0, n); return nil }
+}
+
+// RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long.
+// A proxy also answers so when the server has the request and does not answer, and an order may be placed
+// twice. Default: after such a 503 only idempotent methods, such as GET and PUT, and requests with an
+// Idempotency-Key are sent again.
+func RetryNonIdempotent() Option {
+	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
 // PauseRefused stops only the request that was refused for as long as the server wants, and lets
@@ -233,15 +241,19 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// checkCost returns an error if it is unclear whose cost WithCost sets.
-func (s *settings) checkCost() error {
-	if s.before == nil {
-		s.before = one
-		return nil
-	}
-	if n := len(s.limits); n > 1 || n == 1 && s.limits[0].cost != nil {
+// setCost sets the costs of limits without a cost of their own: WithCost's, or 1.
+func (s *settings) setCost() error {
+	if n := len(s.limits); s.before != nil && (n > 1 || s.limits[0].cost != nil) {
 		return valueError("WithCost", fmt.Sprint("the cost of ", n, " limits"),
 			"one limiter, or one PerKey; say the cost of each limit by WithLimit")
+	}
+	if s.before == nil {
+		s.before = one
+	}
+	for i := range s.limits {
+		if l := &s.limits[i]; l.cost == nil {
+			l.cost, l.after = s.before, s.after
+		}
 	}
 	return nil
 }

@@ -2,12 +2,89 @@ package outbound
 
 import (
 	"io"
+	"math"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/nextfree/pace/reserve"
 )
 
-// rewind returns the request for another attempt, and false if its body can't be had
-// again. The request itself is not changed.
+// again prepares a refused call for another attempt, after a time of its own or, at 0, when it is its turn.
+// It returns false if there can't be one: then the refusal is the answer.
+func (c *call) again(after time.Duration) bool {
+	next, ok := rewind(c.request)
+	if !ok {
+		return false
+	}
+	if c.resume = (time.Time{}); after > 0 {
+		c.resume = c.heard.Add(after)
+	}
+	if !c.mayWait() || !c.t.budget.retry() {
+		closeBody(next)
+		return false
+	}
+	drain(c.response.Body)
+	c.response, c.outgoing, c.unsent = nil, next, next.Body
+	c.place.leave()
+	c.attempt.number++
+	return true
+}
+
+// mayWait reports whether the call may wait for another attempt.
+func (c *call) mayWait() bool {
+	if c.resume.IsZero() {
+		return c.t.lines.Outlook(c.ctx, c.keys, c.number, c.limits, c.t.maxWait) == nil
+	}
+	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, c.t.maxWait)
+	own.Cancel()
+	return err == nil
+}
+
+// backOff waits until the call may make another attempt, if that time is its own.
+func (c *call) backOff() error {
+	if c.resume.IsZero() {
+		return nil
+	}
+	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, reserve.Forever)
+	if err == nil {
+		err = own.Wait(c.ctx)
+	}
+	return err
+}
+
+// accept notes when a call with these keys was accepted.
+func (c *call) accept() {
+	if c.t.retries == 0 {
+		return
+	}
+	last, ok := c.t.accepted.get(c.keys)
+	if !ok {
+		last = c.t.accepted.getOr(c.keys, new(atomic.Int64))
+	}
+	last.Store(c.heard.UnixNano())
+}
+
+// relieved reports whether another call with these keys was accepted since the call began to wait for this
+// attempt.
+func (c *call) relieved() bool {
+	last, ok := c.t.accepted.get(c.keys)
+	return ok && last.Load() >= c.begin.UnixNano()
+}
+
+// repeatable reports whether it does no harm to carry out a request twice: it is idempotent (RFC 9110,
+// 9.2.2), or the server tells copies by a key, as net/http's own transport takes it.
+func repeatable(r *http.Request) bool {
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}
+
+// rewind returns the request for another attempt, and false if there is no second copy of its body. The
+// request itself is not changed.
 func rewind(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -31,10 +108,11 @@ const (
 	maxDrainTime = 500 * time.Millisecond
 )
 
+// drain reads what is left of a refusal, and closes it. What fails here makes no difference to anybody.
 func drain(body io.ReadCloser) {
 	slow := time.AfterFunc(maxDrainTime, func() { body.Close() })
 	defer slow.Stop()
-	io.CopyN(io.Discard, body, maxDrain+1) // what fails here fails for nobody
+	io.CopyN(io.Discard, body, maxDrain+1)
 	body.Close()
 }
 
@@ -42,4 +120,43 @@ func closeBody(r *http.Request) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
+}
+
+// A budget bounds retries to a share of the requests.
+type budget struct {
+	share float64
+
+	mu   sync.Mutex
+	left float64
+}
+
+const (
+	firstBudget = 10  // so that a program's first requests may be sent again as well
+	fullBudget  = 100 // so that a good day does not pay for a storm
+)
+
+func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }
+
+// request counts a request. B may be nil.
+func (b *budget) request() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = math.Min(b.left+b.share, fullBudget)
+}
+
+// retry takes what a retry costs, and reports whether it was there.
+func (b *budget) retry() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left < 1 {
+		return false
+	}
+	b.left--
+	return true
 }

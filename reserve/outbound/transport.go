@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/fifo"
@@ -12,20 +14,19 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Transport is an [http.RoundTripper] that makes each request wait for its
-// permits, and listens to what the server says about its limits. It comes from
-// [New]; all methods may be called at the same time.
+// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what
+// the server says about its limits. [New] returns one. All methods may be called at the same time.
 type Transport struct {
 	settings
 	base http.RoundTripper
 
 	calls       atomic.Uint64
 	lines       fifo.Lines
-	gate        *reserve.Policy       // of gates
-	gates       *keyed.Limiters[any]  // of keys whose limiter can't be paused
+	unlimited   *reserve.Policy       // of pausers, and of hosts that nobody gave a limiter
+	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
 	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
-	eases       eases
+	derated     derated
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
@@ -37,8 +38,8 @@ type Transport struct {
 //
 // All requests share the limiter, and are stopped together when a server refuses one.
 // For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
-// PerKey, every [Host] has a limiter without a limit: it is stopped when the server says so,
-// and with [Adaptive] gets a rate.
+// PerKey or [WithLimit], every [Host] has a limiter without a limit: it is stopped when the server says
+// so, and with [Adaptive] gets a rate.
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
 // times of queued requests move and keep their distances. In front of any other Reserver
@@ -50,7 +51,7 @@ type Transport struct {
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
 	t := &Transport{base: base, settings: settings{
-		maxWait: reserve.Forever, maxRetryAfter: 5 * time.Minute, dialects: reply.Dialects,
+		maxWait: reserve.Forever, rules: rules{maxRetryAfter: 5 * time.Minute}, dialects: reply.Dialects,
 	}}
 	if base == nil {
 		t.base = http.DefaultTransport
@@ -72,80 +73,51 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 			return nil, err
 		}
 	}
-	if err := t.checkCost(); err != nil {
-		return nil, err
-	}
-	t.gate = unlimited(t.clock)
+	t.unlimited = unlimited(t.clock)
 	if len(t.limits) == 0 {
-		hosts := keyed.New(func(string) (*reserve.Policy, error) { return t.gate, nil })
+		hosts := keyed.New(func(string) (*reserve.Policy, error) { return t.unlimited, nil })
 		t.limits = append(t.limits, limit{scope: Keyed(Host, hosts.For)})
 	}
-	t.gates = keyed.New(func(any) (*reserve.Policy, error) { return t.gate, nil })
+	if err := t.setCost(); err != nil {
+		return nil, err
+	}
+	t.pausers = keyed.New(func(any) (*reserve.Policy, error) { return t.unlimited, nil })
 	t.controllers.forget = (*controller).restore
 	return t, nil
 }
 
 // RoundTrip sends a request when it has its permits. If they would come too late (for its context's
 // deadline, of which http.Client's Timeout is one, for [WithMaxWait], or for the limiter's own
-// longest wait) it returns a *[reserve.WaitError] at once. If the context ends while it waits, the
-// permits are for others, and the error is the context's cause. The request is not changed, and its
+// longest wait) it returns a *[reserve.WaitError] at once. If the context ends while it waits, its
+// permits go to others, and the error is the context's cause. The request is not changed, and its
 // body is always closed.
 //
 // A response that is an error, 429 too, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	c, err := t.newCall(r)
-	if err == nil && len(c.asks) == 0 && t.inFlight == nil {
+	c := t.newCall(r)
+	c.unsent = r.Body
+	defer c.end()
+	if err := c.prepare(); err != nil {
+		return nil, c.refuse(err)
+	}
+	if c.free() {
+		c.unsent = nil
 		return t.base.RoundTrip(r)
 	}
-	if err != nil {
-		closeBody(r)
-		return nil, c.refused(err)
-	}
-	release, err := t.inFlight.acquire(c.ctx, r) // before the permits, so that a stall does not turn into a burst
-	if err != nil {
-		closeBody(r)
-		return nil, c.refused(err)
-	}
 	t.budget.request()
-	var response *http.Response
-	defer func() {
-		if response == nil || response.Body == nil { // an error, or a panic
-			release()
+	for {
+		if err := c.admit(); err != nil {
+			return nil, c.refuse(err)
 		}
-	}()
-	response, err = t.attempts(c)
-	if t.inFlight != nil && response != nil && response.Body != nil {
-		response.Body = placed(response.Body, release)
-	}
-	return response, err
-}
-
-// attempts sends a request until there is an answer.
-func (t *Transport) attempts(c *call) (*http.Response, error) {
-	err := c.acquire()
-	for send, attempt := c.request, 1; ; attempt++ {
-		if err != nil {
-			closeBody(send)
-			return nil, c.refused(err)
+		if err := c.send(); err != nil {
+			return nil, err
 		}
-		response, err2 := c.send(send)
-		if err2 != nil {
-			return nil, err2
+		said := c.read()
+		verdict := t.decide(said, c.charges, c.attempt)
+		c.apply(&verdict, said)
+		if !verdict.again || !c.again(verdict.resume) {
+			return c.deliver(), nil
 		}
-		ruling := t.observe(c, response, attempt)
-		if !ruling.again {
-			return response, nil
-		}
-		next, ok := rewind(c.request)
-		if !ok {
-			return response, nil
-		}
-		if !c.canRetry(ruling.resume) || !t.budget.retry() { // too late for another attempt: this is the answer
-			closeBody(next)
-			return response, nil
-		}
-		drain(response.Body)
-		send, err = next, c.acquireAgain(ruling.resume)
 	}
 }
 
@@ -163,4 +135,12 @@ func (t *Transport) now() time.Time {
 		return time.Now()
 	}
 	return t.clock.Now()
+}
+
+// newTimer returns a timer of that clock.
+func (t *Transport) newTimer(d time.Duration) clockwork.Timer {
+	if t.clock == nil {
+		return clockwork.NewRealClock().NewTimer(d)
+	}
+	return t.clock.NewTimer(d)
 }

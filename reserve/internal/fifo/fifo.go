@@ -33,6 +33,9 @@ type Limit struct {
 	// Open blocks until a call may ask By, if it is not nil: while nothing is known of the limit, one
 	// call goes alone, and the others wait for what it finds.
 	Open func(ctx context.Context) error
+
+	// Held is the reservation that Acquire makes.
+	Held reserve.Reservation
 }
 
 // local reports whether the limiter is one of this process: to reserve and to cancel costs it little.
@@ -67,6 +70,8 @@ type place struct {
 	holds  set // of limits, by number, where it has a reservation
 	at     *list.Element
 	few    [few]int // what those before it ask
+
+	fewAsks [few]*Limit
 }
 
 // counts returns room for a number for each of n limits.
@@ -90,13 +95,19 @@ func (s *set) set(i int, is bool) {
 	}
 }
 
-// Acquire waits until a call may go, and returns a reservation of each limit. Calls are numbered in their
+// Acquire waits until a call may go, and then holds a reservation of each limit. Calls are numbered in their
 // order: one that asks again goes before those that came after it, but for the first, whose turn it is already.
 //
 // If the wait would be longer than maxWait or the context's deadline allow, Acquire returns a
 // *reserve.WaitError at once and takes nothing. That is exact but for what other lines that share a limit
 // will ask.
-func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limit, maxWait time.Duration) ([]reserve.Reservation, error) {
+func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limit, maxWait time.Duration) error {
+	if len(limits) == 0 {
+		return nil
+	}
+	for i := range limits {
+		limits[i].Held = reserve.Reservation{} // of an earlier attempt
+	}
 	if len(limits) == 1 && !limits[0].local() {
 		return direct(ctx, &limits[0], maxWait)
 	}
@@ -105,12 +116,12 @@ func (l *Lines) Acquire(ctx context.Context, set any, call uint64, limits []Limi
 	defer l.leave(set, p)
 	if p.turn != nil {
 		if err := outlook(ctx, limits, ahead, maxWait); err != nil {
-			return nil, err
+			return err
 		}
 		select {
 		case <-p.turn:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		maxWait = reserve.Forever // it has been told that it can wait
 	}
@@ -159,8 +170,8 @@ func (l *Lines) enter(set any, p *place) (ahead []int) {
 	if !p.first {
 		p.turn = make(chan struct{})
 	}
-	for i, m := range p.limits {
-		q.ahead[i] = add(q.ahead[i], m.Permits)
+	for i := range p.limits {
+		q.ahead[i] = add(q.ahead[i], p.limits[i].Permits)
 	}
 	return ahead
 }
@@ -179,15 +190,16 @@ func (q *line) before(call uint64, ahead []int) []int {
 	copy(ahead, q.ahead)
 	last := q.last(call)
 	for e := q.places.Back(); e != nil && e != last; e = e.Prev() {
-		for i, m := range e.Value.(*place).limits {
-			ahead[i] -= m.Permits
+		limits := e.Value.(*place).limits
+		for i := range limits {
+			ahead[i] -= limits[i].Permits
 		}
 	}
 	for e := q.places.Front(); e != nil && e.Value.(*place).first; e = e.Next() {
 		p := e.Value.(*place)
-		for i, m := range p.limits {
+		for i := range p.limits {
 			if p.holds.is(i) { // it is in the limiter's own line
-				ahead[i] -= m.Permits
+				ahead[i] -= p.limits[i].Permits
 			}
 		}
 	}
@@ -223,8 +235,8 @@ func (l *Lines) leave(set any, p *place) {
 	defer l.mu.Unlock()
 	q := l.lines[set]
 	q.places.Remove(p.at)
-	for i, m := range p.limits {
-		q.ahead[i] -= m.Permits
+	for i := range p.limits {
+		q.ahead[i] -= p.limits[i].Permits
 	}
 	switch {
 	case q.places.Len() == 0:

@@ -34,7 +34,7 @@ type book struct {
 // call makes a call, with a number, and takes note of when it went, or of its error. It returns when the call is in line.
 func (b *book) call(ctx context.Context, name string, number uint64, set any, maxWait time.Duration, limits ...Limit) {
 	b.all.Go(func() {
-		_, err := b.lines.Acquire(ctx, set, number, limits, maxWait)
+		err := b.lines.Acquire(ctx, set, number, limits, maxWait)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		var wait *reserve.WaitError
@@ -228,15 +228,16 @@ func TestSoon(t *testing.T) {
 // Behind more than a window holds, a call is told at once, too, that it would wait for too long.
 func TestOutlookBehindWindows(t *testing.T) {
 	bubble(t, func(t *testing.T, b *book) {
-		limit := Limit{By: reserve.Must(window.New(10, time.Minute)), Permits: 5}
+		by := reserve.Must(window.New(10, time.Minute))
+		limit := func() Limit { return Limit{By: by, Permits: 5} }
 		for i := range 7 {
-			b.call(t.Context(), fmt.Sprint(i), uint64(i), "a", reserve.Forever, limit)
+			b.call(t.Context(), fmt.Sprint(i), uint64(i), "a", reserve.Forever, limit())
 		}
-		b.call(t.Context(), "soon", 7, "a", time.Minute, limit)
+		b.call(t.Context(), "soon", 7, "a", time.Minute, limit())
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		b.call(ctx, "by its deadline", 8, "a", reserve.Forever, limit)
-		b.call(t.Context(), "late", 9, "a", 3*time.Minute, limit)
+		b.call(ctx, "by its deadline", 8, "a", reserve.Forever, limit())
+		b.call(t.Context(), "late", 9, "a", 3*time.Minute, limit())
 		b.all.Wait()
 		require.ElementsMatch(t, []string{"0 0s", "1 0s", "soon 0s refused: 3m0s", "by its deadline 0s refused: 3m0s", "2 1m0s", "3 1m0s", "4 2m0s", "5 2m0s", "6 3m0s", "late 3m0s"}, b.went)
 	})

@@ -42,69 +42,81 @@ const (
 )
 
 // take waits until all limits have room, and takes it.
-func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set any) (held []reserve.Reservation, err error) {
-	limits := p.limits
-	for i := range p.limits {
-		if open := p.limits[i].Open; open != nil {
-			if err := open(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if gate := p.limits[i].Gate; gate != nil {
-			limits = append(limits[:len(limits):len(limits)], Limit{By: gate, Permits: 1})
-		}
-	}
-	got := make([]reserve.Reservation, len(limits))
+func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set any) (err error) {
+	asks := p.asks()
 	defer func() {
 		if err != nil {
-			for i := range got {
-				got[i].Cancel() // what was not had, or has been given back, promises nothing
+			for _, a := range asks {
+				a.Held.Cancel() // what was not had, or has been given back, promises nothing
 			}
 		}
 	}()
+	for i := range p.limits {
+		if open := p.limits[i].Open; open != nil {
+			if err := open(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	for round := 0; ; round++ {
 		longest, last := time.Duration(-1), 0
-		for i := range limits {
+		for i, a := range asks {
 			if !p.holds.is(i) {
-				if got[i], err = limits[i].reserve(ctx, maxWait); err != nil {
-					return nil, err
+				if a.Held, err = a.reserve(ctx, maxWait); err != nil {
+					return err
 				}
 				p.holds.set(i, true)
 			}
-			if d := got[i].Delay(); d > longest {
+			if d := a.Held.Delay(); d > longest {
 				longest, last = d, i
 			}
 		}
 		if longest <= 0 { // less: there are no limits
-			return got[:len(p.limits)], nil
+			return nil
 		}
 		soon := soonOfOne
-		if len(limits) > 1 {
+		if len(asks) > 1 {
 			soon = soonOfSeveral
 		}
 		if longest <= soon {
 			l.pass(set, p)
-		} else if len(limits) == 1 {
+		} else if len(asks) == 1 {
 			turn := time.AfterFunc(longest-soon, func() { l.pass(set, p) })
 			defer turn.Stop()
 		}
-		for i := range got {
+		for i, a := range asks {
 			// Also at the same time: a settlement may make one of them earlier.
 			if i != last && longest > soon && round < patience {
-				got[i].Cancel()
+				a.Held.Cancel()
 				p.holds.set(i, false)
 			}
 		}
-		if err = got[last].Wait(ctx); err != nil {
-			return nil, err
+		if err = asks[last].Held.Wait(ctx); err != nil {
+			return err
 		}
 	}
 }
 
+// asks returns the limits of a call, and behind them the gates of those that have one.
+func (p *place) asks() []*Limit {
+	asks := p.fewAsks[:0]
+	for i := range p.limits {
+		asks = append(asks, &p.limits[i])
+	}
+	for i := range p.limits {
+		if gate := p.limits[i].Gate; gate != nil {
+			asks = append(asks, &Limit{By: gate, Permits: 1})
+		}
+	}
+	return asks
+}
+
 // direct waits at a limit of one limiter that is not of this process: its promises are its own line, and asking twice
 // would cost twice.
-func direct(ctx context.Context, l *Limit, maxWait time.Duration) ([]reserve.Reservation, error) {
-	held := make([]reserve.Reservation, 1)
+func direct(ctx context.Context, l *Limit, maxWait time.Duration) (err error) {
+	if l.Recount != nil {
+		l.Permits = max(1, l.Recount())
+	}
 	for {
 		if l.Gate != nil { // while that is closed, nobody asks: it keeps its own order
 			gate, err := l.Gate.ReserveWithin(ctx, 1, maxWait)
@@ -112,24 +124,20 @@ func direct(ctx context.Context, l *Limit, maxWait time.Duration) ([]reserve.Res
 				err = gate.Wait(ctx)
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
-		var err error
-		if held[0], err = l.By.ReserveWithin(ctx, l.Permits, maxWait); err == nil {
-			err = held[0].Wait(ctx)
+		if l.Held, err = l.By.ReserveWithin(ctx, l.Permits, maxWait); err == nil {
+			err = l.Held.Wait(ctx)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if l.Gate == nil {
-			return held, nil
+		if err != nil || l.Gate == nil {
+			return err
 		}
 		gate, err := l.Gate.ReserveWithin(ctx, 1, 0)
 		if err == nil {
-			return held, nil
+			return nil
 		}
 		gate.Cancel()
-		held[0].Cancel() // the gate was closed meanwhile
+		l.Held.Cancel() // the gate was closed meanwhile
 	}
 }

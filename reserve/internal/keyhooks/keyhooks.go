@@ -28,6 +28,8 @@ type Limiters[K comparable] interface {
 type Limiter interface {
 	// Hold is Hold of the key.
 	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
+	// Stop is Stop of [hooks.Hooks], of the key's limiter.
+	Stop(t time.Time)
 }
 
 // A Guard says which new keys are remembered: for instance no more than so many of one network, so

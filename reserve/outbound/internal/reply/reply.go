@@ -10,6 +10,7 @@ import (
 
 // A Reply is what a response says. The zero value says nothing.
 type Reply struct {
+	Status int
 	// Refused says that there were too many requests; Final, that sending it again is of no use: a
 	// quota for the day, or for money.
 	Refused, Final bool
@@ -53,6 +54,7 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
 		return Reply{Cached: true}
 	}
+	s.Status = r.StatusCode
 	now := serverTime(r.Header, received)
 	s.After, s.Told = readRetryAfter(r.Header, now)
 	if !readDraft(r.Header, &s) {

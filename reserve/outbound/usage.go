@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// settle says to each limit what an attempt came to, now or when the body has ended.
-func (t *Transport) settle(c *call, r *http.Response, refused bool) {
+// settle tells each limit what an attempt used: now, or when the body has ended.
+func (c *call) settle(refused bool) {
+	r := c.response
 	var w *watchedBody
-	for i := range c.asks {
-		a := &c.asks[i]
+	for i := range c.charges {
+		a := &c.charges[i]
 		switch {
 		case a.limit.used != nil && refused:
 			c.settled(a, 0)
 		case a.limit.used != nil:
 			u := a.limit.used(r)
-			if u == nil || r.Body == nil {
+			if u == nil {
 				a.keep()
 				continue
 			}
@@ -25,35 +26,36 @@ func (t *Transport) settle(c *call, r *http.Response, refused bool) {
 				w = &watchedBody{ReadCloser: r.Body, call: c}
 				w.usages = w.few[:0]
 			}
-			w.usages = append(w.usages, watched{*a, u})
-		case a.limit.cost == nil && t.after != nil:
-			c.settled(a, t.after(r))
+			w.usages = append(w.usages, watched{a, u})
+		case a.limit.after != nil:
+			c.settled(a, a.limit.after(r))
 		}
 	}
+	c.out = false
 	if w != nil {
 		w.watch(r)
 	}
 }
 
-// settled settles one ask.
-func (c *call) settled(a *ask, used int) {
-	a.reserve.Settle(used)
-	c.t.hooks.settled(c.request, a.limit.name, a.cost, used)
+// settled settles one charge.
+func (c *call) settled(a *charge, used int) {
+	a.Held.Settle(used)
+	c.t.hooks.settled(c.request, a.limit.name, a.Permits, used)
 }
 
-// keep leaves an ask at what it was estimated to cost. Of what is more than its limit ever holds at once only a part was
+// keep leaves a charge at its estimate. If that is more than its limit ever holds at once, only a part was
 // reserved, and the rest is charged now.
-func (a *ask) keep() {
-	if a.reserve != nil && a.reserve.Permits() < a.cost {
-		a.reserve.Settle(a.cost)
+func (a *charge) keep() {
+	if a.Held.Permits() < a.Permits {
+		a.Held.Settle(a.Permits)
 	}
 }
 
-// watched is an ask of which a usage is found out: as it was, because the call may have another
-// attempt.
+// watched is a charge whose usage is being read. It does not change any more: a call whose response is read
+// makes no further attempt.
 type watched struct {
-	ask   ask
-	usage Usage
+	charge *charge
+	usage  Usage
 }
 
 // A watchedBody is a response's body, unchanged. Its usages see each piece of it, and are asked,
@@ -117,7 +119,7 @@ func (w *watchedBody) over() {
 		stop()
 	}
 	for i := range w.usages {
-		a := &w.usages[i].ask
+		a := w.usages[i].charge
 		if n, known := w.usages[i].usage.Used(); known {
 			w.call.settled(a, n)
 		} else {

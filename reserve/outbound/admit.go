@@ -1,0 +1,113 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// admit waits until the call may go: it then has its permits, and its place in flight.
+func (c *call) admit() error {
+	c.begin = c.t.now()
+	if err := c.backOff(); err != nil {
+		return err
+	}
+	if err := c.enter(); err != nil {
+		c.endProbes()
+		return err
+	}
+	c.out, c.sent = true, c.t.now()
+	for i := range c.charges {
+		a := &c.charges[i]
+		if a.limit.used == nil && a.limit.after == nil {
+			a.keep()
+		}
+		if a.rate != nil {
+			a.rate.sent(c.sent, a.Permits)
+		} else {
+			c.t.derated.hold(a, c.sent)
+		}
+	}
+	return nil
+}
+
+// patience is how often a call gives its permits back because there is no place for it. After that it
+// keeps them: where others use up both, it would never have both at a time.
+const patience = 4
+
+// enter waits for permits and a place. Whoever waits for permits holds no place, and whoever waits for a
+// place holds no permits: so a host that is stopped takes no place from another, and when a server stalls
+// there is no burst at the end.
+func (c *call) enter() error {
+	maxWait := c.t.maxWait
+	for round := 0; ; round++ {
+		if c.place.full() {
+			if err := c.awaitPlace(); err != nil {
+				return err
+			}
+			if err := c.permits(0); !isWait(err) {
+				return err
+			}
+			c.place.leave()
+		}
+		if err := c.permits(maxWait); err != nil || c.place.take() {
+			return err
+		}
+		if round >= patience {
+			err := c.awaitPlace()
+			if err != nil {
+				c.giveBack()
+			}
+			return err
+		}
+		c.giveBack()
+		if maxWait < reserve.Forever {
+			maxWait = max(0, c.t.maxWait-c.t.now().Sub(c.begin))
+		}
+	}
+}
+
+// awaitPlace waits for a place in flight, until WithMaxWait is over: nobody knows before how long it will be.
+func (c *call) awaitPlace() error {
+	var late <-chan time.Time
+	if c.t.maxWait < reserve.Forever {
+		timer := c.t.newTimer(c.begin.Add(c.t.maxWait).Sub(c.t.now()))
+		defer timer.Stop()
+		late = timer.Chan()
+	}
+	err := c.place.wait(c.ctx, late)
+	if err == errLate {
+		err = &reserve.WaitError{Wait: reserve.Forever, MaxWait: c.t.maxWait}
+	}
+	return err
+}
+
+// permits waits for the permits of all limits, for maxWait at most.
+func (c *call) permits(maxWait time.Duration) error {
+	if c.late = (time.Time{}); maxWait < reserve.Forever {
+		c.late = c.t.now().Add(maxWait)
+	}
+	return c.t.lines.Acquire(c.ctx, c.keys, c.number, c.limits, maxWait)
+}
+
+// giveBack gives the permits back, and lets another call probe.
+func (c *call) giveBack() {
+	for i := range c.charges {
+		c.charges[i].Held.Cancel()
+	}
+	c.endProbes()
+}
+
+// isWait reports whether an error says that permits would come too late.
+func isWait(err error) bool {
+	var wait *reserve.WaitError
+	return errors.As(err, &wait)
+}
+
+// open waits until the call may ask for permits: until something is known of an adaptive rate.
+func (a *charge) open(ctx context.Context, c *call) (err error) {
+	a.probe, err = a.rate.open(ctx, c.late, c.t.maxWait)
+	return err
+}

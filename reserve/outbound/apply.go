@@ -1,0 +1,106 @@
+package outbound
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
+)
+
+// engine is how this package stops limiters.
+var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+
+// read reads the response to an attempt, and notes what it says of each limit.
+func (c *call) read() *reply.Reply {
+	c.heard = c.t.now()
+	s := reply.Read(c.response, c.heard, c.t.dialects)
+	for i := range c.charges {
+		c.charges[i].said = nil
+	}
+	for i := range s.Limits {
+		if j := target(c.charges, s.Limits[i].Name, s.Reason); j >= 0 {
+			c.charges[j].said = &s.Limits[i]
+		}
+	}
+	c.attempt.relieved = s.Refused && c.relieved()
+	return &s
+}
+
+// apply does what was decided. Of a refusal: stop, settle, tell the hooks, adapt the rates. Of an
+// acceptance: settle, adapt the rates, and then stop the limits of which nothing is left, since by then
+// it is known what they owe.
+func (c *call) apply(v *verdict, s *reply.Reply) {
+	if !v.refused && !s.Cached {
+		c.accept()
+	}
+	if v.refused {
+		c.stops(v)
+	}
+	c.settle(v.refused)
+	if v.refused {
+		c.throttled(v)
+	}
+	for i := range c.charges {
+		c.learn(&c.charges[i], &v.rulings[i])
+	}
+	if !v.refused {
+		c.stops(v)
+	}
+	c.attempt.refusals = v.refusals
+}
+
+// stops stops limits, and derates those that were refused although their rate should be right.
+func (c *call) stops(v *verdict) {
+	for i := range c.charges {
+		a, ruling := &c.charges[i], &v.rulings[i]
+		if ruling.blamed && a.rate == nil {
+			c.t.derated.begin(a, c.heard.Add(v.stop))
+		}
+		wait := ruling.stop
+		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {
+			wait -= max(0, l.NextFree().Sub(c.heard))
+		}
+		if wait > 0 {
+			c.t.stop(a, c.heard.Add(wait))
+		}
+	}
+}
+
+// throttled tells the hooks of a refusal, for each limit that it blames.
+func (c *call) throttled(v *verdict) {
+	if len(c.charges) == 0 {
+		c.t.hooks.throttled(c.response, "", v.after)
+	}
+	for i := range c.charges {
+		if v.rulings[i].blamed {
+			c.t.hooks.throttled(c.response, c.charges[i].limit.name, v.after)
+		}
+	}
+}
+
+// learn has the rate of an adaptive limit learn from a response.
+func (c *call) learn(a *charge, r *ruling) {
+	if a.rate == nil {
+		return
+	}
+	from, to := a.rate.change(func(rate *adapt.Rate) {
+		if allowed := r.rate; allowed > 0 {
+			if r.each {
+				allowed *= rate.Cost()
+			}
+			rate.Said(c.heard, c.sent, allowed)
+		}
+		switch r.lesson {
+		case refused:
+			rate.Refused(c.heard, c.sent, c.heard.Add(r.pause))
+		case short:
+			rate.Short(c.heard, c.sent, float64(a.Permits))
+		case accepted:
+			rate.Accepted(c.heard, c.sent, float64(a.Permits))
+		}
+	})
+	a.endProbe() // the next call's turn, if it is still needed
+	c.t.hooks.rateChanged(c.request, a.limit.name, from, to)
+}

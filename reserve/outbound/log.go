@@ -1,0 +1,44 @@
+package outbound
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A waitLog logs long waits, but not each of them: when there are many, there are very many.
+type waitLog struct {
+	logger     *slog.Logger
+	longerThan time.Duration
+
+	mu     sync.Mutex
+	last   time.Time
+	others int
+}
+
+const logEvery = time.Second
+
+func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
+	if l == nil || d <= l.longerThan {
+		return
+	}
+	others, ok := l.turn(now)
+	if !ok {
+		return
+	}
+	l.logger.InfoContext(r.Context(), "outbound: waited before sending a request, to keep to a rate limit",
+		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
+}
+
+// turn reports whether a line may be written, and how many were not since the last.
+func (l *waitLog) turn(now time.Time) (others int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.last.IsZero() && now.Sub(l.last) < logEvery {
+		l.others++
+		return 0, false
+	}
+	others, l.last, l.others = l.others, now, 0
+	return others, true
+}

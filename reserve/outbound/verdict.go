@@ -1,0 +1,206 @@
+package outbound
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
+)
+
+// This file decides what follows from a response. It is pure: it reads what was asked and what was
+// said, and touches no limiter, no clock and no hook. [call.apply] does what it decides.
+
+// rules are those of the options that a decision depends on.
+type rules struct {
+	retries       int
+	maxRetryAfter time.Duration
+	pauseRefused  bool
+	repeatAny     bool // also what is not repeatable
+}
+
+// An attempt is what a decision needs to know of a call.
+type attempt struct {
+	number     int  // from 1
+	refusals   int  // in a row, of those without a time
+	relieved   bool // another call of these keys was accepted since this one began to wait
+	repeatable bool // it does no harm to carry out the request twice
+}
+
+// A verdict is what follows from a response.
+type verdict struct {
+	refused  bool
+	after    time.Duration // for how long the server wants no other attempt, or its backoff
+	stop     time.Duration // for how long it is obeyed; 0: it did not say
+	refusals int           // in a row, of those without a time
+	again    bool          // the request may be sent again
+	resume   time.Duration // not before this time; 0: when it is its turn, since its limit is stopped
+	rulings  []ruling      // for each charge
+}
+
+// A ruling is what follows from a response for one limit.
+type ruling struct {
+	blamed bool          // the refusal is because of this limit
+	stop   time.Duration // no call of the limit goes for so long; 0: it is not stopped
+	owed   bool          // what the limit owes anyway counts as part of the stop
+	lesson lesson
+	pause  time.Duration // lesson: how long the server wants the limit stopped after this refusal
+	rate   float64       // what the server says that it allows, per second; 0: it does not say
+	each   bool          // rate counts requests, whatever they cost
+}
+
+// A lesson is what an adaptive rate learns from a response.
+type lesson int
+
+const (
+	nothing lesson = iota
+	accepted
+	refused
+	short // nothing is left for a moment
+)
+
+const (
+	// Without a word from the server, a request waits for so long after its first refusal, and
+	// twice as long after each further one, unless others of its keys were accepted meanwhile.
+	firstBackoff = time.Second
+	lastBackoff  = time.Minute
+)
+
+// decide returns what follows from a response for a call with these charges.
+func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
+	v := verdict{refused: s.Refused, refusals: a.refusals, rulings: make([]ruling, len(charges))}
+	switch {
+	case s.Cached: // it says nothing, even if all is well
+	case s.Refused:
+		r.refusal(s, charges, a, &v)
+	default:
+		r.acceptance(s, charges, &v)
+	}
+	for i := range charges {
+		if said := charges[i].said; said != nil && said.Rate > 0 && !s.Cached {
+			v.rulings[i].rate, v.rulings[i].each = said.Rate, said.Name != charges[i].limit.name || said.Name == ""
+		}
+	}
+	return v
+}
+
+// acceptance decides after a request that was accepted. Limits of which nothing is left stop before
+// anybody is refused, but not before a redirect is followed.
+func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
+	redirect := s.Status >= 300 && s.Status < 400
+	for i := range charges {
+		a, ruling := &charges[i], &v.rulings[i]
+		ruling.lesson = accepted
+		if a.said == nil {
+			continue
+		}
+		if a.said.Short && a.said.Rate == 0 {
+			ruling.lesson = short
+		}
+		if a.limit.exact || redirect {
+			continue
+		}
+		ruling.stop = min(a.said.Stop, r.maxRetryAfter)
+		if wait := a.said.Wants(float64(a.Permits)); a.said.Stop <= 0 && wait > 0 {
+			ruling.stop, ruling.owed = min(wait, r.maxRetryAfter), true
+		}
+	}
+}
+
+// refusal decides after a request that was refused.
+func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict) {
+	wanted := s.After
+	if !s.Told {
+		wanted = wantedBy(charges)
+	}
+	if wanted > 0 {
+		v.after, v.stop = wanted, min(wanted, r.maxRetryAfter)
+	} else {
+		if v.refusals++; a.relieved {
+			v.refusals = 1
+		}
+		v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
+		v.resume = v.after
+	}
+	alone := r.pauseRefused || len(charges) == 0 // there is nothing to stop but the call
+	if alone && v.stop > 0 {
+		v.resume = v.stop
+	}
+	v.again = a.number <= r.retries && !s.Final && wanted <= r.maxRetryAfter &&
+		(a.repeatable || r.repeatAny || !unclear(s, wanted))
+	for i := range charges {
+		ruling := &v.rulings[i]
+		if !blamed(charges, i, s.Reason) {
+			continue
+		}
+		ruling.blamed, ruling.lesson = true, refused
+		if !alone {
+			ruling.stop = v.stop
+		}
+		if v.resume == 0 {
+			ruling.pause = min(s.After, r.maxRetryAfter)
+		}
+	}
+}
+
+// unclear reports whether a refused request may have been carried out: a proxy answers 503, without a
+// time, also when the server has the request and does not answer.
+func unclear(s *reply.Reply, wanted time.Duration) bool {
+	return s.Status == http.StatusServiceUnavailable && wanted == 0
+}
+
+// wantedBy returns for how long the limits want no other call, by what the response says of them.
+func wantedBy(charges []charge) (d time.Duration) {
+	for i := range charges {
+		if a := &charges[i]; a.said != nil && !a.limit.exact {
+			d = max(d, a.said.Stop, a.said.Wants(float64(a.Permits)))
+		}
+	}
+	return d
+}
+
+// blamed reports whether limit i caused a refusal: limits with too little left did; if there are none, the
+// limit that is meant where no name is said.
+func blamed(charges []charge, i int, reason string) bool {
+	any := false
+	for j := range charges {
+		any = any || charges[j].exhausted()
+	}
+	if any {
+		return charges[i].exhausted()
+	}
+	return i == target(charges, "", reason)
+}
+
+// exhausted reports whether too little is left of a limit for the call.
+func (a *charge) exhausted() bool {
+	l := a.said
+	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
+}
+
+// target returns which charge the server means by a name: -1, if it means none. Where the server does not
+// say a name it may have said the reason of its refusal.
+func target(charges []charge, name, reason string) int {
+	if name == "" && reason != "" {
+		name = reason
+	}
+	for i := range charges {
+		if charges[i].limit.name == name && name != "" {
+			return i
+		}
+	}
+	if name == reason { // unknown, or none
+		name = ""
+	}
+	if name != "" && name != "requests" {
+		return -1
+	}
+	for i := len(charges) - 1; i >= 0; i-- {
+		if charges[i].limit.name == "" {
+			return i
+		}
+	}
+	if name == "" {
+		return len(charges) - 1
+	}
+	return -1
+}
