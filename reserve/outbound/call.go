@@ -171,10 +171,21 @@ func (c *call) lost() {
 	if c.out {
 		c.out = false
 		for i := range c.charges {
-			c.charges[i].keep()
+			c.lose(&c.charges[i])
 		}
 	}
 	c.endProbes()
+}
+
+// lose settles one charge of an attempt that got no response.
+func (c *call) lose(a *charge) {
+	if a.limit.lost != nil {
+		if n, known := a.limit.lost(c.request); known {
+			c.settled(a, n)
+			return
+		}
+	}
+	a.keep()
 }
 
 // endProbes ends the call's probes without a result; the next call probes.

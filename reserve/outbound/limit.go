@@ -32,6 +32,9 @@ type Limit struct {
 	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused
 	// has used nothing.
 	Used func(*http.Response) Usage
+	// Lost, if it is not nil, says what a request has used that got no response; if known is false, or
+	// Lost is nil, it is charged its cost.
+	Lost func(*http.Request) (permits int, known bool)
 }
 
 // A Usage finds out what a request has used, from its response: it is given the body as the caller
@@ -82,6 +85,7 @@ type limit struct {
 	again func(*http.Request) int  // nil: the cost is as it was
 	exact bool
 	used  func(*http.Response) Usage
+	lost  func(*http.Request) (permits int, known bool)
 }
 
 func one(*http.Request) int { return 1 }

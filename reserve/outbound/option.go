@@ -82,6 +82,7 @@ func WithLimit(l Limit) Option {
 		}
 		s.limits = append(s.limits, limit{
 			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used,
+			lost: l.Lost,
 		})
 		return nil
 	}
