@@ -9,12 +9,11 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 )
 
 // Of a promise that waits and holds stored permits, what it held scales with the store.
 func TestWhatWasHeldScales(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "held", 1, reserve.Must(pace.Bursty(10, reserve.PayUpfront())))
 		g.sell(6)
 		holds, last := g.sell(10), g.sell(5) // 4 out of the store, and 6 fresh ones
@@ -30,7 +29,7 @@ func TestWhatWasHeldScales(t *testing.T) {
 
 // A single permit that came back can be had at once.
 func TestOnePermitAtOnce(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "one", 2, reserve.Must(pace.Bursty(10)))
 		went := g.sell(1)
 		g.sell(9)
@@ -45,7 +44,7 @@ func TestOnePermitAtOnce(t *testing.T) {
 // Where there was no store nothing is stored when there is one, also when what is owed has been
 // paid.
 func TestStoreFromNothing(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "nothing", 1, reserve.Must(pace.Bursty(10, pace.WithBurst(0))))
 		g.sell(2)
 		g.processes[0] = newShared(t, c, "nothing", reserve.Must(pace.Bursty(10)), shared.FakeTime(g.micros))
@@ -68,7 +67,7 @@ func TestStoreFromNothing(t *testing.T) {
 // Resume ends a pause unless stored permits are promised for its end: not those of an earlier
 // pause, nor of a promise that was given back; but another's is not theirs.
 func TestPromisedForTheEndOfAPause(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		resume := func(g *group) {
 			require.NoError(t, g.processes[0].Resume(t.Context()))
 		}

@@ -69,6 +69,14 @@ var wrong = []string{
 
 // failure turns a client's error into one of the package's.
 func failure(key string, err error) error {
+	var refused *ConfigError
+	var unreadable *StateError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &unreadable):
+		return &ConfigError{Key: key, Err: err}
+	}
 	if !errors.Is(err, context.DeadlineExceeded) {
 		text := err.Error()
 		for _, w := range wrong {
@@ -86,7 +94,7 @@ func maybeCharged(err error) bool {
 	var refused interface{ RedisError() }
 	var network *net.OpError
 	switch {
-	case errors.Is(err, errLate), errors.As(err, &refused):
+	case errors.Is(err, errLate), errors.Is(err, ErrNotWritten), errors.As(err, &refused):
 		return false
 	case errors.As(err, &network) && network.Op == "dial":
 		return false

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -12,7 +14,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-var fakeScript = newScript(strings.Replace(sale+machine, "redis.call('TIME')", "{0, unpack('<d', arg, #arg - 7)}", 1))
+var fakeScript = newScript(strings.Replace(saleSource+machineSource, "redis.call('TIME')", "{0, unpack('<d', arg, #arg - 7)}", 1))
 
 // FakeTime makes the script, and the limiter with it, read the time from the
 // pointer: microseconds.
@@ -120,4 +122,23 @@ func BubbleTime() Option {
 func (l *Limiter) InHand() (free int64) {
 	l.leases.with(func(_ int64, h *hand) { free = h.free() })
 	return free
+}
+
+// Tamper does to a memory store what some of Redis's commands do.
+func Tamper(in Store, args ...any) (any, error) {
+	m := in.(*memory)
+	key := args[1].(string)
+	switch args[0] {
+	case "DEL":
+		delete(m.values, key)
+	case "SET":
+		m.values[key] = []byte(fmt.Sprint(args[2]))
+	case "GET":
+		return string(m.values[key]), nil
+	case "STRLEN":
+		return int64(len(m.values[key])), nil
+	default:
+		return nil, errors.New("what is that?")
+	}
+	return "OK", nil
 }

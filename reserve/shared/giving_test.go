@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -95,7 +94,7 @@ func (o *oracle) largest() (n float64) {
 // After every step the script says what the oracle does: the debt, what is stored, and what can be
 // had at once.
 func TestGivingBack(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		var n tally
 		for seed := range uint64(*queues) {
 			givingBack(t, c, seed, &n)
@@ -115,7 +114,7 @@ type tally struct {
 	missed          int // and the script did not: it remembers the largest promise for longer than it runs
 }
 
-func givingBack(t *testing.T, c *redis.Client, seed uint64, n *tally) {
+func givingBack(t *testing.T, c place, seed uint64, n *tally) {
 	random := rand.New(rand.NewPCG(seed, 10))
 	o := &oracle{interval: []float64{1e8, 1e6 / 3}[random.IntN(2)], capacity: []float64{0, 1, 2.5, 8, 30}[random.IntN(5)]}
 	rate := 1e9 / o.interval
@@ -196,7 +195,7 @@ func givingBack(t *testing.T, c *redis.Client, seed uint64, n *tally) {
 // Of very many that went, the script remembers the room before each only roughly: a late return is
 // never worth more than the oracle says, and hardly less.
 func TestGivingBackAfterManyWent(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for seed := range uint64(6) {
 			random := rand.New(rand.NewPCG(seed, 11))
 			o := &oracle{interval: 1e8, capacity: 3000}
@@ -250,7 +249,7 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 // whichever state of Redis. It counts in time, as rates change: a permit is its interval when it
 // was sold.
 func TestNothingIsSoldTwice(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		given := 0
 		for _, seed := range []uint64{1532, 4513, 18746, 27079, 46843} { // that were too many once
 			given += soldOnce(t, c, seed)
@@ -271,7 +270,7 @@ type use struct {
 	promise  reserve.Promise
 }
 
-func soldOnce(t *testing.T, c *redis.Client, seed uint64) (given int) {
+func soldOnce(t *testing.T, c place, seed uint64) (given int) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	rates := []float64{10}
 	if random.IntN(3) == 0 {

@@ -8,11 +8,10 @@ import (
 
 	"github.com/nextfree/pace/internal/guava"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 )
 
 func TestGuava(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		guava.Replay(t, func(t *testing.T, s *guava.Scenario) guava.Limiter {
 			p, err := s.Policy()
 			require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -24,7 +23,7 @@ type group struct {
 	processes []*shared.Limiter
 }
 
-func newGroup(t *testing.T, c *redis.Client, name string, n int, p *reserve.Policy) *group {
+func newGroup(t *testing.T, c place, name string, n int, p *reserve.Policy) *group {
 	micros := int64(1_790_000_000_000_000)
 	g := &group{t: t, micros: &micros}
 	for range n {
@@ -80,7 +79,7 @@ func TestAllGiveUp(t *testing.T) {
 		"upfront":          reserve.Must(pace.Bursty(10, pace.WithCapacity(5), reserve.PayUpfront())),
 		"warm-up":          reserve.Must(warmup.Policy(10, time.Second)),
 	}
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for what, order := range orders {
 			for how, p := range policies {
 				for _, callers := range []int{100, 1000} {
@@ -115,7 +114,7 @@ func giveUp(t *testing.T, g *group, name string, order []int, largest int) {
 
 // The list of what came back is bounded, and what it forgets is only lost.
 func TestGivingBackIsBounded(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "bounded", 2, reserve.Must(pace.Bursty(1000, pace.WithCapacity(500))))
 		var sales []shared.Sale
 		for range 3000 {
@@ -144,7 +143,7 @@ func TestGivingBackIsBounded(t *testing.T) {
 // Stretches side by side are one, from whichever end they grew: all but the newest are given back,
 // and then that too.
 func TestNeighboursJoin(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for name, order := range map[string]func(i int) int{
 			"oldest first":    func(i int) int { return i },
 			"newest first":    func(i int) int { return 1999 - i },
@@ -174,7 +173,7 @@ func TestNeighboursJoin(t *testing.T) {
 // Paid upfront, a request that waits holds permits of the store: given back, they can be had at
 // once when its time has come, or when the queue behind it is gone.
 func TestGivingBackOfOneThatHolds(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for _, passes := range []bool{true, false} {
 			p := reserve.Must(pace.Bursty(10, pace.WithCapacity(20), reserve.PayUpfront()))
 			g := newGroup(t, c, fmt.Sprint("holds ", passes), 2, p)
@@ -202,7 +201,7 @@ func TestGivingBackOfOneThatHolds(t *testing.T) {
 // A warming-up limiter saves nothing up while somebody waits: time that was given back and has
 // passed is gone; permits out of the store are stored again at once.
 func TestGivingBackWhileWarmingUp(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "warm", 2, reserve.Must(warmup.Policy(10, time.Second)))
 		cold := g.stored()
 		g.sell(2)
@@ -230,7 +229,7 @@ func TestGivingBackWhileWarmingUp(t *testing.T) {
 
 // A pause is no reservation: giving back the newest one does not shorten it.
 func TestPauseIsNoReservation(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for name, p := range map[string]*reserve.Policy{
 			"bursty": reserve.Must(pace.Bursty(10, pace.WithCapacity(3))), "upfront": reserve.Must(pace.Bursty(10, pace.WithCapacity(3), reserve.PayUpfront())),
 		} {
@@ -261,7 +260,7 @@ func TestPauseIsNoReservation(t *testing.T) {
 
 // A pause that began while callers waited ends no earlier because they give up.
 func TestPauseOutlivesTheQueue(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "outlives", 1, reserve.Must(pace.Bursty(1, pace.WithCapacity(2))))
 		g.sell(2)
 		g.sell(3) // 3 s of debt
@@ -275,7 +274,7 @@ func TestPauseOutlivesTheQueue(t *testing.T) {
 
 // Resume ends a pause: promises made during it stay, and nobody else waits for its end.
 func TestResume(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "resume", 2, reserve.Must(pace.Bursty(10, pace.WithCapacity(10))))
 		require.NoError(t, g.processes[0].Pause(60e9))
 		require.NoError(t, g.processes[1].Resume(t.Context()))
@@ -310,7 +309,7 @@ func TestResume(t *testing.T) {
 
 // Permits that were sold before the key was lost do not come back.
 func TestSoldBeforeTheKeyWasLost(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for name, p := range map[string]*reserve.Policy{
 			"bursty": reserve.Must(pace.Bursty(10, pace.WithCapacity(3))), "warm-up": reserve.Must(warmup.Policy(10, time.Second)),
 		} {
@@ -336,7 +335,7 @@ func TestSoldBeforeTheKeyWasLost(t *testing.T) {
 // When the capacity changes, everything that is counted in permits scales with it; a limiter that
 // had no store begins with none.
 func TestRescaling(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "scale", 1, reserve.Must(pace.Bursty(10)))
 		l := g.processes[0]
 		first, second := g.sell(10), g.sell(10) // 1 s of debt
@@ -366,20 +365,20 @@ func TestRescaling(t *testing.T) {
 
 // A value that is not the state of a limiter is refused.
 func TestStateOfSomethingElse(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "garbage", 1, reserve.Must(pace.Bursty(10)))
 		for _, garbage := range []string{"garbage", "pac\x04too short", "pac\x03too short", "pac\x01 an old one, long enough to be a state of today, if it were one", ""} {
 			_, err := c.Do(t.Context(), "SET", g.processes[0].Key(), garbage)
 			require.NoError(t, err)
 			_, err = g.processes[0].Sell(1, 0)
-			require.ErrorContains(t, err, "WRONGTYPE")
+			require.ErrorContains(t, err, "is not the state of a limiter")
 		}
 	})
 }
 
 // Settled at more: the difference is charged to the next callers.
 func TestSettleAtMore(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "more", 2, reserve.Must(pace.Bursty(10, pace.WithCapacity(5))))
 		s := g.sell(5)
 		require.Zero(t, g.debt())

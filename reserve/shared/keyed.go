@@ -40,7 +40,19 @@ type entry struct {
 
 // NewKeyed returns limiters of that policy. Its errors are [New]'s.
 func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
-	s, t, err := prepare(client, policy, opts)
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	n, err := ofScripter(client, &s, true)
+	if err != nil {
+		return nil, err
+	}
+	return newMany(s, n, policy)
+}
+
+func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
+	t, err := describe(policy)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +60,7 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithLease", Limiter: "limiters of many keys"}
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	k := &Keyed{
-		settings: s, maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{},
-	}
-	k.nodes = ofScripter(client, &k.settings, true)
-	return k, nil
+	return &Keyed{settings: s, nodes: n, maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{}}, nil
 }
 
 // For returns the Reserver of one key.

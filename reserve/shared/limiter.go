@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
-	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
@@ -59,35 +58,30 @@ type Limiter struct {
 // make no sense, for a client, a policy or an option that is nil, and for a client whose settings
 // would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
-	s, t, err := prepare(client, policy, opts)
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	n, err := ofScripter(client, &s, false)
+	if err != nil {
+		return nil, err
+	}
+	return newOne(s, n, name, policy)
+}
+
+func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter, error) {
+	t, err := describe(policy)
 	if err != nil {
 		return nil, err
 	}
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	l := newLimiter(s, ofScripter(client, &s, false), name, engine.Terms(policy).MaxWait, t)
+	l := newLimiter(s, n, name, engine.Terms(policy).MaxWait, t)
 	if s.horizon > 0 {
 		l.leases, err = newLeases(l)
 	}
 	return l, err
-}
-
-func prepare(client Scripter, policy *reserve.Policy, opts []Option) (settings, *terms, error) {
-	s, err := newSettings(opts)
-	if err != nil {
-		return s, nil, err
-	}
-	if isnil.Value(client) {
-		return s, nil, valueError("client", nil, "a client")
-	}
-	if c, ok := client.(interface{ Check() error }); ok {
-		if err := c.Check(); err != nil {
-			return s, nil, err
-		}
-	}
-	t, err := describe(policy)
-	return s, t, err
 }
 
 func newLimiter(s settings, n *nodes, name string, maxWait time.Duration, t *terms) *Limiter {

@@ -25,7 +25,13 @@ func connect(t testing.TB, s *server.Server) *redis.Client {
 // newShared returns a limiter whose time-out no busy machine reaches, unless the options say
 // otherwise.
 func newShared(t testing.TB, c shared.Scripter, name string, p *reserve.Policy, opts ...shared.Option) *shared.Limiter {
-	l, err := shared.New(c, name, p, append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)...)
+	opts = append([]shared.Option{shared.WithTimeout(5 * time.Second)}, opts...)
+	if in, ok := c.(place); ok && in.store != nil {
+		l, err := shared.NewIn(in.store, name, p, opts...)
+		require.NoError(t, err)
+		return l
+	}
+	l, err := shared.New(c, name, p, opts...)
 	require.NoError(t, err)
 	return l
 }

@@ -3,6 +3,8 @@ package shared
 import (
 	"context"
 	"sync"
+
+	"github.com/nextfree/pace/internal/isnil"
 )
 
 // A node is what a process knows of one server: how to ask it, whether it answers, and what time it has.
@@ -25,7 +27,15 @@ type nodes struct {
 }
 
 // ofScripter returns the servers of a client, and pipelines calls to each if that is asked for.
-func ofScripter(client Scripter, s *settings, pipelined bool) *nodes {
+func ofScripter(client Scripter, s *settings, pipelined bool) (*nodes, error) {
+	if isnil.Value(client) {
+		return nil, valueError("client", nil, "a client")
+	}
+	if c, ok := client.(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+	}
 	n := &nodes{open: func() *node {
 		c := client
 		if pipelined {
@@ -40,7 +50,7 @@ func ofScripter(client Scripter, s *settings, pipelined bool) *nodes {
 		n.locate, n.byName = c.Node, map[string]*node{}
 	}
 	n.single = n.open()
-	return n
+	return n, nil
 }
 
 func (s *settings) newNode(k keeper) *node {

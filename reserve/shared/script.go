@@ -42,12 +42,12 @@ func newScript(source string) *Script {
 
 var (
 	//go:embed sale.lua
-	sale string
+	saleSource string
 	//go:embed machine.lua
-	machine string
+	machineSource string
 
 	// script is the only one, for every limiter and every operation.
-	script = newScript(sale + machine)
+	script = newScript(saleSource + machineSource)
 )
 
 // A scriptKeeper keeps limiters in Redis.

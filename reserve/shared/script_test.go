@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,6 +24,26 @@ func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 	t.Run(server.Program(t), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
 }
 
+// A place is where limiters of a test are kept: a server, or a store.
+type place struct {
+	*redis.Client
+	store shared.Store // nil: the server
+}
+
+// Do has DEL, SET and STRLEN of a store as well.
+func (p place) Do(ctx context.Context, args ...any) (any, error) {
+	if p.store == nil {
+		return p.Client.Do(ctx, args...)
+	}
+	return shared.Tamper(p.store, args...)
+}
+
+// eachStore runs a test on the server that there is, and on a store of this process.
+func eachStore(t *testing.T, test func(t *testing.T, c place)) {
+	eachServer(t, func(t *testing.T, c *redis.Client) { test(t, place{Client: c}) })
+	t.Run("memory", func(t *testing.T) { test(t, place{store: shared.Memory()}) })
+}
+
 var policies = map[string]func(rate float64, more ...reserve.Option) (*reserve.Policy, error){
 	"bursty": func(r float64, more ...reserve.Option) (*reserve.Policy, error) { return pace.Bursty(r, more...) },
 	"no burst": func(r float64, more ...reserve.Option) (*reserve.Policy, error) {
@@ -42,7 +63,7 @@ var policies = map[string]func(rate float64, more ...reserve.Option) (*reserve.P
 // The script and smooth's ledger, side by side: reservations, refusals, and changes of rate. (What
 // comes back can do less here: see TestGivingBack.)
 func TestScriptAgreesWithSmooth(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		compared := 0
 		for name, policy := range policies {
 			for seed := range uint64(12) {
@@ -57,7 +78,7 @@ func TestScriptAgreesWithSmooth(t *testing.T) {
 	})
 }
 
-func agree(t *testing.T, c *redis.Client, what string, seed uint64, policy func(float64, ...reserve.Option) (*reserve.Policy, error), pay []reserve.Option) (compared int) {
+func agree(t *testing.T, c place, what string, seed uint64, policy func(float64, ...reserve.Option) (*reserve.Policy, error), pay []reserve.Option) (compared int) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	rates := []float64{0.3, 1, 7, 100, 1000.5, 3e4, 3e6}
 	rate := rates[random.IntN(len(rates))]

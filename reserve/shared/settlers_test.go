@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -21,7 +20,7 @@ import (
 // by the others, as far as promised times that can't move leave room: the wanted numbers are those
 // of a simulation of the rule.
 func TestSettlers(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		t.Log("| saved up | callers | each takes | used of 1000/s | wanted |")
 		for _, row := range []struct {
 			saved   time.Duration
@@ -43,7 +42,7 @@ func TestSettlers(t *testing.T) {
 	})
 }
 
-func settlers(t *testing.T, c *redis.Client, saved time.Duration, callers int, takes time.Duration) (usedPerSecond float64) {
+func settlers(t *testing.T, c place, saved time.Duration, callers int, takes time.Duration) (usedPerSecond float64) {
 	const warmUp, length = 300e6, 2000e6 // microseconds
 	random := rand.New(rand.NewPCG(1, uint64(callers)))
 	begin := int64(1_790_000_000_000_000)

@@ -18,7 +18,7 @@ import (
 
 // Granted at once and cancelled at once: everything comes back, in any order.
 func TestGrantedAndCancelled(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for seed := range uint64(10) {
 			micros := int64(1_790_000_000_000_000)
 			l := newShared(t, c, fmt.Sprint("cancelled ", seed), reserve.Must(pace.Bursty(10, pace.WithCapacity(20))), shared.FakeTime(&micros))
@@ -43,7 +43,7 @@ func TestGrantedAndCancelled(t *testing.T) {
 // Granted, then idle until the store has spilled, then all of it sold: permits cancelled
 // only now have been sold already.
 func TestCancelledAfterTheSpill(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		l := newShared(t, c, "spill", reserve.Must(pace.Bursty(1, pace.WithCapacity(5))), shared.FakeTime(&micros))
 		sell := func(n int) shared.Sale {
@@ -76,7 +76,7 @@ func TestCancelledAfterTheSpill(t *testing.T) {
 
 // A debt of years keeps its nanoseconds, as far as a double has them.
 func TestLongDebt(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		l := newShared(t, c, "long", reserve.Must(pace.Bursty(0.7, pace.WithCapacity(0))), shared.FakeTime(&micros))
 		_, err := l.Sell(123_456_789, math.MaxInt64)
@@ -89,7 +89,7 @@ func TestLongDebt(t *testing.T) {
 
 // A list is its requests one after the other, each with its own longest wait.
 func TestList(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		p := reserve.Must(warmup.Policy(5, 2*time.Second))
 		single, list := newShared(t, c, "single", p, shared.FakeTime(&micros)), newShared(t, c, "list", p, shared.FakeTime(&micros))
@@ -116,7 +116,7 @@ func TestList(t *testing.T) {
 // The server's clock is set back by an hour: the debt stays what it was, and nobody
 // waits for the hour.
 func TestClockSetBack(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		l := newShared(t, c, "back", reserve.Must(pace.Bursty(10, pace.WithBurst(0))), shared.FakeTime(&micros))
 		for range 3 {
@@ -139,7 +139,7 @@ func TestClockSetBack(t *testing.T) {
 // The server's clock is set back by an hour, as after a failover to a replica whose clock is behind, and callers only
 // try: they get the rate from the first minute on.
 func TestClockSetBackWithTriers(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for name, opts := range map[string][]reserve.Option{"later": nil, "upfront": {reserve.PayUpfront()}} {
 			for _, owed := range []int{10, 30} { // an empty store; and 2 s of debt
 				micros := int64(1_790_000_000_000_000)
@@ -177,7 +177,7 @@ func TestLifetime(t *testing.T) {
 // A thousand calls at up to 3 million a second, in doubles that hold today's time: the rate is
 // exact.
 func TestRateIsExact(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		for _, rate := range []float64{30_011, 300_007, 3_000_017} {
 			micros := int64(1_790_000_000_000_000)
 			l := newShared(t, c, fmt.Sprint("exact ", rate), reserve.Must(pace.Bursty(rate, pace.WithBurst(0))), shared.FakeTime(&micros))
@@ -198,7 +198,7 @@ func TestRateIsExact(t *testing.T) {
 
 // A call that comes after its time charges nothing.
 func TestTooLate(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		l := newShared(t, c, "late", reserve.Must(pace.Bursty(1, pace.WithCapacity(3))), shared.FakeTime(&micros))
 		_, err := l.Stored(t.Context()) // now the server's clock is known
@@ -219,7 +219,7 @@ func TestTooLate(t *testing.T) {
 
 // While two versions run, each with its own rate, stored permits scale with the store.
 func TestRollingDeploy(t *testing.T) {
-	eachServer(t, func(t *testing.T, c *redis.Client) {
+	eachStore(t, func(t *testing.T, c place) {
 		micros := int64(1_790_000_000_000_000)
 		before := newShared(t, c, "roll", reserve.Must(pace.Bursty(10)), shared.FakeTime(&micros))
 		after := newShared(t, c, "roll", reserve.Must(pace.Bursty(40)), shared.FakeTime(&micros))
