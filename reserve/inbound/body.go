@@ -4,19 +4,20 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"sync/atomic"
 )
 
 // longestBody is how much of a waiting request's body is kept in memory.
 const longestBody = 64 << 10
 
-// readEarly reads the body of a request that waits, because net/http looks for clients of HTTP/1
-// that have gone only when the body has been read. That is done for a body of known length up to
-// longestBody, and not for a client that waits for 100 Continue before it sends one. (net/http
+// readEarly reads the body of a request that waits, because net/http notices only after the body
+// that a client of HTTP/1 has gone. It reads a body of known length up to longestBody, and none of a
+// client that waits for 100 Continue before it sends one. It returns nil if it doesn't. (net/http
 // would itself read such a body before it answers, so a client that is slow to send it is answered
 // no later.)
-func readEarly(r *http.Request) {
+func readEarly(r *http.Request) *earlyBody {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
-		return
+		return nil
 	}
 	body := &earlyBody{source: r.Body, read: make(chan struct{})}
 	r.Body = body
@@ -24,19 +25,24 @@ func readEarly(r *http.Request) {
 		defer close(body.read)
 		_, body.err = body.data.ReadFrom(io.LimitReader(body.source, r.ContentLength))
 	}()
+	return body
 }
 
-// An earlyBody is a body that is read by a goroutine of its own.
+// An earlyBody is a body that a goroutine reads in advance.
 type earlyBody struct {
 	source io.ReadCloser
 	read   chan struct{} // closed when all has been read, or an error ended it
 	data   bytes.Buffer
 	err    error // nil if all has been read
+	closed atomic.Bool
 }
 
 // Read waits until the body has been read.
 func (b *earlyBody) Read(p []byte) (int, error) {
 	<-b.read
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	n, err := b.data.Read(p)
 	if err == io.EOF && b.err != nil {
 		err = b.err
@@ -44,4 +50,8 @@ func (b *earlyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *earlyBody) Close() error { return b.source.Close() }
+// Close ends further Reads.
+func (b *earlyBody) Close() error {
+	b.closed.Store(true)
+	return b.source.Close()
+}

@@ -11,9 +11,9 @@ import (
 
 // A network has its share of the room and not one key more, from the moment on at which three quarters of the
 // room are taken.
-func TestCensusBounds(t *testing.T) {
+func TestNetworkCounts(t *testing.T) {
 	const room, nearShare, farShare = 40960, 10, 640
-	c := newCensus(addressIn[netip.Addr](), room)
+	c := newNetworkCounts(addressIn[netip.Addr](), room)
 	one := netip.MustParseAddr("10.0.0.1")
 	for range nearShare {
 		require.True(t, c.Admits(one, room))
@@ -33,11 +33,11 @@ func TestCensusBounds(t *testing.T) {
 	require.True(t, c.Admits(netip.MustParseAddr("12.0.200.1"), room))
 }
 
-func TestALineIsOverOneMomentLater(t *testing.T) {
-	l := &line{last: time.Second}
+func TestAComebackQueueIsOverOneMomentLater(t *testing.T) {
+	l := &comeback{last: time.Second}
 	require.False(t, l.over(time.Second))
 	require.True(t, l.over(time.Second+1))
-	l = &line{last: time.Hour, spare: time.Minute}
+	l = &comeback{last: time.Hour, spare: time.Minute}
 	require.False(t, l.over(time.Minute+lateness))
 	require.True(t, l.over(time.Minute+lateness+1))
 }

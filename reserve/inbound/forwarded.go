@@ -121,3 +121,19 @@ func isPort(s string) bool {
 	}
 	return s != "" && len(s) <= 5 && !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
 }
+
+// cutUnquoted is strings.Cut around the first separator that is not in a quoted string.
+func cutUnquoted(s string, separator byte) (before, after string, found bool) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == separator && !quoted:
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}

@@ -2,8 +2,10 @@ package inbound_test
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,4 +78,22 @@ func problemOf(t *testing.T, res *http.Response) (p problem) {
 	require.NoError(t, json.NewDecoder(res.Body).Decode(&p))
 	require.Equal(t, res.StatusCode, p.Status)
 	return p
+}
+
+var inf = math.Inf(1)
+
+// heap returns the bytes in use, after a collection.
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// counts are a middleware's Stats without the histogram.
+func counts(m *inbound.Middleware) inbound.Stats {
+	s := m.Stats()
+	s.Waits = inbound.Histogram{}
+	return s
 }

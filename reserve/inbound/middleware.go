@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
@@ -15,33 +14,32 @@ import (
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
-// A Middleware lets requests pass that all its tiers allow. Make it with [New];
-// its zero value is not usable, and it must not be copied. All methods may be
-// called at the same time.
+// A Middleware lets requests pass that all its tiers allow. Make it with [New]; its zero value is
+// not usable. It must not be copied. All methods may be called at the same time.
 type Middleware struct {
-	tiers  []Tier
-	counts []counters
-	lines  []line // of clients that were refused, by tier
+	tiers     []Tier
+	counts    []counters // by tier
+	comebacks []comeback // by tier
 
-	cost       func(*http.Request) int
-	skip       func(*http.Request) bool
-	answer     func(http.ResponseWriter, *http.Request, *Refusal)
-	onFailure  func(*http.Request, *TierError)
-	jitter     time.Duration
-	quotas     bool
-	xRateLimit bool
-	policies   string // the value of RateLimit-Policy
+	cost         func(*http.Request) int
+	skip         func(*http.Request) bool
+	answer       func(http.ResponseWriter, *http.Request, *Refusal)
+	onFailure    func(*http.Request, *TierError)
+	chargesAfter bool // some tier has ChargeAfter
 
-	maxWait  time.Duration
-	maxQueue int64
-	waiting  atomic.Int64
-	queued   atomic.Uint64
-	gone     atomic.Uint64
+	fields fields
+	queue  queue
+	tarpit tarpit
 
-	tarpit    time.Duration
-	maxTarpit int64
-	stuck     atomic.Int64
-	delayed   atomic.Uint64
+	allowed      atomic.Uint64
+	unauthorized atomic.Uint64
+	gone         atomic.Uint64
+}
+
+// A claim is what a request has reserved of one tier.
+type claim struct {
+	keyhooks.Hold
+	cost int // 0 or less: the tier is not asked
 }
 
 // New returns a middleware with the given tiers (at least one), which are asked in
@@ -49,11 +47,10 @@ type Middleware struct {
 // and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
 func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
-		tiers:  append([]Tier(nil), tiers...),
-		counts: make([]counters, len(tiers)),
-		lines:  make([]line, len(tiers)),
-		jitter: 3 * time.Second,
-		quotas: true,
+		tiers:     append([]Tier(nil), tiers...),
+		counts:    make([]counters, len(tiers)),
+		comebacks: make([]comeback, len(tiers)),
+		fields:    fields{quotas: true, jitter: defaultJitter},
 	}
 	if len(tiers) == 0 {
 		return nil, &reserve.ValueError{Package: "inbound", Name: "tiers", Value: len(tiers), Want: "at least 1"}
@@ -71,6 +68,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 				Want: "printable ASCII without quotes and backslashes, and another for each tier"}
 		}
 		seen[t.name] = true
+		m.chargesAfter = m.chargesAfter || t.after != nil
 	}
 	for i, opt := range opts {
 		err := noOption(i)
@@ -81,7 +79,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 			return nil, err
 		}
 	}
-	m.policies = policies(m.tiers)
+	m.fields.describe(m.tiers)
 	return m, nil
 }
 
@@ -92,77 +90,140 @@ func wellNamed(name string) bool {
 }
 
 // Handler returns a handler that passes to next the requests that the tiers allow. All handlers of
-// a middleware share its tiers. The ResponseWriter is passed on as it is, so next can use all of
-// its methods (Flush, Hijack). Handler panics if next is nil, as http.Handle does.
+// a middleware share its tiers. Handler panics if next is nil, as http.Handle does.
+//
+// Next gets the ResponseWriter as it is, so it can use all of its methods (Flush, Hijack). In two
+// cases the ResponseWriter is wrapped: after [WithQueue] has read a body, and where a tier has
+// [ChargeAfter]. The wrapper has Flush, Hijack, ReadFrom, and Unwrap for http.ResponseController. A
+// handler that hijacks the connection of a request that waited gets the whole body from the
+// bufio.ReadWriter, once it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(&reserve.ValueError{Package: "inbound", Name: "Handler", Value: nil, Want: "a handler"})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.passes(w, r) {
+		if m.chargesAfter {
+			m.serve(w, r, next)
+		} else if w, ok := m.passes(w, r); ok {
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// passes reports whether a request may go on. If not, it has been answered.
-func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) bool {
-	if m.skip != nil && m.skip(r) {
-		return true
-	}
-	cost := 1
-	if m.cost != nil {
-		cost = m.cost(r)
-	}
-	if cost <= 0 {
-		return true
-	}
-	// Reservations live on the stack of most requests.
-	var few [4]keyhooks.Hold
-	held := few[:]
+// passes reports whether a request may go on, and with which ResponseWriter. If not, it has been
+// answered.
+func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+	var few [4]claim // on the stack, for most middlewares
+	claims := few[:]
 	if len(m.tiers) > len(few) {
-		held = make([]keyhooks.Hold, len(m.tiers))
+		claims = make([]claim, len(m.tiers))
 	}
-	held = held[:len(m.tiers)]
+	claims = claims[:len(m.tiers)]
+	body, ok := m.admit(w, r, claims)
+	if !ok {
+		return nil, false
+	}
+	for i := range claims {
+		claims[i].Keep()
+	}
+	if body != nil {
+		w = &responseWriter{ResponseWriter: w, body: body}
+	}
+	return w, true
+}
 
-	ctx := r.Context()
-	tier, err := m.reserve(ctx, r, cost, held)
-	if err == nil {
-		for i := range m.lines {
-			if l := &m.lines[i]; l.stands.Load() {
-				l.passed(m.interval(i, cost))
+// serve is Handler's for tiers that charge after the answer: their claims last until then.
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	claims := make([]claim, len(m.tiers))
+	body, ok := m.admit(w, r, claims)
+	if !ok {
+		return
+	}
+	for i := range claims {
+		if m.tiers[i].after == nil {
+			claims[i].Keep()
+		}
+	}
+	rw := &responseWriter{ResponseWriter: w, body: body}
+	returned := false
+	defer func() {
+		for i := range claims {
+			switch after := m.tiers[i].after; {
+			case after == nil || claims[i].cost < 1:
+			case returned:
+				claims[i].Settle(max(0, after(r, rw.response())))
+			default: // next panics
+				claims[i].Keep()
 			}
 		}
-		if m.maxWait > 0 {
-			tier, err = m.wait(ctx, r, held)
+	}()
+	next.ServeHTTP(rw, r)
+	returned = true
+}
+
+// admit fills in the claims of a request that passes all tiers. Otherwise it answers the request. If
+// it has read the body of a request that waited, it returns that.
+func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []claim) (body *earlyBody, ok bool) {
+	if m.skip != nil && m.skip(r) || !m.costs(r, claims) {
+		return nil, true
+	}
+	ctx := r.Context()
+	tier, err := m.reserve(ctx, r, claims)
+	if err == nil {
+		for i := range m.comebacks {
+			if c := &m.comebacks[i]; c.waits.Load() {
+				c.passed(m.interval(i, claims[i].cost))
+			}
+		}
+		if m.queue.maxWait > 0 {
+			body, tier, err = m.wait(ctx, r, claims)
 		}
 	}
 	if err == nil {
-		m.quotaHeaders(w.Header(), held)
-		for i := range held {
-			held[i].Keep()
-		}
-		return true
+		m.allowed.Add(1)
+		m.quotaFields(w.Header(), claims)
+		return body, true
 	}
 	if done.Cause(ctx) != nil && !isRefusal(err) {
 		m.gone.Add(1)
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusServiceUnavailable) // in case somebody still reads it
-		return false
+		w.WriteHeader(http.StatusServiceUnavailable) // in case that the client still reads it
+		return nil, false
 	}
-	m.refuse(w, r, cost, tier, err)
-	return false
+	m.refuse(w, r, claims, tier, err)
+	return nil, false
+}
+
+// costs fills in what a request costs at each tier, and reports whether it costs anything.
+func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
+	cost := 1
+	if m.cost != nil {
+		cost = m.cost(r)
+	}
+	for i := range claims {
+		n := cost
+		if own := m.tiers[i].cost; own != nil {
+			n = own(r)
+		}
+		claims[i].cost = n
+		any = any || n > 0
+	}
+	return any
 }
 
 // reserve reserves from every tier; or from none, and returns which one ended it and why.
-func (m *Middleware) reserve(ctx context.Context, r *http.Request, cost int, held []keyhooks.Hold) (tier int, err error) {
-	return allornothing.Reserve(len(held), func(i int) (err error) {
-		held[i], err = m.tiers[i].reserve(ctx, r, cost, m.maxWait)
+func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []claim) (tier int, err error) {
+	return allornothing.Reserve(len(claims), func(i int) (err error) {
+		c := &claims[i]
+		if c.cost < 1 {
+			return nil
+		}
+		c.Hold, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait)
 		if err != nil && !m.stops(ctx, r, i, err) {
 			err = nil
 		}
 		return err
-	}, func(i int) { held[i].Cancel() })
+	}, func(i int) { claims[i].Cancel() })
 }
 
 // stops counts a tier's error by its meaning, and reports whether the request ends here.
@@ -179,91 +240,15 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 		return true
 	case done.Cause(ctx) != nil:
 		return true
+	case isUnauthorized(err):
+		if !t.dryRun {
+			m.unauthorized.Add(1)
+		}
+		return !t.dryRun
 	}
 	c.failed.Add(1)
 	if m.onFailure != nil {
 		m.onFailure(r, &TierError{Tier: t.name, Err: err})
 	}
 	return !t.failOpen && !t.dryRun
-}
-
-// wait waits until all reservations are due. It returns which one ended it and why.
-func (m *Middleware) wait(ctx context.Context, r *http.Request, held []keyhooks.Hold) (tier int, err error) {
-	last, longest := allornothing.Last(len(held), func(i int) time.Duration {
-		if m.tiers[i].dryRun {
-			return 0
-		}
-		return held[i].Reservation.Delay()
-	})
-	if longest == 0 {
-		return 0, nil
-	}
-	here := int64(1)
-	leave := func() { m.waiting.Add(-here); here = 0 }
-	defer leave()
-	cancel := func(i int) {
-		leave() // before giving back, which takes a while if a limiter is elsewhere
-		held[i].Cancel()
-	}
-	if m.waiting.Add(here) > m.maxQueue {
-		m.counts[last].refused.Add(1)
-		allornothing.Cancel(len(held), cancel)
-		return last, &queueFull{wait: longest}
-	}
-	m.queued.Add(1)
-	readEarly(r)
-	return allornothing.Wait(len(held), last, func(i int) error {
-		if m.tiers[i].dryRun || held[i].Reservation.Permits() == 0 {
-			return nil
-		}
-		// A pause of the limiter meanwhile may be too long for the request's deadline.
-		if err := held[i].Reservation.Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
-			return err
-		}
-		return nil
-	}, cancel)
-}
-
-// Stats count the requests that a middleware has had so far, but not those that passed at once.
-type Stats struct {
-	Queued  uint64 // requests that had to wait, and were let through
-	Waiting int    // of those, how many are waiting now
-	Gone    uint64 // requests whose client went away, or whose context ended, before they were served or answered
-	Delayed uint64 // refusals that were delayed by the tarpit
-	Tiers   []TierStats
-}
-
-// TierStats count the requests that one tier has had so far, by their outcome.
-type TierStats struct {
-	Name        string
-	Refused     uint64 // requests that ended here
-	WouldRefuse uint64 // requests that would have, but for DryRun
-	// Shared counts, for a PerKey tier in all its middlewares, the requests of keys that shared a
-	// limiter, because there was no room for them.
-	Shared uint64
-	Failed uint64 // requests for which the limiter or the key function failed, open or closed
-}
-
-// Stats returns the counts of the middleware so far.
-func (m *Middleware) Stats() Stats {
-	s := Stats{
-		Queued:  m.queued.Load(),
-		Waiting: int(min(m.waiting.Load(), m.maxQueue)),
-		Gone:    m.gone.Load(),
-		Delayed: m.delayed.Load(),
-		Tiers:   make([]TierStats, len(m.tiers)),
-	}
-	for i := range m.tiers {
-		c := &m.counts[i]
-		s.Tiers[i] = TierStats{
-			Name:        m.tiers[i].name,
-			Refused:     c.refused.Load(),
-			WouldRefuse: c.wouldRefuse.Load(),
-			Failed:      c.failed.Load(),
-		}
-		if shared := m.tiers[i].shared; shared != nil {
-			s.Tiers[i].Shared = shared()
-		}
-	}
-	return s
 }

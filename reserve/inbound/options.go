@@ -7,6 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
+// defaultJitter is WithJitter's default.
+const defaultJitter = 3 * time.Second
+
 // An Option changes one setting of a middleware.
 type Option func(*Middleware) error
 
@@ -16,7 +19,11 @@ type Option func(*Middleware) error
 // read meanwhile, if it is no longer than 64 KiB: so the queue takes up to 64 KiB of memory for
 // each request. Default: no request waits.
 //
-// At 10/s, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
+// No client takes all places: where a request waits for the limiter of its key, that key has at most
+// as many places as are left. Of 20 places one client takes 10, two take 6 each, and nine take 2
+// each. Where it waits for a limiter of all clients, whoever comes first has the place.
+//
+// At 10/s for all, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
 // once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
@@ -26,7 +33,7 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 		if atMost < 1 {
 			return &reserve.ValueError{Package: "inbound", Name: "WithQueue", Value: atMost, Want: "at least 1 request"}
 		}
-		m.maxWait, m.maxQueue = maxWait, int64(atMost)
+		m.queue.maxWait, m.queue.places = maxWait, atMost
 		return nil
 	}
 }
@@ -42,13 +49,13 @@ func WithTarpit(delay time.Duration, atMost int) Option {
 		if atMost < 1 {
 			return &reserve.ValueError{Package: "inbound", Name: "WithTarpit", Value: atMost, Want: "at least 1 request"}
 		}
-		m.tarpit, m.maxTarpit = delay, int64(atMost)
+		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)
 		return nil
 	}
 }
 
-// WithCost sets how many permits a request takes of each tier. A request that costs
-// 0 or less passes and takes nothing. Default: 1.
+// WithCost sets how many permits a request takes of each tier that has no [Cost] of its own. A
+// request that costs 0 or less takes nothing. Default: 1.
 func WithCost(cost func(*http.Request) int) Option {
 	return func(m *Middleware) error {
 		m.cost = cost
@@ -84,15 +91,14 @@ func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 
 // WithJitter sets by how much longer than necessary a client may be told to stay
 // away, so that refused clients do not come back together. A wait longer than four
-// times that is spread by a quarter of itself. Clients that stand in line for a global
-// limiter are told their place in it, up to a minute more. 0: all are told the shortest
-// time. Default: 3 s.
+// times that is spread by a quarter of itself. Clients that a global limiter refuses are told times one
+// after another, up to a minute more. 0: all are told the shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
 			return &reserve.ValueError{Package: "inbound", Name: "WithJitter", Value: d, Want: "0 or more"}
 		}
-		m.jitter = d
+		m.fields.jitter = d
 		return nil
 	}
 }
@@ -100,7 +106,7 @@ func WithJitter(d time.Duration) Option {
 // WithoutQuotas leaves out RateLimit-Policy and RateLimit: where clients are not to know
 // the limits.
 func WithoutQuotas() Option {
-	return func(m *Middleware) error { m.quotas = false; return nil }
+	return func(m *Middleware) error { m.fields.quotas = false; return nil }
 }
 
 // WithXRateLimit adds the older X-RateLimit-Limit, X-RateLimit-Remaining and
@@ -108,7 +114,7 @@ func WithoutQuotas() Option {
 // since 1970, as at GitHub: when all of the limit may be used again, or a little
 // later; in a refusal, when Retry-After ends. Default: they are not sent.
 func WithXRateLimit() Option {
-	return func(m *Middleware) error { m.xRateLimit = true; return nil }
+	return func(m *Middleware) error { m.fields.xRateLimit = true; return nil }
 }
 
 // checkFunction returns the error of a function that is nil.

@@ -2,10 +2,14 @@ package inbound
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"net/http"
 	"time"
 
+	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -23,6 +27,9 @@ const defaultMaxKeys = 1 << 20
 // a limiter with their /24 or /48, and when there are too many of those, with others of 1024 groups
 // of /16 and /32. Keys that are neither addresses nor a [Pair] with one share limiters in such
 // groups, too.
+//
+// A key with a string longer than 64 bytes is remembered by its SHA-256, so a client can't fill the
+// memory with long keys.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -37,9 +44,11 @@ func PerKey[K comparable](
 	}
 	t.quota = quotaOf(engine.Outlook(policy.Limiter())) // before the options, so that one can replace it
 	t = t.with(opts)
-	limiters := newCrowd[K](policy, t.maxKeys)
-	t.peek = peekFor(key, limiters.peek)
+	key = shortened(key)
+	limiters := newSharedLimiters[K](policy, t.maxKeys)
 	t.shared = limiters.shared.Load
+	t.hash = hashOf(key)
+	t.peek = peekFor(key, limiters.peek)
 	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
@@ -64,5 +73,146 @@ func MaxKeys(n int) TierOption {
 		}
 		t.maxKeys = n
 		return nil
+	}
+}
+
+// KeyedReserver has a limiter for each key, as a *keyed.Limiters[K] does.
+type KeyedReserver[K comparable] interface {
+	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
+}
+
+// PerKeyBy limits the requests of each key apart, by limiters of one's own: with another policy for
+// some keys, such as plans from a database (see package keyed), or shared between machines. The key
+// function may return [ErrSkip] or an [UnauthorizedError], as may the policy function of a
+// *keyed.Limiters; any other error is a failure of the tier (see [FailOpen]).
+//
+// The quota fields say each key's own policy, where its limiter is in this process: a *keyed.Limiters,
+// or a [ReserverFunc] that finds a *reserve.Limiter or what For of a *keyed.Limiters returns. A key
+// without a limit, pace.Bursty(math.Inf(1)), is not in them.
+//
+// The limiters remember keys as the key function returns them. Return an error for a key that no
+// user has, because clients may send very long ones.
+func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption) Tier {
+	t := Tier{name: name}
+	switch {
+	case isnil.Value(by):
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
+		return t
+	case key == nil:
+		t.err = noKey(name)
+		return t
+	}
+	t.hash = hashOf(key)
+	from := limitersBy[K]{hold: func(ctx context.Context, k K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+		h.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
+		return
+	}}
+	if local := keyhooks.Of[K](by); local != nil {
+		from = limitersBy[K]{hold: local.Hold, peek: local.Peek, look: local.Outlook}
+		t.peek = peekFor(key, from.peek)
+	} else if f, ok := by.(ReserverFunc[K]); ok {
+		from = f.limiters()
+	}
+	if from.look != nil {
+		t.look = func(r *http.Request) (o hooks.Outlook, ok bool) {
+			k, err := key(r)
+			if err == nil {
+				o, err = from.look(k)
+			}
+			return o, err == nil
+		}
+	}
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+		var k K
+		if k, err = key(r); err == nil {
+			h, err = from.hold(ctx, k, n, maxWait)
+		}
+		return
+	}
+	return t.with(opts)
+}
+
+// limitersBy is how a tier uses limiters by key. Look is nil if it isn't known what they have to give.
+type limitersBy[K comparable] struct {
+	hold func(ctx context.Context, key K, n int, maxWait time.Duration) (keyhooks.Hold, error)
+	peek func(key K, n int) (time.Duration, error)
+	look func(key K) (hooks.Outlook, error)
+}
+
+// A ReserverFunc finds a key's limiter, which must be the same at every call: a KeyedReserver
+// as a function.
+type ReserverFunc[K comparable] func(key K) (reserve.Reserver, error)
+
+// ReserveWithin reserves from the key's limiter. If the function returns none, and no error, that
+// is an error.
+func (f ReserverFunc[K]) ReserveWithin(
+	ctx context.Context, key K, n int, maxWait time.Duration,
+) (reserve.Reservation, error) {
+	by, err := f.find(key)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
+	return by.ReserveWithin(ctx, n, maxWait)
+}
+
+func (f ReserverFunc[K]) find(key K) (reserve.Reserver, error) {
+	by, err := f(key)
+	if err == nil && isnil.Value(by) {
+		err = &reserve.ValueError{Package: "inbound", Name: "the limiter of a key", Value: nil, Want: "a limiter or an error"}
+	}
+	return by, err
+}
+
+// limiters returns how a tier uses the limiters that f finds.
+func (f ReserverFunc[K]) limiters() limitersBy[K] {
+	return limitersBy[K]{
+		hold: func(ctx context.Context, key K, n int, maxWait time.Duration) (keyhooks.Hold, error) {
+			by, err := f.find(key)
+			if err != nil {
+				return keyhooks.Hold{}, err
+			}
+			return hold(ctx, by, n, maxWait)
+		},
+		look: func(key K) (hooks.Outlook, error) {
+			by, err := f.find(key)
+			if err != nil {
+				return hooks.Outlook{}, err
+			}
+			switch l := by.(type) {
+			case *reserve.Limiter:
+				return engine.Outlook(l), nil
+			case keyhooks.Limiter:
+				return l.Outlook()
+			}
+			return hooks.Outlook{}, errUnknown
+		},
+	}
+}
+
+// errUnknown is for a limiter of which it isn't known what it has to give.
+var errUnknown = errors.New("inbound: unknown")
+
+// peekFor finds the key of a request before it looks at the key's limiter.
+func peekFor[K comparable](
+	key func(*http.Request) (K, error), peek func(K, int) (time.Duration, error),
+) func(*http.Request, int) (time.Duration, error) {
+	return func(r *http.Request, n int) (time.Duration, error) {
+		k, err := key(r)
+		if err != nil {
+			return 0, err
+		}
+		return peek(k, n)
+	}
+}
+
+// hashOf returns a function that hashes a request's key; 0 if it has none.
+func hashOf[K comparable](key func(*http.Request) (K, error)) func(*http.Request) uint64 {
+	seed := maphash.MakeSeed()
+	return func(r *http.Request) uint64 {
+		k, err := key(r)
+		if err != nil {
+			return 0
+		}
+		return maphash.Comparable(seed, k) | 1
 	}
 }

@@ -103,8 +103,11 @@ func TestQueue(t *testing.T) {
 			require.Equal(t, time.Duration(i)*100*time.Millisecond, at)
 		}
 		require.Equal(t, map[string]int{"2": 5, "3": 9}, refused, "1.6 s from then on, and a tenth of a second later each")
-		stats := m.Stats()
-		require.Equal(t, inbound.Stats{Queued: 15, Tiers: []inbound.TierStats{{Name: "global", Refused: 14}}}, stats)
+		waits := m.Stats().Waits
+		require.Equal(t, 12*s, waits.Sum, "0.1 to 1.5 s")
+		require.Equal(t, []uint64{0, 0, 0, 0, 0, 1, 1, 3, 5, 5, 0, 0, 0, 0, 0}, waits.Counts)
+		require.Len(t, waits.Bounds, 14)
+		require.Equal(t, inbound.Stats{Allowed: 16, Queued: 15, Tiers: []inbound.TierStats{{Name: "global", Refused: 14}}}, counts(m))
 	})
 }
 
@@ -156,7 +159,7 @@ func TestQueueIsStopped(t *testing.T) {
 		synctest.Wait()
 		l.PauseUntil(time.Now().Add(time.Minute))
 		waiting.Wait()
-		require.Equal(t, inbound.Stats{Queued: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, m.Stats())
+		require.Equal(t, inbound.Stats{Allowed: 1, Queued: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, counts(m))
 	})
 }
 
@@ -234,7 +237,7 @@ func TestClientsThatGoAway(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		require.Equal(t, next, slow.NextFree())
-		require.Equal(t, inbound.Stats{Queued: 50, Gone: 50, Tiers: []inbound.TierStats{{Name: "fast"}, {Name: "slow"}}}, m.Stats())
+		require.Equal(t, inbound.Stats{Allowed: 1, Queued: 50, Gone: 50, Tiers: []inbound.TierStats{{Name: "fast"}, {Name: "slow"}}}, counts(m))
 		begin := time.Now()
 		require.NoError(t, get(t.Context()))
 		require.Equal(t, s, time.Since(begin))
@@ -254,7 +257,7 @@ func TestAContextThatHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, body, "the handler does not run")
 	require.Equal(t, 1., l.Stored())
-	require.Equal(t, inbound.Stats{Gone: 1, Tiers: []inbound.TierStats{{Name: "global"}}}, m.Stats())
+	require.Equal(t, inbound.Stats{Gone: 1, Tiers: []inbound.TierStats{{Name: "global"}}}, counts(m))
 }
 
 // The time is the latest of all tiers'; a dry run's counts for nothing.

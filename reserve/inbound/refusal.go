@@ -1,7 +1,7 @@
 package inbound
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -12,22 +12,22 @@ import (
 
 // A Refusal is the reason why a request was refused, and the answer to its client.
 type Refusal struct {
-	Status int // 429, or 503 if a tier failed or is Overload
-	// Tiers are those that refuse it, in their order; none if a tier failed. The first one decided;
-	// of those after it, limiters elsewhere are not asked.
-	Tiers      []string
-	Wait       time.Duration // the longest of their waits; 0 if a tier failed
-	RetryAfter int           // seconds: the wait, spread, rounded up; at least 1, at most a year
-	Err        *TierError    // of the tier that decided
+	// Status is 429 by default; 503 if a tier failed or is Overload; 413 if a tier never grants as many
+	// permits at once as the request costs; 401 after an UnauthorizedError.
+	Status int
+	// Tiers are those that refuse it, in their order; none if a tier failed, or with 401. The first one
+	// decided; of those after it, limiters elsewhere are not asked.
+	Tiers []string
+	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
+	Wait       time.Duration
+	RetryAfter int        // seconds: the wait, spread, rounded up; 1 to a year; 0 with 401 and 413, which no wait mends
+	Err        *TierError // of the tier that decided
 }
 
 // ServeHTTP answers the request as package inbound does by default: with a problem
 // (RFC 9457), or a line of text if the client asks for text and not for JSON.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	title, kind := http.StatusText(f.Status), "quota-exceeded"
-	if f.Status == http.StatusServiceUnavailable {
-		kind = "temporary-reduced-capacity"
-	}
+	title := http.StatusText(f.Status)
 	body := make([]byte, 0, 256)
 	if wantsText(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -36,15 +36,20 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if len(f.Tiers) > 0 {
 			body = append(f.appendTiers(append(body, " ("...)), ')')
 		}
-		body = append(body, ". Try again in "...)
-		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), " s.\n"...)
+		body = append(body, '.')
+		if f.RetryAfter > 0 {
+			body = f.appendDetail(append(body, ' '))
+		}
+		body = append(body, '\n')
 	} else {
 		// Nothing here needs escaping: see wellNamed.
 		w.Header().Set("Content-Type", "application/problem+json")
-		body = append(append(body, `{"type":"https://iana.org/assignments/http-problem-types#`...), kind...)
+		body = append(append(body, `{"type":"`...), f.kind()...)
 		body = append(append(append(body, `","title":"`...), title...), `","status":`...)
-		body = append(strconv.AppendInt(body, int64(f.Status), 10), `,"detail":"Try again in `...)
-		body = append(strconv.AppendInt(body, int64(f.RetryAfter), 10), ` s."`...)
+		body = strconv.AppendInt(body, int64(f.Status), 10)
+		if f.RetryAfter > 0 {
+			body = append(f.appendDetail(append(body, `,"detail":"`...)), '"')
+		}
 		if len(f.Tiers) > 0 {
 			body = append(f.appendTiers(append(body, `,"violated-policies":[`...)), ']')
 		}
@@ -52,6 +57,22 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(body)
+}
+
+// kind returns the problem's type.
+func (f *Refusal) kind() string {
+	switch f.Status {
+	case http.StatusTooManyRequests:
+		return "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	case http.StatusServiceUnavailable:
+		return "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	}
+	return "about:blank" // the status says it all (RFC 9457, section 4.2.1)
+}
+
+// appendDetail appends Try again in 3 s.
+func (f *Refusal) appendDetail(b []byte) []byte {
+	return append(strconv.AppendInt(append(b, "Try again in "...), int64(f.RetryAfter), 10), " s."...)
 }
 
 // appendTiers appends "user","global".
@@ -85,14 +106,8 @@ func waitOf(err error) (time.Duration, bool) {
 	return reserve.Forever, errors.As(err, &tooLarge)
 }
 
-// queueFull is ErrQueueFull, with the wait that would have been.
-type queueFull struct{ wait time.Duration }
-
-func (e *queueFull) Error() string        { return ErrQueueFull.Error() }
-func (e *queueFull) Is(target error) bool { return target == ErrQueueFull }
-
 // refuse answers a request that ended at a tier.
-func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier int, err error) {
+func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []claim, tier int, err error) {
 	room := &struct { // in one piece: under a flood most requests are refused
 		Refusal
 		err   TierError
@@ -100,28 +115,40 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 	}{err: TierError{Tier: m.tiers[tier].name, Err: err}}
 	f := &room.Refusal
 	f.Err = &room.err
-	longest, refused := tier, false
+	longest, h := tier, w.Header()
 	var interval time.Duration
-	if f.Wait, refused = waitOf(err); refused {
-		f.Tiers = append(room.names[:0], m.tiers[tier].name)
-		longest = m.violated(r, cost, tier, f)
-		interval = m.interval(longest, cost)
-	} else {
-		f.Status, f.Wait = http.StatusServiceUnavailable, 0
+	var unauthorized *UnauthorizedError
+	wait, refused := waitOf(err)
+	switch {
+	case refused:
+		f.Wait, f.Tiers = wait, append(room.names[:0], m.tiers[tier].name)
+		longest = m.violated(r, claims, tier, f)
+		interval = m.interval(longest, claims[longest].cost)
+	case errors.As(err, &unauthorized):
+		f.Status = http.StatusUnauthorized
+		h.Set("WWW-Authenticate", cmp.Or(unauthorized.Challenge, "Bearer"))
+	default:
+		f.Status = http.StatusServiceUnavailable
 	}
-	wait := f.Wait
-	if m.tarpit > 0 {
-		wait = max(0, wait-m.delay(r.Context()))
+	wait = f.Wait
+	if m.tarpit.longest > 0 {
+		took, gone := m.tarpit.delay(r.Context())
+		if gone {
+			m.gone.Add(1)
+		}
+		wait = max(0, wait-took)
 	}
-	f.RetryAfter = int(ceilSeconds(m.lines[longest].turn(wait, interval, m.jitter)))
-	h := w.Header()
-	values := &[2]string{"no-store", strconv.Itoa(f.RetryAfter)} // one allocation for both
+	values := &[2]string{"no-store"} // one allocation for both
 	h["Cache-Control"] = values[0:1:1]
-	h["Retry-After"] = values[1:2:2]
+	if f.Status != http.StatusUnauthorized && f.Status != http.StatusRequestEntityTooLarge {
+		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].turn(wait, interval, m.fields.jitter)))
+		values[1] = strconv.Itoa(f.RetryAfter)
+		h["Retry-After"] = values[1:2:2]
+	}
 	if refused {
-		m.refusedHeaders(h, longest, f.RetryAfter)
+		m.refusedFields(h, r, longest, f.RetryAfter)
 	} else {
-		m.setPolicies(h)
+		m.failedFields(h)
 	}
 	if m.answer != nil {
 		m.answer(w, r, f)
@@ -130,18 +157,19 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, cost, tier i
 	f.ServeHTTP(w, r)
 }
 
-// violated fills in which tiers refuse the request besides the first, and returns the one with the
-// longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach them.
-func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (longest int) {
+// violated fills in which tiers refuse the request besides the first, and the status. It returns the
+// tier with the longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach
+// them.
+func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Refusal) (longest int) {
 	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
 	for i := first + 1; i < len(m.tiers); i++ {
 		t := &m.tiers[i]
-		if t.dryRun || t.peek == nil {
+		if t.dryRun || t.peek == nil || claims[i].cost < 1 {
 			continue
 		}
-		wait, ok := t.wait(r, cost)
-		if !ok || wait <= m.maxWait {
+		wait, ok := t.wait(r, claims[i].cost)
+		if !ok || wait <= m.queue.maxWait {
 			continue
 		}
 		f.Tiers = append(f.Tiers, t.name)
@@ -150,7 +178,10 @@ func (m *Middleware) violated(r *http.Request, cost, first int, f *Refusal) (lon
 			longest, f.Wait = i, wait
 		}
 	}
-	if overload {
+	switch {
+	case f.Wait == reserve.Forever:
+		f.Status = http.StatusRequestEntityTooLarge
+	case overload:
 		f.Status = http.StatusServiceUnavailable
 	}
 	return longest
@@ -173,24 +204,4 @@ func (m *Middleware) interval(i, cost int) time.Duration {
 		return 0
 	}
 	return seconds(float64(cost) / t.rate())
-}
-
-// delay holds a refusal back if there is room for it, and returns for how long. A context that ends
-// meanwhile ends the delay, and the refusal is still sent: a client that has closed its half of the
-// connection may be reading the other one.
-func (m *Middleware) delay(ctx context.Context) time.Duration {
-	defer m.stuck.Add(-1)
-	if m.stuck.Add(1) > m.maxTarpit {
-		return 0
-	}
-	m.delayed.Add(1)
-	begin := time.Now()
-	timer := time.NewTimer(m.tarpit)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		m.gone.Add(1)
-	}
-	return time.Since(begin)
 }

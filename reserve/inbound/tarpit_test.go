@@ -93,6 +93,6 @@ func TestTarpitAndAHalfClosedConnection(t *testing.T) {
 		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
 		require.Equal(t, "100", res.Header.Get("Retry-After"))
 		problemOf(t, res)
-		require.Equal(t, inbound.Stats{Gone: 1, Delayed: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, m.Stats())
+		require.Equal(t, inbound.Stats{Gone: 1, Delayed: 1, Tiers: []inbound.TierStats{{Name: "global", Refused: 1}}}, counts(m))
 	}
 }

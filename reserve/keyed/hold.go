@@ -78,8 +78,8 @@ func (s *shard[K]) findHold(id uint64) int {
 	return slices.IndexFunc(s.holds, func(h held[K]) bool { return h.id == id })
 }
 
-// End implements [keys.Holder].
-func (k holder[K]) End(shard uint32, id uint64, cancel bool) {
+// End implements [keyhooks.Holder].
+func (k holder[K]) End(shard uint32, id uint64, used int) {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	i := s.findHold(id)
@@ -88,20 +88,38 @@ func (k holder[K]) End(shard uint32, id uint64, cancel bool) {
 	s.holds[i] = s.holds[last]
 	s.holds[last] = held[K]{} // for the garbage collector
 	s.holds = s.holds[:last]
+	if used == keyhooks.All {
+		used = h.permits
+	}
 	if h.whole == nil {
 		e := s.find(h.hash, h.key)
 		e.held = false
-		if cancel {
-			e.compact = h.before
+		if used < h.permits {
+			e.compact, h.permits = h.before, 0
+		}
+		if used > h.permits {
+			e.compact.charge(e.policy, used-h.permits)
 		}
 	}
 	s.mu.Unlock()
-	if h.whole != nil && cancel { // under no lock: it may lock a limiter that was retired
-		h.whole.Cancel()
+	if h.whole != nil && used != h.permits { // under no lock: it may lock a limiter that was retired
+		h.whole.Settle(used)
 	}
 }
 
-// Outlook implements [keys.Holder].
+// Outlook implements [keyhooks.Limiters].
+func (k inside[K]) Outlook(key K) (o hooks.Outlook, err error) {
+	asked := k.with(context.Background(), key, func(e *entry[K]) {
+		if e.limiter == nil {
+			o = e.compact.outlook(e.policy)
+		} else {
+			o = engine.Outlook(e.limiter)
+		}
+	})
+	return o, asked
+}
+
+// Outlook implements [keyhooks.Holder].
 func (k holder[K]) Outlook(shard uint32, id uint64) hooks.Outlook {
 	s := &k.shards[shard]
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -54,6 +55,12 @@ func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (keyhooks.Hold, error) {
 	return inside[K]{l.all}.Hold(ctx, l.key, n, maxWait)
 }
+
+// Peek implements [keyhooks.Limiter].
+func (l *limiter[K]) Peek(n int) (time.Duration, error) { return l.all.Peek(l.key, n) }
+
+// Outlook implements [keyhooks.Limiter].
+func (l *limiter[K]) Outlook() (hooks.Outlook, error) { return inside[K]{l.all}.Outlook(l.key) }
 
 func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	return l.all.Acquire(ctx, l.key, n)

@@ -26,6 +26,7 @@ type Limiters[K comparable] struct {
 	policy   func(K) (*reserve.Policy, error)
 	guard    keyhooks.Guard[K] // nil if all keys are welcome
 	refused  atomic.Uint32     // by the guard
+	own      func(K) K         // how a new key is stored; nil: as it is
 	seed     maphash.Seed
 	begin    time.Time
 	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen

@@ -144,6 +144,9 @@ func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry
 
 // insert adds the entry of a key that is not in the table.
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Policy) *entry[K] {
+	if k.own != nil {
+		key = k.own(key)
+	}
 	e := entry[K]{key: key, hash: hash, policy: policy, asked: k.tick(policy)}
 	f := k.untouched(policy)
 	var ok bool

@@ -20,16 +20,22 @@ type Limiters[K comparable] interface {
 	Hold(ctx context.Context, key K, n int, maxWait time.Duration) (Hold, error)
 	// Peek is that of the *keyed.Limiters.
 	Peek(key K, n int) (wait time.Duration, err error)
-	// Guard sets which new keys are remembered. It must be called before any key is used.
+	// Outlook returns what the key's limiter has to give now, or the policy function's error.
+	Outlook(key K) (hooks.Outlook, error)
+	// Guard sets which new keys are remembered, and Own how a new key is stored: own returns an equal key.
+	// They must be called before any key is used.
 	Guard(guard Guard[K])
+	Own(own func(K) K)
 }
 
 // A Limiter is one key's limiter, as For of a *keyed.Limiters returns it.
 type Limiter interface {
-	// Hold is Hold of the key.
+	// Hold, Peek and Outlook are those of the key.
 	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
 	// Stop is Stop of [hooks.Hooks], of the key's limiter.
 	Stop(t time.Time)
+	Peek(n int) (wait time.Duration, err error)
+	Outlook() (hooks.Outlook, error)
 }
 
 // A Guard says which new keys are remembered: for instance no more than so many of one network, so
@@ -80,24 +86,36 @@ type Hold struct {
 
 // A Holder is a *keyed.Limiters of any type of key.
 type Holder interface {
-	End(shard uint32, id uint64, cancel bool)
+	// End ends a hold of which so many permits are used, or [All].
+	End(shard uint32, id uint64, used int)
 	Outlook(shard uint32, id uint64) hooks.Outlook
 }
 
-// Keep says that the permits are used, or will be. Of a Reservation it says nothing.
-func (h *Hold) Keep() { h.end(false) }
+// All says that all permits of a hold are used.
+const All = -1
 
-// Cancel gives the permits back. After the first Keep or Cancel it does nothing, but of a
+// Keep says that the permits are used, or will be. Of a Reservation it says nothing.
+func (h *Hold) Keep() { h.end(All) }
+
+// Cancel gives the permits back. After the first Keep, Cancel or Settle it does nothing, but of a
 // Reservation it is [reserve.Reservation.Cancel].
 func (h *Hold) Cancel() {
-	h.end(true)
+	h.end(0)
 	h.Reservation.Cancel()
 }
 
-func (h *Hold) end(cancel bool) {
+// Settle says how many permits were used (at least 0): fewer, and the others come back; more, and the
+// key's next request pays for them. After the first Keep, Cancel or Settle it does nothing, but of a
+// Reservation it is [reserve.Reservation.Settle].
+func (h *Hold) Settle(used int) {
+	h.end(used)
+	h.Reservation.Settle(used)
+}
+
+func (h *Hold) end(used int) {
 	if of := h.Of; of != nil {
 		h.Of = nil
-		of.End(h.Shard, h.ID, cancel)
+		of.End(h.Shard, h.ID, used)
 	}
 }
 

@@ -68,11 +68,11 @@ func errorOf(ctx context.Context, f *rpc.Refusal) error {
 		return connect.NewError(connect.Code(rpc.Code(ctx, ctx.Err())), ctx.Err())
 	}
 	e := connect.NewError(connect.Code(f.Code), errors.New(f.Text))
-	if d, err := connect.NewErrorDetail(&errdetails.RetryInfo{RetryDelay: durationpb.New(f.After)}); err == nil {
-		e.AddDetail(d)
-	}
 	add(e.Meta(), f.Quota)
 	if f.After > 0 {
+		if d, err := connect.NewErrorDetail(&errdetails.RetryInfo{RetryDelay: durationpb.New(f.After)}); err == nil {
+			e.AddDetail(d)
+		}
 		e.Meta().Set("Retry-After", strconv.FormatInt(int64(f.After/time.Second), 10))
 		e.Meta().Set(rpc.Pushback, strconv.FormatInt(f.After.Milliseconds(), 10))
 	}

@@ -100,6 +100,9 @@ func statusOf(ctx context.Context, f *rpc.Refusal) error {
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	s := status.New(codes.Code(f.Code), f.Text)
+	if f.After == 0 {
+		return s.Err()
+	}
 	if with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(f.After)}); err == nil {
 		s = with
 	}

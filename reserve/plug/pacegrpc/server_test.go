@@ -19,6 +19,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/plug/pacegrpc"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 func bucket(rate, capacity float64) *reserve.Policy {
@@ -175,5 +176,25 @@ func TestBothSides(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 		require.Len(t, s.calls.All(), 256)
+	})
+}
+
+// What no wait mends is not told to come back: a missing credential, and a cost that is never granted.
+func TestRefusalsThatNoWaitMends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, &service{}, limited(t, []inbound.Tier{
+			inbound.PerKey("key", func(r *http.Request) (string, error) {
+				if r.Header.Get("X-User") == "" {
+					return "", &inbound.UnauthorizedError{}
+				}
+				return "a", nil
+			}, reserve.Must(window.Policy(10, time.Second)), inbound.Cost(func(*http.Request) int { return 11 })),
+		}))
+		_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+		require.Equal(t, codes.Unauthenticated, status.Code(err))
+		require.Empty(t, status.Convert(err).Details())
+		_, err = client.UnaryCall(as(t, "a"), &testpb.SimpleRequest{})
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.Empty(t, status.Convert(err).Details())
 	})
 }

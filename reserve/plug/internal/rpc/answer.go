@@ -67,10 +67,12 @@ func (a *Answer) response(r *http.Request) *http.Response {
 // The codes of errors, which are the same in gRPC and Connect.
 const (
 	Canceled          = 1
+	InvalidArgument   = 3
 	DeadlineExceeded  = 4
 	ResourceExhausted = 8
 	Internal          = 13
 	Unavailable       = 14
+	Unauthenticated   = 16
 )
 
 // Code returns the code of an error by which a call did not go out. It never is ResourceExhausted,

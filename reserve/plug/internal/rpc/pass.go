@@ -11,14 +11,16 @@ import (
 
 // A Refusal is what a middleware has said instead of letting a call pass.
 type Refusal struct {
-	Code  uint32        // ResourceExhausted, or Unavailable
-	After time.Duration // the client is not to come back before; 0: it has gone
+	Code  uint32        // see Pass
+	After time.Duration // the client is not to come back before; 0: it has gone, or no wait helps
 	Text  string
 	Quota http.Header // see Pass
 }
 
 // Pass has a middleware decide about a call. If that passes, serve is called, with the headers that
-// say what is left: RateLimit, and those like it. Otherwise the refusal is returned.
+// say what is left: RateLimit, and those like it. Otherwise the refusal is returned: ResourceExhausted
+// in place of 429, Unavailable of 503, Unauthenticated of 401, and InvalidArgument of 413, which no
+// client tries again.
 func Pass(m *inbound.Middleware, r *http.Request, serve func(quota http.Header)) *Refusal {
 	r.Header.Set("Accept", "text/plain") // for the text of a refusal
 	w := &writer{header: http.Header{}}
@@ -31,8 +33,13 @@ func Pass(m *inbound.Middleware, r *http.Request, serve func(quota http.Header))
 		return nil
 	}
 	f := &Refusal{Code: ResourceExhausted, Text: strings.TrimSpace(string(w.body)), Quota: quota(w.header)}
-	if w.status == http.StatusServiceUnavailable {
+	switch w.status {
+	case http.StatusServiceUnavailable:
 		f.Code = Unavailable
+	case http.StatusUnauthorized:
+		f.Code = Unauthenticated
+	case http.StatusRequestEntityTooLarge:
+		f.Code = InvalidArgument
 	}
 	seconds, _ := strconv.Atoi(w.header.Get("Retry-After")) // at most a year
 	f.After = time.Duration(seconds) * time.Second

@@ -37,7 +37,7 @@ func refusedAfterPasses(t *testing.T, h http.Handler) (passed, after int) {
 
 // Five thousand clients are refused and never come back. The clients after them are not told to
 // wait behind them, as soon as it can be known.
-func TestALineOfClientsThatNeverReturnEnds(t *testing.T) {
+func TestAComebackQueueOfClientsThatNeverReturnEnds(t *testing.T) {
 	wait := func(d time.Duration) func(*testing.T, http.Handler) {
 		return func(*testing.T, http.Handler) { time.Sleep(d) }
 	}
@@ -81,7 +81,7 @@ func TestALineOfClientsThatNeverReturnEnds(t *testing.T) {
 }
 
 // Clients that do come back, a little late, keep their places: new ones are told to come after them.
-func TestALineOfClientsThatReturnStands(t *testing.T) {
+func TestAComebackQueueOfClientsThatReturnStands(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := build(t, []inbound.Tier{inbound.Global("global", bucket(20, 20))}).Handler(ok)
 		back := map[int]int{} // how many come back in which second
@@ -99,4 +99,38 @@ func TestALineOfClientsThatReturnStands(t *testing.T) {
 			require.LessOrEqual(t, after, 22-second, "at %d s", second)
 		}
 	})
+}
+
+// Clients that obey Retry-After to the second are refused again only as far as the limiter can't
+// store what flows in within a second.
+func TestWhoIsRefusedAgain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy func() *reserve.Policy
+		again  int // of 99
+	}{
+		{"a second's worth", func() *reserve.Policy { return reserve.Must(pace.Bursty(20)) }, 0},
+		{"10 permits", func() *reserve.Policy { return reserve.Must(pace.Bursty(20, pace.WithCapacity(10))) }, 44},
+		{"5 permits", func() *reserve.Policy { return reserve.Must(pace.Bursty(20, pace.WithCapacity(5))) }, 69},
+		{"nothing", func() *reserve.Policy { return reserve.Must(pace.Bursty(20, pace.WithBurst(0))) }, 94},
+	} {
+		bubble(t, func(t *testing.T) {
+			h := build(t, []inbound.Tier{inbound.Global("global", c.policy())}).Handler(ok)
+			back := map[int]int{}
+			for range 100 {
+				back[toldAfter(t, h)]++
+			}
+			require.Equal(t, 1, back[0])
+			again := 0
+			for second := 1; second <= 10; second++ {
+				time.Sleep(s)
+				for range back[second] {
+					if toldAfter(t, h) > 0 {
+						again++
+					}
+				}
+			}
+			require.Equal(t, c.again, again, c.name)
+		})
+	}
 }

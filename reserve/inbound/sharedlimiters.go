@@ -13,17 +13,17 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A crowd is the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for
+// sharedLimiters are the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for
 // which there is none shares a limiter with its neighbours, the clients of its network, so that an
 // attacker with very many addresses is in the way of its neighbours only. All limiters have the
 // same policy.
 //
 //   - There is room for a key in own, unless that is full, or three quarters full and the key's
-//     network has its share (see census).
+//     network has its share (see networkCounts).
 //   - Otherwise it shares a limiter with its /24 or /48.
 //   - When too many of those are in use, and for keys without an address, there are 1024
 //     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
-type crowd[K comparable] struct {
+type sharedLimiters[K comparable] struct {
 	own      keyhooks.Limiters[K]
 	networks keyhooks.Limiters[netip.Prefix]
 	groups   keyhooks.Limiters[uint64]
@@ -34,16 +34,19 @@ type crowd[K comparable] struct {
 
 const manyGroups = 1024
 
-func newCrowd[K comparable](policy *reserve.Policy, maxKeys int) *crowd[K] {
-	c := &crowd[K]{
+func newSharedLimiters[K comparable](policy *reserve.Policy, maxKeys int) *sharedLimiters[K] {
+	c := &sharedLimiters[K]{
 		own:      insideOf[K](policy, maxKeys),
 		networks: insideOf[netip.Prefix](policy, max(maxKeys/64, 64)),
 		groups:   insideOf[uint64](policy, 2*manyGroups),
 		address:  addressIn[K](),
 		seed:     maphash.MakeSeed(),
 	}
+	if own := owned[K](); own != nil {
+		c.own.Own(own)
+	}
 	if c.address != nil {
-		c.own.Guard(newCensus(c.address, maxKeys))
+		c.own.Guard(newNetworkCounts(c.address, maxKeys))
 	}
 	return c
 }
@@ -54,7 +57,7 @@ func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keyhooks.Limite
 }
 
 // hold takes n permits for a key, of its own limiter or of one that it shares.
-func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+func (c *sharedLimiters[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
 	h, err = c.own.Hold(ctx, key, n, maxWait)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
@@ -71,7 +74,7 @@ func (c *crowd[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration
 }
 
 // peek returns how long the key would wait for n permits, of the limiter that hold would ask.
-func (c *crowd[K]) peek(key K, n int) (wait time.Duration, err error) {
+func (c *sharedLimiters[K]) peek(key K, n int) (wait time.Duration, err error) {
 	wait, err = c.own.Peek(key, n)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
@@ -87,7 +90,7 @@ func (c *crowd[K]) peek(key K, n int) (wait time.Duration, err error) {
 }
 
 // neighbours returns the key's network, if it has an address, and its group.
-func (c *crowd[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
+func (c *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
 	group = maphash.Comparable(c.seed, key)
 	if c.address != nil {
 		if addr, ok := c.address(key); ok {
@@ -137,53 +140,4 @@ func (p Pair[A, B]) address() (netip.Addr, bool) {
 		return find(p.Second)
 	}
 	return netip.Addr{}, false
-}
-
-// A census counts the keys that are remembered of each network, in tables of counters by hash. Once
-// three quarters of the room are taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a
-// /16 or /32 that has 1/64. So one network takes three quarters, and the last one is for others.
-// (Networks whose hashes are the same count as one.)
-type census[K comparable] struct {
-	address           func(K) (netip.Addr, bool)
-	seed              maphash.Seed
-	crowded           int // from so many keys on
-	mostNear, mostFar int32
-	near, far         [1 << 14]atomic.Int32
-}
-
-func newCensus[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *census[K] {
-	return &census[K]{
-		address:  address,
-		seed:     maphash.MakeSeed(),
-		crowded:  maxKeys - maxKeys/4,
-		mostNear: int32(min(max(maxKeys/4096, 8), 1<<30)),
-		mostFar:  int32(min(max(maxKeys/64, 64), 1<<30)),
-	}
-}
-
-// Admits implements [keyhooks.Guard].
-func (c *census[K]) Admits(key K, remembered int) bool {
-	if remembered < c.crowded {
-		return true
-	}
-	near, far := c.counters(key)
-	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
-}
-
-// Count implements [keyhooks.Guard].
-func (c *census[K]) Count(key K, by int) {
-	if near, far := c.counters(key); near != nil {
-		near.Add(int32(by))
-		far.Add(int32(by))
-	}
-}
-
-func (c *census[K]) counters(key K) (near, far *atomic.Int32) {
-	addr, ok := c.address(key)
-	if !ok {
-		return nil, nil
-	}
-	n, f := networksOf(addr)
-	const mask = uint64(len(c.near) - 1)
-	return &c.near[maphash.Comparable(c.seed, n)&mask], &c.far[maphash.Comparable(c.seed, f)&mask]
 }

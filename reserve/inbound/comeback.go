@@ -9,31 +9,31 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A line tells refused clients when to come back, so that they don't do so together.
-// Nothing is reserved for them: whichever request comes first is served first.
+// A comeback tells refused clients when to come back, so that they don't come together. It is a queue
+// in which nothing is reserved: whichever request comes first is served first.
 //
-// Clients that never come back must not keep others away. So the line is over as soon as the
-// limiter has had permits to spare for longer than clients in line may be late: spare is the moment
-// up to which its permits are accounted for, by the refusals and by the requests that passed since.
+// Clients that never come back must not keep others away. So the queue is over as soon as the limiter
+// has had permits to spare for longer than clients may be late. Spare is the moment up to which its
+// permits are accounted for, by the refusals and by the requests that passed since.
 //
 // At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each
 // takes its 50 ms, and a client that is refused at 10 s is told to come in 50 s. If none of them
-// does, then at 2 s the limiter has had 2 s to spare: the line is over, and a client that is
+// does, then at 2 s the limiter has had 2 s to spare: the queue is over, and a client that is
 // refused then is told 1 s.
-type line struct {
-	stands atomic.Bool // there may be clients in line; without the lock, for requests that pass
+type comeback struct {
+	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
 	mu    sync.Mutex
 	epoch time.Time
-	last  time.Duration // since the epoch: when the last client in line is to come back
+	last  time.Duration // since the epoch: when the last client is to come back
 	spare time.Duration // since the epoch: from then on the limiter has had permits to spare
 	told  uint64
 }
 
-// longestLine bounds the wait that clients which never come back cause for others.
-const longestLine = time.Minute
+// longestQueue bounds the wait that clients which never come back cause for others.
+const longestQueue = time.Minute
 
-// lateness is how late clients in line may be: a second because they are told whole seconds, and
+// lateness is how late clients may come back: a second because they are told whole seconds, and
 // half a second for the way there and back.
 const lateness = 1500 * time.Millisecond
 
@@ -42,9 +42,9 @@ const longestWait = 365 * 24 * time.Hour
 
 // turn returns when the next client is to come back, which could be served after
 // wait. If all share a limiter that serves one in each interval, it comes an
-// interval after the one before. Otherwise (interval is 0), or if the line is
+// interval after the one before. Otherwise (interval is 0), or if the queue is
 // too long, its time is any in the jitter, far from those of the clients before.
-func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
+func (l *comeback) turn(wait, interval, jitter time.Duration) time.Duration {
 	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
 	}
@@ -56,11 +56,11 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 	if interval > 0 {
 		due := l.refused(wait)
 		next := max(due, saturate.Add(l.last, interval))
-		if next-due <= longestLine {
+		if next-due <= longestQueue {
 			l.last = next
 			return min(wait+next-due, longestWait)
 		}
-		jitter = longestLine
+		jitter = longestQueue
 	}
 	jitter = max(jitter, wait/4)
 	// The multiples of the golden ratio, less their whole parts, are spread evenly
@@ -72,13 +72,13 @@ func (l *line) turn(wait, interval, jitter time.Duration) time.Duration {
 }
 
 // refused accounts for a refusal by the limiter that could have been served after wait, and returns
-// when that is. The line must be locked.
-func (l *line) refused(wait time.Duration) (due time.Duration) {
+// when that is. The queue must be locked.
+func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	now := time.Since(l.epoch)
 	if l.over(now) {
 		l.last = 0
 	}
-	l.stands.Store(true)
+	l.waits.Store(true)
 	due = saturate.Add(now, wait)
 	l.spare = due
 	return due
@@ -86,19 +86,19 @@ func (l *line) refused(wait time.Duration) (due time.Duration) {
 
 // passed accounts for a request that passed the limiter and took the permits that it earns in an
 // interval.
-func (l *line) passed(interval time.Duration) {
+func (l *comeback) passed(interval time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over(time.Since(l.epoch)) {
 		l.last = 0
-		l.stands.Store(false)
+		l.waits.Store(false)
 		return
 	}
 	l.spare = saturate.Add(l.spare, interval)
 }
 
-// over reports whether those in line have come back, or else will not. The line must be locked.
-func (l *line) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
+// over reports whether the clients have come back, or will not. The queue must be locked.
+func (l *comeback) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
 
 // seconds returns a number of seconds as a duration, saturated.
 func seconds(s float64) time.Duration {

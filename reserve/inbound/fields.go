@@ -1,0 +1,257 @@
+package inbound
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+)
+
+// The fields' names, as http.Header spells them.
+const (
+	fieldPolicy = "Ratelimit-Policy"
+	fieldLimit  = "Ratelimit"
+	fieldXLimit = "X-Ratelimit-Limit"
+	fieldXLeft  = "X-Ratelimit-Remaining"
+	fieldXReset = "X-Ratelimit-Reset"
+)
+
+// fields are the settings of the fields that responses get.
+type fields struct {
+	quotas     bool // RateLimit-Policy and RateLimit
+	xRateLimit bool
+	jitter     time.Duration
+	policies   string // the value of RateLimit-Policy, if no tier has a quota of its own for each key
+	perKey     bool   // some tier has
+}
+
+// describe fills in what is the same in all responses.
+func (f *fields) describe(tiers []Tier) {
+	for i := range tiers {
+		f.perKey = f.perKey || tiers[i].quotaByKey()
+	}
+	if !f.perKey {
+		f.policies = policies(tiers, func(i int) quota { return tiers[i].quota })
+	}
+}
+
+// A quota is so many requests in a window. The zero quota is not known, or there is no limit.
+type quota struct{ requests, seconds int64 }
+
+// quotaOf describes a limiter by the time that fills its store, but at least 1 s
+// and long enough for one permit. The store itself is not counted: a client that uses the quota of
+// each window is then never refused.
+func quotaOf(o hooks.Outlook) quota {
+	const rounding = 1e-9 // of 1000/3600.0 * 3600
+	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
+		return quota{}
+	}
+	seconds := math.Ceil(max(1, o.Capacity/o.Rate, 1/o.Rate) * (1 - rounding))
+	requests := math.Floor(seconds * o.Rate * (1 + rounding))
+	if !(seconds <= maxInteger && requests <= maxInteger) {
+		return quota{}
+	}
+	return quota{requests: int64(requests), seconds: int64(seconds)}
+}
+
+// maxInteger is the largest Integer that a structured field can hold (RFC 9651, section 3.3.1).
+const maxInteger = 999_999_999_999_999
+
+// policies returns the value of RateLimit-Policy: "user";q=2;w=1, "global";q=20;w=1.
+func policies(tiers []Tier, quotaOf func(i int) quota) string {
+	var room [128]byte
+	b := room[:0]
+	for i := range tiers {
+		if tiers[i].dryRun {
+			continue
+		}
+		q := quotaOf(i)
+		if q == (quota{}) {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(append(append(b, '"'), tiers[i].name...), `";q=`...)
+		b = append(strconv.AppendInt(b, q.requests, 10), ";w="...)
+		b = strconv.AppendInt(b, q.seconds, 10)
+	}
+	return string(b)
+}
+
+// A share is the number of requests that a client may send within a time.
+type share struct{ requests, seconds int64 }
+
+// shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
+// 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
+// request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
+func shareOf(o hooks.Outlook) share {
+	s := share{seconds: ceilSeconds(o.Wait)}
+	left := o.Stored
+	if !o.Window {
+		const rounding = 1e-6
+		if rest := float64(s.seconds) - o.Wait.Seconds(); rest > 0 { // not infinity times 0
+			left += o.Rate*rest + rounding
+		}
+		if o.Wait > 0 {
+			left++
+		}
+	}
+	s.requests = int64(min(max(1, math.Floor(left)), maxInteger))
+	return s
+}
+
+// less reports whether a is closer to refusing than b: fewer requests in the same time.
+func (a share) less(b share) bool {
+	return float64(a.requests)*float64(b.seconds) < float64(b.requests)*float64(a.seconds)
+}
+
+// quotaFields sets the fields of a response to a request that passes.
+func (m *Middleware) quotaFields(h http.Header, claims []claim) {
+	if !m.fields.quotas && !m.fields.xRateLimit {
+		return
+	}
+	closest, least := -1, share{}
+	var outlook hooks.Outlook
+	for i := range claims {
+		if m.tiers[i].dryRun || claims[i].cost < 1 {
+			continue
+		}
+		o, ok := m.tiers[i].outlook(&claims[i].Hold)
+		if !ok || math.IsInf(o.Rate, 1) { // no limit is close to nothing
+			continue
+		}
+		if s := shareOf(o); closest < 0 || s.less(least) {
+			closest, least, outlook = i, s, o
+		}
+	}
+	policies := m.fields.policies
+	if m.fields.perKey {
+		policies = m.policies(func(i int) (hooks.Outlook, bool) { return m.tiers[i].outlook(&claims[i].Hold) })
+	}
+	if closest < 0 {
+		m.setPolicies(h, policies)
+		return
+	}
+	m.set(h, closest, least, policies)
+	if m.fields.xRateLimit {
+		q := m.tiers[closest].quota
+		if q == (quota{}) {
+			q = quotaOf(outlook)
+		}
+		setX(h, q, int64(min(max(0, outlook.Stored), maxInteger)), full(outlook))
+	}
+}
+
+// full returns how long it takes at the most until all of a limit may be used again.
+func full(o hooks.Outlook) time.Duration {
+	switch {
+	case o.Capacity <= o.Stored:
+		return o.Wait
+	case o.Window: // all requests that it counts now have left it by then
+		return seconds(o.Capacity / o.Rate)
+	}
+	return saturate.Add(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
+}
+
+// policies returns the value of RateLimit-Policy, where some tiers have a quota for each key.
+func (m *Middleware) policies(outlook func(i int) (hooks.Outlook, bool)) string {
+	return policies(m.tiers, func(i int) quota {
+		t := &m.tiers[i]
+		if !t.quotaByKey() {
+			return t.quota
+		}
+		if o, ok := outlook(i); ok {
+			return quotaOf(o)
+		}
+		return quota{}
+	})
+}
+
+// refusedFields sets the fields of a refusal at a tier: nothing is left until the client is to come
+// back, in so many seconds, 0 if no time is said. All fields say the same time, so that clients which
+// read another one than Retry-After do not come back together either (draft-11, section 8.5).
+func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
+	if !m.fields.quotas && !m.fields.xRateLimit {
+		return
+	}
+	policies, look := m.fields.policies, func(i int) (hooks.Outlook, bool) { return m.tiers[i].look(r) }
+	if m.fields.perKey {
+		policies = m.policies(look)
+	}
+	if retryAfter < 1 {
+		m.setPolicies(h, policies)
+		return
+	}
+	m.set(h, tier, share{requests: 0, seconds: int64(retryAfter)}, policies)
+	if m.fields.xRateLimit {
+		q := m.tiers[tier].quota
+		if m.tiers[tier].quotaByKey() {
+			if o, ok := look(tier); ok {
+				q = quotaOf(o)
+			}
+		}
+		h.Del(fieldXLeft) // of a middleware around this one, which let the request pass
+		setX(h, q, 0, time.Duration(retryAfter)*time.Second)
+	}
+}
+
+// failedFields sets the fields of an answer to a request for which a tier failed. What its key has is
+// not looked at: that would ask what has just failed.
+func (m *Middleware) failedFields(h http.Header) {
+	policies := m.fields.policies
+	if m.fields.perKey {
+		policies = m.policies(func(int) (hooks.Outlook, bool) { return hooks.Outlook{}, false })
+	}
+	m.setPolicies(h, policies)
+}
+
+// setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest.
+func (m *Middleware) setPolicies(h http.Header, policies string) {
+	if m.fields.quotas && policies != "" {
+		add(h, fieldPolicy, []string{policies})
+	}
+}
+
+// set sets RateLimit-Policy and RateLimit.
+func (m *Middleware) set(h http.Header, tier int, s share, policies string) {
+	if !m.fields.quotas {
+		return
+	}
+	var room [64]byte
+	b := append(append(append(room[:0], '"'), m.tiers[tier].name...), `";r=`...)
+	b = append(strconv.AppendInt(b, s.requests, 10), ";t="...)
+	b = strconv.AppendInt(b, s.seconds, 10)
+
+	values := &[2]string{string(b), policies} // one allocation for both
+	add(h, fieldLimit, values[0:1:1])
+	if policies != "" {
+		add(h, fieldPolicy, values[1:2:2])
+	}
+}
+
+// add sets a field that is a list, or appends to that of a middleware around this one.
+func add(h http.Header, name string, value []string) {
+	if before := h[name]; len(before) > 0 {
+		value = append(before, value...)
+	}
+	h[name] = value
+}
+
+// setX sets the older fields, unless a middleware around this one has said that less is left.
+func setX(h http.Header, q quota, left int64, reset time.Duration) {
+	if before := h[fieldXLeft]; len(before) > 0 {
+		if n, err := strconv.ParseInt(before[0], 10, 64); err == nil && n <= left {
+			return
+		}
+	}
+	if q != (quota{}) {
+		h[fieldXLimit] = []string{strconv.FormatInt(q.requests, 10)}
+	}
+	h[fieldXLeft] = []string{strconv.FormatInt(left, 10)}
+	at := time.Now().Add(saturate.Add(reset, time.Second-1)) // rounded up
+	h[fieldXReset] = []string{strconv.FormatInt(at.Unix(), 10)}
+}

@@ -1,0 +1,75 @@
+package inbound
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"reflect"
+	"strings"
+	"unsafe"
+)
+
+// longestKey is how many bytes a string in a key has at most when it is remembered: of a longer one, its
+// SHA-256 is remembered, half as long.
+const longestKey = 64
+
+// shortened returns a key function whose keys have short strings.
+func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Request) (K, error) {
+	in := stringsIn(reflect.TypeFor[K](), 0)
+	if len(in) == 0 {
+		return key
+	}
+	return func(r *http.Request) (K, error) {
+		k, err := key(r)
+		each(&k, in, func(s string) string {
+			if len(s) <= longestKey {
+				return s
+			}
+			sum := sha256.Sum256([]byte(s))
+			return string(sum[:])
+		})
+		return k, err
+	}
+}
+
+// owned returns a function that copies the strings in a key. A key that is remembered must not keep
+// the longer string alive of which it is a part: a segment of a URL of 1 MB, for one. It is nil if keys of
+// that type have none.
+func owned[K comparable]() func(K) K {
+	in := stringsIn(reflect.TypeFor[K](), 0)
+	if len(in) == 0 {
+		return nil
+	}
+	return func(k K) K {
+		each(&k, in, strings.Clone)
+		return k
+	}
+}
+
+// stringsIn returns the offsets of the strings in a value of a type that begins at base: of a
+// string, and of those in the fields and elements of structs and arrays.
+func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
+	switch t.Kind() {
+	case reflect.String:
+		return []uintptr{base}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			offsets = append(offsets, stringsIn(t.Field(i).Type, base+t.Field(i).Offset)...)
+		}
+	case reflect.Array:
+		for _, at := range stringsIn(t.Elem(), base) {
+			for i := range t.Len() {
+				offsets = append(offsets, at+uintptr(i)*t.Elem().Size())
+			}
+		}
+	}
+	return offsets
+}
+
+// each replaces the strings in a key. (Reflection can't set fields that are not exported, and
+// allocates.)
+func each[K comparable](key *K, offsets []uintptr, replace func(string) string) {
+	for _, at := range offsets {
+		s := (*string)(unsafe.Add(unsafe.Pointer(key), at))
+		*s = replace(*s)
+	}
+}

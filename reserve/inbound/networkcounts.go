@@ -1,0 +1,56 @@
+package inbound
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync/atomic"
+)
+
+// networkCounts count the keys that are remembered of each network, in tables of counters by hash. Once
+// three quarters of the room are taken, a /24 or /48 that has 1/4096 of it gets no more, nor does a
+// /16 or /32 that has 1/64. So one network takes three quarters, and the last one is for others.
+// (Networks whose hashes are the same count as one.)
+type networkCounts[K comparable] struct {
+	address           func(K) (netip.Addr, bool)
+	seed              maphash.Seed
+	crowded           int // from so many keys on
+	mostNear, mostFar int32
+	near, far         [1 << 14]atomic.Int32
+}
+
+func newNetworkCounts[K comparable](address func(K) (netip.Addr, bool), maxKeys int) *networkCounts[K] {
+	return &networkCounts[K]{
+		address:  address,
+		seed:     maphash.MakeSeed(),
+		crowded:  maxKeys - maxKeys/4,
+		mostNear: int32(min(max(maxKeys/4096, 8), 1<<30)),
+		mostFar:  int32(min(max(maxKeys/64, 64), 1<<30)),
+	}
+}
+
+// Admits implements [keyhooks.Guard].
+func (c *networkCounts[K]) Admits(key K, remembered int) bool {
+	if remembered < c.crowded {
+		return true
+	}
+	near, far := c.counters(key)
+	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
+}
+
+// Count implements [keyhooks.Guard].
+func (c *networkCounts[K]) Count(key K, by int) {
+	if near, far := c.counters(key); near != nil {
+		near.Add(int32(by))
+		far.Add(int32(by))
+	}
+}
+
+func (c *networkCounts[K]) counters(key K) (near, far *atomic.Int32) {
+	addr, ok := c.address(key)
+	if !ok {
+		return nil, nil
+	}
+	n, f := networksOf(addr)
+	const mask = uint64(len(c.near) - 1)
+	return &c.near[maphash.Comparable(c.seed, n)&mask], &c.far[maphash.Comparable(c.seed, f)&mask]
+}

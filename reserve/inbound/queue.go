@@ -1,0 +1,127 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve/internal/allornothing"
+)
+
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests
+// were waiting already: in all, or with the same key.
+var ErrQueueFull = errors.New("inbound: the queue is full")
+
+// A queue bounds how many requests wait. They wait in their limiters, not here.
+type queue struct {
+	maxWait time.Duration // 0: no request waits
+	places  int
+
+	mu      sync.Mutex
+	waiting int
+	byKey   map[place]int // how many of them wait with each key
+
+	queued atomic.Uint64
+	waits  histogram
+}
+
+// A place is where a request waits: at a tier, and with the hash of the key that it has there, 0 at a
+// tier without keys.
+type place struct {
+	tier int
+	hash uint64
+}
+
+// join takes a place in the queue, if there is one. A key has at most as many places as are left:
+// this is the threshold of Choudhury and Hahne's shared buffers (1998), which adapts by itself. Of 20
+// places one key takes 10, two take 6 each, and nine take 2 each.
+func (q *queue) join(p place) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left := q.places - q.waiting
+	if left < 1 {
+		return false
+	}
+	if p.hash != 0 {
+		if q.byKey[p] >= left {
+			return false
+		}
+		if q.byKey == nil {
+			q.byKey = map[place]int{}
+		}
+		q.byKey[p]++
+	}
+	q.waiting++
+	return true
+}
+
+func (q *queue) leave(p place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting--
+	if p.hash == 0 {
+		return
+	}
+	if q.byKey[p]--; q.byKey[p] == 0 {
+		delete(q.byKey, p)
+	}
+}
+
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
+}
+
+// wait waits until all claims are due. If it has read the request's body meanwhile, it returns that.
+// Otherwise it returns which tier ended it and why.
+func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) (body *earlyBody, tier int, err error) {
+	last, longest := allornothing.Last(len(claims), func(i int) time.Duration {
+		if m.tiers[i].dryRun {
+			return 0
+		}
+		return claims[i].Reservation.Delay()
+	})
+	if longest == 0 {
+		return nil, 0, nil
+	}
+	q := &m.queue
+	at := place{tier: last}
+	if hash := m.tiers[last].hash; hash != nil {
+		at.hash = hash(r) | 1
+	}
+	if !q.join(at) {
+		m.counts[last].refused.Add(1)
+		allornothing.Cancel(len(claims), func(i int) { claims[i].Cancel() })
+		return nil, last, &queueFull{wait: longest}
+	}
+	leave := sync.OnceFunc(func() { q.leave(at) })
+	defer leave()
+	q.queued.Add(1)
+	begin := time.Now()
+	defer func() { q.waits.add(time.Since(begin)) }()
+	body = readEarly(r)
+	tier, err = allornothing.Wait(len(claims), last, func(i int) error {
+		if m.tiers[i].dryRun || claims[i].Reservation.Permits() == 0 {
+			return nil
+		}
+		// A pause of the limiter meanwhile may be too long for the request's deadline.
+		if err := claims[i].Reservation.Wait(ctx); err != nil && m.stops(ctx, r, i, err) {
+			return err
+		}
+		return nil
+	}, func(i int) {
+		leave() // before giving back, which takes a while if a limiter is elsewhere
+		claims[i].Cancel()
+	})
+	return body, tier, err
+}
+
+// queueFull is ErrQueueFull, with the wait that would have been.
+type queueFull struct{ wait time.Duration }
+
+func (e *queueFull) Error() string        { return ErrQueueFull.Error() }
+func (e *queueFull) Is(target error) bool { return target == ErrQueueFull }

@@ -1,0 +1,92 @@
+package inbound
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// A Response is what a handler has answered, for [ChargeAfter].
+type Response struct {
+	Status int   // 200 if the handler has set none
+	Bytes  int64 // of the body, before the server compresses or chunks it; none of a hijacked connection
+}
+
+// A responseWriter counts what a handler answers, and gives a handler that hijacks the connection
+// the body that the queue has read.
+type responseWriter struct {
+	http.ResponseWriter
+	status int // 0: none yet
+	bytes  int64
+	body   *earlyBody // nil if it was not read
+}
+
+// Unwrap is for http.ResponseController.
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *responseWriter) response() Response {
+	r := Response{Status: w.status, Bytes: w.bytes}
+	if r.Status == 0 {
+		r.Status = http.StatusOK
+	}
+	return r
+}
+
+// WriteHeader notes the first final status.
+func (w *responseWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *responseWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	return n, w.wrote(int64(n), err)
+}
+
+// WriteString implements io.StringWriter.
+func (w *responseWriter) WriteString(s string) (int, error) {
+	n, err := io.WriteString(w.ResponseWriter, s)
+	return n, w.wrote(int64(n), err)
+}
+
+// ReadFrom implements io.ReaderFrom, so that files are still sent by the system.
+func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(w.ResponseWriter, r)
+	return n, w.wrote(n, err)
+}
+
+// wrote counts bytes.
+func (w *responseWriter) wrote(n int64, err error) error {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.bytes += n
+	return err
+}
+
+// Flush implements http.Flusher.
+func (w *responseWriter) Flush() { _ = w.FlushError() }
+
+// FlushError is for http.ResponseController.
+func (w *responseWriter) FlushError() error {
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker. The reader begins with what is left of the body, as net/http's
+// does for a request that did not wait; it is there once the body has arrived.
+func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.body != nil {
+		<-w.body.read // the goroutine uses the connection's buffer
+	}
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil || w.body == nil {
+		return conn, rw, err
+	}
+	buffered := w.body.data.Len() + rw.Reader.Buffered()
+	reader := bufio.NewReaderSize(io.MultiReader(&w.body.data, rw.Reader), max(4096, buffered))
+	_, _ = reader.Peek(buffered) // so that Buffered tells of it, which some protocols ask
+	return conn, bufio.NewReadWriter(reader, rw.Writer), nil
+}

@@ -1,0 +1,36 @@
+package inbound
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// A tarpit delays refusals.
+type tarpit struct {
+	longest time.Duration // 0: none is delayed
+	places  int64
+
+	stuck   atomic.Int64
+	delayed atomic.Uint64
+}
+
+// delay holds a refusal back if there is room for it, and returns for how long, and whether the
+// context ended meanwhile. That ends the delay, and the refusal is still sent: a client that has
+// closed its half of the connection may be reading the other one.
+func (t *tarpit) delay(ctx context.Context) (took time.Duration, gone bool) {
+	defer t.stuck.Add(-1)
+	if t.stuck.Add(1) > t.places {
+		return 0, false
+	}
+	t.delayed.Add(1)
+	begin := time.Now()
+	timer := time.NewTimer(t.longest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		gone = true
+	}
+	return time.Since(begin), gone
+}
