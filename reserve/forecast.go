@@ -24,6 +24,26 @@ func (l *Limiter) behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
 }
 
+// refuseBehind returns the error of a request behind requests of the sizes ahead: see [hooks.Hooks].
+func (l *Limiter) refuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error {
+	if err := check(ctx, n); err != nil {
+		return err
+	}
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.read(t)
+	var ready int64 = never
+	if b, ok := l.ledger.(bounded); !ok || n <= b.Max() {
+		ready = l.readyBehind(now, ahead, n)
+	}
+	err := l.refusal(now, n, ready, maxWait, deadline)
+	if err != nil {
+		l.rest.refused.Add(uint64(n))
+	}
+	return err
+}
+
 // readyBehind returns when that request would be ready. The limiter must be locked.
 func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
 	if f, ok := l.ledger.(forecaster); ok {

@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/nextfree/pace/reserve/internal/hooks"
@@ -23,11 +24,16 @@ func init() {
 		Stop:      (*Limiter).stop,
 		Wait:      func(l *Limiter, permits int) (time.Duration, error) { return l.behind(nil, permits) },
 		Behind:    (*Limiter).behind,
-		Outlook:   (*Limiter).outlook,
-		Latest:    (*Limiter).latest,
-		Await:     await,
-		Watch:     (*Limiter).watch,
-		Parts:     func(r any) []any { return parts(r) },
+
+		RefuseBehind: func(ctx context.Context, l *Limiter, ahead iter.Seq[int], n int, maxWait time.Duration) error {
+			return l.refuseBehind(ctx, ahead, n, maxWait)
+		},
+
+		Outlook: (*Limiter).outlook,
+		Latest:  (*Limiter).latest,
+		Await:   await,
+		Watch:   (*Limiter).watch,
+		Parts:   func(r any) []any { return parts(r) },
 
 		ReserveUncounted: func(ctx context.Context, l *Limiter, n int, maxWait time.Duration, r *Reservation) error {
 			return l.reserveUncounted(ctx, n, maxWait, r)

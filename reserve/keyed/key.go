@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -106,6 +107,15 @@ func (l *limiter[K]) PauseUntil(t time.Time) {
 // Stop implements [keyhooks.Limiter].
 func (l *limiter[K]) Stop(t time.Time) {
 	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { engine.Stop(e.promote(), t) })
+}
+
+// RefuseBehind implements [keyhooks.Limiter].
+func (l *limiter[K]) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) (err error) {
+	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = engine.RefuseBehind(ctx, e.promote(), ahead, n, maxWait) })
+	if asked != nil {
+		return asked
+	}
+	return err
 }
 
 func (l *limiter[K]) Resume() {

@@ -93,6 +93,9 @@ type Hooks[P, L, R any] struct {
 	// smooth's nor a window's can't tell, the result is that of one request for all permits together,
 	// which is not earlier.
 	Behind func(l L, ahead iter.Seq[int], n int) (time.Duration, error)
+	// RefuseBehind returns the error that ReserveWithin would return to a request behind others, as in Behind,
+	// and counts it as a refusal; nil: such a request would be granted. It takes nothing.
+	RefuseBehind func(ctx context.Context, l L, ahead iter.Seq[int], n int, maxWait time.Duration) error
 	// ReserveUncounted is ReserveWithin into r, for a caller that will probably give it back: Snapshot counts
 	// its permits as granted only when Count is called, and a Cancel before that counts nothing.
 	// A Settle before it counts what was used. If it is refused, that counts as any refusal does.

@@ -7,6 +7,7 @@ package keyhooks
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -32,10 +33,11 @@ type Limiters[K comparable] interface {
 type Limiter interface {
 	// Hold, Peek and Outlook are those of the key.
 	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
-	// Stop is Stop of [hooks.Hooks], of the key's limiter.
+	// Stop and RefuseBehind are those of [hooks.Hooks], of the key's limiter.
 	Stop(t time.Time)
 	Peek(n int) (wait time.Duration, err error)
 	Outlook() (hooks.Outlook, error)
+	RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error
 }
 
 // A Guard says which new keys are remembered: for instance no more than so many of one network, so
