@@ -13,7 +13,7 @@ import (
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // read reads the response to an attempt, and notes what it says of each limit.
-func (c *call) read() *reply.Reply {
+func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
 	s := reply.Read(c.response, c.heard, c.t.dialects)
 	for i := range c.charges {
@@ -25,7 +25,7 @@ func (c *call) read() *reply.Reply {
 		}
 	}
 	c.attempt.relieved = s.Refused && c.relieved()
-	return &s
+	return s
 }
 
 // apply does what was decided. Of a refusal: stop, settle, tell the hooks, adapt the rates. Of an

@@ -57,8 +57,8 @@ func (a *Attempt) Answered(r *http.Response) {
 	defer func() { r.Body.Close() }()
 	c.response = r
 	said := c.read()
-	verdict := c.t.decide(said, c.charges, c.attempt)
-	c.apply(&verdict, said)
+	verdict := c.t.decide(&said, c.charges, c.attempt)
+	c.apply(&verdict, &said)
 	io.Copy(io.Discard, r.Body)
 }
 

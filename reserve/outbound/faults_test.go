@@ -317,3 +317,57 @@ func oneTrip(transport http.RoundTripper) {
 func evenlyAt(rate float64) *reserve.Limiter {
 	return reserve.Must(pace.NewBursty(rate, pace.WithBurst(0)))
 }
+
+// F1: looking takes nothing. After 200 calls the limiters have granted what was used, and no more.
+func TestSnapshotBehindATransport(t *testing.T) {
+	for name, keyed := range map[string]bool{"one limit": false, "two limits": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests, tokens := evenlyAt(50), evenlyAt(4000)
+				var opts []Option
+				if keyed {
+					opts = append(opts, WithLimit(Limit{Name: "tokens", Limiter: tokens, Cost: func(*http.Request) int { return 100 }}))
+				}
+				base := tripper(func(*http.Request) (*http.Response, error) { return ok(""), nil })
+				client := &http.Client{Transport: reserve.Must(New(base, requests, opts...))}
+				require.Equal(t, map[int]int{200: 200}, getAll(client, "http://a", 200))
+				s := requests.Snapshot()
+				require.Equal(t, []uint64{200, 0, 0}, []uint64{s.Granted, s.GivenBack, s.Refused})
+				if keyed {
+					s := tokens.Snapshot()
+					require.Equal(t, []uint64{20_000, 0, 0}, []uint64{s.Granted, s.GivenBack, s.Refused})
+				}
+			})
+		})
+	}
+}
+
+// F2, D8: whoever else uses the limiter sees at most the first call of the line, and not the whole of it.
+func TestAskingIsNotSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		everything := reserve.Must(pace.NewBursty(1000))
+		<-time.After(time.Second) // it has stored 1000
+		hosts := keyed.New(func(host string) (*reserve.Policy, error) {
+			if host == "slow:80" {
+				return pace.Bursty(10, pace.WithBurst(0))
+			}
+			return pace.Bursty(100_000)
+		})
+		base := tripper(func(*http.Request) (*http.Response, error) { return ok(""), nil })
+		transport := reserve.Must(New(base, everything, PerKey(Host, hosts.For)))
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 1000 {
+			go func() { transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://slow/", nil)) }()
+		}
+		for range 1000 {
+			_, err := everything.ReserveWithin(ctx, 1, 500*time.Millisecond)
+			require.NoError(t, err)
+			<-time.After(time.Millisecond)
+		}
+		cancel()
+		synctest.Wait()
+		s := everything.Snapshot()
+		require.InDelta(t, 1000+10, s.Granted-s.GivenBack, 2)
+		require.Less(t, s.Granted, uint64(1020))
+	})
+}

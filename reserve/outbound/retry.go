@@ -35,7 +35,7 @@ func (c *call) again(after time.Duration) bool {
 // mayWait reports whether the call may wait for another attempt.
 func (c *call) mayWait() bool {
 	if c.resume.IsZero() {
-		return c.t.lines.Outlook(c.ctx, c.keys, c.number, c.limits, c.t.maxWait) == nil
+		return c.t.lines.Refuse(c.ctx, c.keys, c.number, c.limits, c.t.maxWait) == nil
 	}
 	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, c.t.maxWait)
 	own.Cancel()

@@ -113,8 +113,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		said := c.read()
-		verdict := t.decide(said, c.charges, c.attempt)
-		c.apply(&verdict, said)
+		verdict := t.decide(&said, c.charges, c.attempt)
+		c.apply(&verdict, &said)
 		if !verdict.again || !c.again(verdict.resume) {
 			return c.deliver(), nil
 		}

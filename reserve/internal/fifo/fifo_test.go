@@ -114,8 +114,8 @@ func TestAgain(t *testing.T) {
 		for i := range 4 {
 			b.call(t.Context(), fmt.Sprint(i), uint64(i), "a", reserve.Forever, Limit{By: requests, Permits: 1})
 		}
-		require.NoError(t, b.lines.Outlook(t.Context(), "a", 0, []Limit{{By: requests, Permits: 1}}, 200*time.Millisecond))
-		require.Error(t, b.lines.Outlook(t.Context(), "a", 9, []Limit{{By: requests, Permits: 1}}, 200*time.Millisecond))
+		require.NoError(t, b.lines.Refuse(t.Context(), "a", 0, []Limit{{By: requests, Permits: 1}}, 200*time.Millisecond))
+		require.Error(t, b.lines.Refuse(t.Context(), "a", 9, []Limit{{By: requests, Permits: 1}}, 200*time.Millisecond))
 		b.call(t.Context(), "0 again", 0, "a", reserve.Forever, Limit{By: requests, Permits: 1})
 		b.all.Wait()
 		require.Equal(t, []string{"0 0s", "1 100ms", "0 again 200ms", "2 300ms", "3 400ms"}, b.went)

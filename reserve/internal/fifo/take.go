@@ -2,123 +2,116 @@ package fifo
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-// engine is how this package looks into limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
-
-// reserve reserves what a call asks of a limit. Of a limit that never holds as much at once it reserves all that it can
-// hold: the rest is for the caller to charge, by [reserve.Reservation.Settle].
-func (l *Limit) reserve(ctx context.Context, maxWait time.Duration) (r reserve.Reservation, err error) {
-	n := l.Permits
-	if by, ok := l.By.(*reserve.Limiter); ok && n > 1 {
-		if c := engine.Outlook(by).Capacity; c >= 1 && float64(n) > c {
-			n = int(c)
-		}
-	}
-	r, err = l.By.ReserveWithin(ctx, n, maxWait)
-	if err != nil {
-		var size *reserve.SizeError
-		if errors.As(err, &size) && size.Max >= 1 {
-			r, err = l.By.ReserveWithin(ctx, size.Max, maxWait)
-		}
-	}
-	return
-}
-
 const (
-	// patience is how often the first of a line gives back what it has when another limit turns out to have no
-	// room. After that it keeps what it has: at two limits that others keep busy, it would never have both.
+	// patience is how often the first call of a line gives back what it has when another limit turns out to have
+	// no room. After that it keeps what it has: at two limits that others keep busy, it would never have both.
 	patience = 4
-	// The next has its turn when a call goes so soon: at a single limit a program that is late to wake, by some
-	// milliseconds, loses nothing then. Of several limits, the others sell by as much too early, so it is less.
+	// The next call has its turn when a call goes so soon: at a single limit a program that is late to wake, by
+	// some milliseconds, loses nothing then. Of several limits, the others sell by as much too early, so it is less.
 	soonOfOne     = 50 * time.Millisecond
 	soonOfSeveral = 2 * time.Millisecond
 )
 
-// take waits until all limits have room, and takes it.
-func (p *place) take(ctx context.Context, maxWait time.Duration, l *Lines, set any) (err error) {
-	asks := p.asks()
+// take waits until all limits have room, and takes it. It is the call's turn.
+func (w *waiter) take(ctx context.Context, maxWait time.Duration, l *Lines, keys any) (err error) {
+	asks := w.asks()
 	defer func() {
-		if err != nil {
-			for _, a := range asks {
-				a.Held.Cancel() // what was not had, or has been given back, promises nothing
+		for _, a := range asks {
+			if err == nil {
+				engine.Count(&a.Held)
+			} else {
+				a.Held.Cancel() // one that was not made, or was given back, promises nothing
 			}
 		}
 	}()
-	for i := range p.limits {
-		if open := p.limits[i].Open; open != nil {
+	for i := range w.limits {
+		if open := w.limits[i].Open; open != nil {
 			if err := open(ctx); err != nil {
 				return err
 			}
 		}
 	}
+	soon := soonOfOne
+	if len(asks) > 1 {
+		soon = soonOfSeveral
+	}
 	for round := 0; ; round++ {
-		longest, last := time.Duration(-1), 0
-		for i, a := range asks {
-			if !p.holds.is(i) {
-				if a.Held, err = a.reserve(ctx, maxWait); err != nil {
-					return err
-				}
-				p.holds.set(i, true)
-			}
-			if d := a.Held.Delay(); d > longest {
-				longest, last = d, i
-			}
-		}
-		if longest <= 0 { // less: there are no limits
-			return nil
-		}
-		soon := soonOfOne
-		if len(asks) > 1 {
-			soon = soonOfSeveral
+		last, longest, err := w.reserve(ctx, asks, maxWait)
+		if err != nil || longest <= 0 {
+			return err
 		}
 		if longest <= soon {
-			l.pass(set, p)
+			l.pass(keys, w)
 		} else if len(asks) == 1 {
-			turn := time.AfterFunc(longest-soon, func() { l.pass(set, p) })
+			turn := time.AfterFunc(longest-soon, func() { l.pass(keys, w) })
 			defer turn.Stop()
+		} else if round < patience {
+			// Also if it is ready at the same time as the last: a settlement may make one of them earlier.
+			w.giveBack(asks, last)
 		}
-		for i, a := range asks {
-			// Also at the same time: a settlement may make one of them earlier.
-			if i != last && longest > soon && round < patience {
-				a.Held.Cancel()
-				p.holds.set(i, false)
-			}
-		}
-		if err = asks[last].Held.Wait(ctx); err != nil {
+		if err := asks[last].Held.Wait(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // asks returns the limits of a call, and behind them the gates of those that have one.
-func (p *place) asks() []*Limit {
-	asks := p.fewAsks[:0]
-	for i := range p.limits {
-		asks = append(asks, &p.limits[i])
+func (w *waiter) asks() []*Limit {
+	asks := w.fewAsks[:0]
+	for i := range w.limits {
+		asks = append(asks, &w.limits[i])
 	}
-	for i := range p.limits {
-		if gate := p.limits[i].Gate; gate != nil {
+	for i := range w.limits {
+		if gate := w.limits[i].Gate; gate != nil {
 			asks = append(asks, &Limit{By: gate, Permits: 1})
 		}
 	}
 	return asks
 }
 
-// direct waits at a limit of one limiter that is not of this process: its promises are its own line, and asking twice
-// would cost twice.
-func direct(ctx context.Context, l *Limit, maxWait time.Duration) (err error) {
+// reserve reserves what is missing. It returns the limit for which the call must wait longest, and how long.
+func (w *waiter) reserve(ctx context.Context, asks []*Limit, maxWait time.Duration) (last int, longest time.Duration, err error) {
+	longest = -1
+	for i, a := range asks {
+		if !w.reserved.has(i) {
+			if err := a.reserve(ctx, maxWait, len(asks) > 1); err != nil {
+				return 0, 0, err
+			}
+			w.reserved.add(i)
+		}
+		if d := a.Held.Delay(); d > longest {
+			last, longest = i, d
+		}
+	}
+	return last, longest, nil
+}
+
+// giveBack gives back all reservations but one.
+func (w *waiter) giveBack(asks []*Limit, but int) {
+	for i, a := range asks {
+		if i != but {
+			a.Held.Cancel()
+			w.reserved.remove(i)
+		}
+	}
+}
+
+// direct serves a single limiter that is not of this process, which keeps its own queue; asking it only once saves a
+// round trip.
+func (l *Limit) direct(ctx context.Context, maxWait time.Duration) (err error) {
 	if l.Recount != nil {
 		l.Permits = max(1, l.Recount())
 	}
+	if l.Open != nil {
+		if err := l.Open(ctx); err != nil {
+			return err
+		}
+	}
 	for {
-		if l.Gate != nil { // while that is closed, nobody asks: it keeps its own order
+		if l.Gate != nil { // while that is closed no call asks; it keeps its own order
 			gate, err := l.Gate.ReserveWithin(ctx, 1, maxWait)
 			if err == nil {
 				err = gate.Wait(ctx)
@@ -133,11 +126,11 @@ func direct(ctx context.Context, l *Limit, maxWait time.Duration) (err error) {
 		if err != nil || l.Gate == nil {
 			return err
 		}
-		gate, err := l.Gate.ReserveWithin(ctx, 1, 0)
+		r, err := l.Gate.ReserveWithin(ctx, 1, 0)
 		if err == nil {
 			return nil
 		}
-		gate.Cancel()
+		r.Cancel()
 		l.Held.Cancel() // the gate was closed meanwhile
 	}
 }
