@@ -69,11 +69,17 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
 	_, err := allornothing.Reserve(len(a), func(i int) (err error) {
+		if l, ok := a[i].(*Limiter); ok { // counted when all have promised
+			return l.reserveUncounted(ctx, n, maxWait, &b.parts[i])
+		}
 		b.parts[i], err = a[i].ReserveWithin(ctx, n, maxWait)
 		return
 	}, b.cancel)
 	if err != nil {
 		return Reservation{}, err
+	}
+	for i := range b.parts {
+		b.parts[i].count()
 	}
 	return NewReservation(b), nil
 }

@@ -13,6 +13,71 @@ type forecaster interface {
 	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
 }
 
+// Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so
+// by the time of a request it may no longer be true. [WithMaxWait] does not apply.
+//
+// For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
+//
+// At 1/s, after Acquire(8), Peek(1) returns 8 s; so does Peek(100), since a request does not wait for its
+// own permits. With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
+func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
+	if err := checkPermits(n); err != nil {
+		return 0, err
+	}
+	return l.behind(nil, n)
+}
+
+// Forecast returns when the last of n requests for one permit, made from now on as fast as they are
+// granted, would go: the time at which n more items of work can have started. It takes nothing. An n
+// below 1 counts as 1, which gives [Limiter.NextFree].
+//
+// It is exact if no other caller asks meanwhile and the rate stays. At 10/s with 10 stored, the last
+// of 111 goes 10 s from now: 10 are stored, the next is prepaid, and each of the other 100 takes 100 ms.
+func (l *Limiter) Forecast(n int) time.Time {
+	n = max(1, n)
+	now := l.lock()
+	defer l.mu.Unlock()
+	if f, ok := l.ledger.(interface{ Forecast(now int64, n int) int64 }); ok {
+		return l.clock.Time(f.Forecast(now, n))
+	}
+	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
+}
+
+// TakeUpTo takes as many of n permits as TryAcquire(1) would get if it were called until it fails, and
+// returns how many: for work that is taken from a queue in batches. It neither blocks nor allocates.
+// The permits that it does not get are not counted as refused.
+//
+// At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
+func (l *Limiter) TakeUpTo(n int) (taken int) {
+	t := l.clock.Now()
+	if n < 1 || t < max(l.busy.Load(), l.counted.Load()) {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.read(t)
+	if b, ok := l.ledger.(interface {
+		TakeUpTo(now int64, permits int) int
+	}); ok {
+		taken = b.TakeUpTo(now, n)
+	} else {
+		for taken < n && l.ledger.Take(now, 1) {
+			taken++
+		}
+	}
+	l.granted += uint64(taken)
+	return taken
+}
+
+// once is a sequence of one size, or of none if that is 0.
+func once(size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if size > 0 {
+			yield(size)
+		}
+	}
+}
+
 // behind returns how long a request for n permits would wait behind requests of the sizes ahead,
 // made now: see [hooks.Hooks].
 func (l *Limiter) behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {

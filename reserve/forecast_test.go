@@ -166,3 +166,116 @@ func TestReserveUncounted(t *testing.T) {
 		require.Equal(t, [3]uint64{16, 0, 3}, counts(), k.name)
 	}
 }
+
+// Forecast is when the last of n goes, and Peek how long one waits; neither changes anything.
+func TestForecastAndPeek(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			for seed := range uint64(500) {
+				u := k.used(t, seed)
+				before, n, ones := u.Snapshot(), 1+u.random.IntN(k.most), 1+u.random.IntN(50)
+				wait, err := u.Peek(n)
+				require.NoError(t, err)
+				last := u.Forecast(ones)
+				require.Equal(t, u.NextFree(), u.Forecast(0))
+				require.Equal(t, before, u.Snapshot())
+
+				r, err := u.Reserve(ctx, n)
+				require.NoError(t, err)
+				require.Equal(t, r.Delay(), wait, "seed %d: Peek(%d)", seed, n)
+				r.Cancel()
+				other := k.used(t, seed)
+				for range ones - 1 {
+					_, err = other.Reserve(ctx, 1)
+					require.NoError(t, err)
+				}
+				r, err = other.Reserve(ctx, 1)
+				require.NoError(t, err)
+				require.InDelta(t, r.Delay(), last.Sub(u.clock.Now()), 1, "seed %d: Forecast(%d)", seed, ones)
+			}
+		})
+	}
+	l := kinds[4].limiter(clockwork.NewFakeClock())
+	_, err := l.Peek(11)
+	require.Equal(t, &reserve.SizeError{Permits: 11, Max: 10}, err)
+	_, err = l.Peek(0)
+	var bad *reserve.ValueError
+	require.ErrorAs(t, err, &bad)
+	require.True(t, l.Forecast(math.MaxInt).After(time.Now().AddDate(200, 0, 0)), "saturated")
+}
+
+func TestForecastWorked(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := reserve.Must(pace.NewBursty(10, reserve.WithStored(10), reserve.WithClock(clock)))
+	require.Equal(t, 10*s, l.Forecast(111).Sub(clock.Now()))
+	w := reserve.Must(window.New(10, s, reserve.WithClock(clock)))
+	require.Equal(t, 9*s, w.Forecast(100).Sub(clock.Now()))
+	require.Equal(t, 10*s, w.Forecast(101).Sub(clock.Now()))
+}
+
+// TakeUpTo takes what TryAcquire(1) gets until it fails, and leaves the limiter as that does.
+func TestTakeUpTo(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			for seed := range uint64(500) {
+				one, other := k.used(t, seed), k.used(t, seed)
+				n := one.random.IntN(50)
+				for range one.random.IntN(3) { // so that some have all stored, and no debt
+					one.clock.Advance(3 * s)
+					other.clock.Advance(3 * s)
+				}
+				want := 0
+				for want < n && one.TryAcquire(1) {
+					want++
+				}
+				require.Equal(t, want, other.TakeUpTo(n), "seed %d: %d", seed, n)
+				require.InDelta(t, one.Stored(), other.Stored(), 1e-9)
+				require.Equal(t, one.NextFree().Sub(one.clock.Now()), other.NextFree().Sub(other.clock.Now()))
+				require.Equal(t, one.Snapshot().Granted, other.Snapshot().Granted)
+			}
+		})
+	}
+}
+
+func TestTakeUpToWorked(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	stored := reserve.WithStored(5)
+	for _, c := range []struct {
+		name string
+		l    *reserve.Limiter
+		want int
+	}{
+		{"paid later", reserve.Must(pace.NewBursty(10, clock, stored)), 6},
+		{"upfront", reserve.Must(pace.NewBursty(10, clock, stored, reserve.PayUpfront())), 5},
+		{"nothing stored, upfront", reserve.Must(pace.NewBursty(10, clock, reserve.PayUpfront())), 0},
+		{"three permits a nanosecond", reserve.Must(pace.NewBursty(3e9, clock, pace.WithBurst(0))), 3},
+		{"three permits a nanosecond, upfront", reserve.Must(pace.NewTokenBucket(3e9, 4, clock)), 6},
+		{"warm-up", reserve.Must(warmup.New(10, s, clock)), 1},
+		{"window", reserve.Must(window.New(7, s, clock)), 7},
+		{"no limit", reserve.Must(pace.NewBursty(math.Inf(1), clock)), 100},
+	} {
+		require.Equal(t, c.want, c.l.TakeUpTo(100), c.name)
+		require.Zero(t, c.l.TakeUpTo(0), c.name)
+		require.Zero(t, c.l.TakeUpTo(-1), c.name)
+	}
+	require.Equal(t, math.MaxInt, reserve.Must(pace.NewBursty(math.Inf(1), clock)).TakeUpTo(math.MaxInt))
+	require.Zero(t, testing.AllocsPerRun(10, func() { reserve.Must(pace.NewBursty(1)) })-
+		testing.AllocsPerRun(10, func() { reserve.Must(pace.NewBursty(1)).TakeUpTo(9) }))
+}
+
+// What All reserves from one limiter and gives back because another refuses is not counted.
+func TestRefusedByAllCountsNothing(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	free, full := reserve.Must(pace.NewBursty(10, clock)), reserve.Must(window.New(2, s, clock))
+	both := reserve.All(free, full)
+	_, err := both.ReserveWithin(ctx, 2, 0)
+	require.NoError(t, err)
+	require.Equal(t, uint64(2), free.Snapshot().Granted)
+	for range 10 {
+		_, err = both.ReserveWithin(ctx, 1, 500*ms)
+		require.Error(t, err)
+	}
+	require.Equal(t, uint64(2), free.Snapshot().Granted)
+	require.Zero(t, free.Snapshot().GivenBack)
+	require.Equal(t, uint64(10), full.Snapshot().Refused)
+}

@@ -18,6 +18,12 @@ import "github.com/nextfree/pace/smooth"
 // One that can hold permits, but grants requests of any size, has Capacity() float64.
 // For [Limiter.Snapshot] it may have Level(now int64) float64, which is Stored where nothing is owed and
 // negative otherwise, and Paused() int64, the end of the latest pause.
+//
+// A ledger may look ahead and take in batches: Behind(now int64, ahead iter.Seq[int], permits int) int64
+// returns when a request would be ready after others of the sizes ahead (nil: none), all made now; Forecast(now
+// int64, n int) int64 when the last of n requests for one permit would be, where Behind one request for n-1 is
+// not the same; TakeUpTo(now int64, permits int) int takes what requests for one permit would get now. Without
+// them [Limiter.Peek], [Limiter.Forecast] and [Limiter.TakeUpTo] use Reserve and Take.
 type Ledger interface {
 	// Reserve promises permits (at least 1), unless they would be ready after latest: then it
 	// returns false and takes nothing, and ready says when that would have been.

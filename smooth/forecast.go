@@ -28,3 +28,33 @@ func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	}
 	return now
 }
+
+// TakeUpTo takes as many of permits as would be granted now to requests for one permit, made one by
+// one, and returns how many. At 1/s with 5.5 stored, of 10 it takes 6 (the last one is prepaid), and
+// upfront 5.
+func (l *Ledger) TakeUpTo(now int64, permits int) (taken int) {
+	for chunk := permits; taken < permits; {
+		chunk = min(chunk, permits-taken)
+		// Whatever costs no time is granted together as it is one by one.
+		if chunk > 1 && l.costsTime(now, chunk) {
+			chunk = (chunk + 1) / 2
+			continue
+		}
+		if !l.Take(now, chunk) {
+			break
+		}
+		taken += chunk
+	}
+	return taken
+}
+
+// costsTime reports whether permits, taken now, would make a later request wait.
+func (l *Ledger) costsTime(now int64, permits int) bool {
+	l.advance(now)
+	if l.waiting() || now < l.next {
+		return true
+	}
+	stored, carry := l.flowed(now)
+	_, length, _ := l.price(stored, float64(permits), carry)
+	return length > 0
+}

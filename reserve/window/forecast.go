@@ -2,6 +2,8 @@ package window
 
 import (
 	"iter"
+	"math"
+	"math/bits"
 
 	"github.com/nextfree/pace/internal/saturate"
 )
@@ -32,4 +34,35 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 		}
 	}
 	return saturate.Add(l.next(uint64(permits), l.rule), l.rule.behind)
+}
+
+// Forecast returns when the last of n requests for one permit (at least 1), made from now on, would be
+// ready. It takes nothing.
+func (l *ledger) Forecast(now int64, n int) int64 {
+	// A window of n requests for one permit is over when one request for n would be; and a
+	// permit goes when the one that is a whole window in front of it leaves.
+	windows, last := (n-1)/l.Max(), (n-1)%l.Max()+1
+	ready := l.Behind(now, nil, last)
+	high, later := bits.Mul64(uint64(windows), uint64(l.rule.per))
+	if high > 0 || later > math.MaxInt64 {
+		return never
+	}
+	return saturate.Add(ready, int64(later))
+}
+
+// TakeUpTo takes as many of permits as would be granted now to requests for one permit, made one by
+// one, and returns how many.
+func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
+	l.advance(now)
+	switch used := l.used(); {
+	case l.rule.per == 0: // no limit
+	case used.exceeds(l.rule.size):
+		return 0
+	default:
+		permits = int(min(uint64(permits), l.rule.size-used.low))
+	}
+	for taken < permits && l.Take(now, min(permits-taken, l.Max())) {
+		taken += min(permits-taken, l.Max())
+	}
+	return taken
 }
