@@ -15,13 +15,9 @@ const never = hooks.Never
 // until returns how long it is from now until a time.
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
-// sleep blocks until the given time, unless the context ends or the sleeper is woken before. Now
-// is the reading of the clock that the caller has looked at.
-func sleep(ctx context.Context, c *hooks.Clock, now, end int64, s *wake.Sleeper) {
-	if c.Fake == nil {
-		s.Sleep(ctx, until(end, now))
-		return
-	}
+// sleepOn blocks until the given time of a fake clock, unless the context ends or the sleeper is woken
+// before. Now is the reading of the clock that the caller has looked at.
+func sleepOn(ctx context.Context, c *hooks.Clock, now, end int64, s *wake.Sleeper) {
 	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()
 	// If a fake clock was moved on before the timer was there, the timer would be late.

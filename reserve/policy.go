@@ -25,6 +25,7 @@ type Policy struct {
 type common struct {
 	clock   hooks.Clock
 	maxWait time.Duration
+	slack   time.Duration
 }
 
 // paying holds the options of limiters that store permits and are paid in them.
@@ -75,6 +76,24 @@ func WithClock(c clockwork.Clock) Option {
 func WithMaxWait(d time.Duration) Option {
 	return NewOption("WithMaxWait", func(s *common) error {
 		s.maxWait = max(0, d)
+		return nil
+	})
+}
+
+// WithSlack lets callers of Acquire and Wait wake late, by less than d, so that those that are due together wake
+// together: each wake-up costs the machine 15 to 50 us of processor time. Permits are promised and counted
+// as without it, and At and Delay tell the same times, so the rate stays.
+//
+// At 5,000/s with WithSlack(time.Millisecond) about five callers go at once, each millisecond. All
+// limiters of a process with the same d wake their callers at the same moments. On a fake clock (see
+// [WithClock]) it has no effect. A negative d is a *[ValueError].
+// Default: 0, callers wake within tens of microseconds.
+func WithSlack(d time.Duration) Option {
+	return NewOption("WithSlack", func(s *common) error {
+		if d < 0 {
+			return &ValueError{Package: "reserve", Name: "WithSlack", Value: d, Want: "0 or more"}
+		}
+		s.slack = d
 		return nil
 	})
 }
@@ -150,6 +169,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	}
 	p := &Policy{variant: v, terms: hooks.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
+		Slack: general.slack,
 	}}
 	if v.Curve != nil {
 		p.terms.Curve = v.Curve(permitsPerSecond)

@@ -15,12 +15,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sleep sleeps once, with nobody to wake it.
-func sleep(ctx context.Context, d time.Duration) { new(Sleeper).fresh().Sleep(ctx, d) }
+// sleep sleeps once, on a Sleeper that no goroutine wakes.
+func sleep(ctx context.Context, d time.Duration) { new(Sleeper).fresh().sleep(ctx, d) }
 
 func (s *Sleeper) fresh() *Sleeper {
 	s.Reset()
 	return s
+}
+
+// sleep sleeps as a limiter's caller does: it looks at its time again when it wakes, unless it was woken.
+func (s *Sleeper) sleep(ctx context.Context, d time.Duration) {
+	begin := time.Now()
+	for ctx.Err() == nil {
+		left := d - time.Since(begin)
+		if left <= 0 {
+			return
+		}
+		if s.Short(left) {
+			Spin(left)
+			return
+		}
+		s.Set(left, 0)
+		s.Sleep(ctx)
+		if time.Since(begin) < d {
+			return // woken, or the context is done
+		}
+	}
 }
 
 // woken is a sleeper that is woken before it sleeps.
@@ -76,7 +96,7 @@ func TestBubbleEndsBeforeItsTime(t *testing.T) {
 		"zero":      {func(t *testing.T) { sleep(t.Context(), 0) }, 0},
 		"negative":  {func(t *testing.T) { sleep(t.Context(), math.MinInt64) }, 0},
 		"cancelled": {func(t *testing.T) { sleep(cancelled, time.Hour) }, 0},
-		"woken":     {func(t *testing.T) { woken().Sleep(t.Context(), time.Hour) }, 0},
+		"woken":     {func(t *testing.T) { woken().sleep(t.Context(), time.Hour) }, 0},
 		"cancelled later": {func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), at)
 			defer cancel()
@@ -85,7 +105,7 @@ func TestBubbleEndsBeforeItsTime(t *testing.T) {
 		"woken later": {func(t *testing.T) {
 			s := new(Sleeper).fresh()
 			time.AfterFunc(at, s.Wake)
-			s.Sleep(t.Context(), math.MaxInt64)
+			s.sleep(t.Context(), math.MaxInt64)
 		}, at},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +149,7 @@ func TestReturnsWhenCancelledOrWoken(t *testing.T) {
 	cancel()
 	for _, d := range []time.Duration{time.Millisecond, math.MaxInt64} { // these return, or the test hangs
 		sleep(cancelled, d)
-		woken().Sleep(t.Context(), d)
+		woken().sleep(t.Context(), d)
 	}
 }
 
@@ -152,9 +172,9 @@ func cancelWaits(n int) {
 				d = time.Duration(i) * time.Microsecond // up to 10 ms: some are over, some in their last stretch
 			}
 			if i%2 == 0 {
-				sleepers[i].Sleep(ctx, d)
+				sleepers[i].sleep(ctx, d)
 			} else {
-				sleepers[i].Sleep(context.Background(), d)
+				sleepers[i].sleep(context.Background(), d)
 			}
 		})
 	}
@@ -188,7 +208,8 @@ func ExampleSleeper() {
 	s.Reset()
 	s.Wake() // by another goroutine, which has changed the time that is waited for
 
-	s.Sleep(context.Background(), time.Hour)
+	s.Set(time.Hour, 0)
+	s.Sleep(context.Background())
 	fmt.Println("awake, to look at the time again")
 	// Output: awake, to look at the time again
 }
@@ -203,4 +224,69 @@ func TestNotMuchLater(t *testing.T) {
 		}
 	}
 	t.Fatal("all were late")
+}
+
+// However a Set or a Wake by another goroutine meets the sleeper (before it sleeps, while it does, as it wakes),
+// the sleep ends by then.
+func TestSetByAnotherGoroutine(t *testing.T) {
+	for i := range 2000 {
+		s := new(Sleeper).fresh()
+		over := make(chan struct{})
+		s.Set(time.Hour, 0)
+		go func() {
+			defer close(over)
+			s.Sleep(context.Background())
+		}()
+		for range i % 100 * 10 { // some moments
+			time.Now()
+		}
+		if i%2 == 0 {
+			s.Set(time.Duration(i%40)*time.Microsecond, 0)
+		} else {
+			s.Wake()
+		}
+		watchdog := time.AfterFunc(time.Minute, func() { panic("a sleeper sleeps on") })
+		<-over
+		watchdog.Stop()
+	}
+}
+
+func TestBubbleSlack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slack = 10 * time.Millisecond
+		begin := time.Now()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		woke := map[time.Duration]int{}
+		for i := range 50 {
+			all.Go(func() {
+				d := time.Duration(i) * time.Millisecond
+				s := new(Sleeper).fresh()
+				s.Set(d, slack)
+				s.Sleep(context.Background())
+				late := time.Since(begin) - d
+				if late < 0 || late >= slack {
+					t.Errorf("%v late", late)
+				}
+				mu.Lock()
+				woke[time.Since(begin)]++
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		require.Equal(t, map[time.Duration]int{0: 1, slack: 10, 2 * slack: 10, 3 * slack: 10, 4 * slack: 10, 5 * slack: 9}, woke)
+	})
+}
+
+// A limiter's sleepers may be used in a bubble and outside.
+func TestInAndOutOfBubbles(t *testing.T) {
+	s := new(Sleeper)
+	for range 3 {
+		s.fresh().sleep(t.Context(), time.Millisecond)
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			s.fresh().sleep(t.Context(), time.Hour)
+			require.Equal(t, time.Hour, time.Since(begin))
+		})
+	}
 }

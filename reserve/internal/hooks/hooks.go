@@ -22,6 +22,7 @@ type Terms struct {
 	Curve   *smooth.Curve // at the policy's rate; nil if the ledger is not smooth's (a window's, for one)
 	Stored  float64       // at the start, at most as many as fit; may be +Inf
 	Upfront bool
+	Slack   time.Duration // by which callers may wake late
 }
 
 // An Outlook says what a limiter has to give at one moment.

@@ -1,0 +1,181 @@
+package reserve
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/nextfree/pace/internal/wake"
+)
+
+// sleepers holds the callers that wait for their time, in the order of their requests. Their times move
+// whenever permits are given back, so only the first two have timers, and only the first one's timer is set
+// again when its time becomes earlier. A caller that leaves sets the timer of the caller that is among
+// the first two then, without waking it; until then a caller sleeps without a timer. (The second has one
+// because the first may be scheduled late.)
+type sleepers struct {
+	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
+	list []*sleeper // from head on; callers that have left stay until they are passed
+	head int
+	left int // how many from head on have left
+	free []*sleeper
+
+	waited time.Duration // by callers that have left, together
+
+	checking bool   // whether all can still meet their deadlines: see check
+	checked  uint64 // up to this number they can
+
+	watchers []func(later bool) (keep bool) // see Limiter.watch
+}
+
+type sleeper struct {
+	wake.Sleeper
+	number   uint64
+	deadline int64 // or never
+	timed    bool  // it is one of the first two: it has a timer, or sets one before it sleeps
+	until    int64 // the time that its timer is set for, or will be
+	left     bool
+}
+
+const (
+	withTimer    = 2
+	keptSleepers = 1024 // so many sleepers that have left are kept for others
+)
+
+// enter adds a sleeper.
+func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
+	var e *sleeper
+	if n := len(s.free); n > 0 {
+		e, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		e = new(sleeper)
+	}
+	e.Reset()
+	e.number, e.deadline, e.until, e.timed, e.left = number, deadline, never, false, false
+	i := len(s.list)
+	if i > s.head && s.list[i-1].number > number {
+		i = s.head + s.search(number)
+	}
+	if i == len(s.list) && len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
+		i = copy(s.list, s.list[s.head:])
+		clear(s.list[i:])
+		s.list, s.head = s.list[:i], 0
+	}
+	s.list = slices.Insert(s.list, i, e)
+	e.timed = s.all || s.before(i) < withTimer
+	return e
+}
+
+// before returns how many there are in front of one, if they are few.
+func (s *sleepers) before(i int) (n int) {
+	for i--; i >= s.head && n < withTimer; i-- {
+		if !s.list[i].left {
+			n++
+		}
+	}
+	return n
+}
+
+// search returns where, from head on, the first with a number that is higher is.
+func (s *sleepers) search(number uint64) int {
+	live := s.list[s.head:]
+	return sort.Search(len(live), func(i int) bool { return live[i].number > number })
+}
+
+// leave takes a sleeper off the list.
+func (s *sleepers) leave(e *sleeper) {
+	e.left = true
+	s.left++
+	for s.head < len(s.list) && s.list[s.head].left {
+		s.drop(s.list[s.head])
+		s.list[s.head] = nil
+		s.head++
+		s.left--
+	}
+	if s.head == len(s.list) && cap(s.list) > keptSleepers {
+		s.list, s.head = nil, 0
+	}
+	if live := s.list[s.head:]; s.left > 32 && s.left > len(live)/2 {
+		kept := s.list[:0]
+		for _, e := range live {
+			if e.left {
+				s.drop(e)
+			} else {
+				kept = append(kept, e)
+			}
+		}
+		clear(s.list[len(kept):])
+		s.list, s.head, s.left = kept, 0, 0
+	}
+}
+
+func (s *sleepers) drop(e *sleeper) {
+	if len(s.free) < keptSleepers {
+		s.free = append(s.free, e)
+	}
+}
+
+// tell sets the timers of the first two, if they are not set or their time has become earlier. S may be nil.
+func (s *sleepers) tell(l *Limiter, now int64) {
+	if s == nil {
+		return
+	}
+	for i, n := s.head, 0; i < len(s.list) && n < withTimer; i++ {
+		e := s.list[i]
+		if e.left {
+			continue
+		}
+		if n == 0 || !e.timed {
+			e.timed = true
+			if at, known := l.ledger.Ready(now, e.number); !known || s.all && at < e.until {
+				e.wake() // it has gone, or sleeps by a timer of its own
+			} else if at < e.until {
+				e.set(l, now, at)
+			}
+		}
+		n++
+	}
+}
+
+// set sets the sleeper's timer. The limiter must be locked.
+func (e *sleeper) set(l *Limiter, now, at int64) {
+	e.until = at
+	e.Set(until(at, now), l.slack())
+}
+
+// wake wakes those that sleep for a number.
+func (s *sleepers) wake(number uint64) {
+	for i := s.head + s.search(number) - 1; i >= s.head && s.list[i].number == number; i-- {
+		s.list[i].wake()
+	}
+}
+
+// giveUp has those give up whose time has become later than their deadline. S may be nil.
+func (s *sleepers) giveUp(l *Limiter, now int64) {
+	if s != nil {
+		s.checked = 0
+		s.check(l, now)
+	}
+}
+
+// check wakes the first one whose time is later than its deadline, and goes on when that has left:
+// with it gone, the others may still fit.
+func (s *sleepers) check(l *Limiter, now int64) {
+	for _, e := range s.list[s.head+s.search(s.checked):] {
+		if !e.left && e.deadline != never {
+			if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
+				e.wake()
+				s.checking = true
+				return
+			}
+		}
+		s.checked = e.number
+	}
+	s.checking = false
+}
+
+// wake wakes one, once.
+func (e *sleeper) wake() {
+	e.until = 0
+	e.Wake()
+}
