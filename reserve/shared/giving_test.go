@@ -192,8 +192,47 @@ func givingBack(t *testing.T, c place, seed uint64, n *tally) {
 	}
 }
 
-// Of very many that went, the script remembers the room before each only roughly: a late return is
-// never worth more than the oracle says, and hardly less.
+// Callers that settle for less soon after they went, as those of a language model do, get all of it back to within 2 %,
+// however many went: only few rooms are remembered, but the newest are remembered best.
+func TestSettledSoonAfterManyWent(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		for seed, later := range []int{5, 20, 50} {
+			random := rand.New(rand.NewPCG(uint64(seed), 12))
+			o := &oracle{interval: 1e8, capacity: 3000}
+			begin := int64(1_790_000_000_000_000)
+			micros := begin
+			policy := reserve.Must(pace.Bursty(10, pace.WithCapacity(o.capacity)))
+			l := newShared(t, c, fmt.Sprint("soon ", seed), policy, shared.FakeTime(&micros))
+			returned := 0.0
+			for i := range 800 {
+				n := 2 * (1 + random.IntN(3))
+				got, err := l.Sell(n, 0)
+				require.NoError(t, err)
+				require.True(t, got.Granted)
+				o.sales = append(o.sales, &sale{
+					begin: o.now, ready: o.now, fromStore: float64(n), permits: n, used: n, promise: got.Promise(),
+				})
+				micros += int64(random.ExpFloat64() * 1e5)
+				o.now = float64(micros-begin) * 1000
+				if i >= later {
+					s := o.sales[i-later]
+					s.used = s.permits / 2
+					s.promise.Settle(s.used)
+					returned += float64(s.used)
+				}
+			}
+			stored, err := l.Stored(t.Context())
+			require.NoError(t, err)
+			t.Logf("%.0f permits came back %d requests later: %.1f stored, %.1f by the oracle", returned, later, stored, o.level())
+			require.LessOrEqual(t, stored, o.level()+1e-5)
+			require.GreaterOrEqual(t, stored, o.level()-0.02*returned)
+			require.Less(t, stored, 2900.0, "the test shows nothing")
+		}
+	})
+}
+
+// Of very many that went, the script remembers the room before each only roughly: a late refund is never worth more than
+// the oracle says, and even if most of them come back in any order, at most a quarter less.
 func TestGivingBackAfterManyWent(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {
 		for seed := range uint64(6) {
@@ -221,7 +260,7 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 			}
 			length, err := c.Do(t.Context(), "STRLEN", l.Key())
 			require.NoError(t, err)
-			require.LessOrEqual(t, length, int64(52+128*16))
+			require.LessOrEqual(t, length, int64(52+16*16))
 			returned := 0.0
 			before := o.level()
 			for _, i := range random.Perm(1000)[:300+random.IntN(600)] {
@@ -238,7 +277,7 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 			require.NoError(t, err)
 			t.Logf("%.0f permits came back: %.1f stored, %.1f by the oracle", returned, stored, o.level())
 			require.LessOrEqual(t, stored, o.level()+1e-5)
-			require.GreaterOrEqual(t, stored, o.level()-0.05*max(0, returned))
+			require.GreaterOrEqual(t, stored, o.level()-0.25*max(0, returned))
 			require.Greater(t, o.level(), before+0.5*returned, "the test shows nothing")
 		}
 	})

@@ -34,7 +34,8 @@ type room struct{ time, fits float64 }
 const (
 	shortMagic, longMagic = "pac\x03", "pac\x04"
 	shortSize, longSize   = 52, 118
-	mostRooms, mostRuns   = 128, 512
+	shortRooms, longRooms = 16, 12 // so that a key that is drained takes less than 400 bytes of Redis
+	mostRuns              = 512
 )
 
 // A StateError says that the value that a store holds is not the state of a limiter.
@@ -95,6 +96,7 @@ func (m *machine) encode(now float64) []byte {
 		b = doubles(append(b, shortMagic...), now, m.time, m.terms.capacity, m.stored, m.slot, m.born)
 		return m.encodeRooms(b)
 	}
+	m.squeeze(longRooms)
 	b := make([]byte, 0, longSize+40*len(m.runs)+16*len(m.rooms))
 	b = doubles(append(b, longMagic...), now, m.time, m.terms.capacity, m.stored, m.debt, m.deferred, m.peak, m.newer,
 		m.fence, m.hold, m.held, m.epoch, m.slot, m.born)
@@ -252,16 +254,24 @@ func (m *machine) note(before float64) {
 		}
 	}
 	m.rooms = append(m.rooms[:n], room{m.time, before})
-	for ratio := 1.03; len(m.rooms) > mostRooms; ratio *= ratio { // neighbours merge: the later time, the lower room
-		kept, last := m.rooms[:0], m.rooms[0]
-		for _, r := range m.rooms[1:] {
-			if r.fits > last.fits*ratio {
-				kept = append(kept, last)
-				last.fits = r.fits
+	m.squeeze(shortRooms)
+}
+
+// squeeze leaves at most so many rooms, or a few less. Neighbours merge where that loses least: the later time, the
+// lower room.
+func (m *machine) squeeze(most int) {
+	if len(m.rooms) <= most {
+		return
+	}
+	for len(m.rooms) > most*5/6 {
+		least, at := math.Inf(1), 0
+		for i := range len(m.rooms) - 1 {
+			if step := m.rooms[i+1].fits - m.rooms[i].fits; step < least {
+				least, at = step, i
 			}
-			last = room{r.time, min(last.fits, r.fits)}
 		}
-		m.rooms = append(kept, last)
+		m.rooms[at+1].fits = m.rooms[at].fits
+		m.rooms = slices.Delete(m.rooms, at, at+1)
 	}
 }
 

@@ -9,7 +9,8 @@
 --             requests that would have to wait, and are stored when the debt is paid.
 --   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
 --             {time, room}, oldest first, rising. A late refund is worth at most the least of
---             them since: the rest would have overflowed.
+--             them since: the rest would have overflowed. There are at most 16, and 12 in a debt: so a key that is
+--             drained takes less than 400 bytes of Redis.
 --   held      stored permits of requests that wait for the pause to end: they would miss them if it ended now.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
 --   hold      when a pause ends.
@@ -33,31 +34,37 @@ local bursty = base == 0 and interval > 0 -- stored permits are free, so they ca
 local longest = 9.2e18
 local long, long_form, long_size = 'pac\4', '<c4ddddddddddddddH', 118
 
+-- squeeze leaves at most so many rooms, or a few less. Neighbours merge where that loses least: the later time, the
+-- lower room.
+local function squeeze(rooms, most)
+  local n = #rooms / 16
+  if n <= most then return rooms end
+  local times, fits, parts = {}, {}, {}
+  for i = 1, n do times[i], fits[i] = struct.unpack('<dd', rooms, 16 * i - 15) end
+  local few = math.floor(most * 5 / 6)
+  while n > few do
+    local least, at = math.huge, 1
+    for i = 1, n - 1 do
+      local step = fits[i + 1] - fits[i]
+      if step < least then least, at = step, i end
+    end
+    table.remove(times, at)
+    table.remove(fits, at + 1)
+    n = n - 1
+  end
+  for i = 1, n do parts[i] = struct.pack('<dd', times[i], fits[i]) end
+  return table.concat(parts)
+end
+
 -- note remembers the room right before somebody goes.
-local function note(rooms, time, before, most)
-  local unpack, pack, sub, min = struct.unpack, struct.pack, string.sub, math.min
-  local n = #rooms
+local function note(rooms, time, before)
+  local unpack, n = struct.unpack, #rooms
   while n > 0 do
     local t, r = unpack('<dd', rooms, n - 15)
-    if t == time then before = min(before, r) elseif r < before then break end
+    if t == time then before = math.min(before, r) elseif r < before then break end
     n = n - 16
   end
-  rooms = sub(rooms, 1, n) .. pack('<dd', time, before)
-  local ratio = 1.03
-  while #rooms > most do -- neighbours merge: the later time, the lower room
-    local parts, t, r = {}, unpack('<dd', rooms, 1)
-    for i = 17, #rooms, 16 do
-      local t2, r2 = unpack('<dd', rooms, i)
-      if r2 > r * ratio then
-        parts[#parts + 1] = pack('<dd', t, r)
-        r = r2
-      end
-      t, r = t2, min(r, r2)
-    end
-    parts[#parts + 1] = pack('<dd', t, r)
-    rooms, ratio = table.concat(parts), ratio * ratio
-  end
-  return rooms
+  return squeeze(string.sub(rooms, 1, n) .. struct.pack('<dd', time, before), 16)
 end
 
 local anchor, of, stored, debt, time, slot, born = now, capacity, store, 0, now, 1, now
@@ -126,7 +133,7 @@ while runs ~= '' do -- runs whose time has come were idle
 end
 if passed > 0 then
   if debt > 0 and bursty and upfront then -- somebody may have gone
-    rooms = note(rooms, time, max(0, store - stored - deferred - max(peak, newer)), most_rooms)
+    rooms = note(rooms, time, max(0, store - stored - deferred - max(peak, newer)))
   end
   if passed < debt then
     debt = debt - passed
@@ -296,13 +303,13 @@ for i = 1, count do
   end
   if wait > 0 and limit >= 0 and deferred > 0 and permits <= deferred
     and spare and (upfront or deferred >= max(peak, newer)) then
-    rooms = note(rooms, time, room, most_rooms)
+    rooms = note(rooms, time, room)
     deferred, changed, wait = deferred - permits, true, 0
   elseif wait > limit then
     wait = -1 - wait
   else
     if bursty and store > 0 and (wait == 0 or taken > 0) then -- it goes, or the store holds it
-      rooms = note(rooms, time, room, most_rooms)
+      rooms = note(rooms, time, room)
     end
     stored, debt, changed = stored - taken, min(debt + cost, longest), true
     if bursty and wait > 0 and (cost == 0 or not upfront) then held = held + taken end
@@ -321,6 +328,7 @@ if changed then
   if debt == 0 then
     text = pack(short_form, short, now, time, capacity, stored, slot, born) .. rooms
   else
+    rooms = squeeze(rooms, 12)
     text = pack(long_form, long, now, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held,
       epoch, slot, born, #runs / 40) .. runs .. rooms
   end

@@ -110,7 +110,7 @@ func TestServerTime(t *testing.T) {
 	for name, us := range best {
 		fmt.Printf("%-28s %5.1f us, %.2f of redis_rate\n", name, us, us/best["redis_rate"])
 	}
-	for _, n := range []int{1, 10, 100, 300} {
+	for _, n := range []int{1, 10, 100, 300, 301} {
 		l := newShared(t, c, fmt.Sprint("size ", n), reserve.Must(pace.Bursty(1, pace.WithCapacity(300))))
 		for range n {
 			_, err := l.TryAcquire(t.Context(), 1)

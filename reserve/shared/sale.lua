@@ -15,7 +15,7 @@
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 local arg = ARGV[1]
 local kind, capacity, refill, not_after, permits, limit = unpack('<dddddd', arg)
-local short, short_form, short_size, most_rooms = 'pac\3', '<c4dddddd', 52, 128 * 16
+local short, short_form, short_size, most_rooms = 'pac\3', '<c4dddddd', 52, 16 * 16 -- bytes
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
