@@ -1,0 +1,302 @@
+package fair
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/late"
+)
+
+// A Class is a kind of requests, such as those that people wait for, or those of a batch.
+type Class struct {
+	Name string
+	// Priority: requests of a class with a higher one go first. Default: 0; it may be negative.
+	Priority int
+	// Weight is the class's share among the classes of its priority that wait: with weights 3 and 1, three permits of
+	// four. Default: 1.
+	Weight float64
+	// MaxAge: a request that has waited for so long goes as if its priority were one higher. 0: never.
+	MaxAge time.Duration
+	// Leave is the number of permits that a request of this class must leave at the limit when it goes, for other classes.
+	// With a window of 100 an hour and Leave 30, the class stops at 70. A request for more than the limit ever holds beside them
+	// gets a *[reserve.SizeError].
+	Leave int
+	// MaxQueue is how many requests of the class may wait; one more gets a *[FullError]. 0: any number.
+	MaxQueue int
+}
+
+// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]; it must not be copied. All methods
+// may be called at the same time.
+type Queue struct {
+	order   *order
+	late    *late.Queue
+	byName  map[string]*class
+	weight  func(tenant string) float64
+	tenants bool
+	by      reserve.Reserver
+}
+
+// settings is what options change.
+type settings struct {
+	tenants bool
+	weight  func(tenant string) float64
+	clock   clockwork.Clock
+	bad     error
+}
+
+// An Option changes one setting of [New].
+type Option func(*settings)
+
+// WithTenants shares a class's permits among its tenants, in proportion to their weights: customers of a service, users, jobs. The weight of
+// a tenant is asked for each of its requests, under no lock; nil: each has weight 1. A weight that is not positive and finite is an error of the
+// request. Default: a class has no tenants, and its requests go first come, first served.
+func WithTenants(weight func(tenant string) float64) Option {
+	return func(s *settings) { s.tenants, s.weight = true, weight }
+}
+
+// WithClock replaces the clock, for tests. It must be the clock of the limit. Only its methods Now, Since and AfterFunc are
+// used. Default: the real one.
+func WithClock(c clockwork.Clock) Option {
+	return func(s *settings) {
+		if isnil.Value(c) {
+			s.bad = &reserve.ValueError{Package: "fair", Name: "WithClock", Value: nil, Want: "a clock"}
+		}
+		s.clock = c
+	}
+}
+
+// New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
+// several, a window, a key's limiter, one on Redis.
+//
+// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two have the same name, or if a number in one makes no
+// sense.
+func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
+	if isnil.Value(by) {
+		return nil, &reserve.ValueError{Package: "fair", Name: "the limit", Value: nil, Want: "a Reserver"}
+	}
+	return newQueue(by, late.One(by), classes, opts)
+}
+
+func newQueue(by reserve.Reserver, target late.Target, classes []Class, opts []Option) (*Queue, error) {
+	var s settings
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, &reserve.ValueError{Package: "fair", Name: "an option", Value: nil, Want: "an option"}
+		}
+		opt(&s)
+	}
+	if s.bad != nil {
+		return nil, s.bad
+	}
+	if err := check(classes); err != nil {
+		return nil, err
+	}
+	q := &Queue{order: newOrder(classes), byName: map[string]*class{}, weight: s.weight, tenants: s.tenants, by: by}
+	for i, c := range q.order.classes {
+		c.group = i
+		q.byName[c.Name] = c
+	}
+	q.late = late.New(q.order, target, s.clock, len(classes))
+	return q, nil
+}
+
+func check(classes []Class) error {
+	bad := func(c Class, field string, value any, want string) error {
+		return &reserve.ValueError{Package: "fair", Name: fmt.Sprintf("%s of class %q", field, c.Name), Value: value, Want: want}
+	}
+	if len(classes) == 0 {
+		return &reserve.ValueError{Package: "fair", Name: "the number of classes", Value: 0, Want: "at least 1"}
+	}
+	names := map[string]bool{}
+	for _, c := range classes {
+		switch {
+		case names[c.Name]:
+			return &reserve.ValueError{Package: "fair", Name: "the name of a class", Value: c.Name, Want: "one that no other class has"}
+		case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
+			return bad(c, "Weight", c.Weight, "a positive number, or 0 for the default of 1")
+		case c.MaxAge < 0:
+			return bad(c, "MaxAge", c.MaxAge, "0 or more")
+		case c.Leave < 0:
+			return bad(c, "Leave", c.Leave, "0 or more permits")
+		case c.MaxQueue < 0:
+			return bad(c, "MaxQueue", c.MaxQueue, "0 or more requests")
+		case c.Priority == math.MaxInt:
+			return bad(c, "Priority", c.Priority, "less")
+		}
+		names[c.Name] = true
+	}
+	return nil
+}
+
+// A FullError says that a request was refused because as many of its class wait as may. Nothing was taken.
+type FullError struct {
+	Class    string
+	MaxQueue int // so many may wait
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("fair: %d requests of class %q wait already, as many as may", e.MaxQueue, e.Class)
+}
+
+// reserve puts a request into the queue.
+func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*entry, error) {
+	if n < 1 {
+		return nil, &reserve.ValueError{Package: "fair", Name: "permits", Value: n, Want: "at least 1"}
+	}
+	c := q.order.classes[0]
+	if name != "" || q.byName[""] != nil {
+		if c = q.byName[name]; c == nil {
+			return nil, &reserve.ValueError{Package: "fair", Name: "the class", Value: name, Want: "one of " + q.names()}
+		}
+	}
+	e := &entry{class: c, weight: 1}
+	if q.tenants {
+		e.tenant = tenant
+		if q.weight != nil {
+			e.weight = q.weight(tenant)
+		}
+		if !(e.weight > 0) || math.IsInf(e.weight, 1) {
+			name := fmt.Sprintf("the weight of tenant %q", tenant)
+			return nil, &reserve.ValueError{Package: "fair", Name: name, Value: e.weight, Want: "a positive number"}
+		}
+	}
+	e.Permits, e.Place.Leave, e.Group, e.Data = n, c.Leave, c.group, e
+	if err := q.late.Enter(ctx, &e.Place, maxWait); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (q *Queue) names() string {
+	var names []string
+	for _, c := range q.order.classes {
+		names = append(names, fmt.Sprintf("%q", c.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ReserveWithin reserves n permits (at least 1) in the name of the context's class and tenant: see [With]. If the context says no
+// class, it is the one named "", or else the first.
+//
+// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent request makes it later, so
+// a caller that sleeps by At itself should ask again, or use Wait. The forecast of the request that is the first is a promise
+// of the limit, until a more urgent one comes.
+//
+// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a *[reserve.WaitError]
+// at once. If it becomes impossible later that it goes in time, Wait returns that error as soon as that is certain. A
+// maxWait of 0 succeeds if the permits are free now, and no request of the same priority or a higher one waits.
+func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	class, tenant := From(ctx)
+	return q.reservation(ctx, class, tenant, n, maxWait)
+}
+
+func (q *Queue) reservation(ctx context.Context, class, tenant string, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	e, err := q.reserve(ctx, class, tenant, n, maxWait)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
+	return e.Reservation(), nil
+}
+
+// Acquire waits for n permits (at least 1) in the name of the context's class and tenant, and returns how long that took. For errors see
+// [Queue.ReserveWithin].
+func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	class, tenant := From(ctx)
+	e, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
+	if err != nil {
+		return 0, err
+	}
+	err = e.Wait(ctx)
+	return e.Waited(), err
+}
+
+// Rate returns the limit's rate, in permits per second; 0 if it can't tell.
+func (q *Queue) Rate() float64 {
+	if by, ok := q.by.(interface{ Rate() float64 }); ok {
+		return by.Rate()
+	}
+	return 0
+}
+
+// Class returns a Reserver that reserves for a class, whatever the context says; the tenant is the context's. If there is no such class, its
+// ReserveWithin returns a *[reserve.ValueError].
+func (q *Queue) Class(name string) reserve.Reserver { return door{q: q, class: name} }
+
+// Tenant returns a Reserver that reserves for a class and a tenant, whatever the context says.
+func (q *Queue) Tenant(class, tenant string) reserve.Reserver {
+	return door{q: q, class: class, tenant: tenant, own: true}
+}
+
+// A door is where requests of one class come in.
+type door struct {
+	q             *Queue
+	class, tenant string
+	own           bool // the tenant is this one, not the context's
+}
+
+func (d door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	tenant := d.tenant
+	if !d.own {
+		_, tenant = From(ctx)
+	}
+	return d.q.reservation(ctx, d.class, tenant, n, maxWait)
+}
+
+func (d door) Rate() float64 { return d.q.Rate() }
+
+// A Snapshot says what a queue is like at one moment. By the time of the next request it may no longer be true.
+type Snapshot struct {
+	Classes []ClassSnapshot // in the order in which New got them
+}
+
+// A ClassSnapshot says what a class is like at one moment, and what has happened to its requests so far.
+type ClassSnapshot struct {
+	Class   string
+	Waiting int // requests
+	Tenants int // that wait, or are remembered because others of the class wait
+	// Granted, Refused and GivenBack are permits: that have gone, or were charged by Settle beyond that; that
+	// were refused, at once or while they waited; that came back after they had gone, by Cancel or Settle.
+	Granted, Refused, GivenBack uint64
+	LongestWait                 time.Duration // of a request, whether it has gone or waits still
+}
+
+// Snapshot returns what the queue is like now, for logs and metrics. It takes nothing.
+func (q *Queue) Snapshot() (s Snapshot) {
+	q.late.Locked(func(now int64) {
+		for _, c := range q.order.classes {
+			longest := c.longest
+			if c.oldest != nil {
+				longest = max(longest, now-c.oldest.arrived)
+			}
+			s.Classes = append(s.Classes, ClassSnapshot{
+				Class: c.Name, Waiting: c.waiting, Tenants: len(c.flows),
+				Granted: c.granted, Refused: c.refused, GivenBack: c.givenBack, LongestWait: time.Duration(longest),
+			})
+		}
+	})
+	return s
+}
+
+// contextKey is that of a context's class and tenant.
+type contextKey struct{}
+
+type names struct{ class, tenant string }
+
+// With returns a context for requests of a class and a tenant, for SDKs and transports that pass a context on: [Queue.ReserveWithin] and
+// [Queue.Acquire] read it.
+func With(ctx context.Context, class, tenant string) context.Context {
+	return context.WithValue(ctx, contextKey{}, names{class, tenant})
+}
+
+// From returns the class and the tenant that With has put into a context; "" if it has not.
+func From(ctx context.Context) (class, tenant string) {
+	n, _ := ctx.Value(contextKey{}).(names)
+	return n.class, n.tenant
+}

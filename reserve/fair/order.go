@@ -1,0 +1,361 @@
+package fair
+
+import (
+	"iter"
+	"math"
+
+	"github.com/nextfree/pace/reserve/internal/late"
+)
+
+// An order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H. Vin and
+// H. Cheng, 1996) over classes, and over tenants within a class.
+//
+// Start-time fair queueing gives each flow a tag, the start of its next request in virtual time. The flow with the
+// smallest tag goes, virtual time becomes that tag, and the flow's tag grows by permits / weight. A flow that was idle
+// begins at virtual time, or at its own tag if that is larger. So of two flows that wait both, neither gets ahead
+// of the other by more than a request of each.
+type order struct {
+	classes []*class
+	levels  []*level
+	count   uint64 // of requests so far
+}
+
+// A level is a priority.
+type level struct {
+	priority int
+	virtual  float64
+	busy     int // flows that wait
+	flows    []*share
+}
+
+// A share is a class's part in a level.
+type share struct {
+	level *level
+	start float64 // the tag of the next request
+	busy  bool
+}
+
+// begin says that the share waits, and end that it does not.
+func (s *share) begin() {
+	if !s.busy {
+		s.busy = true
+		s.level.busy++
+		s.start = max(s.start, s.level.virtual)
+	}
+}
+
+func (s *share) end() {
+	if !s.busy {
+		return
+	}
+	s.busy = false
+	s.level.busy--
+	if s.level.busy == 0 { // a busy period is over: no class owes anything
+		for _, other := range s.level.flows {
+			s.level.virtual = max(s.level.virtual, other.start)
+		}
+	}
+}
+
+// charge grants permits / weight.
+func (s *share) charge(cost float64) {
+	s.level.virtual = max(s.level.virtual, s.start)
+	s.start += cost
+}
+
+// An aging is where the requests of a class go that have waited for MaxAge: to the next higher priority.
+type aging struct {
+	share
+	used bool // MaxAge is set
+}
+
+// A class is one of the classes, with its tenants.
+type class struct {
+	Class
+	share
+	aged  aging
+	group int // its number
+
+	oldest, newest *entry // of all that wait, in the order in which they came
+
+	virtual float64
+	latest  float64          // the largest tag so far
+	period  uint64           // how many busy periods are over
+	floor   float64          // virtual when this one began
+	flows   map[string]*flow // tenants that wait or have a tag above virtual
+	peak    int              // of flows since the map was made
+	active  flowHeap         // that wait
+	idle    flowHeap         // that don't
+
+	counts
+	permits int // that wait
+}
+
+// counts are what Snapshot tells of a class.
+type counts struct {
+	waiting                     int
+	granted, refused, givenBack uint64
+	longest                     int64
+}
+
+// An entry is a request.
+type entry struct {
+	late.Place
+	class   *class
+	tenant  string
+	weight  float64 // the tenant's
+	flow    *flow
+	number  uint64
+	arrived int64
+	wasAged bool // when it went
+
+	next, previous *entry // of the flow
+	newer, older   *entry // of the class
+}
+
+// of returns the entry that a place is part of.
+func of(p *late.Place) *entry { return p.Data.(*entry) }
+
+func newOrder(classes []Class) *order {
+	o := new(order)
+	at := map[int]*level{}
+	join := func(s *share, priority int) {
+		l := at[priority]
+		if l == nil {
+			l = &level{priority: priority}
+			at[priority] = l
+			o.levels = append(o.levels, l)
+		}
+		s.level = l
+		l.flows = append(l.flows, s)
+	}
+	for _, spec := range classes {
+		if spec.Weight == 0 {
+			spec.Weight = 1
+		}
+		c := &class{Class: spec}
+		join(&c.share, spec.Priority)
+		if c.aged.used = spec.MaxAge > 0; c.aged.used {
+			join(&c.aged.share, spec.Priority+1)
+		}
+		o.classes = append(o.classes, c)
+	}
+	return o
+}
+
+// Push adds a request.
+func (o *order) Push(now int64, p *late.Place) error {
+	o.age(now)
+	e := of(p)
+	c := e.class
+	if c.MaxQueue > 0 && c.waiting >= c.MaxQueue {
+		c.refused += uint64(p.Permits)
+		return &FullError{Class: c.Name, MaxQueue: c.MaxQueue}
+	}
+	o.count++
+	e.number, e.arrived = o.count, now
+	c.share.begin()
+	c.waiting++
+	c.permits += p.Permits
+	if e.older = c.newest; e.older != nil {
+		e.older.newer = e
+	} else {
+		c.oldest = e
+	}
+	c.newest = e
+	c.push(e)
+	return nil
+}
+
+// Remove takes out a request that has not been granted.
+func (o *order) Remove(now int64, p *late.Place) {
+	o.age(now)
+	e := of(p)
+	e.class.remove(e)
+	e.unlink(now)
+}
+
+// age finds the requests that have waited for MaxAge.
+func (o *order) age(now int64) {
+	for _, c := range o.classes {
+		c.old(now)
+	}
+}
+
+// unlink takes a request off the list of its class.
+func (e *entry) unlink(now int64) {
+	c := e.class
+	c.waiting--
+	c.permits -= e.Permits
+	if e.older != nil {
+		e.older.newer = e.newer
+	} else {
+		c.oldest = e.newer
+	}
+	if e.newer != nil {
+		e.newer.older = e.older
+	} else {
+		c.newest = e.older
+	}
+	e.older, e.newer = nil, nil
+	c.old(now)
+	if c.waiting == 0 {
+		c.share.end()
+		c.forget()
+	}
+}
+
+// old returns the oldest request of the class if it has waited for MaxAge.
+func (c *class) old(now int64) *entry {
+	if !c.aged.used {
+		return nil
+	}
+	if e := c.oldest; e != nil && now-e.arrived >= int64(c.MaxAge) {
+		c.aged.begin()
+		return e
+	}
+	c.aged.end()
+	return nil
+}
+
+// A turn is a request that may be the first, and by which tag.
+type turn struct {
+	entry    *entry
+	priority int
+	start    float64
+}
+
+func (t turn) before(other turn) bool {
+	switch {
+	case other.entry == nil:
+		return t.entry != nil
+	case t.entry == nil:
+		return false
+	case t.priority != other.priority:
+		return t.priority > other.priority
+	case t.start != other.start:
+		return t.start < other.start
+	default:
+		return t.entry.number < other.entry.number
+	}
+}
+
+// First returns which request goes if permits are free now.
+func (o *order) First(now int64, leave int) *late.Place {
+	var first turn
+	for _, c := range o.classes {
+		if c.waiting == 0 || c.Leave >= leave {
+			continue
+		}
+		t := turn{c.active[0].head, c.Priority, c.share.start}
+		if e := c.old(now); e != nil {
+			t = turn{e, c.Priority + 1, c.aged.start}
+		}
+		if t.before(first) {
+			first = t
+		}
+	}
+	if first.entry == nil {
+		return nil
+	}
+	return &first.entry.Place
+}
+
+// Grant takes out a request because it goes, and charges its tenant and its class.
+func (o *order) Grant(now int64, p *late.Place) {
+	o.age(now)
+	e := of(p)
+	c := e.class
+	e.wasAged = c.old(now) == e
+	c.granted += uint64(p.Permits)
+	c.longest = max(c.longest, now-e.arrived)
+	if e.wasAged {
+		c.aged.charge(float64(p.Permits) / c.Weight)
+	} else {
+		c.share.charge(float64(p.Permits) / c.Weight)
+	}
+	c.grant(e)
+	e.unlink(now)
+}
+
+// Resize says that a waiting request asks for fewer permits now.
+func (o *order) Resize(_ int64, p *late.Place, permits int) {
+	of(p).class.permits += permits - p.Permits
+}
+
+// Settle charges the account of a granted request.
+func (o *order) Settle(now int64, p *late.Place, more int) {
+	o.age(now)
+	e := of(p)
+	c := e.class
+	if more < 0 {
+		c.givenBack += uint64(-more)
+	} else {
+		c.granted += uint64(more)
+	}
+	s := &c.share
+	if e.wasAged {
+		s = &c.aged.share
+	}
+	if s.level.busy > 0 { // else no class owes anything
+		s.start += float64(more) / c.Weight
+	}
+	c.settle(e, float64(more)/e.weight)
+}
+
+// Lapsed counts a request that was refused.
+func (o *order) Lapsed(_ int64, p *late.Place) {
+	c := of(p).class
+	c.refused += uint64(p.Permits)
+}
+
+// Before returns the permits of the requests that go before p unless they leave.
+func (o *order) Before(_ int64, p *late.Place) (permits int) {
+	own := of(p).class
+	highest := own.Priority
+	if own.aged.used && highest < math.MaxInt {
+		highest++
+	}
+	for _, c := range o.classes {
+		if c.Priority > highest {
+			permits += c.permits
+		}
+	}
+	return permits
+}
+
+// AtMost returns the permits of all requests that might go before p if no other arrives.
+func (o *order) AtMost(now int64, p *late.Place) (permits int) {
+	own := of(p).class
+	for _, c := range o.classes {
+		if c.Priority >= own.Priority || c.Priority+1 >= own.Priority && c.old(now) != nil {
+			permits += c.permits
+		}
+	}
+	return permits - p.Permits
+}
+
+// Changes returns when the next request will have waited for MaxAge.
+func (o *order) Changes(now int64) int64 {
+	at := int64(math.MaxInt64)
+	for _, c := range o.classes {
+		if e := c.oldest; c.aged.used && e != nil {
+			if aged := e.arrived + int64(c.MaxAge); aged > now && aged < at {
+				at = aged
+			}
+		}
+	}
+	return at
+}
+
+// Ahead returns the requests that go before p if no other arrives, and none of them ages meanwhile.
+func (o *order) Ahead(now int64, p *late.Place) iter.Seq[*late.Place] {
+	return func(yield func(*late.Place) bool) {
+		s := o.simulate(now)
+		for e := s.next(); e != nil && &e.Place != p; e = s.next() {
+			if !yield(&e.Place) {
+				return
+			}
+		}
+	}
+}

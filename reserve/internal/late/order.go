@@ -1,0 +1,59 @@
+package late
+
+import (
+	"container/heap"
+	"iter"
+)
+
+// An Order says which place is first. The queue calls it under its lock; it must not call the queue, nor block.
+// Times are readings of the queue's clock, and never run back.
+type Order interface {
+	// Push adds a place, or says why it can't be added.
+	Push(now int64, p *Place) error
+	// Remove takes out a place that has not been granted.
+	Remove(now int64, p *Place)
+	// First returns which place goes if permits are free now, of those with Leave below leave; nil: none of them waits.
+	First(now int64, leave int) *Place
+	// Grant takes out a place because it goes, and charges it.
+	Grant(now int64, p *Place)
+	// Resize says that a waiting place now asks for permits.
+	Resize(now int64, p *Place, permits int)
+	// Settle charges a granted place with so many permits more; negative: less.
+	Settle(now int64, p *Place, more int)
+	// Ahead returns the places that go before p if no other arrives, and Before the permits of those that go before p
+	// unless they leave: the more urgent ones.
+	Ahead(now int64, p *Place) iter.Seq[*Place]
+	Before(now int64, p *Place) int
+	// AtMost returns the permits of all other places that might go before p if no other arrives.
+	AtMost(now int64, p *Place) int
+	// Changes returns when the first may change although no place arrives or leaves, or never.
+	Changes(now int64) int64
+	// Lapsed counts a place that the queue has refused after Push.
+	Lapsed(now int64, p *Place)
+}
+
+// A lapseHeap holds places by the latest time at which they may go.
+type lapseHeap []*Place
+
+var _ heap.Interface = (*lapseHeap)(nil)
+
+func (h lapseHeap) Len() int           { return len(h) }
+func (h lapseHeap) Less(i, j int) bool { return h[i].latest() < h[j].latest() }
+func (h lapseHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].lapse, h[j].lapse = i+1, j+1
+}
+
+func (h *lapseHeap) Push(p any) {
+	*h = append(*h, p.(*Place))
+	p.(*Place).lapse = len(*h)
+}
+
+func (h *lapseHeap) Pop() any {
+	old := *h
+	p := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	p.lapse = 0
+	return p
+}

@@ -1,0 +1,610 @@
+package late
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/hooks"
+)
+
+// anyone is a Leave above all that there are.
+const anyone = math.MaxInt
+
+// A Queue is requests in an order, in front of a target. It comes from [New]. All methods may be called at the
+// same time.
+type Queue struct {
+	order  Order
+	target Target
+	clock  hooks.Clock
+	remote bool // to reserve and to cancel takes a while
+
+	waiting atomic.Int64 // places that are waiting or bound
+	kicked  atomic.Bool  // a look has been asked for
+	epoch   atomic.Int64 // how often the limit has changed
+	quiet   atomic.Bool  // the queue itself changes the limit
+	// deaf is true while nothing needs to be done when the limit grants earlier: a caller waits for the hold at the only limit that there is.
+	deaf atomic.Bool
+
+	binding sync.Mutex // held while the queue reserves; taken before mu
+	cost    int64      // how long that took lately; guarded by binding
+
+	mu        sync.Mutex
+	seen      int64       // the latest reading of the clock
+	bound     *hold       // at most one
+	retry     int64       // when a place that was passed over because of its Leave may go
+	lapse     []lapseHeap // by group: places that must go by a time
+	notBefore int64       // the limit grants nothing before
+	timer     stopper     // looks again
+	timed     int64       // when; or never
+}
+
+type stopper interface{ Stop() bool }
+
+// New returns a queue with an order in front of a target, with a clock (nil: the real one), and with so many groups of places.
+func New(order Order, target Target, clock clockwork.Clock, groups int) *Queue {
+	q := &Queue{order: order, target: target, remote: target.remote(), lapse: make([]lapseHeap, groups), timed: never}
+	if clock != nil {
+		q.clock = hooks.On(clock)
+	}
+	q.clock = q.clock.Begun()
+	q.notBefore = math.MinInt64
+	weakly := weak.Make(q)
+	target.watch(func(later bool) bool {
+		q := weakly.Value()
+		if q != nil && !q.quiet.Load() && (later || !q.deaf.Load()) {
+			q.kick()
+		}
+		return q != nil
+	})
+	return q
+}
+
+// Enter puts a place into the queue, for at most maxWait and the context's deadline. If its forecast is later than
+// these it takes nothing and returns a *[reserve.WaitError].
+func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
+	if err := done.Cause(ctx); err != nil {
+		return err
+	}
+	deadline := q.clock.Deadline(ctx)
+	p.queue, p.ctx = q, ctx
+	q.mu.Lock()
+	now := q.now()
+	p.begin, p.within, p.deadline = now, never, deadline
+	if maxWait < reserve.Forever {
+		p.within = add(now, max(0, maxWait))
+	}
+	if err := q.order.Push(now, p); err != nil {
+		q.mu.Unlock()
+		return err
+	}
+	q.waiting.Add(1)
+	q.lapses(p)
+	urgent := q.urgent(now, p)
+	q.mu.Unlock()
+	if urgent {
+		q.look()
+	}
+	return q.admit(p, maxWait)
+}
+
+// urgent reports whether the place may be the one to bind now. The queue must be locked.
+func (q *Queue) urgent(now int64, p *Place) bool {
+	first := q.order.First(now, anyone)
+	for first != nil && first != p && first.Leave > p.Leave {
+		first = q.order.First(now, first.Leave)
+	}
+	return first == p
+}
+
+// admit refuses a place that has entered, if its forecast is too late.
+func (q *Queue) admit(p *Place, maxWait time.Duration) error {
+	q.mu.Lock()
+	now := q.now()
+	var wait time.Duration
+	switch p.state {
+	case granted:
+		q.mu.Unlock()
+		return nil
+	case over:
+		defer q.mu.Unlock()
+		return p.err
+	case bound:
+		wait = p.hold.delay()
+	case waiting:
+		if p.latest() == never || p.latest() > now && q.inTime(now, p) {
+			q.mu.Unlock()
+			return nil
+		}
+		wait = q.forecast(p)
+	}
+	if add(now, wait) <= p.latest() && (wait == 0 || maxWait > 0) {
+		q.mu.Unlock()
+		return nil
+	}
+	err := p.late(now, wait)
+	h := q.leave(p, err)
+	q.order.Lapsed(now, p)
+	q.mu.Unlock()
+	q.left(h)
+	return err
+}
+
+// late returns the error of a place that would have to wait so much longer, counted from when it entered.
+func (p *Place) late(now int64, wait time.Duration) error {
+	wait = add(time.Duration(now-p.begin), wait)
+	if p.deadline < p.within {
+		return &reserve.WaitError{Wait: wait, MaxWait: time.Duration(p.deadline - p.begin), Cause: context.DeadlineExceeded}
+	}
+	return &reserve.WaitError{Wait: wait, MaxWait: time.Duration(p.within - p.begin)}
+}
+
+// Look has the queue look at once, for a caller that knows that a limit has changed of which the queue can't know.
+func (q *Queue) Look() {
+	q.epoch.Add(1)
+	q.look()
+}
+
+// look binds the place that is the first now, and grants those whose time has come.
+func (q *Queue) look() {
+	q.binding.Lock()
+	defer q.binding.Unlock()
+	for q.step() {
+	}
+}
+
+// step does the next thing that is to be done, and reports whether there may be another one. Only the holder of binding calls it.
+func (q *Queue) step() (more bool) {
+	q.mu.Lock()
+	now := q.now()
+	if h := q.expire(now); h != nil {
+		q.mu.Unlock()
+		q.cancel(h)
+		return true
+	}
+	h := q.bound
+	q.retry = never
+	first := q.choose(now)
+	switch {
+	case first == nil:
+		q.arm(now)
+		q.mu.Unlock()
+		return false
+	case h != nil && h.place == first && h.delay() <= 0:
+		return q.grant(now, h)
+	case h != nil && h.place == first && !q.target.better(h):
+		q.arm(now)
+		q.mu.Unlock()
+		return false
+	case h != nil:
+		q.release(h.place)
+		q.mu.Unlock()
+		q.cancel(h)
+		return true
+	case q.remote && now < q.notBefore-2*q.cost-int64(soon):
+		q.arm(now)
+		q.mu.Unlock()
+		return false
+	}
+	h = first.newHold()
+	q.mu.Unlock()
+	q.bind(h)
+	return true
+}
+
+// grant lets the bound place go, unless its hold is a trial: then it is replaced by one for what the place asks. The queue must be
+// locked, and is unlocked then.
+func (q *Queue) grant(now int64, h *hold) (more bool) {
+	p := h.place
+	if h.trial {
+		q.release(p)
+		next := p.newHold()
+		q.mu.Unlock()
+		q.cancel(h)
+		q.bindNow(next)
+		return true
+	}
+	q.bound = nil
+	q.over(p)
+	q.order.Grant(now, p)
+	p.state, p.went = granted, now
+	p.signal()
+	if rate := q.target.rate(); q.remote {
+		q.notBefore = math.MinInt64
+		if at := q.clock.Since(h.r.At()); rate > 0 && at > p.begin {
+			q.notBefore = add(at, time.Duration(float64(p.Permits)/rate*float64(time.Second)))
+		}
+	}
+	if p.extra > 0 {
+		q.order.Settle(now, p, p.extra)
+	}
+	q.mu.Unlock()
+	if p.extra > 0 {
+		h.r.Settle(p.Permits + p.extra)
+	}
+	if q.remote { // the place that goes does not wait until the next one is bound
+		if q.waiting.Load() > 0 {
+			go q.look()
+		}
+		return false
+	}
+	return true
+}
+
+// cancel cancels a hold that the queue has taken away, for a caller that looks again afterwards: so the watcher need not.
+func (q *Queue) cancel(h *hold) {
+	q.quiet.Store(true)
+	defer q.quiet.Store(false)
+	h.cancel()
+}
+
+// newHold returns an empty hold of the place.
+func (p *Place) newHold() *hold {
+	h := &p.own
+	if p.used {
+		h = new(hold)
+	}
+	p.used = true
+	h.place = p
+	return h
+}
+
+// bind reserves in the name of the hold's place, and binds it, unless it has left meanwhile.
+func (q *Queue) bind(h *hold) {
+	p := h.place
+	begin := q.clock.Now()
+	failed := true
+	defer func() {
+		if failed { // a panic
+			q.fail(p, reserve.ErrCancelled)
+		}
+	}()
+	h.trial = p.Leave > 0
+	err := q.target.reserve((*placeContext)(p), p, h, p.remaining(begin))
+	failed = false
+	if q.remote {
+		q.cost += (q.clock.Now() - begin - q.cost) / 4
+	}
+	q.bind2(h, err)
+}
+
+// bindNow is bind of a place whose trial has shown that there is room for it. If there is none any more, it stays waiting.
+func (q *Queue) bindNow(h *hold) {
+	p := h.place
+	failed := true
+	defer func() {
+		if failed {
+			q.fail(p, reserve.ErrCancelled)
+		}
+	}()
+	h.trial = false
+	err := q.target.reserve((*placeContext)(p), p, h, 0)
+	failed = false
+	var wait *reserve.WaitError
+	if !errors.As(err, &wait) {
+		q.bind2(h, err)
+	}
+}
+
+// bind2 binds a place to its hold, or takes it out if there is an error.
+func (q *Queue) bind2(h *hold, err error) {
+	p := h.place
+	if err != nil {
+		q.mu.Lock()
+		var wait *reserve.WaitError
+		now := q.now()
+		if errors.As(err, &wait) && add(now, wait.Wait) > p.latest() {
+			err = p.late(now, wait.Wait)
+		}
+		q.mu.Unlock()
+		q.fail(p, err)
+		return
+	}
+	q.mu.Lock()
+	if p.state != waiting {
+		q.mu.Unlock()
+		h.cancel()
+		return
+	}
+	q.bound, p.hold, p.state = h, h, bound
+	if h.delay() > 0 { // else it is granted at once
+		p.signal()
+	}
+	q.mu.Unlock()
+}
+
+// fail takes out a place with an error.
+func (q *Queue) fail(p *Place, err error) {
+	q.mu.Lock()
+	if p.state < granted {
+		q.order.Lapsed(q.now(), p)
+	}
+	h := q.leave(p, err)
+	q.mu.Unlock()
+	if h != nil {
+		h.cancel()
+	}
+}
+
+// remaining returns how long the place may still wait.
+func (p *Place) remaining(now int64) time.Duration {
+	if p.latest() == never {
+		return reserve.Forever
+	}
+	return max(0, time.Duration(saturate.Add(p.latest(), -now)))
+}
+
+// choose returns which place to bind: the first one, or one behind it that needs to leave fewer permits, if the first can't go yet
+// because of those. The queue must be locked.
+func (q *Queue) choose(now int64) (first *Place) {
+	first = q.order.First(now, anyone)
+	for first != nil && first.Leave > 0 {
+		other := q.order.First(now, first.Leave)
+		if other == nil {
+			break
+		}
+		if h := q.bound; h != nil && h.place == first && h.trial {
+			if d := h.delay(); d > 0 {
+				first.blocked, first.epoch = add(now, d), q.epoch.Load()
+			}
+		}
+		if first.epoch != q.epoch.Load() || now >= first.blocked {
+			break
+		}
+		q.retry = min(q.retry, first.blocked)
+		first = other
+	}
+	return first
+}
+
+// expire refuses places that are certain to be too late. If one of them was bound it returns the hold, for the caller to
+// cancel. The queue must be locked.
+func (q *Queue) expire(now int64) *hold {
+	for i := range q.lapse {
+		for h := &q.lapse[i]; len(*h) > 0; {
+			p := (*h)[0]
+			best := q.best(now, p)
+			if best <= p.latest() {
+				break
+			}
+			held := q.leave(p, p.late(now, time.Duration(best-now)))
+			q.order.Lapsed(now, p)
+			if held != nil {
+				return held
+			}
+		}
+	}
+	return nil
+}
+
+// best returns the earliest time at which a place can go. The queue must be locked.
+func (q *Queue) best(now int64, p *Place) int64 {
+	h := q.bound
+	switch {
+	case h == nil:
+		return now
+	case h.place == p:
+		return add(now, h.delay())
+	}
+	if !q.target.paidLater() && p.Permits+p.Leave < h.place.Permits+h.place.Leave {
+		return now
+	}
+	at := add(now, h.delay())
+	if rate := q.target.certain(); rate > 0 {
+		before := q.order.Before(now, p) - h.place.Permits
+		if before > 0 {
+			at = add(at, time.Duration(float64(before)/rate*float64(time.Second)))
+		}
+	}
+	return at
+}
+
+// base returns how long the limit grants nothing, by what the queue knows. The queue must be locked.
+func (q *Queue) base(now int64) time.Duration {
+	switch {
+	case q.bound != nil:
+		return q.bound.delay()
+	case q.remote:
+		return time.Duration(max(0, saturate.Add(q.notBefore, -now)))
+	}
+	return 0
+}
+
+// inTime reports whether a waiting place would go in time even if all that may go before it do. That is quick to know. The queue must be
+// locked.
+func (q *Queue) inTime(now int64, p *Place) bool {
+	atMost := q.order.AtMost(now, p)
+	if q.bound != nil {
+		atMost -= q.bound.place.Permits
+	}
+	wait := q.target.forecast(func(yield func(int) bool) {
+		if atMost > 0 {
+			yield(atMost)
+		}
+	}, q.bound, q.base(now), p)
+	return add(now, wait) <= p.latest()
+}
+
+// forecast returns how long a waiting place would wait if no other arrived. The queue must be locked.
+func (q *Queue) forecast(p *Place) time.Duration {
+	now := q.now()
+	h := q.bound
+	return q.target.forecast(func(yield func(int) bool) {
+		for other := range q.order.Ahead(now, p) {
+			if (h == nil || other != h.place) && !yield(other.Permits) {
+				return
+			}
+		}
+	}, h, q.base(now), p)
+}
+
+// release takes the hold away from a place, which waits again, and returns it. The queue must be locked.
+func (q *Queue) release(p *Place) *hold {
+	if p.state != bound {
+		return nil
+	}
+	h := p.hold
+	p.state, p.hold, q.bound = waiting, nil, nil
+	return h
+}
+
+// leave takes a place that has not been granted out of the queue, and returns the hold that it had, for left to cancel. The queue must be
+// locked.
+func (q *Queue) leave(p *Place, why error) *hold {
+	if p.state >= granted {
+		return nil
+	}
+	h := q.release(p)
+	if h != nil {
+		p.told = h.last().At()
+	}
+	q.over(p)
+	q.order.Remove(q.now(), p)
+	p.state, p.err = over, why
+	p.signal()
+	return h
+}
+
+// over says that a place does not wait any more. The queue must be locked.
+func (q *Queue) over(p *Place) {
+	if p.lapse > 0 {
+		heap.Remove(&q.lapse[p.Group], p.lapse-1)
+	}
+	if q.waiting.Add(-1) == 0 && q.timer != nil {
+		q.timer.Stop()
+		q.timer, q.timed = nil, never
+	}
+}
+
+// lapses keeps the place in the heap of those that must go by a time. The queue must be locked.
+func (q *Queue) lapses(p *Place) {
+	switch h := &q.lapse[p.Group]; {
+	case p.latest() == never:
+	case p.lapse == 0:
+		heap.Push(h, p)
+	default:
+		heap.Fix(h, p.lapse-1)
+	}
+}
+
+// left cancels the hold of a place that has left or become smaller, and has the queue look. Nil: it had none.
+func (q *Queue) left(h *hold) {
+	if h != nil {
+		h.cancel()
+	}
+	q.changed()
+}
+
+// changed has the queue look after a change that may have made another place the first.
+func (q *Queue) changed() {
+	if q.waiting.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	now := q.now()
+	h := q.bound
+	first := q.order.First(now, anyone)
+	same := h != nil && h.place == first && !q.target.many()
+	q.mu.Unlock()
+	if !same {
+		q.look()
+	}
+}
+
+// kick has the queue look, soon and elsewhere.
+func (q *Queue) kick() {
+	q.epoch.Add(1)
+	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
+		go func() {
+			q.kicked.Store(false)
+			q.look()
+		}()
+	}
+}
+
+// poll has the queue look if the place is bound and its time has come, for a caller that does not Wait.
+func (q *Queue) poll(p *Place) {
+	q.mu.Lock()
+	h := q.bound
+	due := h != nil && h.delay() <= 0
+	q.mu.Unlock()
+	if due {
+		q.look()
+	}
+}
+
+// soon is how long before it could go at the earliest a place is bound at a remote limit, beside the time of two calls.
+const soon = time.Millisecond
+
+// arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be locked.
+func (q *Queue) arm(now int64) {
+	if q.waiting.Load() == 0 {
+		return
+	}
+	h := q.bound
+	q.deaf.Store(h != nil && h.place.sleepers > 0 && !h.trial && q.retry == never && !q.target.many())
+	at := min(q.order.Changes(now), q.retry)
+	for i := range q.lapse {
+		if h := q.lapse[i]; len(h) > 0 {
+			at = min(at, add(h[0].latest(), 1))
+		}
+	}
+	if h != nil && h.place.sleepers == 0 {
+		at = min(at, add(now, h.delay()))
+	} else if h == nil && q.remote {
+		at = min(at, q.notBefore-2*q.cost-int64(soon))
+	}
+	if at >= q.timed || at == never {
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timed = at
+	d := max(0, time.Duration(at-now))
+	if q.clock.Fake != nil {
+		q.timer = (*q.clock.Fake).AfterFunc(d, q.alarm)
+	} else {
+		q.timer = time.AfterFunc(d, q.alarm)
+	}
+}
+
+// alarm looks when the timer has fired.
+func (q *Queue) alarm() {
+	q.mu.Lock()
+	q.timer, q.timed = nil, never
+	q.mu.Unlock()
+	if q.waiting.Load() > 0 {
+		q.look()
+	}
+}
+
+// now reads the clock. The queue must be locked.
+func (q *Queue) now() int64 {
+	if t := q.clock.Now(); t > q.seen {
+		q.seen = t
+	}
+	return q.seen
+}
+
+// Waiting returns how many requests wait.
+func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
+
+// Locked calls f under the queue's lock, with its time: for what reads the order.
+func (q *Queue) Locked(f func(now int64)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f(q.now())
+}
+
+func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
