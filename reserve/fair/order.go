@@ -309,13 +309,20 @@ func (o *order) Lapsed(_ int64, p *late.Place) {
 	c.refused += uint64(p.Permits)
 }
 
+// highest returns the highest priority that requests of the class have.
+func (c *class) highest() int {
+	if c.aged.used {
+		return c.Priority + 1
+	}
+	return c.Priority
+}
+
+// Above reports whether a goes before b unless it leaves.
+func (o *order) Above(a, b *late.Place) bool { return of(a).class.Priority > of(b).class.highest() }
+
 // Before returns the permits of the requests that go before p unless they leave.
 func (o *order) Before(_ int64, p *late.Place) (permits int) {
-	own := of(p).class
-	highest := own.Priority
-	if own.aged.used && highest < math.MaxInt {
-		highest++
-	}
+	highest := of(p).class.highest()
 	for _, c := range o.classes {
 		if c.Priority > highest {
 			permits += c.permits

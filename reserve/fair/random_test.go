@@ -234,7 +234,7 @@ func (p *pair) change(random *rand.Rand) {
 // The queue lets requests go in the order of the model, and at its times: whatever arrives, leaves, settles, pauses
 // and changes meanwhile.
 func TestAgainstTheModel(t *testing.T) {
-	for seed := range uint64(runs(t, 4000)) {
+	for seed := range uint64(runs(t, 1500)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		p := newPair(t, seed, random)
 		left := 5 + random.IntN(40)

@@ -20,9 +20,11 @@ type Order interface {
 	Resize(now int64, p *Place, permits int)
 	// Settle charges a granted place with so many permits more; negative: less.
 	Settle(now int64, p *Place, more int)
-	// Ahead returns the places that go before p if no other arrives, and Before the permits of those that go before p
-	// unless they leave: the more urgent ones.
+	// Ahead returns the places that go before p if no other arrives.
 	Ahead(now int64, p *Place) iter.Seq[*Place]
+	// Above reports whether a goes before b whatever happens, unless it leaves, and Before returns the permits of all
+	// that are above p.
+	Above(a, b *Place) bool
 	Before(now int64, p *Place) int
 	// AtMost returns the permits of all other places that might go before p if no other arrives.
 	AtMost(now int64, p *Place) int

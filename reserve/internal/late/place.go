@@ -122,7 +122,7 @@ func (p *Place) Waited() time.Duration {
 
 // At returns when the place was granted, or is promised to go; or, while it waits, its forecast.
 func (p *Place) At() time.Time {
-	p.queue.poll(p)
+	p.queue.poll()
 	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +137,7 @@ func (p *Place) At() time.Time {
 
 // Delay returns how long it is until At; 0: it may go.
 func (p *Place) Delay() time.Duration {
-	p.queue.poll(p)
+	p.queue.poll()
 	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,19 +153,18 @@ func (p *Place) Delay() time.Duration {
 // Wait blocks until the place is granted. See [reserve.Reservation.Wait].
 func (p *Place) Wait(ctx context.Context) error {
 	q := p.queue
+	finished := false
+	defer func() {
+		if !finished { // the context's methods are the caller's, and may panic
+			p.Settle(0)
+		}
+	}()
 	deadline, err := q.clock.Deadline(ctx), done.Cause(ctx)
 	q.mu.Lock()
 	p.sleepers++
-	finished := false
 	defer func() {
 		p.sleepers--
-		if finished {
-			q.mu.Unlock()
-			return
-		}
-		h := q.leave(p, reserve.ErrCancelled) // the context's methods are the caller's, and may panic
 		q.mu.Unlock()
-		q.left(h)
 	}()
 	if deadline < p.deadline && p.state < granted {
 		p.deadline = deadline

@@ -37,7 +37,6 @@ type Queue struct {
 	deaf atomic.Bool
 
 	binding sync.Mutex // held while the queue reserves; taken before mu
-	cost    int64      // how long that took lately; guarded by binding
 
 	mu        sync.Mutex
 	seen      int64       // the latest reading of the clock
@@ -45,6 +44,7 @@ type Queue struct {
 	retry     int64       // when a place that was passed over because of its Leave may go
 	lapse     []lapseHeap // by group: places that must go by a time
 	notBefore int64       // the limit grants nothing before
+	cost      int64       // how long a call to a remote limit took lately
 	timer     stopper     // looks again
 	timed     int64       // when; or never
 }
@@ -79,6 +79,11 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 	deadline := q.clock.Deadline(ctx)
 	p.queue, p.ctx = q, ctx
 	q.mu.Lock()
+	if h := q.bound; h != nil && h.place.sleepers == 0 && h.delay() <= 0 { // the timer may be late
+		q.mu.Unlock()
+		q.look()
+		q.mu.Lock()
+	}
 	now := q.now()
 	p.begin, p.within, p.deadline = now, never, deadline
 	if maxWait < reserve.Forever {
@@ -89,10 +94,9 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 		return err
 	}
 	q.waiting.Add(1)
-	q.lapses(p)
-	urgent := q.urgent(now, p)
+	look := q.urgent(now, p) || q.hopeless(now)
 	q.mu.Unlock()
-	if urgent {
+	if look {
 		q.look()
 	}
 	return q.admit(p, maxWait)
@@ -123,13 +127,13 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 		wait = p.hold.delay()
 	case waiting:
 		if p.latest() == never || p.latest() > now && q.inTime(now, p) {
-			q.mu.Unlock()
+			q.stays(now, p)
 			return nil
 		}
 		wait = q.forecast(p)
 	}
 	if add(now, wait) <= p.latest() && (wait == 0 || maxWait > 0) {
-		q.mu.Unlock()
+		q.stays(now, p)
 		return nil
 	}
 	err := p.late(now, wait)
@@ -138,6 +142,15 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 	q.mu.Unlock()
 	q.left(h)
 	return err
+}
+
+// stays has the queue look when a place that was admitted has to go at the latest. The queue must be locked, and is unlocked then.
+func (q *Queue) stays(now int64, p *Place) {
+	if p.latest() < never {
+		q.lapses(p)
+		q.arm(now)
+	}
+	q.mu.Unlock()
 }
 
 // late returns the error of a place that would have to wait so much longer, counted from when it entered.
@@ -263,6 +276,9 @@ func (p *Place) newHold() *hold {
 func (q *Queue) bind(h *hold) {
 	p := h.place
 	begin := q.clock.Now()
+	q.mu.Lock()
+	remaining := p.remaining(begin)
+	q.mu.Unlock()
 	failed := true
 	defer func() {
 		if failed { // a panic
@@ -270,10 +286,12 @@ func (q *Queue) bind(h *hold) {
 		}
 	}()
 	h.trial = p.Leave > 0
-	err := q.target.reserve((*placeContext)(p), p, h, p.remaining(begin))
+	err := q.target.reserve((*placeContext)(p), p, h, remaining)
 	failed = false
 	if q.remote {
+		q.mu.Lock()
 		q.cost += (q.clock.Now() - begin - q.cost) / 4
+		q.mu.Unlock()
 	}
 	q.bind2(h, err)
 }
@@ -367,6 +385,16 @@ func (q *Queue) choose(now int64) (first *Place) {
 	return first
 }
 
+// hopeless reports whether expire would refuse a place. The queue must be locked.
+func (q *Queue) hopeless(now int64) bool {
+	for i := range q.lapse {
+		if h := q.lapse[i]; len(h) > 0 && q.best(now, h[0]) > h[0].latest() {
+			return true
+		}
+	}
+	return false
+}
+
 // expire refuses places that are certain to be too late. If one of them was bound it returns the hold, for the caller to
 // cancel. The queue must be locked.
 func (q *Queue) expire(now int64) *hold {
@@ -400,13 +428,15 @@ func (q *Queue) best(now int64, p *Place) int64 {
 		return now
 	}
 	at := add(now, h.delay())
-	if rate := q.target.certain(); rate > 0 {
-		before := q.order.Before(now, p) - h.place.Permits
-		if before > 0 {
-			at = add(at, time.Duration(float64(before)/rate*float64(time.Second)))
-		}
+	rate := q.target.certain()
+	if rate == 0 || !q.order.Above(h.place, p) {
+		return at
 	}
-	return at
+	before := q.order.Before(now, p)
+	if !q.target.paidLater() {
+		before += p.Permits - h.place.Permits // the bound one is paid for by then
+	}
+	return add(at, time.Duration(float64(before)/rate*float64(time.Second)))
 }
 
 // base returns how long the limit grants nothing, by what the queue knows. The queue must be locked.
@@ -532,11 +562,11 @@ func (q *Queue) kick() {
 	}
 }
 
-// poll has the queue look if the place is bound and its time has come, for a caller that does not Wait.
-func (q *Queue) poll(p *Place) {
+// poll has the queue look if the time of the bound place has come and no caller waits for that.
+func (q *Queue) poll() {
 	q.mu.Lock()
 	h := q.bound
-	due := h != nil && h.delay() <= 0
+	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
 	q.mu.Unlock()
 	if due {
 		q.look()
