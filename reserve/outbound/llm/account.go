@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -10,25 +9,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jonboulle/clockwork"
-
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
 
-// An account is what is known of one key: its limits, and what its calls come to.
+// An account is what is known of one key: its limits, and what its calls use.
 type account struct {
 	of     *Transport
-	key    any // its Key, by which others remember it: the account itself may be forgotten
-	users  int // calls that have not ended; guarded by the table's lock
+	key    any // its Key, by which outbound remembers it: the account itself may be forgotten
+	users  int // calls that were not sent yet; guarded by the table's lock
 	limits [kinds]limit
 	going  atomic.Int32 // calls that were sent, and whose usage is not known yet
 
-	input, output ratio
+	known atomic.Bool // all that the headers tell
+	first turnstile   // until known
 
-	known   atomic.Bool // all that the headers tell
 	mu      sync.Mutex
-	probing chan struct{} // closed when the call is over that finds out; nil: there is none
+	classes []*class // maxClasses at most
 }
 
 // A limit is one of an account's limits.
@@ -41,6 +38,8 @@ type limit struct {
 	given int // by the user; 0: not
 	size  int
 	per   time.Duration
+	told  bool // a response has told size
+	low   int  // a far lower limit that the latest response told; 0: it told none
 }
 
 const (
@@ -98,49 +97,21 @@ func (t *Transport) policy(k kind, n int, per time.Duration) *reserve.Policy {
 	return reserve.Must(window.Policy(n, per+t.margin, opts...))
 }
 
-// alone is for how long a call goes alone. If it has not brought an answer by then the next one
-// goes as well: a server may never answer one, and a long answer may take minutes.
-const alone = 10 * time.Second
-
-// open waits until the account's limits are known. While nothing is known of one, a call goes
-// alone: it gets a probe, and says when that is over.
-func (a *account) open(ctx context.Context) (probe chan struct{}, err error) {
-	for !a.known.Load() {
-		a.mu.Lock()
-		probing := a.probing
-		if probing == nil {
-			a.probing = make(chan struct{})
-			defer a.mu.Unlock()
-			return a.probing, nil
-		}
-		a.mu.Unlock()
-		clock := a.of.clock
-		if clock == nil {
-			clock = clockwork.NewRealClock()
-		}
-		late := clock.NewTimer(alone)
-		select {
-		case <-probing:
-		case <-late.Chan():
-			a.probed(probing)
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-		if late.Stop(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// probed says that the call with that probe is over, or goes alone no longer.
-func (a *account) probed(probe chan struct{}) {
+// classOf returns the class of calls of a kind.
+func (a *account) classOf(kind kindOfCall) *class {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.probing == probe {
-		close(probe)
-		a.probing = nil
+	for _, c := range a.classes {
+		if c.kind == kind {
+			return c
+		}
 	}
+	if len(a.classes) == maxClasses {
+		return a.classes[maxClasses-1]
+	}
+	c := &class{kind: kind}
+	a.classes = append(a.classes, c)
+	return c
 }
 
 // observe learns from a response what the limits are.
@@ -166,19 +137,20 @@ func (a *account) observe(r *http.Response) {
 		}
 	}
 	if !a.known.Load() && (told || r.StatusCode < 300) {
-		a.settle()
+		a.stopLearning()
 	}
 }
 
 const mostLimit = 1 << 40
 
-// isLong reports whether a bucket takes so long to be full that it is none of a minute.
+// isLong reports whether the reset time shows a limit longer than a minute.
 func isLong(reset string) bool {
 	d, err := time.ParseDuration(reset)
 	return err == nil && d > longReset
 }
 
-// follow takes over a limit that a server has told: never more than the user has given.
+// follow takes over a limit that a server has told: never more than the user has given. One that is less than half of
+// what it was must be told twice in succession.
 func (a *account) follow(k kind, n int, long bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,6 +164,12 @@ func (a *account) follow(k kind, n int, long bool) {
 	} else if long {
 		per = day
 	}
+	if m.size != unknown && n < m.size/2 && m.low != n { // perhaps of a gateway: the next response must say so, too
+		m.low = n
+		a.of.ignored.add(badLimit)
+		return
+	}
+	m.low, m.told = 0, true
 	if n == m.size && per == m.per {
 		return
 	}
@@ -200,8 +178,8 @@ func (a *account) follow(k kind, n int, long bool) {
 	m.active.Store(true)
 }
 
-// settle says that what the server has told is all that it will tell.
-func (a *account) settle() {
+// stopLearning decides that limits that the server has not announced by now do not exist.
+func (a *account) stopLearning() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for k := range a.limits {
@@ -253,6 +231,7 @@ func (t *Transport) enter(key Key) *account {
 		return a
 	}
 	b.mu.Unlock()
+	t.ignored.add(crowded)
 	others := t.newAccount(Key{}, t.given)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -277,6 +256,9 @@ func (b *table) place(key Key, a *account, places int) *account {
 			}
 		}
 		if len(b.accounts) >= places {
+			if b.others != nil {
+				a.of.ignored.add(crowded)
+			}
 			return b.others
 		}
 	}

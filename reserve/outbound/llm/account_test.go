@@ -2,7 +2,6 @@ package llm
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -112,27 +111,73 @@ func TestMaxKeys(t *testing.T) {
 	})
 }
 
-// A key whose call is on its way keeps its place, however long that takes.
-func TestKeyOnItsWay(t *testing.T) {
+// A body that is never closed does not keep its key's place, once nothing is held of its limits.
+func TestBodiesThatAreNotClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(30, 30) }), OpenAI(),
-			Limits{RequestsPerMinute: 5, TokensPerMinute: 1e6}, WithMaxKeys(1))
+			Limits{RequestsPerMinute: 1, TokensPerMinute: 1e6}, WithMaxKeys(4))
 		require.NoError(t, err)
-		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, strings.NewReader(`{"model":"long","max_tokens":10}`))
-		response, err := transport.RoundTrip(r)
+		for i := range 4 {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, strings.NewReader(fmt.Sprintf(`{"model":"%d"}`, i)))
+			_, err := transport.RoundTrip(r) // and nobody closes its body
+			require.NoError(t, err)
+		}
+		time.Sleep(2 * time.Minute)
+		begin := time.Now()
+		for i := range 4 {
+			_, err := post(transport, api, fmt.Sprintf(`{"model":"new %d"}`, i))
+			require.NoError(t, err)
+		}
+		require.Zero(t, time.Since(begin), "each has limits of its own")
+		require.Zero(t, transport.Ignored().Crowded)
+		_, err = post(transport, api, `{"model":"another"}`)
 		require.NoError(t, err)
-		time.Sleep(5 * time.Minute)
-		_, err = post(transport, api, `{"model":"other"}`)
+		require.Equal(t, uint64(1), transport.Ignored().Crowded)
+	})
+}
+
+// Keys of one organization are one quota, if the user says so.
+func TestWithKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &minuteServer{
+			tokens: 2000, cost: func(*http.Request, string) int { return 20 },
+			reply: func(*http.Request, string) *http.Response { return used(10, 10) },
+		}
+		transport, err := New(s, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 2000},
+			WithKey(func(_ *http.Request, k Key) Key { k.Credential = 0; return k }))
 		require.NoError(t, err)
-		io.Copy(io.Discard, response.Body)
-		require.Equal(t, 60-10, transport.held(tokens), "what it used beyond its estimate, which has left the window")
-		_, err = post(transport, api, `{"model":"long"}`)
-		require.NoError(t, err)
-		time.Sleep(5 * time.Minute)
-		_, err = post(transport, api, `{"model":"other"}`)
-		require.NoError(t, err)
-		for key := range transport.table.accounts {
-			require.Equal(t, "other", key.Model)
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() {
+				status, err := post(transport, api, `{"model":"m","max_tokens":10,"messages":["`+strings.Repeat("abc ", 10)+`"]}`, fmt.Sprintf("Authorization: Bearer %d", i%3))
+				require.NoError(t, err)
+				require.Equal(t, 200, status)
+			})
+		}
+		all.Wait()
+		require.Zero(t, s.refused)
+	})
+}
+
+// One odd header, of a gateway perhaps, is not obeyed; two in succession are.
+func TestOddHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, given := range []Limits{{}, {RequestsPerMinute: 500, TokensPerMinute: 1e6}} {
+			n := 0
+			transport, err := New(limited(func() (string, string) {
+				if n++; n == 5 {
+					return "1", "1000000"
+				}
+				return "500", "1000000"
+			}), OpenAI(), given)
+			require.NoError(t, err)
+			begin := time.Now()
+			for range 20 {
+				_, err := post(transport, api, `{"model":"m"}`)
+				require.NoError(t, err)
+			}
+			require.Zero(t, time.Since(begin))
+			require.Equal(t, uint64(1), transport.Ignored().Limits)
 		}
 	})
 }
@@ -325,23 +370,23 @@ func TestEstimates(t *testing.T) {
 		input, output int
 		most          bool
 	}{
-		{OpenAI(), `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("abcd", 100) + `"}],"max_tokens":30}`, 101, 30, true},
+		{OpenAI(), `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("abc ", 100) + `"}],"max_tokens":30}`, 102, 30, true},
 		{OpenAI(), `{"model":"m","messages":[],"max_completion_tokens":30,"n":3}`, 0, 90, true},
-		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 11, 4, true},
-		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 10, 7, true},
+		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 7, 4, true},
+		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 6, 7, true},
 		{OpenAI(), `{"model":"m","input":[[1,2,3],[4,5]]}`, 5, guessedOutput, false},
 		{OpenAI(), `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0KGgo", 1000) + `"}}]}]}`, blobTokens + 1, guessedOutput, false},
-		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 750, 1, true},
+		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 790, 1, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999,"n":99999}`, 0, maxTokens, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999999999999,"n":999}`, 0, guessedOutput * maxChoices, false},
-		{Anthropic(), `{"model":"m","system":"abcd","max_tokens":8}`, 1, 8, true},
+		{Anthropic(), `{"model":"m","system":"abcd","max_tokens":8}`, 2, 8, true},
 		{Gemini(), `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generationConfig":{"maxOutputTokens":9,"candidateCount":2}}`, 2, 18, true},
 		{Bedrock(), `{"messages":[{"content":[{"text":"abcdefgh"}]}],"inferenceConfig":{"maxTokens":9}}`, 2, 9, true},
 		{OpenAI(), strings.Repeat("x", 400), 100, guessedOutput, false},
 	} {
 		r := httptest.NewRequest(http.MethodPost, api, strings.NewReader(c.body))
 		var p prompt
-		_, err := p.readFrom(r, c.provider.prompt, false)
+		_, err := p.readFrom(r, false)
 		require.NoError(t, err)
 		require.Equal(t, []any{c.input, c.output, c.most}, []any{p.input, p.output, p.most}, c.body[:min(100, len(c.body))])
 	}

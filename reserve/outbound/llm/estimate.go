@@ -3,57 +3,184 @@ package llm
 import (
 	"math"
 	"sync"
+	"time"
 )
 
-// A ratio is how much calls have come to, of what was estimated: a mean of the last fifty or so,
-// weighted by their size.
+const (
+	forget  = 0.98 // what a call weighs when another one has come: the latest fifty count
+	caution = 3.0  // standard deviations
+	// surprise is how many times its estimate a call counts for at most, until a second one comes to as much.
+	surprise = 20.0
+	// enough calls that tell no usage show that none will. Their estimates are taken as they are then.
+	enough = 10
+)
+
+// A forecast predicts what calls use from their estimates and from what the calls before them used.
 //
-// Before anything is known it is 2: too low an estimate is refused by the server, too high a one is
-// corrected when the call ends. After three calls that came to what was estimated it is 1.1, after
-// ten 1.01; after any that came to twice as much it is 2.
-type ratio struct {
-	mu              sync.Mutex
-	calls           float64
-	used, estimated float64
-	spread          float64 // sum of the squares of what calls came to beside the mean, in estimates
+// As long as it knows nothing it says twice the estimate: too low a prediction is refused by the server, too high a
+// one is corrected when the call ends. After three calls that used what was estimated it says 1.1 times the estimate,
+// after ten 1.01 times. Where the estimate tells little, because what a call reads is kept by the server, it says
+// what the calls before came to.
+type forecast struct {
+	calls           float64 // that told a usage
+	used, estimated float64 // sums, in which older calls weigh less
+	spread          float64 // sum of squares: use beside the mean ratio, in estimates
+	byRatio         float64 // the same in tokens
+	byAmount        float64 // sum of squares: use beside the mean use, in tokens
+	last            float64 // what the latest call used
+}
+
+// weight returns what the calls weigh in the sums.
+func (f *forecast) weight() float64 { return (1 - math.Pow(forget, f.calls)) / (1 - forget) }
+
+// learn adds a call. One whose estimate tells nothing is trusted at once.
+func (f *forecast) learn(estimated, used int, trusted bool) {
+	e, u := math.Max(1, float64(estimated)), float64(used)
+	if most := math.Max(surprise*e, 2*f.last); estimated > 0 && (f.calls > 0 || !trusted) {
+		u = math.Min(u, most)
+	}
+	f.last = float64(used)
+	if f.calls > 0 {
+		ratio := f.used / f.estimated
+		off, amount := u/e-ratio, u-f.used/f.weight()
+		f.spread = forget*f.spread + off*off
+		f.byRatio = forget*f.byRatio + e*off*e*off
+		f.byAmount = forget*f.byAmount + amount*amount
+	}
+	f.calls++
+	f.used, f.estimated = forget*f.used+u, forget*f.estimated+e
+}
+
+// expect returns what to reserve for a call. The safety margin shrinks with the number of other calls in flight,
+// because only their sum must not be too low.
+func (f *forecast) expect(estimated, others int) int {
+	if f.calls == 0 {
+		return bounded(2 * float64(estimated))
+	}
+	proof, weight, calls := f.calls*f.calls, f.weight(), math.Sqrt(float64(1+others))
+	if estimated < 1 || f.byAmount < f.byRatio/4 {
+		return bounded(math.Max(f.used/weight, float64(estimated)) + caution*math.Sqrt(f.byAmount/weight)/calls)
+	}
+	ratio := f.used / f.estimated
+	ratio = (proof*ratio + math.Max(2, ratio)) / (proof + 1)
+	return bounded(float64(estimated) * (ratio + caution*math.Sqrt(f.spread/weight)/calls))
+}
+
+// mean returns what calls of that estimate use on average, as far as is known.
+func (f *forecast) mean(estimated int) int {
+	if f.calls == 0 {
+		return estimated
+	}
+	return bounded(float64(estimated) * f.used / f.estimated)
+}
+
+func bounded(tokens float64) int { return int(math.Min(math.Ceil(tokens-1e-6), maxTokens)) }
+
+// A class holds what the calls of one kind have used: those of one key to one endpoint, streamed or not, with or
+// without state that the server keeps.
+type class struct {
+	kind kindOfCall
+
+	mu            sync.Mutex
+	input, output forecast
+	untold        int // calls that told no usage, as long as none has told one
+
+	// held is what the server reserves for the output of a call that sets no maximum, as its refusals show.
+	held  int
+	since time.Time // when held was raised
+
+	first turnstile // of calls whose input can't be estimated, as long as none has told a usage
+}
+
+// A kindOfCall tells classes apart.
+type kindOfCall struct {
+	endpoint        string
+	streamed, state bool
+}
+
+// maxClasses bounds the classes of a key: further kinds share the last one.
+const maxClasses = 8
+
+// expect returns what to reserve for a call.
+func (k *class) expect(p *prompt, others int, now time.Time) (input, output int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.untold >= enough {
+		return p.input, max(p.output, k.holds(p, now))
+	}
+	input, output = k.input.expect(p.input, others), p.output
+	if !p.most {
+		output = max(k.output.expect(p.output, others), k.holds(p, now))
+	}
+	return input, output
+}
+
+// told adds a call whose response told its usage.
+func (k *class) told(p *prompt, n count) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.untold = 0
+	k.input.learn(p.input, n.input, p.state)
+	if !p.most {
+		k.output.learn(p.output, n.output, false)
+	}
+}
+
+// guess returns what a call is charged whose response told no usage.
+func (k *class) guess(p *prompt) (input, output int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	output = p.output
+	if !p.most {
+		output = k.output.mean(output)
+	}
+	return k.input.mean(p.input), output
+}
+
+// tellsNone adds a call whose response is complete, and told no usage.
+func (k *class) tellsNone() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.input.calls == 0 {
+		k.untold++
+	}
+}
+
+// isKnown reports whether calls that refer to the server's state can be estimated, or never will be.
+func (k *class) isKnown() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.input.calls > 0 || k.untold >= 3
 }
 
 const (
-	forget = 0.98 // what a call weighs when another one has come
-	// A call tells nothing more than that it was this far off.
-	mostOff = 20.0
-	caution = 3.0 // standard deviations
+	firstHeld = 512
+	mostHeld  = 8192
+	heldFor   = 5 * time.Minute // without a refusal; then half of it
 )
 
-// learn takes note of a call.
-func (r *ratio) learn(estimated, used int) {
-	if estimated < 1 {
-		return
+// holds returns what the server is believed to reserve for the output of a call without a maximum.
+func (k *class) holds(p *prompt, now time.Time) int {
+	if k.held == 0 || p.most {
+		return 0
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := float64(estimated)
-	u := math.Min(float64(used), e*mostOff)
-	if r.calls > 0 {
-		off := u/e - r.used/r.estimated
-		r.spread = forget*r.spread + off*off
+	for k.held > 0 && now.Sub(k.since) > heldFor {
+		if k.held /= 2; k.held < firstHeld {
+			k.held = 0
+		}
+		k.since = k.since.Add(heldFor)
 	}
-	r.calls++
-	r.used, r.estimated = forget*r.used+u, forget*r.estimated+e
+	return k.held
 }
 
-// correct returns what a call of that estimate is taken to come to, while so many others have not
-// come to their end: their sum is what must not be too low, so the more there are the less each
-// needs to allow for.
-func (r *ratio) correct(estimated, others int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	factor := 2.0
-	if r.calls > 0 {
-		proof := r.calls * r.calls
-		factor = (proof*r.used/r.estimated + 2) / (proof + 1)
-		weight := (1 - math.Pow(forget, r.calls)) / (1 - forget)
-		factor += caution * math.Sqrt(r.spread/weight/float64(1+others))
+// refused says that a call without a maximum was refused, although there should have been room. The server reserves
+// more for such calls than they use: some providers do, and none says how much. A refusal of a call that was sent
+// before the latest raise says nothing new.
+func (k *class) refused(sent, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if sent.Before(k.since) && k.held > 0 {
+		return
 	}
-	return int(math.Min(math.Ceil(float64(estimated)*factor-1e-6), maxTokens*mostOff))
+	k.held, k.since = min(max(firstHeld, 2*k.held), mostHeld), now
 }

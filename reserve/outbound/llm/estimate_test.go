@@ -7,11 +7,11 @@ import (
 )
 
 // What is corrected, and by how much, after calls that came to a share of their estimates.
-func TestRatio(t *testing.T) {
-	after := func(calls int, share float64) *ratio {
-		var r ratio
+func TestForecast(t *testing.T) {
+	after := func(calls int, share float64) *forecast {
+		var r forecast
 		for range calls {
-			r.learn(1000, int(1000*share))
+			r.learn(1000, int(1000*share), false)
 		}
 		return &r
 	}
@@ -21,27 +21,25 @@ func TestRatio(t *testing.T) {
 		want  int
 	}{
 		{0, 1, 2000}, {1, 1, 1500}, {3, 1, 1100}, {10, 1, 1010}, {1000, 1, 1001},
-		{1, 2, 2000}, {50, 2, 2000}, {10, 0.5, 515}, {1000, 0.5, 501}, {10, 0, 20}, {1000, 1e6, 20000},
+		{1, 2, 2000}, {50, 2, 2000}, {10, 0.5, 515}, {1000, 0.5, 501}, {10, 0, 20}, {1, 1e6, 20000}, {2, 1e6, maxTokens},
 	} {
-		require.Equal(t, c.want, after(c.calls, c.share).correct(1000, 0), c)
+		require.Equal(t, c.want, after(c.calls, c.share).expect(1000, 0), c)
 	}
-	var r ratio
-	r.learn(0, 100)
-	require.Equal(t, 2000, r.correct(1000, 0), "an estimate of nothing tells nothing")
-	require.Equal(t, 0, r.correct(0, 0))
+	var r forecast
+	require.Equal(t, 0, r.expect(0, 0))
 }
 
 // Calls that differ are charged more, the less of them are on their way; the last fifty or so
 // count.
-func TestRatioOfCallsThatDiffer(t *testing.T) {
-	var r ratio
+func TestForecastOfCallsThatDiffer(t *testing.T) {
+	var r forecast
 	for i := range 1000 {
-		r.learn(1000, 500+1000*(i%2))
+		r.learn(1000, 500+1000*(i%2), false)
 	}
-	require.InDelta(t, 1000+3*500, r.correct(1000, 0), 30)
-	require.InDelta(t, 1000+3*500/10, r.correct(1000, 99), 20)
+	require.InDelta(t, 1000+3*500, r.expect(1000, 0), 30)
+	require.InDelta(t, 1000+3*500/10, r.expect(1000, 99), 20)
 	for range 300 {
-		r.learn(1000, 3000)
+		r.learn(1000, 3000, false)
 	}
-	require.InDelta(t, 3000, r.correct(1000, 99), 60)
+	require.InDelta(t, 3000, r.expect(1000, 99), 60)
 }

@@ -16,7 +16,6 @@ import (
 type frames struct {
 	counter *counter
 	frame   []byte // as much of it as has come
-	skip    int    // bytes of a frame that is too long
 	lost    bool   // what came is no frame: nobody knows where the next one begins
 }
 
@@ -28,12 +27,6 @@ const (
 
 func (f *frames) write(piece []byte) {
 	for len(piece) > 0 && !f.lost {
-		if f.skip > 0 {
-			n := min(f.skip, len(piece))
-			f.skip -= n
-			piece = piece[n:]
-			continue
-		}
 		want := prelude
 		if len(f.frame) >= prelude {
 			want = f.length()
@@ -61,10 +54,6 @@ func (f *frames) begin() {
 		f.lost, f.frame = true, nil
 		return
 	}
-	if total > maxLine {
-		f.counter.ignored.add(tooLong)
-		f.skip, f.frame = int(total)-prelude, f.frame[:0]
-	}
 }
 
 // take takes a frame.
@@ -78,9 +67,9 @@ func (f *frames) take() {
 			payload = nil
 		}
 	}
-	if mayTell(payload) {
-		f.counter.event(payload)
-	}
+	f.counter.beginEvent()
+	f.counter.scan.write(payload)
+	f.counter.endEvent()
 	f.frame = f.frame[:0]
 }
 

@@ -2,17 +2,17 @@ package llm
 
 import "sync/atomic"
 
-// Ignored counts what was not heeded, because it can't be right or could not be read. The caller
-// got it as it was.
+// Ignored counts what the transport could not believe or read, and the calls that it could not pace as it should.
+// The caller got every response as it was.
 type Ignored struct {
 	Negative uint64 // usages with a negative number
 	Absurd   uint64 // usages of more than 16,777,216 tokens
-	Broken   uint64 // events or bodies that say a usage, but are no JSON or cut off; numbers that are none
-	Repeated uint64 // usages that another one has replaced, where the provider sends one
-	TooLong  uint64 // lines of a stream, or events, of more than 1 MiB
+	Broken   uint64 // events or bodies that tell a usage, but are not JSON or are cut off; numbers that are not whole
 	Encoded  uint64 // bodies in an encoding that the caller asked for itself, such as gzip
-	Missing  uint64 // responses without a usage, which keep their estimate
-	Limits   uint64 // headers with a limit that is no number from 1 to 2^40
+	Missing  uint64 // responses without a usage: charged their estimate, and the text that they put out
+	Limits   uint64 // headers with a limit that is not a number from 1 to 2^40, or that no second response confirms
+	Unpaced  uint64 // requests that no limit was charged for: lists of models, batches, uploads, counts of tokens
+	Crowded  uint64 // calls whose key found no place, and that share one set of limits: see [WithMaxKeys]
 }
 
 type reason int
@@ -22,11 +22,11 @@ const (
 	negative
 	absurd
 	broken
-	repeated
-	tooLong
 	encoded
 	missing
 	badLimit
+	unpaced
+	crowded
 	reasons
 )
 
@@ -40,7 +40,7 @@ func (i *ignored) add(why reason) { i.counts[why].Add(1) }
 func (i *ignored) read() Ignored {
 	n := func(why reason) uint64 { return i.counts[why].Load() }
 	return Ignored{
-		Negative: n(negative), Absurd: n(absurd), Broken: n(broken), Repeated: n(repeated), TooLong: n(tooLong),
-		Encoded: n(encoded), Missing: n(missing), Limits: n(badLimit),
+		Negative: n(negative), Absurd: n(absurd), Broken: n(broken), Encoded: n(encoded),
+		Missing: n(missing), Limits: n(badLimit), Unpaced: n(unpaced), Crowded: n(crowded),
 	}
 }

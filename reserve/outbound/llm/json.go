@@ -47,15 +47,17 @@ type listener interface {
 	document()
 }
 
-// A scanner finds the fields of a shape in JSON that comes in pieces. It keeps nothing but a key or
-// a value of interest, so its memory does not grow with the document. It is no validator: it looks
-// at brackets, quotes and the order of keys, and else believes what it sees. One document may
-// follow another.
+// A scanner finds the fields of a shape in JSON that comes in pieces, and measures its text. It keeps nothing but a
+// key or a value of interest, so its memory does not grow with the document. It does not validate: it looks at
+// brackets, quotes and the order of keys, and otherwise believes what it sees. One document may follow another.
 type scanner struct {
 	shape  *shape
 	to     listener
-	broken bool // what came is no JSON: the rest is ignored
-	loose  bool // something came that is in no object or list
+	traits func(key []byte) trait // what a key says of its value
+	// onlyOutput has it measure what a model has put out, and no other text.
+	onlyOutput bool
+	broken     bool // what came is not JSON: the rest is ignored
+	loose      bool // something came that is in no object or list
 
 	state   state
 	depth   int
@@ -65,18 +67,33 @@ type scanner struct {
 	target  *shape            // of the value that comes next; nil: of no interest
 	text    []byte            // of that value, or of a key
 	cut     bool              // it was too long
+	trait   trait             // of the latest key
+	length  int               // bytes of the string that is read
+	base64  bool              // it has the characters of base64 only
+	meter   meter             // of that string
 
-	prompt promptSize
+	size size
 }
 
-// promptSize is how much text a document has.
-type promptSize struct {
-	bytes int // of strings and deep keys; a deep number counts as 4
-	blobs int // strings that are not text
-
-	length int  // of the string that is read
-	text   bool // that it is surely no image
+// size is how much text a document has.
+type size struct {
+	milli int64 // thousandths of a token
+	texts int   // strings that counted
+	blobs int   // images, sounds and files, as base64
+	state bool  // it refers to something that the server keeps
 }
+
+// A trait is what a key says of the strings under it.
+type trait uint8
+
+const (
+	isText    trait = iota
+	isBlob          // an image or another file, if it is base64
+	isRef           // the name of something that the server keeps or fetches
+	isAddress       // such a name, if it is an address
+	isTool          // such a name, if it is that of a tool that the provider runs
+	isOutput        // text that a model has put out
+)
 
 type state uint8
 
@@ -92,13 +109,13 @@ const (
 	maxText   = 6 * maxModel // bytes of a value of interest: a name in escapes
 	// Keys so deep are those of a tool's schema, which a model is given to read as well.
 	deepKey = 6
-	// So long a string of nothing but letters is no text, but an image or the like.
-	leastBlob = 1024
+	// A shorter string is text, whatever its key.
+	leastBlob = 256
 )
 
 // reset makes the scanner ready for another document.
 func (s *scanner) reset() {
-	*s = scanner{shape: s.shape, to: s.to, text: s.text[:0]}
+	*s = scanner{shape: s.shape, to: s.to, traits: s.traits, onlyOutput: s.onlyOutput, text: s.text[:0]}
 }
 
 // whole reports whether the document is complete.
@@ -213,6 +230,9 @@ func (s *scanner) push(object bool) {
 		}
 		s.shapes[s.depth-1] = inner
 	}
+	if s.trait == isRef {
+		s.size.state = true
+	}
 	s.target, s.key = nil, object
 }
 
@@ -232,16 +252,16 @@ func (s *scanner) pop(object bool) {
 func (s *scanner) begin(state state) {
 	s.loose = s.loose || s.depth == 0
 	s.state, s.text, s.cut = state, s.text[:0], false
-	s.prompt.length, s.prompt.text = 0, false
+	s.length, s.base64, s.meter = 0, true, meter{}
 }
 
-// take keeps a part of a key or a value, if it is of interest.
+// take keeps a part of a key or a value, if it is of interest, and measures it.
 func (s *scanner) take(part []byte) {
-	s.prompt.length += len(part)
-	if len(part) > 0 && !s.prompt.text && s.prompt.length >= leastBlob {
-		s.prompt.text = isText(part)
+	if s.state != inBare && !s.key && (!s.onlyOutput || s.trait == isOutput) {
+		s.measure(part)
 	}
-	if !(s.key && s.depth <= maxShapes) && (s.target == nil || s.target.is == 0) {
+	s.length += len(part)
+	if !s.key && (s.target == nil || s.target.is == 0) && s.trait != isAddress && s.trait != isTool {
 		return
 	}
 	if len(s.text)+len(part) > maxText {
@@ -250,44 +270,80 @@ func (s *scanner) take(part []byte) {
 	s.text = append(s.text, part...)
 }
 
-// isText reports whether there is something that no base64 has.
-func isText(part []byte) bool {
-	for _, c := range part {
-		if c == ' ' || c == '\\' || c >= 0x80 {
-			return true
+// measure measures a part of a string that is not a key.
+func (s *scanner) measure(part []byte) {
+	if s.trait == isBlob || s.trait == isAddress {
+		if s.base64 && s.length >= 4*leastBlob {
+			return // it is a file: its text is of no interest
+		}
+		for i := 0; i < len(part) && s.base64; i++ {
+			s.base64 = inBase64[part[i]] || s.length+i < longestType && inType[part[i]]
 		}
 	}
-	return false
+	s.meter.write(part)
 }
+
+// longestType is how long the type of a data URL may be: "data:image/png;base64,".
+const longestType = 100
+
+// inBase64 has the characters of base64, in both alphabets, and inType those of a data URL's type.
+var inBase64, inType = func() (b, t [256]bool) {
+	for c := range b {
+		b[c] = classOf[c] == lower || classOf[c] == upper || classOf[c] == digit
+	}
+	for _, c := range `+/=-_\` {
+		b[c] = true
+	}
+	for _, c := range ":;,." {
+		t[c] = true
+	}
+	return b, t
+}()
 
 func (s *scanner) endString() {
 	s.state = outside
 	if s.key {
-		s.target = nil
-		if s.depth >= 1 && s.depth <= maxShapes && !s.cut {
-			if at := s.shapes[s.depth-1]; at != nil {
-				s.target = at.fields[string(s.text)]
-			}
-		}
-		if s.depth >= deepKey {
-			s.prompt.bytes += s.prompt.length
-		}
+		s.endKey()
 		return
 	}
+	s.meter.end()
 	switch {
 	case s.target != nil:
-	case s.prompt.length >= leastBlob && !s.prompt.text:
-		s.prompt.blobs++
+	case (s.trait == isBlob || s.trait == isAddress) && s.base64 && s.length >= leastBlob:
+		s.size.blobs++
+	case s.onlyOutput && s.trait != isOutput:
 	default:
-		s.prompt.bytes += s.prompt.length
+		s.size.milli += s.meter.milli
+		s.size.texts++
+	}
+	if !s.size.state {
+		s.size.state = s.trait == isRef && s.length > 0 || s.trait == isAddress && isURL(s.text) ||
+			s.trait == isTool && isServerTool(s.text)
 	}
 	s.tell(true)
+}
+
+// endKey takes a key: it says what its value is.
+func (s *scanner) endKey() {
+	s.target, s.trait = nil, isText
+	if s.cut {
+		return
+	}
+	if s.depth >= 1 && s.depth <= maxShapes {
+		if at := s.shapes[s.depth-1]; at != nil {
+			s.target = at.fields[string(s.text)]
+		}
+	}
+	s.trait = s.traits(s.text)
+	if s.depth >= deepKey && !s.onlyOutput {
+		s.size.milli += int64(s.length) * 1000 / bytesPerToken
+	}
 }
 
 func (s *scanner) endBare() {
 	s.state = outside
 	if s.depth >= 2 && s.target == nil && len(s.text) == 0 { // a token of an input that is given in tokens
-		s.prompt.bytes += bytesPerToken
+		s.size.milli += 1000
 	}
 	s.tell(false)
 }

@@ -102,36 +102,3 @@ func bedrockCredential(i *identity) {
 	}
 	i.add(a)
 }
-
-// between returns a function that finds what stands in a path behind the first, and before the
-// second.
-func between(marks ...string) func(path string) string {
-	return func(path string) string {
-		for i := 0; i < len(marks); i += 2 {
-			if _, after, ok := strings.Cut(path, marks[i]); ok {
-				name, _, _ := strings.Cut(after, marks[i+1])
-				return name
-			}
-		}
-		return ""
-	}
-}
-
-// bedrockModel finds the model, which may be an ARN with slashes, in /model/{model}/converse.
-func bedrockModel(path string) string {
-	_, name, _ := strings.Cut(path, "/model/")
-	if end := strings.LastIndexByte(name, '/'); end >= 0 {
-		return name[:end]
-	}
-	return ""
-}
-
-// isCount reports whether a call only counts tokens: it has limits of its own.
-func isCount(path string) bool {
-	for _, end := range []string{"/count_tokens", ":countTokens", "/count-tokens", "/input_tokens"} {
-		if strings.HasSuffix(path, end) {
-			return true
-		}
-	}
-	return false
-}

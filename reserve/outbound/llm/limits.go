@@ -14,6 +14,8 @@ type Limits struct {
 	// Gemini's TPM, which counts input.
 	InputTokensPerMinute, OutputTokensPerMinute int
 	RequestsPerDay, TokensPerDay                int // in any 24 hours
+	// ImagesPerMinute counts the images that calls to /images/ ask for: n in the request, or one.
+	ImagesPerMinute int
 }
 
 // A kind is what one limit counts.
@@ -26,14 +28,15 @@ const (
 	outputTokens
 	dayRequests
 	dayTokens
+	images
 	kinds
 )
 
 // names are those of limits, for hooks, for [WithLimiters], and for what servers say of them.
-var names = [kinds]string{"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day"}
+var names = [kinds]string{"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images"}
 
 // isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
-func (k kind) isTokens() bool { return k != requests && k != dayRequests }
+func (k kind) isTokens() bool { return k != requests && k != dayRequests && k != images }
 
 // of returns what a limit of that kind counts of a call.
 func (k kind) of(input, output int) int {
@@ -53,7 +56,7 @@ func (k kind) of(input, output int) int {
 func (l *Limits) list() [kinds]int {
 	return [kinds]int{
 		l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute,
-		l.RequestsPerDay, l.TokensPerDay,
+		l.RequestsPerDay, l.TokensPerDay, l.ImagesPerMinute,
 	}
 }
 

@@ -98,7 +98,7 @@ func BenchmarkPiece(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var ignored ignored
 			var of counter
-			of.begin(c.provider.preset, &ignored)
+			of.begin(&ignored)
 			body := bodyOf(&http.Response{Header: http.Header{"Content-Type": {c.form}}}, &of)
 			piece := []byte(c.text)
 			b.SetBytes(int64(len(piece)))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -20,13 +19,17 @@ const (
 	inModel
 	inMaxOutput
 	inChoices
+	inStream
+	inOptions
+	inReasoning
+	inPrompt
 )
 
 const (
-	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or there is
-	// an estimate of one's own. Of a larger one the rest counts as text.
+	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or if an option needs all of
+	// it. Of a larger one the rest counts as text.
 	maxBody       = 8 << 20
-	bytesPerToken = 4
+	bytesPerToken = 4    // of text that is not read
 	blobTokens    = 1000 // an image
 	// guessedOutput is what a call that sets no maximum puts out, until others have told.
 	guessedOutput = 500
@@ -35,38 +38,109 @@ const (
 	maxTokens = 1 << 24
 )
 
+// promptShape has the places of a request that are of interest, of all providers: each speaks in its own names.
+var promptShape = shapeOf(
+	path{inModel, []string{"model"}}, path{inModel, []string{"model_id"}},
+	path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_completion_tokens"}},
+	path{inMaxOutput, []string{"max_output_tokens"}}, path{inMaxOutput, []string{"max_tokens_to_sample"}},
+	path{inMaxOutput, []string{"max_gen_len"}}, path{inMaxOutput, []string{"maxTokens"}},
+	path{inMaxOutput, []string{"inferenceConfig", "maxTokens"}},
+	path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}},
+	path{inMaxOutput, []string{"generation_config", "max_output_tokens"}},
+	path{inMaxOutput, []string{"textGenerationConfig", "maxTokenCount"}},
+	path{inMaxOutput, []string{"parameters", "maxOutputTokens"}},
+	path{inMaxOutput, []string{"options", "num_predict"}},
+	path{inChoices, []string{"n"}}, path{inChoices, []string{"best_of"}}, path{inChoices, []string{"num_generations"}},
+	path{inChoices, []string{"generationConfig", "candidateCount"}},
+	path{inChoices, []string{"generation_config", "candidate_count"}},
+	path{inStream, []string{"stream"}}, path{inOptions, []string{"stream_options", "include_usage"}},
+	path{inReasoning, []string{"reasoning_effort"}}, path{inReasoning, []string{"reasoning", "effort"}},
+	path{inPrompt, []string{"prompt", "id"}},
+)
+
+// promptTrait says what a key of a request says of its value.
+func promptTrait(key []byte) trait {
+	switch string(key) {
+	case "data", "bytes", "file_data", "fileData", "b64_json", "images":
+		return isBlob
+	case "url", "image_url", "uri", "fileUri", "file_uri", "file_url", "server_url":
+		return isAddress
+	case "previous_response_id", "conversation", "conversation_id", "file_id", "file_ids", "vector_store_ids", "thread_id",
+		"assistant_id", "cachedContent", "cached_content", "container", "session_id", "mcp_servers":
+		return isRef
+	case "type":
+		return isTool
+	}
+	return isText
+}
+
+// isURL reports whether an address leads elsewhere, unlike a data URL.
+func isURL(text []byte) bool {
+	before, _, found := bytes.Cut(text, []byte(":"))
+	return found && len(before) < 10 && string(before) != "data"
+}
+
+// isServerTool reports whether a tool of that type is run by the provider, which reads what it finds.
+func isServerTool(name []byte) bool {
+	for _, prefix := range []string{
+		"web_search", "web_fetch", "file_search", "code_interpreter", "code_execution", "mcp", "google_search",
+	} {
+		if bytes.HasPrefix(name, []byte(prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
 // A prompt is what a request asks for.
 type prompt struct {
 	model         string
 	input, output int
 	most          bool // output is the most that it allows
+	choices       int  // 0: it does not say
 	json          bool
 	cut           bool   // what came after the first 8 MiB is not known
+	streams       bool   // it wants a stream of events
+	options       bool   // it says whether a stream tells its usage
+	state         bool   // it refers to something that the server keeps
+	reasons       bool   // it asks for reasoning, which a response need not show
 	body          []byte // if it was asked for, and is not too large
 }
 
 // A reader reads requests' bodies.
 type reader struct {
-	scan    scanner
-	buffer  []byte
-	model   string
-	most    int
-	choices int
+	scan   scanner
+	buffer []byte
+	prompt
+	mostOutput int
 }
 
 var readers = sync.Pool{New: func() any {
 	r := &reader{buffer: make([]byte, 16<<10)}
-	r.scan.to = r
+	r.scan.to, r.scan.shape, r.scan.traits = r, promptShape, promptTrait
 	return r
 }}
 
 func (r *reader) document() {}
 
 func (r *reader) value(is field, text []byte, quoted bool) {
-	if is == inModel {
+	switch is {
+	case inModel:
 		if quoted {
 			r.model = plain(text)
 		}
+		return
+	case inStream:
+		r.streams = string(text) == "true"
+		return
+	case inOptions:
+		r.options = true
+		return
+	case inReasoning:
+		r.reasons = quoted && string(text) != "none"
+		return
+	case inPrompt:
+		r.state = true
 		return
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
@@ -75,7 +149,7 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 	}
 	switch is {
 	case inMaxOutput:
-		r.most = max(r.most, int(min(n, maxTokens)))
+		r.mostOutput = max(r.mostOutput, int(min(n, maxTokens)))
 	case inChoices:
 		r.choices = max(r.choices, int(min(n, maxChoices)))
 	}
@@ -91,10 +165,10 @@ func plain(text []byte) string {
 }
 
 // read reads the body of a request: to its end, or what is kept of it. It returns that, if so asked.
-func (p *prompt) read(body io.Reader, shape *shape, toEnd, keep bool) (read []byte, err error) {
+func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
-	r.scan.shape, r.model, r.most, r.choices = shape, "", 0, 0
+	r.prompt, r.mostOutput = prompt{}, 0
 	r.scan.reset()
 	total := 0
 	for err == nil && (toEnd || total < maxBody) {
@@ -106,17 +180,19 @@ func (p *prompt) read(body io.Reader, shape *shape, toEnd, keep bool) (read []by
 		}
 		total += n
 	}
+	*p = r.prompt
 	p.cut = err == nil
 	p.json = total > 0 && !r.scan.broken && !r.scan.loose && (p.cut || r.scan.whole())
-	p.model = r.model
-	text := r.scan.prompt.bytes
-	if !p.json {
-		text = total
+	p.state = p.state || r.scan.size.state
+	if p.json {
+		p.input = int(min((r.scan.size.milli+999)/1000, maxTokens))
+	} else {
+		p.input = min((total+bytesPerToken-1)/bytesPerToken, maxTokens)
 	}
-	p.input = sum((text+bytesPerToken-1)/bytesPerToken, r.scan.prompt.blobs*blobTokens)
-	choices := max(1, r.choices)
-	if p.most = r.most > 0; p.most {
-		p.output = min(r.most, maxTokens/choices) * choices
+	p.input = sum(p.input, r.scan.size.blobs*blobTokens)
+	choices := max(1, p.choices)
+	if p.most = r.mostOutput > 0; p.most {
+		p.output = min(r.mostOutput, maxTokens/choices) * choices
 	} else {
 		p.output = guessedOutput * choices
 	}
@@ -126,17 +202,17 @@ func (p *prompt) read(body io.Reader, shape *shape, toEnd, keep bool) (read []by
 	return read, err
 }
 
-// readPrompt reads what a request asks for. It returns the request to be sent: the same one, if its
+// readFrom reads what a request asks for. It returns the request to be sent: the same one, if its
 // body could be had once more, and else a copy whose body begins with what was read.
-func (p *prompt) readFrom(r *http.Request, shape *shape, keep bool) (*http.Request, error) {
+func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		_, err := p.read(bytes.NewReader(nil), shape, true, false)
+		_, err := p.read(bytes.NewReader(nil), true, false)
 		return r, err
 	}
 	if r.GetBody != nil {
 		if body, err := r.GetBody(); err == nil {
 			defer body.Close()
-			read, err := p.read(body, shape, true, keep) // if it fails, so will the one that is sent
+			read, err := p.read(body, true, keep) // if it fails, so will the one that is sent
 			if err == nil && len(read) < maxBody {
 				p.body = read
 			}
@@ -144,7 +220,7 @@ func (p *prompt) readFrom(r *http.Request, shape *shape, keep bool) (*http.Reque
 		}
 	}
 	stop := context.AfterFunc(r.Context(), func() { r.Body.Close() }) // it may block
-	read, err := p.read(r.Body, shape, false, true)
+	read, err := p.read(r.Body, false, true)
 	if !stop() {
 		return r, context.Cause(r.Context())
 	}
@@ -173,10 +249,3 @@ type restored struct {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// isFile reports whether a request's body is no text at all.
-func isFile(r *http.Request) bool {
-	t := r.Header.Get("Content-Type")
-	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "audio/") ||
-		strings.HasPrefix(t, "application/octet-stream")
-}

@@ -10,13 +10,7 @@ type Provider struct{ *preset }
 // A preset is what a Provider consists of. It does not change.
 type preset struct {
 	name       string
-	credential func(*identity)     // finds whose quota a request uses
-	model      func(string) string // finds the model in a path; "": it is in the body
-	prompt     *shape              // of a request's body
-	usage      *shape              // of a response's body, and of a stream's events
-	// cumulative says that each usage of a stream adds to the one before it, or stands for all so
-	// far. Otherwise a second one is not expected.
-	cumulative bool
+	credential func(*identity) // finds whose quota a request uses
 	// settles says that the provider gives back what a call has not used of what was held for it.
 	settles bool
 	// counts are the headers' names of a response that tell the usage, of input and of output.
@@ -25,6 +19,8 @@ type preset struct {
 	limits, resets [kinds]string
 	// window is the stretch over which requests are counted. 0: a minute.
 	window time.Duration
+	// refusesLarge says that a call above a limit is refused whenever it comes.
+	refusesLarge bool
 	// refusal makes the body of a refusal, in the provider's form, and may set headers.
 	refusal func(message string) (body any, headers map[string]string)
 }
@@ -42,7 +38,7 @@ func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
 	name: "OpenAI", credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
-	prompt: shapeOf(openAIPrompt...), usage: shapeOf(openAIUsage...), settles: true,
+	settles: true, refusesLarge: true,
 	limits: [kinds]string{requests: "X-Ratelimit-Limit-Requests", tokens: "X-Ratelimit-Limit-Tokens"},
 	resets: [kinds]string{requests: "X-Ratelimit-Reset-Requests", tokens: "X-Ratelimit-Reset-Tokens"},
 	refusal: func(message string) (any, map[string]string) {
@@ -58,21 +54,6 @@ var openAI = preset{
 	},
 }
 
-var openAIPrompt = []path{
-	{inModel, []string{"model"}},
-	{inMaxOutput, []string{"max_tokens"}}, {inMaxOutput, []string{"max_completion_tokens"}},
-	{inMaxOutput, []string{"max_output_tokens"}},
-	{inChoices, []string{"n"}}, {inChoices, []string{"best_of"}},
-}
-
-var openAIUsage = append(openAICounts("usage"), openAICounts("response", "usage")...)
-
-func openAICounts(at ...string) []path {
-	return under(at, path{ofInput, []string{"prompt_tokens"}}, path{ofOutput, []string{"completion_tokens"}},
-		path{ofInput, []string{"input_tokens"}}, path{ofOutput, []string{"output_tokens"}},
-		path{ofTotal, []string{"total_tokens"}})
-}
-
 // AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at
 // most put out, and, as Azure's documents say, that estimate is kept, so nothing is given back.
 // Requests are counted over 10 seconds: 600 a minute are 100 in any 10 s; Azure may count over 1 s,
@@ -82,7 +63,7 @@ func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {
 	p := openAI
-	p.name, p.credential, p.model = "Azure OpenAI", byHeaders("Api-Key"), between("/deployments/", "/")
+	p.name, p.credential = "Azure OpenAI", byHeaders("Api-Key")
 	p.settles, p.window = false, 10*time.Second
 	return p
 }()
@@ -95,10 +76,7 @@ func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
-	prompt: shapeOf(path{inModel, []string{"model"}}, path{inMaxOutput, []string{"max_tokens"}},
-		path{inMaxOutput, []string{"max_tokens_to_sample"}}),
-	usage:      shapeOf(append(anthropicCounts("usage"), anthropicCounts("message", "usage")...)...),
-	cumulative: true, settles: true,
+	settles: true,
 	limits: [kinds]string{requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
 		inputTokens: "Anthropic-Ratelimit-Input-Tokens-Limit", outputTokens: "Anthropic-Ratelimit-Output-Tokens-Limit"},
 	refusal: func(message string) (any, map[string]string) {
@@ -113,11 +91,6 @@ var anthropic = preset{
 	},
 }
 
-func anthropicCounts(at ...string) []path {
-	return under(at, path{ofInput, []string{"input_tokens"}},
-		path{ofCacheWrite, []string{"cache_creation_input_tokens"}}, path{ofOutput, []string{"output_tokens"}})
-}
-
 // Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute
 // count input: that is [Limits].InputTokensPerMinute. No header tells a limit, so give what you
 // know. The quota is that of the x-goog-api-key header or the key of the address, at Vertex AI of
@@ -125,15 +98,7 @@ func anthropicCounts(at ...string) []path {
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
-	name: "Gemini", credential: geminiCredential, model: between("/models/", ":", "/tunedModels/", ":"),
-	prompt: shapeOf(path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}},
-		path{inChoices, []string{"generationConfig", "candidateCount"}},
-		path{inMaxOutput, []string{"generation_config", "max_output_tokens"}}),
-	usage: shapeOf(under([]string{"usageMetadata"},
-		path{ofInput, []string{"promptTokenCount"}}, path{ofCacheWrite, []string{"toolUsePromptTokenCount"}},
-		path{ofOutput, []string{"candidatesTokenCount"}}, path{ofThought, []string{"thoughtsTokenCount"}},
-		path{ofTotal, []string{"totalTokenCount"}})...),
-	cumulative: true, settles: true,
+	name: "Gemini", credential: geminiCredential, settles: true,
 	refusal: func(message string) (any, map[string]string) {
 		type inner struct {
 			Code    int    `json:"code"`
@@ -154,15 +119,7 @@ var gemini = preset{
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{
-	name: "Bedrock", credential: bedrockCredential, model: bedrockModel,
-	prompt: shapeOf(path{inMaxOutput, []string{"inferenceConfig", "maxTokens"}}, path{inMaxOutput, []string{"max_tokens"}},
-		path{inMaxOutput, []string{"max_gen_len"}}, path{inMaxOutput, []string{"textGenerationConfig", "maxTokenCount"}}),
-	usage: shapeOf(append(append(append(anthropicCounts("usage"), anthropicCounts("message", "usage")...),
-		under([]string{"usage"}, path{ofInput, []string{"inputTokens"}}, path{ofOutput, []string{"outputTokens"}},
-			path{ofCacheWrite, []string{"cacheWriteInputTokens"}})...),
-		under([]string{"amazon-bedrock-invocationMetrics"}, path{ofInput, []string{"inputTokenCount"}},
-			path{ofOutput, []string{"outputTokenCount"}}, path{ofCacheWrite, []string{"cacheWriteInputTokenCount"}})...)...),
-	cumulative: true, settles: true,
+	name: "Bedrock", credential: bedrockCredential, settles: true,
 	counts: [2]string{"X-Amzn-Bedrock-Input-Token-Count", "X-Amzn-Bedrock-Output-Token-Count"},
 	refusal: func(message string) (any, map[string]string) {
 		// Not a ThrottlingException: AWS's SDKs ask again after that.
@@ -170,12 +127,4 @@ var bedrock = preset{
 			Message string `json:"message"`
 		}{message}, map[string]string{"X-Amzn-Errortype": "ServiceQuotaExceededException"}
 	},
-}
-
-// under puts paths below another one.
-func under(at []string, paths ...path) []path {
-	for i := range paths {
-		paths[i].keys = append(at[:len(at):len(at)], paths[i].keys...)
-	}
-	return paths
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// refusal returns the response that says that a call can't be made in time; nil: the error says
-// something else.
+// refusal returns the response that says that a call can't be made, in time or at all; nil: the error says something
+// else.
 func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	var wait *reserve.WaitError
-	if !errors.As(err, &wait) {
+	var large *TooLargeError
+	if !errors.As(err, &wait) && !errors.As(err, &large) {
 		return nil
 	}
 	content, headers := t.preset.refusal("pace: " + err.Error())

@@ -79,6 +79,8 @@ type provider struct {
 	// max_tokens then, and what it came to when it has ended; and with keeps that is never
 	// corrected.
 	holds, keeps bool
+	silent       bool          // tells no usage, but puts out text
+	hides        int           // tokens that it holds for the reply of a call that sets no maximum
 	headers      bool          // tells limits and what is left
 	jitter       time.Duration // of requests on their way
 	token        time.Duration // that it takes to put out a token
@@ -140,7 +142,7 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	input, output := number("X-Input"), number("X-Output")
 	actual, held := input+output, input+output
 	if p.holds {
-		held = input + max(output, number("X-Max"))
+		held = input + max(output, number("X-Max"), p.hides)
 	}
 	settle, left, ok := p.arrive(held)
 	h := http.Header{"Content-Type": {"application/json"}}
@@ -156,13 +158,18 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 		h.Set("Retry-After", "1")
 		return &http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"slow down"}}`)), Request: r}, nil
 	}
+	usage := fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, input, output, actual)
+	if p.silent {
+		h.Set("Content-Type", sse)
+		usage = strings.Repeat(`data: {"choices":[{"delta":{"content":" and"}}]}`+"\n\n", output)
+	}
 	return &http.Response{StatusCode: 200, Header: h, Request: r, Body: &answering{
 		until: time.Now().Add(time.Duration(output) * p.token), settle: func() {
 			if p.holds && !p.keeps {
 				settle(actual)
 			}
 		},
-		text: strings.NewReader(fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, input, output, actual))}}, nil
+		text: strings.NewReader(usage)}}, nil
 }
 
 // answering is a body that takes its time.
@@ -307,6 +314,34 @@ func TestRealTrace(t *testing.T) {
 	simulate(t, calls, &provider{quota: q, token: token, holds: true, keeps: true}, l, text, WithSettling(false)).require(t, "held and kept", 99)
 	if o := simulate(t, calls, &provider{quota: q, token: token}, l, bare, noisy()); len(o.refused) > len(calls)/500 || o.share() < 0.95 {
 		t.Error("wrong by chance", o)
+	}
+}
+
+// Replies of at most 1,000 tokens, with a usage and without; and replies without a maximum, for which the server holds
+// 1,024 tokens, or nothing.
+func TestRepliesOfTheRealTrace(t *testing.T) {
+	calls, q := realTrace(t), quota{1000, 2_000_000}
+	l := Limits{RequestsPerMinute: q.requests, TokensPerMinute: q.tokens}
+	token := 20 * time.Millisecond
+	generous := func(c sized) (string, int) {
+		most := max(1000, c.output)
+		body, _ := text(sized{c.at, c.input, most})
+		return body, most
+	}
+	open := func(c sized) (string, int) {
+		return fmt.Sprintf(`{"model":"gpt-5","messages":[{"role":"user","content":"%s"}]}`, strings.Repeat("abc ", c.input)), 0
+	}
+	told := simulate(t, calls, &provider{quota: q, token: token, holds: true}, l, generous)
+	told.require(t, "1000 at most", 99)
+	untold := simulate(t, calls, &provider{quota: q, token: token, holds: true, silent: true}, l, generous)
+	t.Log("1000 at most, no usage", untold)
+	require.LessOrEqual(t, untold.took.Minutes(), 1.1*told.took.Minutes())
+	require.Empty(t, untold.refused)
+	for _, hides := range []int{0, 1024} {
+		o := simulate(t, calls, &provider{quota: q, token: token, holds: true, hides: hides}, l, open)
+		t.Log("held unsaid", hides, o)
+		require.LessOrEqual(t, len(o.refused), 20)
+		require.GreaterOrEqual(t, o.share(), 0.96)
 	}
 }
 

@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line of a stream, or event, that is read. A longer one is passed on like
-// all others.
-const maxLine = 1 << 20
-
 // A body reads the usage out of a response's body.
 type body interface {
 	write(piece []byte)
@@ -38,46 +34,105 @@ type documents counter
 func (d *documents) write(piece []byte) { d.scan.write(piece) }
 
 func (d *documents) end() {
-	if c := (*counter)(d); !c.scan.whole() && (!c.noneYet() || c.bad != 0) {
-		c.ignored.add(broken)
+	c := (*counter)(d)
+	if !c.scan.whole() {
+		c.measure()
+		if !c.noneYet() || c.bad != 0 {
+			c.ignored.add(broken)
+		}
 	}
 }
 
-// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends
-// with an empty line; what stands in its lines of data is a document.
+// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends with an empty line;
+// its lines of data are a document. What comes is read at once, and nothing of it is kept.
 type events struct {
 	counter *counter
-	line    []byte // the begin of one whose end has not come
-	data    []byte // of the event so far
-	skip    bool   // the line, or the event, is too long
-	long    bool
-	begun   bool // the first line has ended
+	line    lineState
+	name    int  // bytes of "data:" that the line begins with
+	marks   int  // bytes of a byte order mark that have come
 	cr      bool // the last byte was a carriage return: a line feed that follows belongs to it
+	data    bool // the event has data
 }
+
+// A lineState says where in a line the next byte is.
+type lineState uint8
+
+const (
+	atMark  lineState = iota // at the begin of the stream, where a byte order mark may be
+	inName                   // at the begin of a line: it is data, another field, or empty
+	inData                   // behind "data:"
+	inOther                  // in another field
+)
+
+const (
+	dataField     = "data:"
+	byteOrderMark = "\ufeff"
+)
 
 func (e *events) write(piece []byte) {
 	for len(piece) > 0 {
-		if e.cr && piece[0] == '\n' {
-			e.cr, piece = false, piece[1:]
-			continue
+		c := piece[0]
+		if e.cr {
+			if e.cr = false; c == '\n' {
+				piece = piece[1:]
+				continue
+			}
 		}
-		end := lineEnd(piece)
-		if e.cr = false; end == len(piece) {
-			e.keep(piece)
-			return
+		switch {
+		case e.line == atMark:
+			if c == byteOrderMark[e.marks] {
+				if e.marks++; e.marks == len(byteOrderMark) {
+					e.line = inName
+				}
+				piece = piece[1:]
+				continue
+			}
+			e.line = inName
+		case c == '\n' || c == '\r':
+			e.cr = c == '\r'
+			e.endLine()
+			piece = piece[1:]
+		case e.line == inName && c == dataField[e.name]:
+			if e.name++; e.name == len(dataField) {
+				e.beginData()
+			}
+			piece = piece[1:]
+		case e.line == inName:
+			e.line = inOther
+		default:
+			n := lineEnd(piece)
+			if e.line == inData {
+				e.counter.scan.write(piece[:n])
+			}
+			piece = piece[n:]
 		}
-		if len(e.line) == 0 && !e.skip {
-			e.take(piece[:end]) // without a copy
-		} else if e.keep(piece[:end]); !e.skip {
-			e.take(e.line)
-		}
-		e.line, e.skip, e.cr = e.line[:0], false, piece[end] == '\r'
-		piece = piece[end+1:]
 	}
 }
 
-// lineEnd returns how many bytes come before the first line feed or carriage return. It does not
-// look far for the one before it knows that there is none of the other.
+// beginData begins a line of data.
+func (e *events) beginData() {
+	e.line = inData
+	if !e.data {
+		e.data = true
+		e.counter.beginEvent()
+	}
+}
+
+// endLine ends a line; an empty one ends the event.
+func (e *events) endLine() {
+	switch {
+	case e.line == inData:
+		e.counter.scan.write(newLine)
+	case e.line == inName && e.name == 0:
+		e.endEvent()
+	}
+	e.line, e.name = inName, 0
+}
+
+var newLine = []byte("\n")
+
+// lineEnd returns how many bytes come before the first line feed or carriage return. It does not look far for the
+// one before it knows that there is no other.
 func lineEnd(piece []byte) int {
 	const far = 512
 	for at := 0; at < len(piece); at += far {
@@ -96,65 +151,16 @@ func lineEnd(piece []byte) int {
 	return len(piece)
 }
 
-// keep keeps a part of a line.
-func (e *events) keep(part []byte) {
-	if e.skip || len(e.line)+len(part) > maxLine {
-		if !e.skip {
-			e.counter.ignored.add(tooLong)
-		}
-		e.skip, e.long, e.line = true, true, nil
-		return
+func (e *events) endEvent() {
+	if e.data {
+		e.data = false
+		e.counter.endEvent()
 	}
-	e.line = append(e.line, part...)
-}
-
-// take takes a line.
-func (e *events) take(line []byte) {
-	if !e.begun {
-		e.begun, line = true, bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark
-	}
-	if len(line) == 0 {
-		e.event()
-		return
-	}
-	data, ok := bytes.CutPrefix(line, []byte("data:"))
-	if !ok || e.long {
-		return
-	}
-	if len(e.data)+len(data) > maxLine {
-		e.counter.ignored.add(tooLong)
-		e.long = true
-		return
-	}
-	e.data = append(append(e.data, data...), '\n')
-}
-
-// event takes the event whose lines have come.
-func (e *events) event() {
-	if !e.long && mayTell(e.data) {
-		e.counter.event(e.data)
-	}
-	e.long, e.data = false, e.data[:0]
 }
 
 func (e *events) end() {
-	if len(e.line) > 0 && !e.skip { // some servers do not end the last line
-		e.take(e.line)
+	if e.line == inData {
+		e.counter.scan.write(newLine) // some servers do not end the last line
 	}
-	e.event()
-}
-
-// mayTell reports whether an event may tell a usage: few do, and to look so is quick.
-func mayTell(event []byte) bool {
-	return bytes.Contains(event, []byte(`"usage`)) || bytes.Contains(event, []byte(`"amazon-bedrock-invocationMetrics`))
-}
-
-// event reads one event's document.
-func (c *counter) event(data []byte) {
-	c.scan.reset()
-	c.scan.write(data)
-	if !c.scan.whole() {
-		c.has, c.bad = [usageFields]bool{}, 0
-		c.ignored.add(broken)
-	}
+	e.endEvent()
 }

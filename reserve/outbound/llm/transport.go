@@ -74,28 +74,28 @@ func (t *Transport) limit(k kind) outbound.Limit {
 		Exact: true,
 	}
 	if k.isTokens() {
-		l.Recost = l.Cost // others end while it waits, and make its estimate better
+		l.Recost = l.Cost // other calls end while it waits, and improve its estimate
+		l.Lost = func(r *http.Request) (int, bool) { return callOf(r).lost(k) }
 		l.Used = func(r *http.Response) outbound.Usage { return callOf(r.Request).used(k, r) }
 	}
 	return l
 }
 
 // RoundTrip sends a request when the limits have room for it. Its errors are those of
-// [outbound.Transport.RoundTrip]. The request is not changed, and its body is always closed. A
-// request that asks no model for anything (a list of models, a batch, a count of tokens) is sent at
-// once.
+// [outbound.Transport.RoundTrip], and *[TooLargeError]. The request is not changed, and its body is always closed. A
+// request that asks no model for anything (a list of models, a batch, an upload, a count of tokens) is sent at once,
+// and counted: see [Ignored].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodPost || isCount(r.URL.Path) {
+	e := endpointOf(r)
+	if e.free {
+		t.ignored.add(unpaced)
 		return t.base.RoundTrip(r)
 	}
-	c := &call{Context: r.Context()}
+	c := &call{Context: r.Context(), endpoint: e}
 	send, err := t.prepare(c, r)
 	if err != nil {
 		closeBody(r)
 		return nil, err
-	}
-	if c.account == nil {
-		return t.base.RoundTrip(send)
 	}
 	response, err := t.send(c, send)
 	if err != nil && t.answer {
@@ -106,48 +106,57 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// prepare finds out what a request asks for, and whose quota it uses. Without an account it uses
-// none.
+// prepare finds out what a request asks for, and whose quota it uses.
 func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
-	send, err := c.readFrom(r, t.preset.prompt, t.estimate != nil)
+	send, err := c.readFrom(r, t.estimate != nil)
 	if err != nil {
 		return send, err
 	}
-	if t.preset.model != nil {
-		if model := t.preset.model(r.URL.Path); model != "" {
-			c.model = model
-		}
-	}
-	if c.model == "" && c.json && !c.cut {
-		return send, nil
+	if c.endpoint.model != "" {
+		c.model = c.endpoint.model
 	}
 	c.file = !c.json && isFile(r)
+	if c.endpoint.silent {
+		c.output, c.most = 0, true
+	}
 	if t.estimate != nil {
 		input, output := t.estimate(r, c.prompt.body)
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
 	}
 	c.prompt.body = nil
-	key := Key{Host: r.URL.Host, Model: cutModel(c.model)}
-	key.Credential = identify(r, t.preset.credential)
-	c.account = t.enter(key)
+	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(r, t.preset.credential)}
+	if t.key != nil {
+		key = t.key(r, key)
+	}
+	c.account, c.waits = t.enter(key), true
+	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state})
 	return send.WithContext(c), nil
 }
 
 // send sends a call, once the limits of its account are known.
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
 	defer func() {
-		if response == nil || c.response != response { // an error, a panic, or nobody reads what it has used
+		c.settleIn()
+		if response == nil || c.reading == nil || c.reading.response != response { // nothing reads what it used
 			c.leave()
 		}
 	}()
 	a := c.account
-	probe, err := a.open(c.Context)
+	if !a.known.Load() {
+		var done func()
+		if done, err = a.first.enter(c.Context, t.clock, a.known.Load); done != nil {
+			defer done()
+		}
+	}
+	if err == nil {
+		err = c.fits()
+	}
+	if err == nil && c.state && t.settles {
+		c.opened, err = c.class.first.enter(c.Context, t.clock, c.class.isKnown)
+	}
 	if err != nil {
 		closeBody(r)
 		return nil, err
-	}
-	if probe != nil {
-		defer a.probed(probe)
 	}
 	response, err = t.paced.RoundTrip(r)
 	if err == nil {
@@ -156,7 +165,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 	return response, err
 }
 
-// Ignored returns what was not heeded so far.
+// Ignored returns what the transport has ignored so far.
 func (t *Transport) Ignored() Ignored { return t.ignored.read() }
 
 // CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
@@ -167,10 +176,7 @@ type sender struct{ base http.RoundTripper }
 
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r)
-	if !c.sent {
-		c.sent = true
-		c.account.going.Add(1)
-	}
+	c.depart()
 	response, err := s.base.RoundTrip(r)
 	if err != nil {
 		return response, err
@@ -181,6 +187,9 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.Body == nil { // http.Client puts up with it, too
 		response.Body = http.NoBody
 	}
+	if response.StatusCode == http.StatusTooManyRequests {
+		c.refused()
+	}
 	return response, nil
 }
 
@@ -188,6 +197,14 @@ func (s sender) CloseIdleConnections() {
 	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// now reads the clock.
+func (t *Transport) now() time.Time {
+	if t.clock == nil {
+		return time.Now()
+	}
+	return t.clock.Now()
 }
 
 func closeBody(r *http.Request) {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"strconv"
 )
 
@@ -12,7 +13,50 @@ const (
 	ofThought
 	ofTotal
 	usageFields
+	ofType // of an event
 )
+
+// usageShape has the places of a response, or of an event, that tell the usage. Each provider has names of its own,
+// and none of them means two things; so Claude's usage is read wherever Claude is called.
+var usageShape = shapeOf(func() []path {
+	paths := []path{{ofType, []string{"type"}}}
+	add := func(at []string, is field, names ...string) {
+		for _, name := range names {
+			paths = append(paths, path{is, append(at[:len(at):len(at)], name)})
+		}
+	}
+	for _, at := range [][]string{
+		{"usage"}, {"response", "usage"}, {"message", "usage"}, {"x_groq", "usage"}, // OpenAI, Anthropic, Mistral, Groq
+		{"usage", "tokens"}, {"delta", "usage", "tokens"}, // Cohere
+		{"meta", "tokens"}, {"meta", "billed_units"}, {"response", "meta", "tokens"},
+	} {
+		add(at, ofInput, "prompt_tokens", "input_tokens", "inputTokens")
+		add(at, ofCacheWrite, "cache_creation_input_tokens", "cacheWriteInputTokens")
+		add(at, ofOutput, "completion_tokens", "output_tokens", "outputTokens")
+		add(at, ofTotal, "total_tokens")
+	}
+	add([]string{"usageMetadata"}, ofInput, "promptTokenCount") // Gemini
+	add([]string{"usageMetadata"}, ofCacheWrite, "toolUsePromptTokenCount")
+	add([]string{"usageMetadata"}, ofOutput, "candidatesTokenCount")
+	add([]string{"usageMetadata"}, ofThought, "thoughtsTokenCount")
+	add([]string{"usageMetadata"}, ofTotal, "totalTokenCount")
+	add([]string{"amazon-bedrock-invocationMetrics"}, ofInput, "inputTokenCount")
+	add([]string{"amazon-bedrock-invocationMetrics"}, ofOutput, "outputTokenCount")
+	add([]string{"amazon-bedrock-invocationMetrics"}, ofCacheWrite, "cacheWriteInputTokenCount")
+	add(nil, ofInput, "prompt_eval_count") // Ollama
+	add(nil, ofOutput, "eval_count")
+	return paths
+}()...)
+
+// usageTrait says which strings of a response are text that a model has put out.
+func usageTrait(key []byte) trait {
+	switch string(key) {
+	case "content", "text", "delta", "arguments", "partial_json", "input", "thinking", "reasoning_content", "reasoning",
+		"refusal", "completion", "generation", "outputText", "response":
+		return isOutput
+	}
+	return isText
+}
 
 // A count is what a response says was used.
 type count struct {
@@ -20,26 +64,34 @@ type count struct {
 	known         bool
 }
 
-// A counter finds the usage in the documents of a response: the body, or each event of a stream.
+// A counter finds the usage in the documents of a response: the body, or each event of a stream. It also measures
+// the text that was put out since the latest usage, for responses that tell none, or break before they do.
 type counter struct {
-	scan       scanner
-	cumulative bool
-	ignored    *ignored
-	text       [64]byte // of scan
+	scan    scanner
+	ignored *ignored
+	text    [64]byte // of scan
 
 	has    [usageFields]bool // in this document
 	said   [usageFields]int  // in this document
 	bad    reason            // of a number in it; 0: none
-	fields [usageFields]int  // the last ones of all documents that count
+	repeat bool              // this document repeats what others have put out
+	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
+	seen   bool  // text was put out
+	milli  int64 // thousandths of a token, put out since the latest usage
 }
 
-func (c *counter) begin(p *preset, ignored *ignored) {
-	c.scan.shape, c.scan.to, c.scan.text = p.usage, c, c.text[:0]
-	c.cumulative, c.ignored = p.cumulative, ignored
+func (c *counter) begin(ignored *ignored) {
+	c.scan.shape, c.scan.to, c.scan.text = usageShape, c, c.text[:0]
+	c.scan.traits, c.scan.onlyOutput = usageTrait, true
+	c.ignored = ignored
 }
 
 func (c *counter) value(is field, text []byte, quoted bool) {
+	if is == ofType {
+		c.repeat = bytes.HasSuffix(text, []byte(".done"))
+		return
+	}
 	if string(text) == "null" && !quoted {
 		return
 	}
@@ -72,9 +124,9 @@ func tokensOf(text []byte) (n int, bad reason) {
 	return int(f), 0
 }
 
-// document takes over the usage of a document that is complete. One with a number that can't be
-// right is ignored.
+// document takes over the usage of a document that is complete. One with a number that can't be right is ignored.
 func (c *counter) document() {
+	c.measure()
 	switch {
 	case c.bad != 0:
 		c.ignored.add(c.bad)
@@ -84,18 +136,26 @@ func (c *counter) document() {
 	c.has, c.bad = [usageFields]bool{}, 0
 }
 
+// measure takes over the text of a document, or of what came of it.
+func (c *counter) measure() {
+	if size := &c.scan.size; size.texts > 0 && !c.repeat {
+		c.seen = true
+		c.milli += max(size.milli, int64(size.texts)*1000)
+	}
+	c.scan.size, c.repeat = size{}, false
+}
+
+// take takes over the fields of a document. Those that it does not tell stay as they were: a stream tells its input
+// first, and its output later, or again and again.
 func (c *counter) take() {
 	f := &c.fields
-	if !c.cumulative {
-		*f = [usageFields]int{}
-		if c.count.known {
-			c.ignored.add(repeated) // the one before it
-		}
-	}
 	for is, has := range c.has {
 		if has {
 			f[is] = c.said[is]
 		}
+	}
+	if c.has[ofOutput] || c.has[ofThought] || c.has[ofTotal] {
+		c.milli = 0
 	}
 	c.count.input, c.count.output = f[ofInput]+f[ofCacheWrite], f[ofOutput]+f[ofThought]
 	if rest := f[ofTotal] - c.count.input - c.count.output; rest > 0 && c.has[ofTotal] {
@@ -106,4 +166,21 @@ func (c *counter) take() {
 		}
 	}
 	c.count.known = true
+}
+
+// unsaid returns the tokens that were put out since the latest usage.
+func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
+
+// beginEvent begins an event's document.
+func (c *counter) beginEvent() { c.scan.reset() }
+
+// endEvent ends an event's document.
+func (c *counter) endEvent() {
+	if !c.scan.whole() {
+		c.measure()
+		if !c.noneYet() || c.bad != 0 {
+			c.ignored.add(broken)
+		}
+		c.has, c.bad, c.repeat = [usageFields]bool{}, 0, false
+	}
 }

@@ -1,0 +1,81 @@
+package llm
+
+import (
+	"net/http"
+	"strings"
+)
+
+// An endpoint is what a request's address says of the call.
+type endpoint struct {
+	free   bool   // it uses no limit of a model's
+	silent bool   // it puts out no tokens
+	images bool   // it puts out images
+	name   string // of the endpoint, such as "completions": its path's last part
+	model  string // "": the path names none
+}
+
+// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise: batches, uploads,
+// counts of tokens, and what is kept for later calls.
+var freeEnds = map[string]bool{
+	"batches": true, "batchPredictionJobs": true, "batchGenerateContent": true, "asyncBatchEmbedContent": true,
+	"files": true, "uploads": true, "upload": true, "blobs": true, "cancel": true,
+	"count_tokens": true, "countTokens": true, "computeTokens": true, "count-tokens": true, "input_tokens": true,
+	"tokenize": true, "detokenize": true, "models": true, "jobs": true, "vector_stores": true, "file_batches": true,
+	"search": true, "assistants": true, "threads": true, "conversations": true, "items": true, "evals": true,
+	"cachedContents": true, "tunedModels": true, "containers": true, "sessions": true, "client_secrets": true,
+	"pull": true, "push": true, "create": true, "copy": true, "show": true, "delete": true,
+}
+
+// silentEnds are those of calls that put out no tokens.
+var silentEnds = map[string]bool{
+	"embeddings": true, "embed": true, "embedContent": true, "batchEmbedContents": true, "moderations": true,
+	"rerank": true, "speech": true, "classify": true,
+}
+
+// endpointOf returns what the address of a request says.
+func endpointOf(r *http.Request) (e endpoint) {
+	path := strings.TrimRight(r.URL.Path, "/")
+	e.name = path[strings.LastIndexAny(path, "/:")+1:]
+	e.model = modelIn(path)
+	e.free = r.Method != http.MethodPost || freeEnds[e.name] || strings.Contains(path, "/upload/") ||
+		strings.Contains(path, "/uploads/") ||
+		e.name == "messages" && strings.Contains(path, "/threads/")
+	e.silent = silentEnds[e.name]
+	if e.images = strings.Contains(path, "/images/"); e.images {
+		e.silent = true // until it tells: gpt-image-1 does
+	}
+	if e.name == e.model { // of a server whose path ends with the model's name
+		e.name = ""
+	}
+	return e
+}
+
+// modelIn finds the model that a path names: of Azure's deployments, Google's models and Bedrock's, whose names may
+// be ARNs with slashes.
+func modelIn(path string) string {
+	for _, mark := range []string{"/deployments/", "/models/", "/tunedModels/", "/endpoints/"} {
+		if _, after, ok := strings.Cut(path, mark); ok {
+			return after[:indexOrEnd(after, "/:")]
+		}
+	}
+	if _, after, ok := strings.Cut(path, "/model/"); ok {
+		if end := strings.LastIndexByte(after, '/'); end >= 0 {
+			return after[:end]
+		}
+	}
+	return ""
+}
+
+func indexOrEnd(s, chars string) int {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// isFile reports whether a request's body is not text at all.
+func isFile(r *http.Request) bool {
+	t := r.Header.Get("Content-Type")
+	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "audio/") ||
+		strings.HasPrefix(t, "application/octet-stream")
+}

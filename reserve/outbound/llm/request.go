@@ -1,0 +1,132 @@
+package llm
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// A call is one request on its way through the transport, with all of its attempts. It is the context of the request
+// as well, so that the functions that are given the request find it.
+type call struct {
+	context.Context
+	account *account
+	class   *class
+	prompt
+	endpoint endpoint
+	file     bool // its body is not text
+
+	waits  bool      // it keeps its account's place: it was not sent yet
+	sent   time.Time // the latest attempt; zero: none
+	left   atomic.Bool
+	opened func() // ends its turn at its class's turnstile; nil: it has none
+
+	reading *reading // of the latest response
+	one     reading  // the first of them: most calls have no other
+}
+
+type callKey struct{}
+
+func (c *call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// callOf returns the call of a request; nil: it has none.
+func callOf(r *http.Request) *call {
+	c, _ := r.Context().Value(callKey{}).(*call)
+	return c
+}
+
+// price returns what a limit charges the call, by what is known now.
+func (c *call) price(k kind) int {
+	a := c.account
+	switch {
+	case !a.limits[k].active.Load():
+		return 0
+	case k == images:
+		if !c.endpoint.images {
+			return 0
+		}
+		return max(1, c.choices)
+	case !k.isTokens():
+		return 1
+	case c.file:
+		return 0
+	}
+	input, output := c.input, c.output
+	if a.of.settles {
+		input, output = c.class.expect(&c.prompt, int(a.going.Load()), a.of.now())
+	}
+	return max(1, k.of(input, output)) // what it came to is charged even where nothing was expected
+}
+
+// depart says that an attempt is sent.
+func (c *call) depart() {
+	if c.sent.IsZero() {
+		c.account.going.Add(1)
+		c.settleIn()
+	}
+	c.sent = c.account.of.now()
+}
+
+// settleIn gives up the call's claim to its account's place: what was charged keeps that from now on.
+func (c *call) settleIn() {
+	if c.waits {
+		c.waits = false
+		c.account.of.leave(c.account)
+	}
+}
+
+// used returns what finds out what a response has used of a limit.
+func (c *call) used(k kind, r *http.Response) outbound.Usage {
+	if !c.account.of.settles {
+		return nil
+	}
+	if c.reading == nil || c.reading.response != r {
+		c.reading = newReading(c, k, r)
+	}
+	return c.reading.of(k)
+}
+
+// lost returns what a limit is charged for an attempt without a response.
+func (c *call) lost(k kind) (tokens int, known bool) {
+	if !c.account.of.settles {
+		return 0, false
+	}
+	n := c.failed()
+	return k.of(n.input, n.output), true
+}
+
+// failed returns what a call is charged whose attempt broke: its estimate once, or nothing but what is certain.
+func (c *call) failed() (n count) {
+	if !c.account.of.refunds {
+		n.input, n.output = c.class.guess(&c.prompt)
+	}
+	return n
+}
+
+// refused says that the provider refused the latest attempt.
+func (c *call) refused() {
+	if !c.most && !c.file && c.account.of.settles && c.account.going.Load() > 1 {
+		c.class.refused(c.sent, c.account.of.now())
+	}
+}
+
+// leave says, once, that the call is over.
+func (c *call) leave() {
+	if !c.left.CompareAndSwap(false, true) {
+		return
+	}
+	if c.opened != nil {
+		c.opened()
+	}
+	if !c.sent.IsZero() {
+		c.account.going.Add(-1)
+	}
+}

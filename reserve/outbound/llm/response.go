@@ -1,0 +1,112 @@
+package llm
+
+import (
+	"net/http"
+
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// A reading finds out what one response used: once, for all limits of the call.
+type reading struct {
+	call     *call
+	response *http.Response
+	leader   kind // the limit whose view reads the body; the others look at what it found
+	body     body // nil: nothing is read
+	counter  counter
+	decided  bool // what was used is known without the body
+	views    [kinds]view
+}
+
+// newReading prepares to read a response.
+func newReading(c *call, leader kind, r *http.Response) *reading {
+	d := &c.one
+	if c.reading != nil {
+		d = new(reading)
+	}
+	d.call, d.response, d.leader = c, r, leader
+	d.counter.begin(&c.account.of.ignored)
+	switch {
+	case r.StatusCode >= 500:
+		d.counter.count = c.failed()
+		d.decided = true
+	case r.StatusCode >= 400: // the provider did not do it
+		d.decided = true
+	default:
+		if d.counter.count = c.account.countOf(r); !d.counter.count.known {
+			d.body = bodyOf(r, &d.counter)
+		}
+	}
+	d.counter.count.known = d.counter.count.known || d.decided
+	return d
+}
+
+// countOf returns what the headers of a response say was used.
+func (a *account) countOf(r *http.Response) (n count) {
+	names := &a.of.preset.counts
+	if names[0] == "" {
+		return n
+	}
+	input, output := r.Header.Get(names[0]), r.Header.Get(names[1])
+	if input == "" || output == "" {
+		return n
+	}
+	in, bad := tokensOf([]byte(input))
+	out, bad2 := tokensOf([]byte(output))
+	if bad = max(bad, bad2); bad != 0 {
+		a.of.ignored.add(bad)
+		return n
+	}
+	return count{in, out, true}
+}
+
+// of returns the usage of one limit.
+func (d *reading) of(k kind) outbound.Usage {
+	d.views[k] = view{d, k}
+	return &d.views[k]
+}
+
+// A view is the usage of one limit.
+type view struct {
+	reading *reading
+	kind    kind
+}
+
+func (v *view) Write(piece []byte) (int, error) {
+	if d := v.reading; d.leader == v.kind && d.body != nil {
+		d.body.write(piece)
+	}
+	return len(piece), nil
+}
+
+func (v *view) Used() (permits int, known bool) {
+	d := v.reading
+	if d.leader == v.kind {
+		d.end()
+	}
+	return v.kind.of(d.counter.count.input, d.counter.count.output), true
+}
+
+// end takes the response to be over: what is known now is all.
+func (d *reading) end() {
+	if d.body != nil {
+		d.body.end()
+	}
+	c, n := d.call, &d.counter.count
+	switch {
+	case d.decided:
+	case n.known:
+		n.output = sum(n.output, d.counter.unsaid())
+		c.class.told(&c.prompt, *n)
+	default:
+		c.account.of.ignored.add(missing)
+		c.class.tellsNone()
+		n.input, n.output = c.class.guess(&c.prompt)
+		if d.counter.seen && !c.reasons {
+			n.output = d.counter.unsaid()
+			if c.most {
+				n.output = min(n.output, c.output)
+			}
+		}
+	}
+	c.leave()
+}

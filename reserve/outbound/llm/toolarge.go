@@ -1,0 +1,45 @@
+package llm
+
+import "fmt"
+
+// A TooLargeError says that a call is larger than a limit of its provider's, which refuses it whenever it comes.
+type TooLargeError struct {
+	Limit  string // "tokens", "input-tokens" or "output-tokens", a minute
+	Tokens int    // what the call needs at least
+	Most   int    // the limit
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("llm: a call of at least %d tokens is larger than the limit of %s, %d", e.Tokens, e.Limit, e.Most)
+}
+
+// fits returns a *TooLargeError for a call that its provider would refuse whenever it came.
+func (c *call) fits() error {
+	a, t := c.account, c.account.of
+	if !t.large && !t.preset.refusesLarge || c.file {
+		return nil
+	}
+	input, output := c.input/2, 0
+	if c.most {
+		output = c.output
+	}
+	for k := range kinds {
+		if k != tokens && k != inputTokens && k != outputTokens {
+			continue
+		}
+		if most := a.limits[k].certain(a, t.large); most > 0 && k.of(input, output) > most {
+			return &TooLargeError{Limit: names[k], Tokens: k.of(input, output), Most: most}
+		}
+	}
+	return nil
+}
+
+// certain returns the limit, if a response has told it, or if the user's word is enough; 0: it is not certain.
+func (m *limit) certain(a *account, given bool) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m.own == nil || m.size >= unknown || !m.told && !(given && m.given > 0) {
+		return 0
+	}
+	return m.size
+}
