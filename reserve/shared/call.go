@@ -15,9 +15,7 @@ import (
 func (o *order) write(list []*request, now int64) {
 	for _, r := range list {
 		o.touch = o.touch || r.touch
-		if r.pause < 0 { // a Resume
-			o.pause = float64(r.pause)
-		} else if r.pause > 0 {
+		if r.pause != 0 {
 			o.pause = float64(r.pause)
 		}
 		if r.refund != nil {
@@ -69,6 +67,9 @@ func (o *order) give(list []*request, decided int64) state {
 			now.slot++
 			r.slot.number = now.slot
 		}
+	}
+	for _, r := range list {
+		r.after = now
 	}
 	return now
 }
@@ -184,6 +185,14 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
+// timedOut adds to an error what time has passed, if that was the reason.
+func timedOut(err error, after time.Duration) error {
+	if e, ok := err.(*UnavailableError); ok && late(err) {
+		e.Timeout = after.Round(time.Millisecond)
+	}
+	return err
+}
+
 // until returns how long a call that begins now may take: the timeout, or until the last of the
 // callers gives up.
 func (l *Limiter) until(list []*request, begin int64) int64 {
@@ -202,23 +211,25 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 	o := orders.Get().(*order)
 	defer orders.Put(o)
 	o.terms = l.terms.Load()
+	begin := l.now()
 	for {
 		sent := l.now()
 		o.reset(float64(n.clock.notAfter(by)))
 		o.write(list, sent)
-		l.calls.Add(1)
 		err := n.keeper.decide(ctx, l.key, o)
 		back := l.now()
+		l.counters.called(back-sent, err)
 		if err != nil {
-			return failure(l.key, err)
+			return timedOut(failure(l.key, err), time.Duration(by-begin))
 		}
 		decided := n.clock.decided(int64(o.decided), sent, back)
 		if o.late { // or the keeper's clock was set forward: now it is known
 			if back < by {
 				continue
 			}
-			return &UnavailableError{Key: l.key, Err: errLate}
+			return timedOut(&UnavailableError{Key: l.key, Err: errLate}, time.Duration(by-begin))
 		}
+		l.counters.requests.Add(uint64(len(list)))
 		l.learn(o.give(list, decided), o.terms, sent)
 		return nil
 	}

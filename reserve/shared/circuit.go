@@ -66,6 +66,13 @@ func (c *circuit) outcome() error {
 	return c.last
 }
 
+// isOpen reports whether callers go on without the server.
+func (c *circuit) isOpen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.until != 0
+}
+
 // report records the result of a call: nil if there was an answer. A failure that is not
 // the server's does not count.
 func (c *circuit) report(now int64, err error, counts bool) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/nextfree/pace/reserve"
 )
@@ -15,12 +16,16 @@ import (
 // only what can't be answered without Redis returns it. Whether the
 // request reached Redis and was charged is not known, unless it was not sent.
 type UnavailableError struct {
-	Key string // as in Redis: "pace:{api}"
-	Err error  // the last failure
+	Key     string        // as in the store: "pace:{api}"
+	Timeout time.Duration // that passed, if that was the reason: see [WithTimeout]; otherwise 0
+	Err     error         // the last failure
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("shared: no answer from Redis for %q: %v", e.Key, e.Err)
+	if e.Timeout > 0 {
+		return fmt.Sprintf("shared: no answer for %q within %v (WithTimeout): %v", e.Key, e.Timeout, e.Err)
+	}
+	return fmt.Sprintf("shared: no answer for %q: %v", e.Key, e.Err)
 }
 
 // Unwrap returns Err.
@@ -35,7 +40,7 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("shared: Redis refuses the key %q: %v", e.Key, e.Err)
+	return fmt.Sprintf("shared: the key %q is refused: %v", e.Key, e.Err)
 }
 
 // Unwrap returns Err.

@@ -60,7 +60,7 @@ func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
 
 // Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.
 func (l *Limiter) Pause(d int64) error {
-	return l.do(context.Background(), &request{pause: cmp.Or(d, -1), deadline: never})
+	return l.do(context.Background(), &request{pause: cmp.Or(d, resume), deadline: never})
 }
 
 // SellList asks for all in one call.

@@ -20,15 +20,15 @@ type order struct {
 	terms    *terms
 	notAfter float64
 	touch    bool    // the state is written in any case: brought up to now, at this rate
-	pause    float64 // so long from now; negative: a pause ends; 0: neither
+	pause    float64 // so long from now; resume, reset, or 0: nothing of that
 	refunds  []comeback
 	asked    []wanted
 
-	decided     float64 // when
-	late        bool    // after notAfter: there is no more to the answer
-	state       state   // before them
-	waits       []float64
-	buffer      []byte // the keeper's
+	decided float64 // when
+	late    bool    // after notAfter: there is no more to the answer
+	state   state   // before them
+	waits   []float64
+	buffer  []byte // the keeper's
 }
 
 // A wanted is a number of permits that are asked for, if they can be had within limit.
@@ -51,6 +51,9 @@ type comeback struct {
 	worth         float64 // permits that a nanosecond of the stretch stores
 	whole         float64 // 1 if nothing is left of the slot
 }
+
+// What is written in place of a pause to end one, and to make the state that of a new limiter.
+const resume, reset = -1, -2
 
 var orders = sync.Pool{New: func() any { return new(order) }}
 

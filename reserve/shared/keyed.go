@@ -21,9 +21,10 @@ import (
 // whatever the limiters do when Redis fails.
 type Keyed struct {
 	settings
-	nodes   *nodes
-	maxWait time.Duration
-	terms   *terms
+	nodes    *nodes
+	counters counters
+	maxWait  time.Duration
+	terms    *terms
 
 	mu   sync.Mutex
 	keys map[string]*entry
@@ -135,7 +136,7 @@ func (k *Keyed) enter(key string) (*entry, error) {
 		if len(k.keys) >= k.maxKeys {
 			return nil, ErrTooManyKeys
 		}
-		e = &entry{Limiter: newLimiter(k.settings, k.nodes, key, k.maxWait, k.terms)}
+		e = &entry{Limiter: newLimiter(k.settings, k.nodes, &k.counters, key, k.maxWait, k.terms)}
 		k.keys[key] = e
 	}
 	e.users++

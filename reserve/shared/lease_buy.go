@@ -57,7 +57,7 @@ func (h *leases) prefetch() {
 	}
 	// A client's panic has nobody to go to. Those in the line have their error, and the circuit
 	// knows.
-	defer func() { _ = recover() }()
+	defer h.swallow()
 	defer func() { <-h.turn }()
 	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
 	h.with(func(now int64, hand *hand) {
@@ -210,9 +210,16 @@ func (h *leases) lookAgain(after int64) {
 	h.idle.Reset(d)
 }
 
+// swallow ends and counts a panic.
+func (h *leases) swallow() {
+	if recover() != nil {
+		h.limiter.counters.panics.Add(1)
+	}
+}
+
 // tidy sends back what has expired.
 func (h *leases) tidy() {
-	defer func() { _ = recover() }() // as in prefetch
+	defer h.swallow() // as in prefetch
 	h.with(func(now int64, hand *hand) {
 		hand.advance(now)
 		if len(hand.leases) > 0 {
@@ -251,6 +258,14 @@ func (h *leases) sendBack(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// free returns how many permits of the hand no caller has been promised.
+func (h *leases) free() (free int64) {
+	if h != nil {
+		h.with(func(_ int64, hand *hand) { free = max(0, hand.free()) })
+	}
+	return free
 }
 
 // stored returns how many permits of the hand are ready.

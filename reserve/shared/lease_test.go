@@ -42,7 +42,7 @@ func (w *wire) Eval(ctx context.Context, script *shared.Script, key string, arg 
 	travel := func() { time.Sleep(time.Duration(w.trip.Load()) + time.Duration(100+rand.IntN(200))*time.Microsecond) }
 	travel()
 	binary.LittleEndian.PutUint64(arg[len(arg)-8:], math.Float64bits(float64(time.Now().UnixMicro()))) // the server's clock, when the call is there
-	answer, err := w.Client.Eval(context.WithoutCancel(ctx), script, key, arg)                      // it runs whatever the caller does
+	answer, err := w.Client.Eval(context.WithoutCancel(ctx), script, key, arg)                         // it runs whatever the caller does
 	if w.deaf.Load() || w.moody.Load() && number%2 == 0 {
 		<-ctx.Done()
 	} else {

@@ -32,16 +32,16 @@ import (
 // noticed at once by callers that wait for another's call, and after it by the one that makes it.
 type Limiter struct {
 	settings
-	nodes   *nodes
-	key     string // in the store
-	maxWait time.Duration
-	terms   atomic.Pointer[terms]
-	queue   queue
-	calls   atomic.Uint64
-	busy    atomic.Int64 // nothing can be had at once before then
-	owed    tab
-	without atomic.Uint64 // requests that were decided without Redis
-	leases  *leases       // nil: none
+	nodes    *nodes
+	key      string // in the store
+	maxWait  time.Duration
+	terms    atomic.Pointer[terms]
+	queue    queue
+	counters *counters
+	busy     atomic.Int64 // nothing can be had at once before then, as far as an answer is believed
+	due      atomic.Int64 // when it can, by that answer
+	owed     tab
+	leases   *leases // nil: none
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -77,15 +77,15 @@ func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	l := newLimiter(s, n, name, engine.Terms(policy).MaxWait, t)
+	l := newLimiter(s, n, &counters{}, name, engine.Terms(policy).MaxWait, t)
 	if s.horizon > 0 {
 		l.leases, err = newLeases(l)
 	}
 	return l, err
 }
 
-func newLimiter(s settings, n *nodes, name string, maxWait time.Duration, t *terms) *Limiter {
-	l := &Limiter{settings: s, nodes: n, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
+func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {
+	l := &Limiter{settings: s, nodes: n, counters: c, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
 	l.terms.Store(t)
 	return l
 }
@@ -108,7 +108,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // permits that Redis does not hear of are not given back. Reservations of others don't move up; see
 // the package's comment for where the permits go instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	p, local, err := l.reserve(ctx, n, maxWait)
+	p, local, err := l.reserve(ctx, n, maxWait, nil)
 	switch {
 	case err != nil:
 		return reserve.Reservation{}, err
@@ -156,7 +156,7 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 		l.leases.missed(n)
 		return false, done.Cause(ctx)
 	}
-	_, _, err := l.reserve(ctx, n, 0)
+	_, _, err := l.reserve(ctx, n, 0, nil)
 	if _, refused := err.(*reserve.WaitError); refused {
 		return false, nil
 	}
@@ -166,8 +166,11 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 // Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
 func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
 
-// reserve returns a promise of Redis's, or one that was made without it.
-func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*promise, reserve.Promise, error) {
+// reserve returns a promise of the store's, or one that was made without it. If the store has answered, after is the
+// state after that.
+func (l *Limiter) reserve(
+	ctx context.Context, n int, maxWait time.Duration, after *state,
+) (*promise, reserve.Promise, error) {
 	if n < 1 {
 		return nil, nil, valueError("permits", n, "at least 1")
 	}
@@ -205,6 +208,9 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration) (*p
 	}
 	if bought != nil {
 		return nil, bought, nil
+	}
+	if after != nil {
+		*after = r.after
 	}
 	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
 	late := r.granted && r.ready > r.deadline // on the way back
@@ -286,6 +292,7 @@ func (l *Limiter) learn(s state, t *terms, sent int64) {
 	if busy > 0 {
 		until = sent + int64(min(busy, float64(time.Second)))
 	}
+	l.due.Store(saturate.Add(sent, int64(s.wait(t, 1))))
 	l.busy.Store(until)
 	if orderly := s.debt > 0; orderly != l.queue.order.Load() {
 		l.queue.order.Store(orderly)

@@ -21,7 +21,7 @@
 -- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), flags (1:
 -- paid upfront, 2: full after a time without a limit), how much is asked for beside permits (0: nothing; else 1 and the
 -- number of refunds), and the number of requests, for each of which but the first its permits and its longest wait
--- follow; then, if more is asked for, a pause (negative: its end) and the refunds.
+-- follow; then, if more is asked for, a pause (-1: its end; -2: a reset) and the refunds.
 --
 -- More of the answer: the debt before the requests, the permits that could be had at once in spite of it, and for each
 -- request its wait, or -1 - wait if it was refused.
@@ -253,6 +253,9 @@ if more > 0 then -- refunds, a pause
 
   if pause > 0 then
     hold = max(hold, at + pause)
+  elseif pause == -2 then -- a reset: what was sold before does not come back
+    stored, debt, deferred, slot, born, runs, rooms = store, 0, 0, slot + 1, time + 1, '', ''
+    peak, newer, fence, hold, held, epoch, at = 0, 0, 0, 0, 0, time, 0
   elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
     hold = 0
     fall()

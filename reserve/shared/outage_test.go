@@ -67,7 +67,7 @@ func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([
 func outage(t *testing.T, mode Option, test func(t *testing.T, l *Limiter, s *generous)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &generous{}
-		l, err := New(s, "outage", reserve.Must(pace.Bursty(10, pace.WithCapacity(20))), mode)
+		l, err := New(s, "outage", reserve.Must(pace.Bursty(10, pace.WithCapacity(20))), mode, WithTimeout(50*time.Millisecond))
 		require.NoError(t, err)
 		test(t, l, s)
 	})
@@ -420,4 +420,20 @@ func burst(t *testing.T, l *Limiter, n int, each time.Duration) (granted int) {
 	}
 	all.Wait()
 	return granted
+}
+
+// An error that says that the time was up says how long that was, and what sets it.
+func TestTimedOut(t *testing.T) {
+	outage(t, FailClosed(), func(t *testing.T, l *Limiter, s *generous) {
+		s.deaf = true
+		_, err := l.Reserve(t.Context(), 1)
+		var unavailable *UnavailableError
+		require.ErrorAs(t, err, &unavailable)
+		require.Equal(t, 50*time.Millisecond, unavailable.Timeout)
+		require.ErrorContains(t, err, `shared: no answer for "pace:{outage}" within 50ms (WithTimeout)`)
+		s.down = true
+		_, err = l.Reserve(t.Context(), 1)
+		require.ErrorAs(t, err, &unavailable)
+		require.Zero(t, unavailable.Timeout)
+	})
 }

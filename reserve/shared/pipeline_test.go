@@ -102,7 +102,7 @@ func many(t *testing.T, k *Keyed, n int) (granted, failed, panicked int) {
 func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fakePipe{}
-		k, err := NewKeyed(p, reserve.Must(pace.Bursty(10)))
+		k, err := NewKeyed(p, reserve.Must(pace.Bursty(10)), WithTimeout(50*time.Millisecond))
 		require.NoError(t, err)
 		_, err = k.Acquire(t.Context(), "first", 1) // now the server's clock is known
 		require.NoError(t, err)

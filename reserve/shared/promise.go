@@ -100,7 +100,7 @@ func (l *Limiter) charge(n int) {
 func (l *Limiter) withoutRedis(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
-	l.without.Add(1)
+	l.counters.fallbacks.Add(1)
 	t := &untold{limiter: l, permits: r.permits, charged: r.charged}
 	switch l.mode {
 	case open:

@@ -34,7 +34,7 @@ type request struct {
 	deadline int64 // on the limiter's clock: ready by then; or never
 	answer   int64 // the answer is wanted by then; 0: by the deadline
 	refund   *refund
-	pause    int64 // nanoseconds; negative: end it
+	pause    int64 // nanoseconds; or resume, reset
 	touch    bool  // bring the state up to date
 
 	// The answer.
@@ -45,6 +45,7 @@ type request struct {
 	ready   int64 // on the limiter's clock
 	slot    slot
 	seen    state // before the requests of the list
+	after   state // and after them
 
 	// Guarded by the queue's lock.
 	stage stage

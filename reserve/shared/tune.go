@@ -8,10 +8,6 @@ import (
 // Rate returns the number of fresh permits per second, as this process has it.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// Fallbacks returns how many requests of this process were decided without Redis, because it
-// failed: refused, granted at once or by this process alone, as the options say. For metrics.
-func (l *Limiter) Fallbacks() uint64 { return l.without.Load() }
-
 // SetRate changes the rate of this process's requests, from now on; every process
 // has its own, and they may differ while a new version is rolled out. Debt keeps
 // its time, and stored permits scale with the capacity. For a rate that is not positive it returns
@@ -90,6 +86,6 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.leases.emptied(ctx, func() error {
-		return l.do(ctx, &request{pause: -1, deadline: never})
+		return l.do(ctx, &request{pause: resume, deadline: never})
 	})
 }

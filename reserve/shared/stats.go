@@ -1,0 +1,206 @@
+package shared
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/reserve"
+)
+
+// counters count what a limiter has done, or all those of a [Keyed].
+type counters struct {
+	requests, calls, failed, fallbacks, panics atomic.Uint64
+	trips                                      atomic.Int64 // nanoseconds
+}
+
+// Stats are counts since a limiter was made, and its circuit now: for metrics. They ask no server.
+type Stats struct {
+	Requests uint64        // that the store has answered: TryAcquire, Reserve, refunds, Snapshot
+	Calls    uint64        // to the store. Requests / Calls is how many went together on average
+	Failed   uint64        // of the calls, those without an answer
+	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
+	// Fallbacks is the number of requests that were decided without the store, because it failed: refused,
+	// granted at once or by this process alone, as the options say.
+	Fallbacks uint64
+	// Panics is the number of times that a client panicked in a call of no caller's: [WithLease] buys and gives back
+	// in goroutines of its own, where such a panic ends only the call.
+	Panics uint64
+	Open   bool  // the circuit is: nobody waits for the store but who tries it. Of Keyed: that of any server is
+	Leased int64 // permits that this process has bought in advance and promised nobody
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Requests: c.requests.Load(), Calls: c.calls.Load(), Failed: c.failed.Load(),
+		Trips: time.Duration(c.trips.Load()), Fallbacks: c.fallbacks.Load(), Panics: c.panics.Load(),
+	}
+}
+
+// called counts a call.
+func (c *counters) called(took int64, err error) {
+	c.calls.Add(1)
+	c.trips.Add(took)
+	if err != nil {
+		c.failed.Add(1)
+	}
+}
+
+// Stats returns counts of this process's requests and calls.
+func (l *Limiter) Stats() Stats {
+	s := l.counters.stats()
+	s.Open = l.node().circuit.isOpen()
+	s.Leased = l.leases.free()
+	return s
+}
+
+// Stats returns counts of this process's requests and calls for all keys together.
+func (k *Keyed) Stats() Stats {
+	s := k.counters.stats()
+	for _, n := range k.nodes.all() {
+		s.Open = s.Open || n.circuit.isOpen()
+	}
+	return s
+}
+
+// Fallbacks returns how many requests of this process were decided without the store: see [Stats].
+func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
+
+// A Snapshot is what a limiter is like at one moment, for all processes that share it. By the time of the next request
+// it may no longer be true.
+type Snapshot struct {
+	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
+	Capacity float64 // the largest number of permits that can be stored, at that rate
+	// Level is the number of permits that are stored; while any are owed it is negative: minus the fresh permits that
+	// have to come first, for those that have gone and those that wait.
+	Level float64
+	Wait  time.Duration // until a request for one permit, made now, would be granted
+}
+
+// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
+// TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that processes
+// have bought in advance (WithLease) count as used, but for this process's own.
+func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
+	r := &request{deadline: never}
+	if err := l.do(ctx, r); err != nil {
+		return Snapshot{}, err
+	}
+	return l.snapshot(r.after), nil
+}
+
+func (l *Limiter) snapshot(s state) Snapshot {
+	t := l.terms.Load()
+	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred + l.leases.stored()}
+	if s.debt > 0 && t.curve.Interval > 0 {
+		shot.Level = s.deferred - s.debt/t.curve.Interval
+	}
+	shot.Wait = s.wait(t, 1)
+	if at, ok := l.leases.nextFree(); ok {
+		shot.Wait = max(0, time.Until(at))
+	}
+	return shot
+}
+
+// wait returns how long a request would wait.
+func (s state) wait(t *terms, permits float64) time.Duration {
+	wait := s.debt
+	if t.upfront {
+		_, cost := t.curve.Price(s.stored, permits)
+		wait += cost
+	}
+	if s.deferred >= permits {
+		wait = 0
+	}
+	return time.Duration(toWait(wait))
+}
+
+// Snapshot is [Limiter.Snapshot] of a key.
+func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
+	e, err := k.enter(key)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer k.leave(e)
+	return e.Snapshot(ctx)
+}
+
+// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and nothing
+// owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
+func (l *Limiter) Reset(ctx context.Context) error {
+	return l.leases.emptied(ctx, func() error {
+		err := l.do(ctx, &request{pause: reset, deadline: never})
+		if err == nil {
+			l.owed.permits.Store(0)
+		}
+		return err
+	})
+}
+
+// Reset is [Limiter.Reset] of a key.
+func (k *Keyed) Reset(ctx context.Context, key string) error {
+	e, err := k.enter(key)
+	if err != nil {
+		return err
+	}
+	defer k.leave(e)
+	return e.Reset(ctx)
+}
+
+// A Decision is the answer to [Limiter.Decide].
+type Decision struct {
+	Granted bool
+	Left    float64       // permits that can be had at once after this: what X-RateLimit-Remaining says, rounded down
+	Wait    time.Duration // until as many permits as were asked for can be had: 0, or what Retry-After says, rounded up
+}
+
+// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does, and returns what is left and
+// when the next n are due, by the same call: what an answer to an HTTP request needs. At 1/s, with 10 stored, Decide(1)
+// is granted, with 9 left; after ten more it is not, with 0 left, and the next is due in 1 s. While the last answer shows
+// that permits can't be had it does not ask, and returns when they can.
+func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
+	t := l.terms.Load()
+	if now := l.now(); l.leases == nil && n > 0 && now < l.busy.Load() {
+		wait := float64(l.due.Load() - now)
+		if t.upfront {
+			wait += float64(n-1) * t.curve.Interval
+		}
+		return Decision{Wait: time.Duration(toWait(wait))}, done.Cause(ctx)
+	}
+	var after state
+	_, alone, err := l.reserve(ctx, n, 0, &after)
+	refused, isRefused := err.(*reserve.WaitError)
+	if err != nil && !isRefused {
+		return Decision{}, err
+	}
+	d := Decision{Granted: err == nil}
+	switch local, isLocal := alone.(*localGrant); {
+	case isLocal:
+		d.Left = local.limiter.alone.Stored()
+	case alone == nil:
+		d.Wait = after.wait(t, float64(n))
+		if d.Left = after.stored; after.debt > 0 {
+			d.Left = after.deferred
+		}
+	}
+	if l.leases != nil {
+		d.Left = l.leases.stored()
+		if at, ok := l.leases.nextFree(); ok {
+			d.Wait = max(0, time.Until(at))
+		}
+	}
+	if isRefused {
+		d.Left, d.Wait = 0, refused.Wait
+	}
+	return d, nil
+}
+
+// Decide is [Limiter.Decide] of a key.
+func (k *Keyed) Decide(ctx context.Context, key string, n int) (Decision, error) {
+	e, err := k.enter(key)
+	if err != nil {
+		return Decision{}, err
+	}
+	defer k.leave(e)
+	return e.Decide(ctx, n)
+}
