@@ -209,6 +209,9 @@ func (l *Limiter) NextFree() time.Time {
 // another goroutine's, counts as that one. The limiter must be locked.
 func (l *Limiter) read(t int64) (now int64) {
 	if t > l.seen {
+		if t-l.seen > stall {
+			l.checkStall(t)
+		}
 		l.seen = t
 	}
 	return l.seen

@@ -148,8 +148,10 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if r.settled {
 		return
 	}
-	r.at(now) // when it went, if it has: a cancelled one is not asked for any more
 	actual = max(0, actual)
+	if actual > 0 || !l.waits(now, r.slot.Number) {
+		r.at(now) // when it was granted, if it was: of a cancelled one the ledger knows nothing
+	}
 	r.settled, r.nothing = true, actual == 0
 	reserved := r.slot.Permits
 	back := max(0, reserved-actual)

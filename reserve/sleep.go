@@ -30,6 +30,9 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 		l.mu.Unlock()
 	}()
 	for {
+		if err != nil && l.waits(now, r.slot.Number) {
+			return time.Duration(now - begin), err
+		}
 		at := r.at(now)
 		if r.nothing {
 			err = ErrCancelled
@@ -79,3 +82,40 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 
 // slack returns by how much callers may wake late, so that they wake together. The limiter must be locked.
 func (l *Limiter) slack() time.Duration { return l.rest.policy.terms.Slack }
+
+// stall is how late a caller may wake before its limiter takes the lateness for a stall of the program.
+const stall = int64(time.Millisecond)
+
+// A stalling ledger wants to know of stalls: its Stalls method does nothing but say so.
+type stalling interface{ Stalls() }
+
+// checkStall finds out, at the reading t of the clock, whether the program has stood still (SIGSTOP, a suspended
+// virtual machine) for longer than stall since the first caller's time came. If so that was a pause:
+// callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller
+// causes one pause at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
+func (l *Limiter) checkStall(t int64) {
+	if l.rest.sleepers == nil || l.clock.Fake != nil {
+		return
+	}
+	if _, ok := l.ledger.(stalling); !ok {
+		return
+	}
+	e := l.rest.sleepers.first()
+	if e == nil || e.stalled {
+		return
+	}
+	due, known := l.ledger.Ready(l.seen, e.number)
+	if due = max(due, l.seen); known && t-due > max(stall, int64(l.slack())) {
+		e.stalled = true
+		l.ledger.Pause(due, t)
+	}
+}
+
+// waits reports whether the request of a number certainly waits still. It takes less time than
+// Ready in a window, which works out the times of all requests in front.
+func (l *Limiter) waits(now int64, number uint64) bool {
+	w, ok := l.ledger.(interface {
+		Waits(now int64, number uint64) bool
+	})
+	return ok && w.Waits(now, number)
+}

@@ -35,6 +35,7 @@ type sleeper struct {
 	timed    bool  // it is one of the first two: it has a timer, or sets one before it sleeps
 	until    int64 // the time that its timer is set for, or will be
 	left     bool
+	stalled  bool // see Limiter.checkStall
 }
 
 const (
@@ -51,7 +52,7 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 		e = new(sleeper)
 	}
 	e.Reset()
-	e.number, e.deadline, e.until, e.timed, e.left = number, deadline, never, false, false
+	e.number, e.deadline, e.until, e.timed, e.left, e.stalled = number, deadline, never, false, false, false
 	i := len(s.list)
 	if i > s.head && s.list[i-1].number > number {
 		i = s.head + s.search(number)
@@ -64,6 +65,16 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	s.list = slices.Insert(s.list, i, e)
 	e.timed = s.all || s.before(i) < withTimer
 	return e
+}
+
+// first returns the first sleeper, or nil.
+func (s *sleepers) first() *sleeper {
+	for _, e := range s.list[s.head:] {
+		if !e.left {
+			return e
+		}
+	}
+	return nil
 }
 
 // before returns how many there are in front of one, if they are few.

@@ -151,6 +151,17 @@ func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	}
 }
 
+// Waits reports whether a request waits.
+func (l *ledger) Waits(now int64, number uint64) bool {
+	l.advance(now)
+	i := l.ring.find(number)
+	return i >= l.gone && i < l.ring.length
+}
+
+// Stalls tells the limiter that a stall of the program is a pause of the window. Otherwise callers whose
+// times passed during it would go at once, after they have left the window.
+func (l *ledger) Stalls() {}
+
 // Rate returns the number of permits per second.
 func (l *ledger) Rate() float64 { return l.rate }
 

@@ -22,6 +22,12 @@
 // A window has no prepayment and saves nothing beyond itself: a request waits until
 // all of its permits fit, and one for more than n is refused with a *[reserve.SizeError].
 //
+// A caller that waits counts at its promised time, and goes within tens of microseconds of that. If the whole
+// program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts as a
+// pause: callers whose times have passed go as if time had stood still with them. With 100 each 100 ms,
+// 64 callers due and a stop of 2 s, 100 go right after it and not 164. Code that sleeps by
+// [reserve.Reservation.At] itself has no such protection.
+//
 // # Giving back
 //
 // When a request that waits is cancelled, or settled for less, those behind it move up. When one that
