@@ -161,7 +161,7 @@ func (s *sleepers) wake(number uint64) {
 	}
 }
 
-// giveUp has those give up whose time has become later than their deadline. S may be nil.
+// giveUp makes callers give up whose time has become later than their deadline. S may be nil.
 func (s *sleepers) giveUp(l *Limiter, now int64) {
 	if s != nil {
 		s.checked = 0
@@ -169,20 +169,48 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 	}
 }
 
-// check wakes the first one whose time is later than its deadline, and goes on when that has left:
-// with it gone, the others may still fit.
+// block is for how many callers check asks for one time. Of 1, PauseUntil took 11 ms with 100,000 asleep.
+const block = 64
+
+// check wakes the first caller whose time is later than its deadline, and goes on when it has left:
+// then callers behind it may still be in time. Times rise along the list, so the last one's serves
+// for a block of callers if even the earliest deadline among them is not before it.
 func (s *sleepers) check(l *Limiter, now int64) {
-	for _, e := range s.list[s.head+s.search(s.checked):] {
-		if !e.left && e.deadline != never {
-			if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
-				e.wake()
-				s.checking = true
-				return
-			}
+	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
+		part := list[:min(block, len(list))]
+		list = list[len(part):]
+		if e := s.late(l, now, part); e != nil {
+			e.wake()
+			s.checking = true
+			return
 		}
-		s.checked = e.number
+		s.checked = part[len(part)-1].number
 	}
 	s.checking = false
+}
+
+// late returns the first of a block whose time is later than its deadline, or nil.
+func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
+	earliest, last := int64(never), (*sleeper)(nil)
+	for _, e := range part {
+		if !e.left {
+			earliest, last = min(earliest, e.deadline), e
+		}
+	}
+	if earliest == never {
+		return nil
+	}
+	if at, known := l.ledger.Ready(now, last.number); known && at <= earliest {
+		return nil
+	}
+	for _, e := range part {
+		if !e.left && e.deadline != never {
+			if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // wake wakes one, once.

@@ -11,7 +11,7 @@ func (l *ledger) Pause(now, until int64) bool {
 		return false
 	}
 	l.until = until
-	l.delay(by)
+	l.delay(now, by)
 	return true
 }
 
@@ -40,14 +40,17 @@ func (l *ledger) Resume(now int64) bool {
 	}
 	if pause > 0 {
 		l.until = now
-		l.delay(-pause)
+		l.delay(now, -pause)
 	}
 	return pause > 0 || stop > 0
 }
 
-// delay sets the window's clock back.
-func (l *ledger) delay(by int64) {
-	l.unplace(l.gone) // a stop ends at a time that is none of that clock's
+// delay sets the window's clock back. On that clock, requests that wait keep their times, unless a stop, which
+// ends at a time of the limiter's clock, decides them.
+func (l *ledger) delay(now, by int64) {
+	if l.stopped > now {
+		l.unplace(l.gone)
+	}
 	changed := *l.rule
 	changed.behind += by
 	l.rule = &changed
