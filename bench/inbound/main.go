@@ -12,16 +12,33 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"time"
 )
 
 func main() {
-	parts := flag.String("parts", "abuser,handlers,load,flood,honest", "what to measure")
+	parts := flag.String("parts", "abuser,handlers,keys,load,flood,honest", "what to measure")
 	rounds := flag.Int("rounds", 5, "how often, for medians")
 	each := flag.Duration("each", 500*time.Millisecond, "how long a round over connections takes")
+	only := flag.String("only", "", "which contenders, separated by semicolons; default: all")
+	profile := flag.String("cpuprofile", "", "a file for a profile")
 	clients := flag.Int("clients", 1_000_000, "how many clients flood")
 	flag.Parse()
+	if *only != "" {
+		contenders = named(strings.Split(*only, ";"))
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fatal(err)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	fmt.Printf("%s, %s/%s, %d cores\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, part := range strings.Split(*parts, ",") {
 		if err := run(os.Stdout, part, *rounds, *each, *clients); err != nil {
@@ -36,6 +53,8 @@ func run(out io.Writer, part string, rounds int, each time.Duration, clients int
 		return measureAbuser(out)
 	case "handlers":
 		return measureHandlers(out, rounds)
+	case "keys":
+		return measureKeys(out, rounds)
 	case "load":
 		return measureLoad(out, rounds, each)
 	case "flood":

@@ -3,8 +3,11 @@ package inbound
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve/internal/hooks"
@@ -209,11 +212,19 @@ func (m *Middleware) failedFields(h http.Header) {
 	m.setPolicies(h, policies)
 }
 
-// setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest.
+// setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest. It appends to
+// that of a middleware around this one.
 func (m *Middleware) setPolicies(h http.Header, policies string) {
-	if m.fields.quotas && policies != "" {
-		add(h, fieldPolicy, []string{policies})
+	if m.fields.quotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
+		h[fieldPolicy] = append(slices.Clip(h[fieldPolicy]), policies)
 	}
+}
+
+// isOwn reports whether a value of RateLimit is of one of the middleware's tiers: of the same
+// middleware, around this one.
+func (m *Middleware) isOwn(value string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
+	return slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.name == name })
 }
 
 // set sets RateLimit-Policy and RateLimit.
@@ -221,24 +232,27 @@ func (m *Middleware) set(h http.Header, tier int, s share, policies string) {
 	if !m.fields.quotas {
 		return
 	}
-	var room [64]byte
-	b := append(append(append(room[:0], '"'), m.tiers[tier].name...), `";r=`...)
+	v := new(fieldValues) // one allocation for both fields
+	b := append(append(append(v.text[:0], '"'), m.tiers[tier].name...), `";r=`...)
 	b = append(strconv.AppendInt(b, s.requests, 10), ";t="...)
 	b = strconv.AppendInt(b, s.seconds, 10)
-
-	values := &[2]string{string(b), policies} // one allocation for both
-	add(h, fieldLimit, values[0:1:1])
+	v.values = [2]string{unsafe.String(&b[0], len(b)), policies} // nothing writes to b any more
+	values := &v.values
+	if len(h[fieldLimit]) > 0 || len(h[fieldPolicy]) > 0 { // of a middleware around this one
+		h[fieldLimit] = append(slices.DeleteFunc(slices.Clone(h[fieldLimit]), m.isOwn), values[0])
+		m.setPolicies(h, policies)
+		return
+	}
+	h[fieldLimit] = values[0:1:1]
 	if policies != "" {
-		add(h, fieldPolicy, values[1:2:2])
+		h[fieldPolicy] = values[1:2:2]
 	}
 }
 
-// add sets a field that is a list, or appends to that of a middleware around this one.
-func add(h http.Header, name string, value []string) {
-	if before := h[name]; len(before) > 0 {
-		value = append(before, value...)
-	}
-	h[name] = value
+// fieldValues are the values of RateLimit and RateLimit-Policy, and room for the text of the first.
+type fieldValues struct {
+	values [2]string
+	text   [48]byte
 }
 
 // setX sets the older fields, unless a middleware around this one has said that less is left.

@@ -218,7 +218,9 @@ func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []clai
 		if c.cost < 1 {
 			return nil
 		}
-		c.Hold, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait)
+		// Nothing ends a request that doesn't wait after the last tier.
+		keep := i == len(claims)-1 && m.queue.maxWait == 0 && m.tiers[i].after == nil
+		c.Hold, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait, keep)
 		if err != nil && !m.stops(ctx, r, i, err) {
 			err = nil
 		}

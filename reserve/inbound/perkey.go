@@ -49,10 +49,10 @@ func PerKey[K comparable](
 	t.shared = limiters.shared.Load
 	t.hash = hashOf(key)
 	t.peek = peekFor(key, limiters.peek)
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
-			h, err = limiters.hold(ctx, k, n, maxWait)
+			h, err = limiters.hold(ctx, k, n, maxWait, keep)
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 		return t
 	}
 	t.hash = hashOf(key)
-	from := limitersBy[K]{hold: func(ctx context.Context, k K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+	from := limitersBy[K]{hold: func(ctx context.Context, k K, n int, maxWait time.Duration, _ bool) (h keyhooks.Hold, err error) {
 		h.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
 		return
 	}}
@@ -122,10 +122,10 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 			return o, err == nil
 		}
 	}
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
-			h, err = from.hold(ctx, k, n, maxWait)
+			h, err = from.hold(ctx, k, n, maxWait, keep)
 		}
 		return
 	}
@@ -134,7 +134,7 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 
 // limitersBy is how a tier uses limiters by key. Look is nil if it isn't known what they have to give.
 type limitersBy[K comparable] struct {
-	hold func(ctx context.Context, key K, n int, maxWait time.Duration) (keyhooks.Hold, error)
+	hold func(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
 	peek func(key K, n int) (time.Duration, error)
 	look func(key K) (hooks.Outlook, error)
 }
@@ -166,12 +166,12 @@ func (f ReserverFunc[K]) find(key K) (reserve.Reserver, error) {
 // limiters returns how a tier uses the limiters that f finds.
 func (f ReserverFunc[K]) limiters() limitersBy[K] {
 	return limitersBy[K]{
-		hold: func(ctx context.Context, key K, n int, maxWait time.Duration) (keyhooks.Hold, error) {
+		hold: func(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error) {
 			by, err := f.find(key)
 			if err != nil {
 				return keyhooks.Hold{}, err
 			}
-			return hold(ctx, by, n, maxWait)
+			return hold(ctx, by, n, maxWait, keep)
 		},
 		look: func(key K) (hooks.Outlook, error) {
 			by, err := f.find(key)

@@ -114,6 +114,22 @@ func TestNestedMiddlewares(t *testing.T) {
 	}
 }
 
+// Also to those of one that knows a policy and nothing more.
+func TestNestedInOneThatKnowsLittle(t *testing.T) {
+	outer := build(t, []inbound.Tier{inbound.PerKeyBy("far", user, inbound.ReserverFunc[string](func(string) (reserve.Reserver, error) {
+		return reserve.All(), nil
+	}), inbound.Quota(7, time.Minute))})
+	inner := build(t, []inbound.Tier{inbound.Global("near", bucket(5, 5))})
+	res := do(outer.Handler(inner.Handler(ok)), get("ann", "/"))
+	require.Equal(t, []string{`"far";q=7;w=60`, `"near";q=5;w=1`}, res.Header["Ratelimit-Policy"])
+	require.Len(t, res.Header["Ratelimit"], 1)
+
+	// The same one twice says its fields once.
+	res = do(inner.Handler(inner.Handler(ok)), get("", "/"))
+	require.Equal(t, []string{`"near";q=5;w=1`}, res.Header["Ratelimit-Policy"])
+	require.Equal(t, []string{`"near";r=7;t=1`}, res.Header["Ratelimit"])
+}
+
 // A request that could never pass, whatever it waits for, is not told to come back.
 func TestCostsThatAreNeverToBeHad(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())

@@ -52,23 +52,26 @@ func newSharedLimiters[K comparable](policy *reserve.Policy, maxKeys int) *share
 }
 
 func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keyhooks.Limiters[K] {
-	always := func(K) (*reserve.Policy, error) { return policy, nil }
-	return keyhooks.Of[K](keyed.New(always, keyed.WithMaxKeys(maxKeys)))
+	limiters := keyhooks.Of[K](keyed.New(func(K) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys)))
+	limiters.Always(policy)
+	return limiters
 }
 
 // hold takes n permits for a key, of its own limiter or of one that it shares.
-func (c *sharedLimiters[K]) hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
-	h, err = c.own.Hold(ctx, key, n, maxWait)
+func (c *sharedLimiters[K]) hold(
+	ctx context.Context, key K, n int, maxWait time.Duration, keep bool,
+) (h keyhooks.Hold, err error) {
+	h, err = c.own.Hold(ctx, key, n, maxWait, keep)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
 	}
 	c.shared.Add(1)
 	near, group, ok := c.neighbours(key)
 	if ok {
-		h, err = c.networks.Hold(ctx, near, n, maxWait)
+		h, err = c.networks.Hold(ctx, near, n, maxWait, keep)
 	}
 	if errors.Is(err, keyed.ErrTooManyKeys) {
-		h, err = c.groups.Hold(ctx, group, n, maxWait)
+		h, err = c.groups.Hold(ctx, group, n, maxWait, keep)
 	}
 	return
 }

@@ -21,8 +21,9 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 // [PerKeyBy]; [New] reports what is wrong with it. A Tier may be used in several middlewares, which
 // then share its limiter.
 type Tier struct {
-	name    string
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration) (keyhooks.Hold, error)
+	name string
+	// reserve takes a request's permits; keep says that it is used in any case: see keyhooks.
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // of all keys; zero if it isn't known
@@ -62,8 +63,8 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
 		return t
 	}
-	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration) (keyhooks.Hold, error) {
-		return hold(ctx, by, n, maxWait)
+	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error) {
+		return hold(ctx, by, n, maxWait, keep)
 	}
 	if l, ok := by.(interface{ Rate() float64 }); ok {
 		t.rate = l.Rate
@@ -76,9 +77,9 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 }
 
 // hold reserves permits of a limiter, in a way that its Hold has an Outlook where that is known.
-func hold(ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+func hold(ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
 	if l, ok := by.(keyhooks.Limiter); ok {
-		return l.Hold(ctx, n, maxWait)
+		return l.Hold(ctx, n, maxWait, keep)
 	}
 	if h.Reservation, err = by.ReserveWithin(ctx, n, maxWait); err == nil {
 		h.Limiter, _ = by.(*reserve.Limiter)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/hooks"
@@ -38,12 +39,17 @@ func (s *compact) tryAcquire(p *reserve.Policy, n int) bool {
 
 // acquire is [reserve.Limiter.Acquire] where that need not wait. Where it would have to, it
 // takes nothing and returns false: a caller that waits may give up, and a compact limiter can take
-// nothing back.
-func (s *compact) acquire(ctx context.Context, p *reserve.Policy, n int) (bool, error) {
-	if err := engine.Check(ctx, p, &s.state, n, reserve.Forever); err != nil {
-		return false, err
+// nothing back. It also returns the reading of the clock.
+func (s *compact) acquire(ctx context.Context, p *reserve.Policy, n int) (now int64, taken bool, err error) {
+	t := engine.Terms(p)
+	now = t.Now()
+	if n >= 1 && done.Cause(ctx) == nil && t.Deadline(ctx) >= now {
+		if l := s.ledger(t); l.Take(now, n) {
+			s.state = l.State()
+			return now, true, nil
+		}
 	}
-	return s.tryAcquire(p, n), nil
+	return now, false, engine.Check(ctx, p, &s.state, n, reserve.Forever)
 }
 
 // wait returns how long a request for n permits (at least 1) would wait.
@@ -61,10 +67,14 @@ func (s *compact) charge(p *reserve.Policy, n int) {
 	s.state = l.State()
 }
 
-// outlook returns what it has to give now.
-func (s *compact) outlook(p *reserve.Policy) (o hooks.Outlook) {
+// outlook returns what it has to give now, and outlookAt what it has at a reading of the clock.
+func (s *compact) outlook(p *reserve.Policy) hooks.Outlook {
+	return s.outlookAt(p, engine.Terms(p).Now())
+}
+
+func (s *compact) outlookAt(p *reserve.Policy, now int64) (o hooks.Outlook) {
 	t := engine.Terms(p)
-	now, l := t.Now(), s.ledger(t)
+	l := s.ledger(t)
 	o.Rate, o.Wait = l.Rate(), max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
 	if t.Curve.Free() {
 		o.Capacity, o.Stored = t.Curve.Capacity, l.Stored(now)
@@ -90,19 +100,26 @@ type untouched struct {
 // untouched returns what the limiter of a key with that policy is like if nobody has asked it.
 func (k *Limiters[K]) untouched(p *reserve.Policy) untouched {
 	t := engine.Terms(p)
-	now := t.Now()
-	begin := min(t.Since(k.since(t)), now)
-	return untouched{engine.Fresh(p, begin, now), t, begin}
+	begin := k.beginOf(t)
+	return untouched{engine.Fresh(p, begin, t.Now()), t, begin}
 }
 
-// compact returns it as a compact limiter, or false if it can't be one because its ledger is not
-// smooth's (a window's, for one).
-func (f *untouched) compact() (compact, bool) {
-	t := f.terms
+// beginOf returns when the limiters of policies with those terms began, on their clock.
+func (k *Limiters[K]) beginOf(t *hooks.Terms) int64 {
+	begin := t.Since(k.since(t))
+	if t.Fake != nil { // which may have been set back
+		begin = min(begin, t.Now())
+	}
+	return begin
+}
+
+// untouchedCompact returns an untouched limiter as a compact one, or false if it can't be one because
+// its ledger is not smooth's (a window's, for one).
+func untouchedCompact(t *hooks.Terms, begin int64) (compact, bool) {
 	if t.Curve == nil {
 		return compact{}, false
 	}
-	return compact{smooth.New(t.Curve, f.begin, t.Stored, t.Upfront).State()}, true
+	return compact{smooth.New(t.Curve, begin, t.Stored, t.Upfront).State()}, true
 }
 
 // is reports whether an entry is like it.

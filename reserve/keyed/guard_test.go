@@ -36,7 +36,7 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 		require.EqualValues(t, all, k.Len())
 	}
 	for key := range 20 {
-		h, err := keyhooks.Of[int](k).Hold(ctx, key, 10, 0)
+		h, err := keyhooks.Of[int](k).Hold(ctx, key, 10, 0, false)
 		if key%2 == 1 && key > 5 {
 			require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 			continue

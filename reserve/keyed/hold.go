@@ -17,13 +17,20 @@ type inside[K comparable] struct{ *Limiters[K] }
 type holder[K comparable] struct{ *Limiters[K] }
 
 // Hold implements [keyhooks.Limiters].
-func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration) (h keyhooks.Hold, err error) {
+func (k inside[K]) Hold(
+	ctx context.Context, key K, n int, maxWait time.Duration, keep bool,
+) (h keyhooks.Hold, err error) {
 	number, hash := k.place(key)
 	s := &k.shards[number]
 	asked := k.in(ctx, s, hash, key, func(e *entry[K]) {
 		if e.limiter == nil {
 			before := e.compact
-			if taken, _ := e.compact.acquire(ctx, e.policy, n); taken {
+			now, taken, _ := e.compact.acquire(ctx, e.policy, n)
+			switch {
+			case taken && keep:
+				h.Kept = keyhooks.Kept{Known: true, Outlook: e.compact.outlookAt(e.policy, now)}
+				return
+			case taken:
 				h.Of, h.Shard, h.ID = holder[K](k), number, s.hold(e, before, n)
 				return
 			}
@@ -37,6 +44,9 @@ func (k inside[K]) Hold(ctx context.Context, key K, n int, maxWait time.Duration
 	}
 	return
 }
+
+// Always implements [keyhooks.Limiters].
+func (k inside[K]) Always(policy *reserve.Policy) { k.always = policy }
 
 // held is what a shard knows of a [keyhooks.Hold].
 type held[K comparable] struct {

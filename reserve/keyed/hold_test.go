@@ -162,7 +162,7 @@ func TestAKeyThatIsHeldStays(t *testing.T) {
 	require.Zero(t, b.Len())
 
 	free := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(1e300) })
-	h, err = keyhooks.Of[string](free).Hold(ctx, "a", 1, 0)
+	h, err = keyhooks.Of[string](free).Hold(ctx, "a", 1, 0, false)
 	require.NoError(t, err)
 	o, known := h.Outlook()
 	require.True(t, known)

@@ -53,8 +53,8 @@ func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 }
 
 // Hold implements [keyhooks.Limiter].
-func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration) (keyhooks.Hold, error) {
-	return inside[K]{l.all}.Hold(ctx, l.key, n, maxWait)
+func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error) {
+	return inside[K]{l.all}.Hold(ctx, l.key, n, maxWait, keep)
 }
 
 // Peek implements [keyhooks.Limiter].

@@ -26,6 +26,7 @@ type Limiters[K comparable] struct {
 	policy   func(K) (*reserve.Policy, error)
 	guard    keyhooks.Guard[K] // nil if all keys are welcome
 	refused  atomic.Uint32     // by the guard
+	always   *reserve.Policy   // of all keys; nil: the function is asked
 	own      func(K) K         // how a new key is stored; nil: as it is
 	seed     maphash.Seed
 	begin    time.Time
@@ -167,7 +168,8 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 // acquire takes permits that are to be had now, and reports whether it did.
 func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 	if e.limiter == nil {
-		return e.compact.acquire(ctx, e.policy, n)
+		_, had, err = e.compact.acquire(ctx, e.policy, n)
+		return had, err
 	}
 	_, err = e.limiter.ReserveWithin(ctx, n, 0)
 	return err == nil, nil // whoever asks again is told the reason

@@ -39,7 +39,7 @@ func (b *byKey) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter
 
 // hold holds permits of a key, as package inbound does.
 func (b *byKey) hold(key string, n int, maxWait time.Duration) (keyhooks.Hold, error) {
-	return keyhooks.Of[string](b.Limiters).Hold(ctx, key, n, maxWait)
+	return keyhooks.Of[string](b.Limiters).Hold(ctx, key, n, maxWait, false)
 }
 
 var inf = math.Inf(1)

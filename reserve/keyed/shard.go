@@ -3,6 +3,7 @@ package keyed
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"sync"
 	"time"
 
@@ -64,11 +65,40 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 		s.mu.Lock()
 		e = s.find(hash, key)
 	}
+	if e == nil && k.always != nil {
+		return k.withNew(s, hash, key, do)
+	}
 	if e == nil || k.stale(e) && s.asked(key) == nil {
 		return k.withAnswer(ctx, s, hash, key, do)
 	}
 	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
 	s.share(e)
+	do(e)
+	return nil
+}
+
+// withNew is with for a key of which nothing is remembered, where all keys have one policy. The shard
+// must be locked.
+func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K])) error {
+	for !k.claim() {
+		s.mu.Unlock()
+		if !k.makeRoom() {
+			return ErrTooManyKeys
+		}
+		s.mu.Lock()
+	}
+	e := s.find(hash, key)
+	if e != nil { // another caller was quicker
+		k.keys.Add(-1)
+		defer k.unlock(s)
+		s.share(e)
+		do(e)
+		return nil
+	}
+	e = k.insert(s, hash, key, k.always)
+	before := e.compact
+	defer k.unlock(s)
+	defer func() { k.dropUntouched(s, e, before) }()
 	do(e)
 	return nil
 }
@@ -107,7 +137,8 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 			return a.err
 		case k.claim():
 			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
-				defer k.dropUntouched(s, e)
+				before := e.compact
+				defer func() { k.dropUntouched(s, e, before) }()
 				do(e)
 			})
 			return nil
@@ -126,10 +157,16 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 	}
 }
 
-// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was:
-// so a call that is refused costs no memory. With a time to live the answer is worth to be kept.
-func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K]) {
-	if f := k.untouched(e.policy); k.perTick == 0 && !e.held && f.is(e.limiter, &e.compact) && k.retire(s, &f, e) {
+// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was
+// before: so a call that is refused costs no memory. With a time to live the answer is worth to be kept.
+func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
+	if k.perTick > 0 || e.held {
+		return
+	}
+	if e.limiter == nil && e.compact != before && !math.IsInf(engine.Terms(e.policy).Curve.Rate, 1) {
+		return // it has granted something: no need to read the clock again
+	}
+	if f := k.untouched(e.policy); f.is(e.limiter, &e.compact) && k.retire(s, &f, e) {
 		k.drop(s, len(s.entries)-1)
 	}
 }
@@ -148,10 +185,11 @@ func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Po
 		key = k.own(key)
 	}
 	e := entry[K]{key: key, hash: hash, policy: policy, asked: k.tick(policy)}
-	f := k.untouched(policy)
+	terms := engine.Terms(policy)
+	begin := k.beginOf(terms)
 	var ok bool
-	if e.compact, ok = f.compact(); !ok {
-		e.limiter = engine.New(policy, f.begin)
+	if e.compact, ok = untouchedCompact(terms, begin); !ok {
+		e.limiter = engine.New(policy, begin)
 	}
 	k.counted(key, 1)
 	return s.table.insert(e)

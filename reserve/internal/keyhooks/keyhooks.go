@@ -18,13 +18,18 @@ import (
 type Limiters[K comparable] interface {
 	// Hold takes n permits of the key (at least 1), if they may be used within maxWait, for a caller
 	// that has to say later whether it uses them. Errors are those of ReserveWithin.
-	Hold(ctx context.Context, key K, n int, maxWait time.Duration) (Hold, error)
+	//
+	// Keep says that permits which are to be had now are used in any case: that is cheaper, since the
+	// hold is over at once. The Outlook is then of the moment at which they were taken.
+	Hold(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (Hold, error)
+	// Always sets a policy for all keys, in place of the policy function.
+	Always(policy *reserve.Policy)
 	// Peek is that of the *keyed.Limiters.
 	Peek(key K, n int) (wait time.Duration, err error)
 	// Outlook returns what the key's limiter has to give now, or the policy function's error.
 	Outlook(key K) (hooks.Outlook, error)
 	// Guard sets which new keys are remembered, and Own how a new key is stored: own returns an equal key.
-	// They must be called before any key is used.
+	// These three must be called before any key is used.
 	Guard(guard Guard[K])
 	Own(own func(K) K)
 }
@@ -32,7 +37,7 @@ type Limiters[K comparable] interface {
 // A Limiter is one key's limiter, as For of a *keyed.Limiters returns it.
 type Limiter interface {
 	// Hold, Peek and Outlook are those of the key.
-	Hold(ctx context.Context, n int, maxWait time.Duration) (Hold, error)
+	Hold(ctx context.Context, n int, maxWait time.Duration, keep bool) (Hold, error)
 	// Stop and RefuseBehind are those of [hooks.Hooks], of the key's limiter.
 	Stop(t time.Time)
 	Peek(n int) (wait time.Duration, err error)
@@ -84,6 +89,14 @@ type Hold struct {
 	Of    Holder // nil if there is a Reservation, or the hold is over
 	Shard uint32 // of Of,
 	ID    uint64 // and which of its holds it is
+
+	Kept Kept // of a hold that was over at once
+}
+
+// Kept is the outlook of a hold that was over at once.
+type Kept struct {
+	Known   bool
+	Outlook hooks.Outlook
 }
 
 // A Holder is a *keyed.Limiters of any type of key.
@@ -127,6 +140,8 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 // returns false of the zero Hold, and may after Keep or Cancel.
 func (h *Hold) Outlook() (hooks.Outlook, bool) {
 	switch {
+	case h.Kept.Known:
+		return h.Kept.Outlook, true
 	case h.Of != nil:
 		return h.Of.Outlook(h.Shard, h.ID), true
 	case h.Limiter != nil:
