@@ -117,6 +117,8 @@ type Hooks[P, L, R any] struct {
 	Watch func(l L, f func(later bool) (keep bool))
 	// Parts returns the reservers of an All, and nil for any other reserver.
 	Parts func(r any) []any
+	// Promise returns what NewReservation got, and nil for a limiter's reservation.
+	Promise func(R) any
 }
 
 var opened any // the only *Hooks
