@@ -32,7 +32,7 @@ func (r *ring) find(number uint64) int {
 // push appends a request.
 func (r *ring) push(last request) {
 	if r.length == len(r.list) {
-		list := make([]request, max(4, 2*len(r.list)))
+		list := make([]request, max(1, 2*len(r.list)))
 		n := copy(list, r.list[r.first:])
 		copy(list[n:], r.list[:r.first])
 		r.list, r.first = list, 0
