@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/window"
 )
 
 // An account is what is known of one key: its limits, and what its calls use.
 type account struct {
 	of     *Transport
-	key    any // its Key, by which outbound remembers it: the account itself may be forgotten
-	users  int // calls that were not sent yet; guarded by the table's lock
-	limits [kinds]limit
-	going  atomic.Int32 // calls that were sent, and whose usage is not known yet
+	key    any           // its Key, by which outbound remembers it: the account itself may be forgotten
+	users  int           // calls that were not sent yet; guarded by the table's lock
+	limits [kinds]*limit // nil: there is none
+	going  atomic.Int32  // calls that were sent, and whose usage is not known yet
 
 	known atomic.Bool // all that the headers tell
 	first turnstile   // until known
@@ -30,16 +29,15 @@ type account struct {
 
 // A limit is one of an account's limits.
 type limit struct {
-	active atomic.Bool
 	by     reserve.Reserver
-	own    *reserve.Limiter // nil: it is somebody else's
+	own    *reserve.Limiter // nil: by is the user's
+	active atomic.Bool
 
 	// Guarded by the account's lock.
-	given int // by the user; 0: not
-	size  int
-	per   time.Duration
-	told  bool // a response has told size
-	low   int  // a far lower limit that the latest response told; 0: it told none
+	given, size int32 // by the user, 0: not; and now
+	low         int32 // a far lower limit that the latest response told; 0: it told none
+	told        bool  // a response has told size
+	daily       bool  // it holds for a day
 }
 
 const (
@@ -56,46 +54,33 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 	a := &account{of: t, key: key}
 	learns := false
 	for k, given := range l.list() {
-		k, per := kind(k), time.Minute
-		if k == dayRequests || k == dayTokens {
-			per = day
-		}
-		m := &a.limits[k]
+		k, m := kind(k), &limit{}
 		if t.limiters != nil {
 			if m.by = t.limiters(names[k], key); m.by != nil {
 				m.active.Store(true)
+				a.limits[k] = m
 				continue
 			}
 		}
-		m.given, m.size, m.per = given, given, per
+		m.given = int32(min(given, unknown))
+		m.size, m.daily = m.given, k.isDaily()
 		if given == 0 {
 			if t.preset.limits[k] == "" {
 				continue
 			}
 			m.size, learns = unknown, true
 		}
-		m.own = t.policy(k, m.size, per).Limiter()
+		m.own = t.policy(k, m.size, m.daily).Limiter()
 		m.by = m.own
 		m.active.Store(true)
+		a.limits[k] = m
 	}
 	a.known.Store(!learns)
 	return a
 }
 
-// policy returns that of a window of so many permits.
-func (t *Transport) policy(k kind, n int, per time.Duration) *reserve.Policy {
-	n = min(n, unknown)
-	if k == requests && t.window > 0 && per == time.Minute && n < unknown {
-		whole := n
-		n = max(1, int(int64(n)*int64(t.window)/int64(per)))
-		per = time.Duration(int64(per) * int64(n) / int64(whole))
-	}
-	var opts []reserve.Option
-	if t.clock != nil {
-		opts = append(opts, reserve.WithClock(t.clock))
-	}
-	return reserve.Must(window.Policy(n, per+t.margin, opts...))
-}
+// isActive reports whether the account has a limit of a kind.
+func (a *account) isActive(k kind) bool { return a.limits[k] != nil && a.limits[k].active.Load() }
 
 // classOf returns the class of calls of a kind.
 func (a *account) classOf(kind kindOfCall) *class {
@@ -133,7 +118,7 @@ func (a *account) observe(r *http.Response) {
 			a.of.ignored.add(badLimit)
 		default:
 			told = true
-			a.follow(kind(k), int(min(n, unknown)), p.resets[k] != "" && isLong(r.Header.Get(p.resets[k])))
+			a.follow(kind(k), int32(min(n, unknown)), p.resets[k] != "" && isLong(r.Header.Get(p.resets[k])))
 		}
 	}
 	if !a.known.Load() && (told || r.StatusCode < 300) {
@@ -151,18 +136,18 @@ func isLong(reset string) bool {
 
 // follow takes over a limit that a server has told: never more than the user has given. One that is less than half of
 // what it was must be told twice in succession.
-func (a *account) follow(k kind, n int, long bool) {
+func (a *account) follow(k kind, n int32, long bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := &a.limits[k]
-	if m.own == nil {
+	m := a.limits[k]
+	if m == nil || m.own == nil {
 		return
 	}
-	per := m.per
+	daily := m.daily
 	if m.given > 0 {
 		n = min(n, m.given)
 	} else if long {
-		per = day
+		daily = true
 	}
 	if m.size != unknown && n < m.size/2 && m.low != n { // perhaps of a gateway: the next response must say so, too
 		m.low = n
@@ -170,11 +155,11 @@ func (a *account) follow(k kind, n int, long bool) {
 		return
 	}
 	m.low, m.told = 0, true
-	if n == m.size && per == m.per {
+	if n == m.size && daily == m.daily {
 		return
 	}
-	m.size, m.per = n, per
-	m.own.SetPolicy(a.of.policy(k, n, per)) // of the same kind
+	m.size, m.daily = n, daily
+	m.own.SetPolicy(a.of.policy(k, n, daily)) // of the same kind
 	m.active.Store(true)
 }
 
@@ -182,8 +167,8 @@ func (a *account) follow(k kind, n int, long bool) {
 func (a *account) stopLearning() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for k := range a.limits {
-		if m := &a.limits[k]; m.own != nil && m.size == unknown {
+	for _, m := range a.limits {
+		if m != nil && m.own != nil && m.size == unknown {
 			m.active.Store(false)
 		}
 	}
@@ -192,9 +177,9 @@ func (a *account) stopLearning() {
 
 // isIdle reports whether nothing is held of the account's limits.
 func (a *account) isIdle() bool {
-	for k := range a.limits {
-		if own := a.limits[k].own; own != nil {
-			if s := own.Snapshot(); s.Level < s.Capacity {
+	for _, m := range a.limits {
+		if m != nil && m.own != nil {
+			if s := m.own.Snapshot(); s.Level < s.Capacity {
 				return false
 			}
 		}

@@ -83,11 +83,11 @@ type class struct {
 
 	mu            sync.Mutex
 	input, output forecast
-	untold        int // calls that told no usage, as long as none has told one
+	untold        int32 // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for the output of a call that sets no maximum, as its refusals show.
-	held  int
-	since time.Time // when held was raised
+	held  int32
+	since int64 // when held was raised, in nanoseconds since 1970
 
 	first turnstile // of calls whose input can't be estimated, as long as none has told a usage
 }
@@ -164,13 +164,13 @@ func (k *class) holds(p *prompt, now time.Time) int {
 	if k.held == 0 || p.most {
 		return 0
 	}
-	for k.held > 0 && now.Sub(k.since) > heldFor {
+	for k.held > 0 && now.UnixNano()-k.since > int64(heldFor) {
 		if k.held /= 2; k.held < firstHeld {
 			k.held = 0
 		}
-		k.since = k.since.Add(heldFor)
+		k.since += int64(heldFor)
 	}
-	return k.held
+	return int(k.held)
 }
 
 // refused says that a call without a maximum was refused, although there should have been room. The server reserves
@@ -179,8 +179,8 @@ func (k *class) holds(p *prompt, now time.Time) int {
 func (k *class) refused(sent, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if sent.Before(k.since) && k.held > 0 {
+	if sent.UnixNano() < k.since && k.held > 0 {
 		return
 	}
-	k.held, k.since = min(max(firstHeld, 2*k.held), mostHeld), now
+	k.held, k.since = min(max(firstHeld, 2*k.held), mostHeld), now.UnixNano()
 }

@@ -38,6 +38,9 @@ var names = [kinds]string{"requests", "tokens", "input-tokens", "output-tokens",
 // isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
 func (k kind) isTokens() bool { return k != requests && k != dayRequests && k != images }
 
+// isDaily reports whether the limit holds for a day.
+func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
+
 // of returns what a limit of that kind counts of a call.
 func (k kind) of(input, output int) int {
 	switch k {

@@ -42,3 +42,26 @@ func TestForgottenKeys(t *testing.T) {
 		runtime.KeepAlive(transport)
 	})
 }
+
+// A key that was used a moment ago takes at most 1,500 bytes with two limits: 100,000 keys 150 MB.
+func TestMemoryOfKeys(t *testing.T) {
+	memory := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const n = 20_000
+	transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(),
+		Limits{RequestsPerMinute: 500, TokensPerMinute: 1e6}, WithMaxKeys(n))
+	require.NoError(t, err)
+	before := memory()
+	for i := range n {
+		_, err := post(transport, api, fmt.Sprintf(`{"model":"model-%d","max_tokens":10}`, i))
+		require.NoError(t, err)
+	}
+	perKey := (memory() - before) / n
+	t.Log(perKey, "bytes a key")
+	require.LessOrEqual(t, perKey, int64(1500))
+	require.Len(t, transport.table.accounts, n)
+}

@@ -18,6 +18,7 @@ type call struct {
 	prompt
 	endpoint endpoint
 	file     bool // its body is not text
+	asked    bool // the transport asked for the usage of its stream
 
 	waits  bool      // it keeps its account's place: it was not sent yet
 	sent   time.Time // the latest attempt; zero: none
@@ -47,7 +48,7 @@ func callOf(r *http.Request) *call {
 func (c *call) price(k kind) int {
 	a := c.account
 	switch {
-	case !a.limits[k].active.Load():
+	case !a.isActive(k):
 		return 0
 	case k == images:
 		if !c.endpoint.images {

@@ -27,19 +27,23 @@ func (c *call) fits() error {
 		if k != tokens && k != inputTokens && k != outputTokens {
 			continue
 		}
-		if most := a.limits[k].certain(a, t.large); most > 0 && k.of(input, output) > most {
+		if most := a.certain(k); most > 0 && k.of(input, output) > most {
 			return &TooLargeError{Limit: names[k], Tokens: k.of(input, output), Most: most}
 		}
 	}
 	return nil
 }
 
-// certain returns the limit, if a response has told it, or if the user's word is enough; 0: it is not certain.
-func (m *limit) certain(a *account, given bool) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m.own == nil || m.size >= unknown || !m.told && !(given && m.given > 0) {
+// certain returns a limit, if a response has told it, or if the user's word is enough; 0: it is not certain.
+func (a *account) certain(k kind) int {
+	m := a.limits[k]
+	if m == nil || m.own == nil {
 		return 0
 	}
-	return m.size
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m.size == unknown || !m.told && !(a.of.large && m.given > 0) {
+		return 0
+	}
+	return int(m.size)
 }

@@ -17,8 +17,9 @@ type Transport struct {
 	base   http.RoundTripper
 	paced  *outbound.Transport
 
-	table   table
-	ignored ignored
+	table    table
+	policies policies // guarded by the table's lock
+	ignored  ignored
 }
 
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the
@@ -45,7 +46,7 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 	}
 	t := &Transport{preset: p.preset, given: l, base: base}
 	t.settings = settings{margin: 250 * time.Millisecond, window: p.window, settles: p.settles, maxKeys: 1024}
-	t.table.accounts = map[Key]*account{}
+	t.table.accounts, t.policies = map[Key]*account{}, policies{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
 			return nil, err
@@ -108,7 +109,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // prepare finds out what a request asks for, and whose quota it uses.
 func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
-	send, err := c.readFrom(r, t.estimate != nil)
+	send, err := c.readFrom(r, t.estimate != nil || t.asks)
 	if err != nil {
 		return send, err
 	}
@@ -122,6 +123,9 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	if t.estimate != nil {
 		input, output := t.estimate(r, c.prompt.body)
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
+	}
+	if t.asks {
+		send = c.askForUsage(send)
 	}
 	c.prompt.body = nil
 	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(r, t.preset.credential)}
@@ -161,6 +165,9 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 	response, err = t.paced.RoundTrip(r)
 	if err == nil {
 		a.observe(response)
+		if c.asked {
+			hideUsage(response)
+		}
 	}
 	return response, err
 }

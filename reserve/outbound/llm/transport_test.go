@@ -233,7 +233,7 @@ func TestRequestIsPassedOn(t *testing.T) {
 	transport, err := New(answer(func(r *http.Request, body string) *http.Response {
 		got = append(got, body)
 		return used(1, 1)
-	}), OpenAI(), Limits{RequestsPerMinute: 10, TokensPerMinute: 1e6})
+	}), OpenAI(), Limits{RequestsPerMinute: 1000, TokensPerMinute: 1e6})
 	require.NoError(t, err)
 	for _, body := range []string{question, "", "no JSON", "{", strings.Repeat("[", 100), `{"model":7,"max_tokens":-1,"n":"x"}`} {
 		for _, again := range []bool{true, false} {
@@ -334,6 +334,52 @@ func TestLargerThanTheLimit(t *testing.T) {
 	})
 }
 
+// A call that its provider refuses whenever it comes fails at once, and holds up no other: if a response has told the
+// limit, or with the option.
+func TestTooLarge(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		given  Limits
+		header string
+		opts   []Option
+		fails  bool
+	}{
+		{"told", Limits{}, "x-ratelimit-limit-tokens: 1000", nil, true},
+		{"given", Limits{RequestsPerMinute: 100, TokensPerMinute: 1000}, "a: b", nil, false},
+		{"given, with the option", Limits{RequestsPerMinute: 100, TokensPerMinute: 1000}, "a: b", []Option{RefuseTooLarge()}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport, err := New(answer(func(*http.Request, string) *http.Response { return used(0, 500, c.header) }), OpenAI(), c.given, append(c.opts, AnswerRefusals())...)
+			require.NoError(t, err)
+			begin := time.Now()
+			_, err = post(transport, api, `{"model":"m","max_tokens":500}`)
+			require.NoError(t, err)
+			status, err := post(transport, api, `{"model":"m","max_tokens":5000}`)
+			require.NoError(t, err)
+			if !c.fails {
+				require.Equal(t, 200, status)
+				return
+			}
+			require.Equal(t, 429, status, c.name)
+			require.Zero(t, time.Since(begin))
+			err = transport.largest(t, `{"model":"m","max_tokens":5000}`)
+			require.EqualError(t, err, "llm: a call of at least 5000 tokens is larger than the limit of tokens, 1000")
+			_, err = post(transport, api, `{"model":"m","max_tokens":400}`)
+			require.NoError(t, err)
+			require.Zero(t, time.Since(begin), "others go")
+		})
+	}
+}
+
+// largest returns the error of a call without AnswerRefusals.
+func (t *Transport) largest(tb testing.TB, body string) error {
+	t.answer = false
+	_, err := post(t, api, body)
+	var large *TooLargeError
+	require.ErrorAs(tb, err, &large)
+	return err
+}
+
 // Bodies of refusals are drained, so that their connections are used again, even if nobody reads
 // them.
 func TestRefusalsKeepConnections(t *testing.T) {
@@ -415,6 +461,8 @@ func TestBadSettings(t *testing.T) {
 		},
 		"llm: WithMaxKeys is 0; want at least 1":                              func() error { _, err := New(nil, OpenAI(), Limits{}, WithMaxKeys(0)); return err },
 		"llm: WithRequestWindow is 0s; want more than 0 and at most a minute": func() error { _, err := New(nil, OpenAI(), Limits{}, WithRequestWindow(0)); return err },
+		"llm: WithKey is <nil>; want a function":                              func() error { _, err := New(nil, OpenAI(), Limits{}, WithKey(nil)); return err },
+		"llm: WithBucket is 0s; want from a second to an hour":                func() error { _, err := New(nil, OpenAI(), Limits{}, WithBucket(0)); return err },
 		"llm: WithEstimate is <nil>; want a function":                         func() error { _, err := New(nil, OpenAI(), Limits{}, WithEstimate(nil)); return err },
 		"llm: WithClock is <nil>; want a clock":                               func() error { _, err := New(nil, OpenAI(), Limits{}, WithClock(nil)); return err },
 	} {
