@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve"
@@ -25,6 +26,7 @@ type Middleware struct {
 	skip         func(*http.Request) bool
 	answer       func(http.ResponseWriter, *http.Request, *Refusal)
 	onFailure    func(*http.Request, *TierError)
+	onWait       func(*http.Request, time.Duration)
 	chargesAfter bool // some tier has ChargeAfter
 
 	fields fields

@@ -89,6 +89,15 @@ func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	}
 }
 
+// WithOnWait sets a function that is called when a request has waited in the queue, and is let through:
+// to trace it, for one (see package paceotel). Several requests may call it at the same time.
+func WithOnWait(waited func(*http.Request, time.Duration)) Option {
+	return func(m *Middleware) error {
+		m.onWait = waited
+		return checkFunction("WithOnWait", waited == nil)
+	}
+}
+
 // WithJitter sets by how much longer than necessary a client may be told to stay
 // away, so that refused clients do not come back together. A wait longer than four
 // times that is spread by a quarter of itself. Clients that a global limiter refuses are told times one

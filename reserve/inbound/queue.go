@@ -102,7 +102,13 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) 
 	defer leave()
 	q.queued.Add(1)
 	begin := time.Now()
-	defer func() { q.waits.add(time.Since(begin)) }()
+	defer func() {
+		took := time.Since(begin)
+		q.waits.add(took)
+		if m.onWait != nil && err == nil {
+			m.onWait(r, took)
+		}
+	}()
 	body = readEarly(r)
 	tier, err = allornothing.Wait(len(claims), last, func(i int) error {
 		if m.tiers[i].dryRun || claims[i].Reservation.Permits() == 0 {

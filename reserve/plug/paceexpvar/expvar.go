@@ -63,12 +63,12 @@ func (v *Var) String() string {
 	for _, s := range v.set.Samples() {
 		put(s.Value, s.Prometheus, append([]string(nil), s.Labels...), s.Values)
 	}
-	v.set.Calls(func(name string, c *stats.Calls) {
-		count, sum, upTo := c.Histogram()
-		put(float64(count), stats.Waits.Prometheus+"_count", []string{"transport"}, []string{name})
-		put(sum, stats.Waits.Prometheus+"_sum", []string{"transport"}, []string{name})
-		for bound, n := range upTo {
-			put(float64(n), stats.Waits.Prometheus+"_bucket", []string{"transport", "le"}, []string{name, fmt.Sprint(bound)})
+	v.set.Histograms(func(name string, h stats.Histogram) {
+		label := h.Labels[0]
+		put(float64(h.Count), h.Prometheus+"_count", []string{label}, []string{name})
+		put(h.Sum, h.Prometheus+"_sum", []string{label}, []string{name})
+		for bound, n := range h.UpTo {
+			put(float64(n), h.Prometheus+"_bucket", []string{label, "le"}, []string{name, fmt.Sprint(bound)})
 		}
 	})
 	text, err := json.Marshal(all)

@@ -28,6 +28,12 @@ func TestVar(t *testing.T) {
 	} {
 		want[`pace_outbound_wait_seconds_bucket{transport="github",le="`+bound+`"}`] = n
 	}
+	for _, series := range []string{"count", "sum"} { // no request has waited in a queue
+		want[`pace_inbound_wait_seconds_`+series+`{middleware="api"}`] = 0
+	}
+	for _, bound := range []string{"0.001", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60"} {
+		want[`pace_inbound_wait_seconds_bucket{middleware="api",le="`+bound+`"}`] = 0
+	}
 	var got map[string]float64
 	require.NoError(t, json.Unmarshal([]byte(v.String()), &got))
 	require.Equal(t, want, got)

@@ -3,12 +3,16 @@ package paceotel_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/plug/paceotel"
 )
 
@@ -36,4 +40,18 @@ func Example() {
 		}
 	}
 	// Output: pace.limiter.granted 1
+}
+
+// An outbound call's wait, and an inbound request's, are events of their spans.
+func ExampleSpans() {
+	hooks := paceotel.Spans("github", outbound.Hooks{})
+	limiter := reserve.Must(pace.NewBursty(10))
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, limiter, outbound.WithHooks(hooks)))}
+	_ = client
+
+	limits, err := inbound.New([]inbound.Tier{inbound.GlobalBy("global", limiter)},
+		inbound.WithQueue(2*time.Second, 100), inbound.WithOnWait(paceotel.Waited))
+	_ = limits
+	fmt.Println(err)
+	// Output: <nil>
 }

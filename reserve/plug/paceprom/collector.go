@@ -28,7 +28,7 @@ type Collector struct {
 // NewCollector returns a collector that shows nothing yet.
 func NewCollector() *Collector {
 	c := &Collector{set: stats.Set{Package: "paceprom"}, descs: map[*stats.Family]*prometheus.Desc{}}
-	for _, f := range append([]*stats.Family{stats.Waits}, stats.Families...) {
+	for _, f := range append([]*stats.Family{stats.Waits, stats.QueueWaits}, stats.Families...) {
 		c.descs[f] = prometheus.NewDesc(f.Prometheus, f.Help+".", f.Labels, nil)
 	}
 	return c
@@ -40,7 +40,8 @@ func NewCollector() *Collector {
 func (c *Collector) Limiter(name string, l *reserve.Limiter) error { return c.set.Limiter(name, l) }
 
 // Inbound shows a middleware:
-// pace_inbound_tier_requests_total{middleware="api",tier="user",result="refused"} and others.
+// pace_inbound_tier_requests_total{middleware="api",tier="user",result="refused"} and others, and a
+// histogram of how long requests waited in the queue, pace_inbound_wait_seconds.
 func (c *Collector) Inbound(name string, m *inbound.Middleware) error { return c.set.Inbound(name, m) }
 
 // Shared shows a limiter that is shared through Redis:
@@ -70,8 +71,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		}
 		metrics <- prometheus.MustNewConstMetric(c.descs[s.Family], kind, s.Value, s.Values...)
 	}
-	c.set.Calls(func(name string, calls *stats.Calls) {
-		count, sum, upTo := calls.Histogram()
-		metrics <- prometheus.MustNewConstHistogram(c.descs[stats.Waits], count, sum, upTo, name)
+	c.set.Histograms(func(name string, h stats.Histogram) {
+		metrics <- prometheus.MustNewConstHistogram(c.descs[h.Family], h.Count, h.Sum, h.UpTo, name)
 	})
 }

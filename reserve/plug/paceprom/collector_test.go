@@ -87,7 +87,7 @@ func TestLint(t *testing.T) {
 	require.Empty(t, problems)
 	count, err := testutil.GatherAndCount(registered(t, c))
 	require.NoError(t, err)
-	require.Equal(t, len(statstest.Series)+1, count)
+	require.Equal(t, len(statstest.Series)+2, count, "and two histograms")
 	require.GreaterOrEqual(t, len(statstest.Series), len(stats.Families), "each is shown")
 }
 

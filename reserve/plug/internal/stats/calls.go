@@ -26,7 +26,7 @@ type Calls struct {
 func (s *Set) Outbound(name string, then outbound.Hooks, observe func(*http.Request, time.Duration)) (
 	outbound.Hooks, error) {
 	c := new(Calls)
-	err := s.add(source{kind: "a transport", name: name, calls: c, samples: c.samples})
+	err := s.add(source{kind: "a transport", name: name, waits: c.histogram, samples: c.samples})
 	if err != nil {
 		return outbound.Hooks{}, err
 	}
@@ -90,17 +90,17 @@ func (c *Calls) wait(d time.Duration) {
 	c.buckets[sort.SearchFloat64s(Bounds, d.Seconds())].Add(1)
 }
 
-// Histogram returns how many waits there were, how long they took together in seconds, and how many
-// were at most as long as each of Bounds.
-func (c *Calls) Histogram() (count uint64, sum float64, upTo map[float64]uint64) {
-	upTo = make(map[float64]uint64, len(Bounds))
+// histogram returns the waits so far.
+func (c *Calls) histogram() Histogram {
+	h := Histogram{Family: Waits, UpTo: make(map[float64]uint64, len(Bounds))}
 	for i := range c.buckets {
-		count += c.buckets[i].Load()
+		h.Count += c.buckets[i].Load()
 		if i < len(Bounds) {
-			upTo[Bounds[i]] = count
+			h.UpTo[Bounds[i]] = h.Count
 		}
 	}
-	return count, seconds(&c.waited), upTo
+	h.Sum = seconds(&c.waited)
+	return h
 }
 
 func seconds(micros *atomic.Int64) float64 { return float64(micros.Load()) / 1e6 }

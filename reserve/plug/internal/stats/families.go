@@ -40,6 +40,11 @@ var (
 
 // Of a middleware, inbound.
 var (
+	allowed      = counter("inbound", "allowed_requests", "allowed", "{request}", "Requests that passed all tiers")
+	unauthorized = counter("inbound", "unauthorized_requests", "unauthorized", "{request}",
+		"Requests that were answered with 401")
+	queueWaited = counter("inbound", "waited_seconds", "waited", "s",
+		"How long requests have waited in the queue, all together")
 	queued = counter("inbound", "queued_requests", "queued", "{request}",
 		"Requests that had to wait, and were let through")
 	queue = gauge("inbound", "waiting_requests", "waiting", "{request}", "Requests that wait now")
@@ -60,15 +65,22 @@ var fallbacks = counter("shared", "fallbacks", "fallbacks", "{request}",
 var Families = []*Family{
 	rate, capacity, level, debt, wait, paused, waiting, granted, refused, returned, taken, waited,
 	attempts, throttled, held, changes, estimated, used,
-	queued, queue, gone, delayed, tiers, crowded,
+	allowed, queued, queue, queueWaited, gone, unauthorized, delayed, tiers, crowded,
 	fallbacks,
 }
 
-// Waits is the family of the histograms.
-var Waits = &Family{
-	Prometheus: "pace_outbound_wait_seconds", OpenTelemetry: "pace.outbound.wait.duration", Unit: "s",
-	Help: "How long attempts that were sent had waited for their permits", Labels: []string{"transport"},
-}
+// Waits and QueueWaits are the families of the histograms. OpenTelemetry has no histogram that is read
+// when a reader asks, so there QueueWaits is not shown.
+var (
+	Waits = &Family{
+		Prometheus: "pace_outbound_wait_seconds", OpenTelemetry: "pace.outbound.wait.duration", Unit: "s",
+		Help: "How long attempts that were sent had waited for their permits", Labels: []string{"transport"},
+	}
+	QueueWaits = &Family{
+		Prometheus: "pace_inbound_wait_seconds", OpenTelemetry: "pace.inbound.wait.duration", Unit: "s",
+		Help: "How long requests waited in the queue", Labels: []string{"middleware"},
+	}
+)
 
 // labels are the names of the label that says the source, by its kind.
 var labels = map[string]string{

@@ -44,11 +44,15 @@ func (s *Set) Inbound(name string, m *inbound.Middleware) error {
 	if m == nil {
 		return s.wrong("the middleware "+name, nil, "a middleware")
 	}
-	return s.add(source{kind: "a middleware", name: name, samples: func(yield func(*Family, float64, ...string)) {
+	waits := func() Histogram { return queueWaits(m.Stats().Waits) }
+	return s.add(source{kind: "a middleware", name: name, waits: waits, samples: func(yield func(*Family, float64, ...string)) {
 		now := m.Stats()
+		yield(allowed, float64(now.Allowed))
 		yield(queued, float64(now.Queued))
 		yield(queue, float64(now.Waiting))
+		yield(queueWaited, now.Waits.Sum.Seconds())
 		yield(gone, float64(now.Gone))
+		yield(unauthorized, float64(now.Unauthorized))
 		yield(delayed, float64(now.Delayed))
 		for _, t := range now.Tiers {
 			yield(tiers, float64(t.Refused), t.Name, "refused")
@@ -57,6 +61,18 @@ func (s *Set) Inbound(name string, m *inbound.Middleware) error {
 			yield(crowded, float64(t.Shared), t.Name)
 		}
 	}})
+}
+
+// queueWaits turns a middleware's histogram into one that exporters show.
+func queueWaits(of inbound.Histogram) Histogram {
+	h := Histogram{Family: QueueWaits, Sum: of.Sum.Seconds(), UpTo: make(map[float64]uint64, len(of.Bounds))}
+	for i, n := range of.Counts {
+		h.Count += n
+		if i < len(of.Bounds) {
+			h.UpTo[of.Bounds[i].Seconds()] = h.Count
+		}
+	}
+	return h
 }
 
 // Shared adds a limiter that is shared through Redis.

@@ -43,7 +43,7 @@ type Set struct {
 type source struct {
 	kind, name string
 	samples    func(yield func(f *Family, value float64, values ...string))
-	calls      *Calls // of a transport
+	waits      func() Histogram // of a transport or a middleware
 }
 
 // Samples returns all values as they are now, those of a family one after the other.
@@ -59,11 +59,20 @@ func (s *Set) Samples() (samples []Sample) {
 	return samples
 }
 
-// Calls returns the counts of each transport, by name.
-func (s *Set) Calls(yield func(name string, c *Calls)) {
+// A Histogram is how many waits there were, how long they took together in seconds, and how many were
+// at most as long as each bound.
+type Histogram struct {
+	*Family
+	Count uint64
+	Sum   float64
+	UpTo  map[float64]uint64
+}
+
+// Histograms returns those of the sources that have one, by name.
+func (s *Set) Histograms(yield func(name string, h Histogram)) {
 	for _, from := range s.all() {
-		if from.calls != nil {
-			yield(from.name, from.calls)
+		if from.waits != nil {
+			yield(from.name, from.waits())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/plug/internal/stats"
 )
@@ -66,13 +68,12 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	set.Calls(func(_ string, c *stats.Calls) {
-		count, sum, upTo := c.Histogram()
-		require.Equal(t, uint64(100), count)
-		require.InDelta(t, 100, sum, 1e-9)
-		require.Equal(t, uint64(0), upTo[.5])
-		require.Equal(t, uint64(100), upTo[1])
-		require.Len(t, upTo, len(stats.Bounds))
+	set.Histograms(func(_ string, h stats.Histogram) {
+		require.Equal(t, uint64(100), h.Count)
+		require.InDelta(t, 100, h.Sum, 1e-9)
+		require.Equal(t, uint64(0), h.UpTo[.5])
+		require.Equal(t, uint64(100), h.UpTo[1])
+		require.Len(t, h.UpTo, len(stats.Bounds))
 	})
 }
 
@@ -99,9 +100,8 @@ func TestLongPauses(t *testing.T) {
 		hooks.Waited(nil, month)
 	}
 	require.Equal(t, 4000*float64(month/time.Second), value(set, "pace_outbound_retry_after_seconds_total"))
-	set.Calls(func(_ string, c *stats.Calls) {
-		_, sum, _ := c.Histogram()
-		require.Equal(t, 4000*float64(month/time.Second), sum)
+	set.Histograms(func(_ string, h stats.Histogram) {
+		require.Equal(t, 4000*float64(month/time.Second), h.Sum)
 	})
 }
 
@@ -118,5 +118,34 @@ func TestLongWaits(t *testing.T) {
 		}
 		all.Wait()
 		require.InEpsilon(t, 4*float64(century/time.Second), value(set, "pace_limiter_waited_seconds_total"), 1e-6)
+	})
+}
+
+// A middleware's waits are shown as they were.
+func TestQueueWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := new(stats.Set)
+		m, err := inbound.New([]inbound.Tier{inbound.Global("global", reserve.Must(pace.Bursty(1, pace.WithBurst(0))))},
+			inbound.WithQueue(time.Minute, 3))
+		require.NoError(t, err)
+		require.NoError(t, set.Inbound("api", m))
+		h := m.Handler(http.NotFoundHandler())
+		for range 4 {
+			go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		set.Histograms(func(name string, h stats.Histogram) {
+			require.Equal(t, "api", name)
+			require.Equal(t, stats.QueueWaits, h.Family)
+			require.Equal(t, uint64(3), h.Count)
+			require.Equal(t, 6.0, h.Sum)
+			require.Equal(t, uint64(0), h.UpTo[.5])
+			require.Equal(t, uint64(1), h.UpTo[1])
+			require.Equal(t, uint64(2), h.UpTo[2.5])
+			require.Equal(t, uint64(3), h.UpTo[60])
+		})
+		require.Equal(t, 4.0, value(set, "pace_inbound_allowed_requests_total"))
+		require.Equal(t, 6.0, value(set, "pace_inbound_waited_seconds_total"))
 	})
 }

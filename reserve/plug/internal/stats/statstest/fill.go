@@ -52,6 +52,9 @@ var Series = map[string]float64{
 	`pace_outbound_estimated_permits_total{transport="github"}`:             100,
 	`pace_outbound_used_permits_total{transport="github"}`:                  70,
 
+	`pace_inbound_allowed_requests_total{middleware="api"}`:                                  1,
+	`pace_inbound_unauthorized_requests_total{middleware="api"}`:                             0,
+	`pace_inbound_waited_seconds_total{middleware="api"}`:                                    0,
 	`pace_inbound_queued_requests_total{middleware="api"}`:                                   0,
 	`pace_inbound_waiting_requests{middleware="api"}`:                                        0,
 	`pace_inbound_gone_requests_total{middleware="api"}`:                                     0,
