@@ -34,17 +34,18 @@ func init() {
 		Await:   await,
 		Watch:   (*Limiter).watch,
 		Parts:   func(r any) []any { return parts(r) },
-		Promise: func(r *Reservation) any {
-			if r.promise == nil {
-				return nil
-			}
-			return *r.promise
-		},
 
 		ReserveUncounted: func(ctx context.Context, l *Limiter, n int, maxWait time.Duration, r *Reservation) error {
 			return l.reserveUncounted(ctx, n, maxWait, r)
 		},
 		Count: (*Reservation).count,
+
+		TakeAt:    (*Limiter).takeAt,
+		ReserveAt: (*Limiter).reserveAt,
+		ReadyAt:   (*Reservation).readyAt,
+		SettleAt:  (*Reservation).settleAt,
+		LevelAt:   (*Limiter).levelAt,
+		ReplaceAt: (*Limiter).replaceAt,
 	})
 }
 

@@ -131,8 +131,10 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 //
 // Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes
 // longer. Use Acquire.
-func (l *Limiter) TryAcquire(n int) bool {
-	t := l.clock.Now()
+func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
+
+// take is TryAcquire at a reading of the clock.
+func (l *Limiter) take(t int64, n int) bool {
 	if t < l.busy.Load() || n < 1 {
 		return false
 	}

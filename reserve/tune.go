@@ -56,6 +56,12 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	if want := l.rest.policy.differs(p); want != "" {
 		return &ValueError{Package: "reserve", Name: "SetPolicy's policy", Value: p, Want: want}
 	}
+	l.replace(now, p)
+	return nil
+}
+
+// replace puts another policy in place. The limiter must be locked.
+func (l *Limiter) replace(now int64, p *Policy) {
 	l.rest.policy = p
 	if p.terms.Curve != nil {
 		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
@@ -63,7 +69,6 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 		p.variant.Change(now, l.ledger)
 	}
 	l.changed(now)
-	return nil
 }
 
 // PauseUntil stops the limiter until t. No request goes before t, all times that are still to come

@@ -117,8 +117,14 @@ type Hooks[P, L, R any] struct {
 	Watch func(l L, f func(later bool) (keep bool))
 	// Parts returns the reservers of an All, and nil for any other reserver.
 	Parts func(r any) []any
-	// Promise returns what NewReservation got, and nil for a limiter's reservation.
-	Promise func(R) any
+
+	// TakeAt and the others are what package attime says of them.
+	TakeAt    func(l L, t time.Time, n int) bool
+	ReserveAt func(l L, t time.Time, n int, maxWait time.Duration, r R) error
+	ReadyAt   func(r R, t time.Time) time.Time
+	SettleAt  func(r R, t time.Time, actual int)
+	LevelAt   func(l L, t time.Time) float64
+	ReplaceAt func(l L, t time.Time, p P) error
 }
 
 var opened any // the only *Hooks
