@@ -30,6 +30,7 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/hashicorp/golang-lru v0.5.4 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/nextfree/pace/reserve/plug/xtime v0.0.0
 	github.com/rivo/uniseg v0.4.7 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/image v0.30.0 // indirect
@@ -38,3 +39,5 @@ require (
 )
 
 replace github.com/nextfree/pace => ../
+
+replace github.com/nextfree/pace/reserve/plug/xtime => ../reserve/plug/xtime
