@@ -198,14 +198,8 @@ func (j *judge) resume() {
 	}
 }
 
-// rated is whether the design says what a change of the rate does now. Paid upfront it does not
-// while somebody waits. Nor in a pause during which somebody waits for permits that are stored.
-func (j *judge) rated() bool {
-	return len(j.model.Waiting()) == 0 || !j.kind.upfront && (!j.model.Paused() || j.model.Stored() == 0)
-}
-
 func (j *judge) setRate(rate float64) {
-	if !j.rated() || j.unsure(func(m *model.Limiter) { m.SetRate(rate) }) {
+	if j.unsure(func(m *model.Limiter) { m.SetRate(rate) }) {
 		return
 	}
 	j.note("setRate %v", rate)
@@ -215,7 +209,7 @@ func (j *judge) setRate(rate float64) {
 }
 
 func (j *judge) retime(rate float64) {
-	if !j.rated() || j.unsure(func(m *model.Limiter) { m.Retime(rate) }) {
+	if j.unsure(func(m *model.Limiter) { m.Retime(rate) }) {
 		return
 	}
 	j.note("retime %v", rate)

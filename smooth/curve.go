@@ -14,8 +14,8 @@ type Curve struct {
 	// Refill is the number of permits that a nanosecond of idleness stores.
 	Refill float64
 	// Line is the price of stored permits; nil: they are free.
-	Line *Line
-	// Cost is the price where it is no line: what it costs, in nanoseconds, to take
+	Line *LinearPrice
+	// Cost is the price where it is not linear: what it costs, in nanoseconds, to take
 	// permits out of a store that holds stored of them (0 < take <= stored).
 	Cost func(stored, take float64) float64
 	// Full says how a limiter comes out of a time without a limit: with a full
@@ -24,34 +24,13 @@ type Curve struct {
 	Full bool
 	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
-
-	scale float64 // see worth; 0: 1
-}
-
-// worth returns what a nanosecond that was sold when the ledger was new is worth while it has
-// this curve: changes of the rate may scale what comes back. Curves are made with 1.
-func (c *Curve) worth() float64 {
-	if c.scale == 0 {
-		return 1
-	}
-	return c.scale
-}
-
-// worthy returns the same curve, of a ledger with that worth.
-func (c *Curve) worthy(worth float64) *Curve {
-	if worth == c.worth() {
-		return c
-	}
-	same := *c
-	same.scale = worth
-	return &same
 }
 
 // Interval returns the time between two permits at the given rate, in nanoseconds; it is finite.
 func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
-// unlimited reports whether permits cost nothing at all.
-func (c *Curve) unlimited() bool { return c.Interval == 0 }
+// Free reports whether stored permits cost nothing.
+func (c *Curve) Free() bool { return c.Line == nil && c.Cost == nil }
 
 // Price returns how many of the wanted permits come out of a store that holds stored of them, and
 // what all of them cost in nanoseconds. At 10/s, with 3 in a store where they are free, 5 cost
@@ -76,29 +55,10 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	return taken, cost
 }
 
-// sold returns what permits take out of the store at once, and how much time they are in the
-// bucket: see [Ledger.amount].
-func (c *Curve) sold(stored, wanted float64) (taken, time float64) {
-	if c.Free() {
-		return 0, min(float64(wanted*c.Interval), math.MaxFloat64)
-	}
-	taken, time = c.Price(stored, wanted)
-	return taken, min(time, math.MaxFloat64)
-}
+// unlimited reports whether permits cost nothing at all.
+func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
-// span returns how long fresh permits take in place of stored ones, where those are free: what they
-// are in the bucket. (Those that have a price are paid for in time, so there they are nothing.)
-func (c *Curve) span(stored float64) float64 {
-	if c.Interval == 0 || !c.Free() {
-		return 0
-	}
-	return min(float64(stored*c.Interval), math.MaxFloat64)
-}
-
-// Free reports whether stored permits cost nothing.
-func (c *Curve) Free() bool { return c.Line == nil && c.Cost == nil }
-
-// unlimitedStore is what the store holds while there is no limit, and right after.
+// unlimitedStore returns what the store holds while there is no limit, and right after.
 func (c *Curve) unlimitedStore() float64 {
 	if c.Full {
 		return c.Capacity
@@ -106,24 +66,48 @@ func (c *Curve) unlimitedStore() float64 {
 	return 0
 }
 
-// whole splits a time into whole nanoseconds and the rest. Go's own conversion of
-// a float64 that is too large (or NaN) to int64 is undefined; this one saturates.
-// Of a negative time all is the rest.
-func whole(nanoseconds float64) (int64, float64) {
-	if nanoseconds < 0 {
-		return 0, nanoseconds
+// ask returns the stored permits that a request takes when it asks, and the nanoseconds that it
+// takes out of the bucket when it is granted. Permits that are stored free of charge are in the
+// bucket, as time; those that have a price are beside it.
+func (c *Curve) ask(stored, wanted float64) (taken, cost float64) {
+	if c.Free() {
+		return 0, min(float64(wanted*c.Interval), math.MaxFloat64)
 	}
-	if nanoseconds < math.MaxInt64 { // false for NaN
-		n := int64(nanoseconds)
-		return n, nanoseconds - float64(n)
-	}
-	return math.MaxInt64, 0
+	taken, cost = c.Price(stored, wanted)
+	return taken, min(cost, math.MaxFloat64)
 }
 
-// later returns t + d, or the largest time if that is beyond it. d is not negative.
-func later(t, d int64) int64 {
-	if sum := t + d; sum >= t {
-		return sum
+// toTime returns the nanoseconds that stored permits are in the bucket: 0 where they have a price.
+func (c *Curve) toTime(stored float64) float64 {
+	if c.Interval == 0 || !c.Free() {
+		return 0
 	}
-	return math.MaxInt64
+	return min(float64(stored*c.Interval), math.MaxFloat64)
+}
+
+// A LinearPrice is the price of stored permits in numbers: up to Threshold each costs Base,
+// and from there on the price rises in a straight line, by Slope for each permit
+// more. It is numbers and no func, so that it can also be sent to where the arithmetic
+// of a shared limiter is done, a Redis script.
+//
+// With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored
+// permit costs the area under the line between 5 and 6: 875 ms.
+type LinearPrice struct {
+	Base      float64 // nanoseconds
+	Threshold float64 // permits
+	Slope     float64 // nanoseconds per permit
+}
+
+// Cost returns the cost, in nanoseconds, of taking permits out of a store that
+// holds stored of them: a [Curve]'s Cost.
+func (l *LinearPrice) Cost(stored, take float64) float64 {
+	over := stored - l.Threshold
+	switch {
+	case over <= 0:
+		return float64(l.Base * take)
+	case take <= over: // a trapezium, the price at each of its sides being Base + Slope*permits
+		return float64(take * (l.Base + float64(l.Slope*float64(over-take*0.5))))
+	default:
+		return float64(over*(l.Base+float64(l.Slope*float64(over*0.5)))) + float64(l.Base*(take-over))
+	}
 }

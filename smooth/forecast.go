@@ -5,6 +5,12 @@ import (
 	"math"
 )
 
+// NextFree returns when a request for one permit, made now, would be ready.
+func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
+
+// Look returns when a request, made now, would be ready. It takes nothing.
+func (l *Ledger) Look(now int64, permits int) int64 { return l.behind(now, 0, float64(permits)) }
+
 // Behind returns when a request for permits (at least 1) would be ready if requests of the sizes
 // ahead (each at least 1; nil: none) were made now, before it. It takes nothing. Only the sum of the
 // sizes matters: what k permits cost does not depend on how requests divide them.
@@ -17,44 +23,42 @@ func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 			before += float64(n)
 		}
 	}
-	if before == 0 {
-		return l.Look(now, permits)
-	}
-	l.advance(now)
-	_, first, _ := l.amount(before)
-	_, all, _ := l.amount(min(before+float64(permits), math.MaxFloat64))
-	if ready := l.promise(later(l.owed(), first), all-first); ready > now || l.waiting() {
-		return ready
-	}
-	return now
+	return l.behind(now, before, float64(permits))
 }
 
-// TakeUpTo takes as many of permits as would be granted now to requests for one permit, made one by
+func (l *Ledger) behind(now int64, before, permits float64) int64 {
+	l.advance(now)
+	all := l.ask(now, min(before+permits, math.MaxFloat64))
+	first := int64(0)
+	if before > 0 {
+		first = l.ask(now, before).amount
+	}
+	return max(now, l.promise(all.next, addSaturating(l.owed(), first), all.amount-first))
+}
+
+// TakeUpTo takes as many of n permits as would be granted now to requests for one permit, made one by
 // one, and returns how many. At 1/s with 5.5 stored, of 10 it takes 6 (the last one is prepaid), and
 // upfront 5.
-func (l *Ledger) TakeUpTo(now int64, permits int) (taken int) {
-	for chunk := permits; taken < permits; {
-		chunk = min(chunk, permits-taken)
-		// Whatever costs no time is granted together as it is one by one.
-		if chunk > 1 && l.costsTime(now, chunk) {
-			chunk = (chunk + 1) / 2
-			continue
-		}
-		if !l.Take(now, chunk) {
-			break
-		}
-		taken += chunk
+func (l *Ledger) TakeUpTo(now int64, n int) (taken int) {
+	if l.advance(now); l.waits || now < l.next {
+		return 0
 	}
-	return taken
-}
-
-// costsTime reports whether permits, taken now, would make a later request wait.
-func (l *Ledger) costsTime(now int64, permits int) bool {
-	l.advance(now)
-	if l.waiting() || now < l.next {
-		return true
+	c := l.curve
+	if !c.Free() && !c.unlimited() { // the first one that costs time is the last
+		for taken < n && l.Take(now, 1) {
+			taken++
+		}
+		return taken
 	}
-	stored, carry := l.flowed(now)
-	_, length, _ := l.price(stored, float64(permits), carry)
-	return length > 0
+	if !c.unlimited() {
+		ready := math.Floor(l.stored + (l.early+epsilon)/c.Interval)
+		if !l.upfront {
+			ready++ // prepaid by the next one
+		}
+		n = int(min(float64(n), ready))
+	}
+	if n < 1 || !l.Take(now, n) {
+		return 0
+	}
+	return n
 }

@@ -204,65 +204,126 @@ func TestRefusedTakesNothing(t *testing.T) {
 	_, ready, ok := l.Reserve(100*ms, 1, 300*ms-1)
 	require.False(t, ok)
 	require.Equal(t, int64(300*ms), ready)
-	require.False(t, l.waiting())
+	require.False(t, l.waits)
 	require.Zero(t, l.Stored(100*ms))
 	require.Equal(t, int64(300*ms), l.NextFree(100*ms))
 }
 
 // A queue against a slice.
 func TestQueue(t *testing.T) {
+	type waiting struct {
+		number uint64
+		amount int64
+		time   int64
+	}
 	for seed := range uint64(5) {
 		random := rand.New(rand.NewPCG(2, seed))
 		var q queue
-		var amounts, went []int64 // from number 1 on
-		gone := 0
-		for number := uint64(0); len(amounts) < 400; {
-			switch waiting := len(amounts) - gone; random.IntN(5) {
+		var all []waiting
+		granted := map[uint64]int64{}
+		number, clock := uint64(0), int64(1e6)
+		for range 400 {
+			switch random.IntN(7) {
 			case 0, 1, 2:
-				number++
-				a := random.Int64N(1000)
-				q.push(number, a)
+				number += uint64(1 + random.IntN(10)/9)
+				amount := random.Int64N(1000)
+				q.push(number, amount)
 				q.note(q.size(), int64(number))
-				amounts, went = append(amounts, a), append(went, int64(number))
+				all = append(all, waiting{number, amount, int64(number)})
 			case 3:
-				if waiting > 0 {
-					gone++
-					q.pop(int64(1e6 + gone))
-					went[gone-1] = int64(1e6 + gone)
+				for len(all) > 0 {
+					clock++
+					first := all[0]
+					require.Equal(t, first.amount, q.pop(clock))
+					if all = all[1:]; first.time != left {
+						granted[first.number] = clock
+						break
+					}
 				}
 			case 4:
-				if waiting > 0 {
-					i := gone + random.IntN(waiting)
-					less := random.Int64N(amounts[i] + 1)
-					q.reduce(q.index(uint64(i+1)), less)
-					amounts[i] -= less
+				if len(all) > 0 {
+					i := random.IntN(len(all))
+					less := random.Int64N(all[i].amount + 1)
+					q.reduce(q.index(all[i].number), less)
+					all[i].amount -= less
+				}
+			case 5, 6: // gives up, and may leave something to pay
+				if len(all) > 0 {
+					if i := random.IntN(len(all)); all[i].time != left {
+						less := all[i].amount - int64(random.IntN(10)/9)
+						at := q.index(all[i].number)
+						q.reduce(at, max(0, less))
+						q.leave(at)
+						all[i].amount -= max(0, less)
+						all[i].time = left
+					}
+					for n := len(all); n > 0 && all[n-1].time == left && all[n-1].amount == 0; n-- {
+						all = all[:n-1]
+					}
 				}
 			}
-			if random.IntN(100) == 0 && number > 0 {
-				q.rebuild(func(sum int64) int64 { return 3 * sum })
-				for i := range amounts {
-					amounts[i] *= 3
+			if random.IntN(100) == 0 {
+				q.rescale(func(sum int64) int64 { return 3 * sum })
+				for i := range all {
+					all[i].amount *= 3
 				}
 			}
 			var before int64
-			for i := gone; i < len(amounts); i++ {
-				at := q.index(uint64(i + 1))
-				require.Greater(t, at, q.gone)
-				require.Equal(t, amounts[i], q.amount(at))
+			kept := 0
+			for _, w := range all {
+				at := q.index(w.number)
+				if at == 0 && w.time == left && w.amount == 0 {
+					continue // its memory has another use
+				}
+				require.Greater(t, at, q.granted)
+				require.Equal(t, w.number, q.number(at))
+				require.Equal(t, w.amount, q.amount(at))
 				require.Equal(t, before, q.before(at))
-				require.Equal(t, went[i], q.time(at))
-				before += amounts[i]
+				require.Equal(t, w.time, q.time(at))
+				before += w.amount
+				kept++
 			}
+			require.Equal(t, kept, q.size()-q.granted)
 			require.Equal(t, before, q.owed)
-			require.Equal(t, gone == len(amounts), q.empty())
-			for i := range gone {
-				if at := q.index(uint64(i + 1)); at > 0 {
-					require.LessOrEqual(t, at, q.gone)
-					require.Equal(t, went[i], q.time(at))
+			require.Equal(t, kept == 0, q.empty())
+			for number := range number {
+				if at := q.index(number); at > 0 && at <= q.granted && q.time(at) > charged {
+					require.Equal(t, granted[number], q.time(at))
 				}
 			}
+			for len(all) > 0 && q.index(all[0].number) == 0 {
+				all = all[1:]
+			}
+			var still []waiting
+			for _, w := range all {
+				if q.index(w.number) > 0 {
+					still = append(still, w)
+				}
+			}
+			all = still
 		}
 	}
+}
+
+// Requests that give up leave no memory, at the end of the queue nor in the middle.
+func TestGivenUpTakeNoMemory(t *testing.T) {
+	var q queue
+	q.push(1, 1)
+	for number := uint64(2); number < 100_000; number++ {
+		q.push(number, 1)
+		q.reduce(q.index(number), 1)
+		q.leave(q.index(number))
+	}
+	require.LessOrEqual(t, cap(q.tree), 32)
+	for number := uint64(100_000); number < 200_000; number++ {
+		q.push(number, 1)
+	}
+	for number := uint64(100_000); number < 199_999; number++ {
+		q.reduce(q.index(number), 1)
+		q.leave(q.index(number))
+	}
+	require.LessOrEqual(t, cap(q.tree), 1024)
+	require.Equal(t, int64(1), q.before(q.index(199_999)))
 }
 
 // The memory of a queue that is used for ever is that of its longest moment.
@@ -288,25 +349,25 @@ func TestQueueIsBounded(t *testing.T) {
 	require.LessOrEqual(t, cap(q.tree), 2*keptEmpty)
 }
 
-// Rooms against all of them.
-func TestRooms(t *testing.T) {
+// Headrooms against all of them.
+func TestHeadrooms(t *testing.T) {
 	for seed := range uint64(5) {
 		random := rand.New(rand.NewPCG(3, seed))
-		var s rooms
-		all := []float64{math.Inf(1)}
-		for number := uint64(1); number < 300; number++ {
+		var s headrooms
+		var all []float64 // right before the grant of number i+1
+		for number := range uint64(300) {
 			s.push(number, random.Float64()*100)
-			all = append(all, s[len(s)-1].room)
-			of := uint64(random.IntN(len(all)))
+			all = append(all, s[len(s)-1].time)
+			of := uint64(random.IntN(len(all) + 1))
 			back := min(random.Float64()*10, s.least(of))
-			s.takeOff(of, back)
-			for i := of + 1; i < uint64(len(all)); i++ {
+			s.subtract(of, back)
+			for i := of; i < uint64(len(all)); i++ {
 				all[i] -= back
 			}
 			for i := range all {
 				least := math.Inf(1)
-				for _, r := range all[i+1:] {
-					least = min(least, r)
+				for _, time := range all[i:] {
+					least = min(least, time)
 				}
 				require.InDelta(t, least, s.least(uint64(i)), 1e-9)
 			}
@@ -314,30 +375,35 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// Too many rooms: what is merged says less than before, never more.
-func TestRoomsAreBounded(t *testing.T) {
-	var s rooms
-	for number := uint64(1); number <= 10*maxRooms; number++ {
-		s.push(number, float64(number))
-		require.LessOrEqual(t, len(s), maxRooms)
+// Too many headrooms: what is merged says less than before, never more.
+func TestHeadroomsAreBounded(t *testing.T) {
+	var s headrooms
+	for number := uint64(1); number <= 10*maxHeadrooms; number++ {
+		s.push(number-1, float64(number))
+		require.LessOrEqual(t, len(s), maxHeadrooms)
 	}
-	for number := range uint64(10 * maxRooms) {
+	for number := range uint64(10 * maxHeadrooms) {
 		require.LessOrEqual(t, s.least(number), float64(number+1))
 	}
-	require.Greater(t, s.least(10*maxRooms-10), float64(10*maxRooms-20))
+	require.Greater(t, s.least(10*maxHeadrooms-10), float64(10*maxHeadrooms-20))
 }
 
-func TestWholeSaturates(t *testing.T) {
+func TestTimesSaturate(t *testing.T) {
 	for _, x := range []float64{math.MaxInt64, 1e300, math.Inf(1), math.NaN()} {
-		n, rest := whole(x)
-		require.Equal(t, int64(math.MaxInt64), n)
-		require.Zero(t, rest)
+		require.Equal(t, int64(math.MaxInt64), roundUp(x))
+		at, early := move(5, 0, x)
+		require.Equal(t, int64(math.MaxInt64), at)
+		require.Zero(t, early)
 	}
-	n, rest := whole(3.25)
-	require.Equal(t, int64(3), n)
-	require.Equal(t, 0.25, rest)
-	n, rest = whole(-3.25)
-	require.Zero(t, n)
-	require.Equal(t, -3.25, rest)
-	require.Equal(t, int64(math.MaxInt64), later(5, math.MaxInt64))
+	at, early := move(0, 0, 3.25)
+	require.Equal(t, int64(4), at)
+	require.Equal(t, 0.75, early)
+	at, early = move(at, early, 0.75)
+	require.Equal(t, int64(4), at)
+	require.Zero(t, early)
+	at, early = move(at, early, -0.5)
+	require.Equal(t, int64(4), at)
+	require.Equal(t, 0.5, early)
+	require.Equal(t, int64(3), roundUp(3+epsilon/2))
+	require.Equal(t, int64(math.MaxInt64), addSaturating(5, math.MaxInt64))
 }

@@ -8,23 +8,22 @@ import "math"
 type State struct {
 	stored float64
 	next   int64
-	carry  float64
+	early  float64
 }
 
 // State returns the state of a ledger that has sold nothing which may be returned
 // (Take and Charge don't), and whose rate was not changed.
 func (l *Ledger) State() State {
-	return State{stored: l.stored, next: l.next, carry: l.carry}
+	return State{stored: l.stored, next: l.next, early: l.early}
 }
 
 // Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
-	return Ledger{curve: curve, stored: s.stored, next: s.next, carry: s.carry, until: math.MinInt64, upfront: upfront}
+	return Ledger{curve: curve, stored: s.stored, next: s.next, early: s.early, low: math.Inf(1), upfront: upfront}
 }
 
-// Idle reports whether every slot that was sold is over, and paid for. Then only the store is left
-// to remember.
+// Idle reports whether nothing is owed and no request waits, so that the store is the whole state.
 func (l *Ledger) Idle(now int64) bool {
 	l.advance(now)
-	return !l.waiting() && float64(now-l.next) >= l.carry
+	return !l.waits && now >= l.next && l.early < epsilon
 }

@@ -96,6 +96,6 @@ func (w *warming) curve(permitsPerSecond float64) *smooth.Curve {
 	}
 	c.Capacity = threshold + above
 	c.Refill = c.Capacity / w.period
-	c.Line = &smooth.Line{Base: stable, Threshold: threshold, Slope: stable * (w.coldFactor - 1) / above}
+	c.Line = &smooth.LinearPrice{Base: stable, Threshold: threshold, Slope: stable * (w.coldFactor - 1) / above}
 	return c
 }

@@ -52,7 +52,9 @@ type Limiter struct {
 	now    float64   // the limiter's time
 	real   float64   // real time
 	until  float64   // the end of the latest pause, real
-	lastID int
+	lastID int       // from 1 on; charges have negative ones
+
+	charges int
 
 	// Of a warming-up limiter.
 	stored float64 // permits
@@ -69,14 +71,13 @@ type request struct {
 	reserved int
 	permits  int // what is known now that it comes to
 	price    func(permits int) float64
-	scale    float64 // of the price, since it was sold: Retime
 	settled  bool
 
 	curve  *curve  // of a warming-up limiter: at the time of the sale,
 	stored float64 // and what was stored then
 }
 
-func (r request) cost() float64 { return r.price(r.permits) * r.scale }
+func (r request) cost() float64 { return r.price(r.permits) }
 
 // An event is a request that went, or a change of the rate.
 type event struct {
@@ -85,8 +86,11 @@ type event struct {
 	went bool
 	request
 
-	scale    float64 // a change of the rate: what the bucket held is worth so many times as much,
-	capacity float64 // and this is what it can hold from now on
+	// A change of the rate:
+	storeScale float64         // a nanosecond that was stored becomes so many,
+	debtScale  float64         // and one of a debt so many;
+	capacity   float64         // this is what the bucket can hold from now on,
+	collected  map[int]float64 // and so much those that waited had of it, in order
 }
 
 // New returns a model.
@@ -172,10 +176,11 @@ func (l *Limiter) letGo() (margin float64) {
 
 // wait is how long the head of the line has to wait; 0 or less if it may go.
 func (l *Limiter) wait() float64 {
+	level, costs := l.replay()
 	if l.config.Upfront {
-		return l.line[0].cost() - l.level()
+		return costs[l.line[0].id] - level
 	}
-	return -l.level()
+	return -level
 }
 
 // leave lets the head of the line go, now.
@@ -213,7 +218,7 @@ func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, o
 // sell returns a request for permits at what they cost now.
 func (l *Limiter) sell(permits int) request {
 	each := interval(l.rate)
-	r := request{asked: l.now, reserved: permits, permits: permits, scale: 1}
+	r := request{asked: l.now, reserved: permits, permits: permits}
 	r.price = func(permits int) float64 { return float64(permits) * each }
 	if l.config.Warm != nil {
 		l.config.Warm.sell(&r, l.rate, l.stored)
@@ -237,7 +242,8 @@ func (l *Limiter) Settle(id, actual int) {
 	r.settled = true
 	if actual > r.reserved {
 		charge := l.sell(actual - r.reserved)
-		charge.charge = true
+		l.charges++
+		charge.charge, charge.id = true, -l.charges
 		l.take(charge)
 		l.line = append(l.line, charge)
 	} else {
@@ -282,40 +288,29 @@ func (l *Limiter) Resume() {
 	l.decide(l.letGo())
 }
 
-// Busy says whether somebody waits or anything is owed, so that a new rate leaves all times alone.
-func (l *Limiter) Busy() bool {
-	level := l.level()
-	l.decide(level)
-	return len(l.line) > 0 || level < 0
-}
+// SetRate changes the rate. What is stored scales with the store. What is owed, and the time that
+// each request has still to wait, stays.
+func (l *Limiter) SetRate(rate float64) { l.changeRate(rate, 1) }
 
-// SetRate changes the rate. Where somebody waits or anything is owed, all costs stay; otherwise
-// what is stored scales with the store.
-func (l *Limiter) SetRate(rate float64) {
-	scale := 1.0
-	if before := l.capacity(l.rate); !l.Busy() && before > 0 {
-		scale = l.capacity(rate) / before
-	}
-	l.changeRate(rate, scale)
-}
+// Retime changes the rate, and all that is owed or waits scales with it.
+func (l *Limiter) Retime(rate float64) { l.changeRate(rate, l.rate/rate) }
 
-// Retime changes the rate, and all that is owed or waits scales with it, and whatever may come back.
-func (l *Limiter) Retime(rate float64) {
-	if !l.Busy() {
-		l.SetRate(rate)
-		return
-	}
-	scale := l.rate / rate
-	for i := range l.line {
-		l.line[i].scale *= scale
-	}
-	l.changeRate(rate, scale)
-}
-
-func (l *Limiter) changeRate(rate, scale float64) {
+func (l *Limiter) changeRate(rate, debtScale float64) {
 	l.restock(rate)
+	e := event{at: l.now, debtScale: debtScale, storeScale: debtScale, capacity: l.capacity(rate), collected: map[int]float64{}}
+	if before := l.capacity(l.rate); before > 0 {
+		e.storeScale = e.capacity / before
+	} else if l.config.Warm == nil { // what a waiting request has collected is permits
+		e.storeScale = l.rate / rate
+	}
+	level, costs := l.replay()
+	for _, r := range l.line {
+		e.collected[r.id] = max(0, min(level, costs[r.id]))
+		level -= costs[r.id]
+	}
 	l.rate = rate
-	l.past = append(l.past, event{at: l.now, scale: scale, capacity: l.capacity(rate)})
+	l.past = append(l.past, e)
+	l.decide(l.level())
 	l.decide(l.letGo())
 }
 

@@ -47,7 +47,7 @@ func (w *WarmUp) sell(r *request, rate, stored float64) {
 
 // take notes that a request was sold.
 func (l *Limiter) take(r request) {
-	l.newest = r.id // none after a charge
+	l.newest = max(0, r.id) // none after a charge
 	if l.config.Warm != nil {
 		l.stored -= took(r.permits, r.stored)
 	}

@@ -300,7 +300,7 @@ func TestHooks(t *testing.T) {
 		status, err := get(&http.Client{Transport: transport}, "http://a")
 		require.NoError(t, err)
 		require.Equal(t, 200, status)
-		require.Equal(t, []string{"waited 0s", "throttled 429 Too Many Requests 5s", "rate cut", "waited 5.166666666s"}, log[:4])
+		require.Equal(t, []string{"waited 0s", "throttled 429 Too Many Requests 5s", "rate cut", "waited 5.166666667s"}, log[:4])
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a/", nil).WithContext(ctx))

@@ -47,7 +47,7 @@ func (e *ConfigError) Error() string {
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // A CurveError says that a policy can't be shared, as its arithmetic is not what the
-// script does: a window's, or a curve of one's own whose price is not a smooth.Line.
+// script does: a window's, or a curve of one's own whose price is not a smooth.LinearPrice.
 type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }

@@ -191,18 +191,18 @@ func TestKeyed(t *testing.T) {
 // Of curves only those are shared whose price the script knows.
 func TestCurves(t *testing.T) {
 	for _, c := range []struct {
-		line *smooth.Line
+		line *smooth.LinearPrice
 		cost func(stored, take float64) float64
 		why  string
 	}{
-		{line: &smooth.Line{Base: 1e8}},
+		{line: &smooth.LinearPrice{Base: 1e8}},
 		{
-			line: &smooth.Line{Threshold: 5, Slope: 1e8},
+			line: &smooth.LinearPrice{Threshold: 5, Slope: 1e8},
 			why:  "the first of its stored permits are free, and others are not",
 		},
 		{
 			cost: func(_, take float64) float64 { return take },
-			why:  "the price of its stored permits is not a smooth.Line",
+			why:  "the price of its stored permits is not a smooth.LinearPrice",
 		},
 	} {
 		var curve func(rate float64) *smooth.Curve

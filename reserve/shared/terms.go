@@ -14,7 +14,7 @@ type terms struct {
 	curve    *smooth.Curve
 	upfront  bool
 	capacity float64     // -1: no limit
-	line     smooth.Line // the price of stored permits; zero: they are free
+	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte      // for the script: see machine.lua
 }
 
@@ -36,14 +36,14 @@ func describe(p *reserve.Policy) (*terms, error) {
 
 func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	t := &terms{curve: c, upfront: upfront}
-	var line smooth.Line
+	var line smooth.LinearPrice
 	switch {
 	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
 	case c.Line != nil:
 		line = *c.Line
 	case c.Cost != nil:
-		return nil, &CurveError{Why: "the price of its stored permits is not a smooth.Line"}
+		return nil, &CurveError{Why: "the price of its stored permits is not a smooth.LinearPrice"}
 	}
 	capacity := c.Capacity
 	if t.unlimited() {

@@ -1,0 +1,75 @@
+package smooth
+
+import "math"
+
+// Return takes back all permits of a slot but the first kept ones (fewer than it has).
+//
+// If its request waits, the amount in the queue gets less, and the requests behind it are granted
+// earlier. If it was granted, as much comes back as the bucket would still hold if it had never been
+// taken: no more than fits now, or would have fitted at any time since. Either way, requests that
+// wait are granted as soon as they may be.
+func (l *Ledger) Return(now int64, slot Slot, kept int) {
+	l.advance(now)
+	l.flush()
+	h := l.history
+	l.rescheduled(now)
+	taken, used := slot.curve.ask(slot.stored, float64(kept))
+	all, cost := slot.curve.ask(slot.stored, float64(slot.Permits))
+	permits, refund := scaleStore(all-taken, slot.curve, l.curve), cost-used
+	switch i := h.queue.index(slot.Number); {
+	case i > h.queue.granted:
+		l.leave(i, h.changes.refund(slot, refund), kept == 0)
+	case slot.Number <= h.forfeited:
+		return
+	default:
+		most := math.Inf(1)
+		if then := slot.curve.toTime(slot.curve.Capacity); l.upfront && slot.curve.Free() && cost > then {
+			refund = min(refund, max(0, then-used)) // the bucket held more because this one waited
+			most = refund / then * l.curve.toTime(l.curve.Capacity)
+		}
+		l.repay(now, slot, refund, most)
+	}
+	if !l.curve.unlimited() {
+		l.stored = min(l.stored+permits, max(l.stored, l.curve.Capacity))
+	}
+	l.waits = l.skip()
+	if over := l.level(now) - l.limit(now); l.waits && over > 2 { // but for what is rounded
+		l.next, l.early = move(l.next, l.early, over)
+	}
+	if !l.waits || l.early >= 2 {
+		l.next, l.early = move(l.next, l.early, 0)
+	}
+	l.grantWaiting(now)
+}
+
+// leave takes a refund off the amount of a waiting request. Amounts are whole nanoseconds; the part
+// by which this one differs goes to early, and what is left of it is a charge.
+func (l *Ledger) leave(i int, refund float64, all bool) {
+	q := &l.history.queue
+	less := min(q.amount(i), max(0, -roundUp(-refund-l.early)))
+	q.reduce(i, less)
+	if part := refund - float64(less); math.Abs(part) < 2 { // else time has ended
+		l.early += part
+	}
+	if all {
+		q.leave(i)
+	}
+}
+
+// repay puts a refund of a granted request into the bucket: what it is worth now, at most so much.
+func (l *Ledger) repay(now int64, slot Slot, refund, most float64) {
+	h := l.history
+	newest := slot.Number == l.number && h.headrooms.since(slot.Number) == len(h.headrooms)
+	if newest && !l.curve.Free() && l.next <= l.origin(now) {
+		return // its time is over
+	}
+	refund = h.changes.refund(slot, refund)
+	if refund > most { // false for NaN: 0 of nothing
+		refund = most
+	}
+	if l.curve.Free() || !newest {
+		refund = min(refund, l.headroom(now), h.headrooms.least(slot.Number)*h.changes.scale)
+		h.headrooms.subtract(slot.Number, refund/h.changes.scale)
+	}
+	l.next, l.early = move(l.next, l.early, -refund)
+}
