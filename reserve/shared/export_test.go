@@ -120,7 +120,7 @@ func BubbleTime() Option {
 
 // InHand is how many permits this process has bought and promised nobody.
 func (l *Limiter) InHand() (free int64) {
-	l.leases.with(func(_ int64, h *hand) { free = h.free() })
+	l.leases.with(func(_ int64, h *pool) { free = h.free() })
 	return free
 }
 

@@ -58,7 +58,7 @@ func WithLease(d time.Duration) Option {
 }
 
 // Leases are what a process has bought in advance, and buys. A limiter of this process hands the
-// permits out; the hand is its ledger.
+// permits out; the pool is its ledger.
 type leases struct {
 	limiter *Limiter
 	horizon int64
@@ -67,7 +67,7 @@ type leases struct {
 
 	mu     sync.Mutex
 	policy *reserve.Policy
-	visit  func(now int64, h *hand) // what the policy's Change does
+	visit  func(now int64, h *pool) // what the policy's Change does
 
 	turn    chan struct{} // of who buys; in order
 	line    atomic.Int64  // permits that callers in the line want
@@ -99,9 +99,9 @@ func newLeases(l *Limiter) (*leases, error) {
 		Package: "shared", Limiter: "a lease",
 		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
 			h.ahead = max(h.ahead, now-l.now())
-			return newHand(upfront, h.horizon, func() { go h.prefetch() })
+			return newPool(upfront, h.horizon, func() { go h.prefetch() })
 		},
-		Change: func(now int64, of reserve.Ledger) { h.visit(now, of.(*hand)) },
+		Change: func(now int64, of reserve.Ledger) { h.visit(now, of.(*pool)) },
 	}, 1, reserve.WithMaxWait(min(l.maxWait, longestWait)))
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func newLeases(l *Limiter) (*leases, error) {
 	return h, nil
 }
 
-// with does something to the hand, and then wakes those whose times have changed.
-func (h *leases) with(visit func(now int64, h *hand)) {
+// with does something to the pool, and then wakes those whose times have changed.
+func (h *leases) with(visit func(now int64, h *pool)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.visit = visit
@@ -135,12 +135,12 @@ func (h *leases) most() float64 {
 	return t.curve.Rate * time.Duration(h.horizon).Seconds()
 }
 
-// take takes permits out of the hand, if they are to be had now.
+// take takes permits out of the pool, if they are to be had now.
 func (h *leases) take(permits int) bool {
 	return h.line.Load() == 0 && h.local.TryAcquire(permits)
 }
 
-// acquire waits for permits of the hand, and returns false if more have to be bought.
+// acquire waits for permits of the pool, and returns false if more have to be bought.
 func (h *leases) acquire(ctx context.Context, permits int) (waited time.Duration, err error, ok bool) {
 	if h.line.Load() > 0 {
 		return 0, nil, false
@@ -149,7 +149,7 @@ func (h *leases) acquire(ctx context.Context, permits int) (waited time.Duration
 	return waited, err, !isUncovered(err)
 }
 
-// longestWait of a caller, 100 years, is less than what the hand says of permits that were not
+// longestWait of a caller, 100 years, is less than what the pool says of permits that were not
 // bought.
 const longestWait = 100 * 365 * 24 * time.Hour
 
@@ -198,7 +198,7 @@ func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 	}
 }
 
-// serve answers a request out of the hand, or returns false: then more has to be bought.
+// serve answers a request out of the pool, or returns false: then more has to be bought.
 func (h *leases) serve(r *request) (p reserve.Promise, answered bool) {
 	within := r.maxWait
 	if r.deadline != never {

@@ -15,12 +15,12 @@ import (
 func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: cmp.Or(r.answer, r.deadline)}
 	beside := int64(0) // permits that are not for the caller
-	h.with(func(now int64, hand *hand) {
-		hand.advance(now)
-		free := hand.free()
-		q.permits = amount(max(h.line.Load(), h.goal(now, hand)) - free)
+	h.with(func(now int64, pool *pool) {
+		pool.advance(now)
+		free := pool.free()
+		q.permits = amount(max(h.line.Load(), h.goal(now, pool)) - free)
 		beside = int64(q.permits) - max(0, int64(r.permits)-free)
-		h.takeAlong(q, hand)
+		h.takeAlong(q, pool)
 	})
 	if q.permits < 1 { // somebody has given back meanwhile
 		return true, nil
@@ -60,10 +60,10 @@ func (h *leases) prefetch() {
 	defer h.swallow()
 	defer func() { <-h.turn }()
 	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
-	h.with(func(now int64, hand *hand) {
-		hand.advance(now)
-		q.permits = amount(h.goal(now, hand) - hand.free())
-		h.takeAlong(q, hand)
+	h.with(func(now int64, pool *pool) {
+		pool.advance(now)
+		q.permits = amount(h.goal(now, pool) - pool.free())
+		h.takeAlong(q, pool)
 	})
 	if q.permits > 0 {
 		_ = h.purchase(context.Background(), q, 0)
@@ -89,25 +89,25 @@ const (
 // wait, that says little: they use whatever they get, and as a process buys what it uses, any shares would stay as they
 // are. There a process asks for so many permits for each that is waited for, fewer the further ahead Redis is sold:
 // a number that is the same for all processes.
-func (h *leases) goal(now int64, hand *hand) int64 {
+func (h *leases) goal(now int64, pool *pool) int64 {
 	missed := amount(h.refused.Swap(0))
-	hand.demand.add(now, h.horizon, missed)
-	hand.missed.add(now, h.horizon, missed)
-	goal := min(hand.demand.over(now, h.horizon), h.most())
+	pool.demand.add(now, h.horizon, missed)
+	pool.missed.add(now, h.horizon, missed)
+	goal := min(pool.demand.over(now, h.horizon), h.most())
 	if goal < fewest {
 		return 0
 	}
-	if waiting := hand.waiting(now) + h.line.Load(); waiting > 0 {
-		if hand.sold > 0 {
-			goal = min(goal, eager*float64(waiting)*max(0, float64(h.horizon-hand.sold))/float64(hand.sold))
+	if waiting := pool.waiting(now) + h.line.Load(); waiting > 0 {
+		if pool.sold > 0 {
+			goal = min(goal, eager*float64(waiting)*max(0, float64(h.horizon-pool.sold))/float64(pool.sold))
 		}
 		return int64(goal)
 	}
 	share := 1.0
-	if hand.debt > 0 {
-		share = 1 / (1 + reserved*float64(hand.sold)/float64(h.horizon))
+	if pool.debt > 0 {
+		share = 1 / (1 + reserved*float64(pool.sold)/float64(h.horizon))
 	}
-	if hand.missed.over(now, h.horizon) > goal/50 {
+	if pool.missed.over(now, h.horizon) > goal/50 {
 		share = min(share, contended)
 	}
 	return int64(max(fewest, goal*share))
@@ -143,11 +143,11 @@ func (d *demand) roll(now, horizon int64) {
 func amount(permits int64) int { return int(min(permits, math.MaxInt32)) }
 
 // takeAlong has a request take back what an expired lease had left.
-func (h *leases) takeAlong(q *request, hand *hand) {
-	if n := len(hand.back); n > 0 && q.permits > 0 {
-		back := hand.back[n-1] // that place is soon another's
+func (h *leases) takeAlong(q *request, pool *pool) {
+	if n := len(pool.back); n > 0 && q.permits > 0 {
+		back := pool.back[n-1] // that place is soon another's
 		q.refund = &back
-		hand.back = hand.back[:n-1]
+		pool.back = pool.back[:n-1]
 	}
 }
 
@@ -181,12 +181,12 @@ func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error
 		_, cost := q.slot.terms.curve.Price(q.slot.stored, float64(q.slot.permits))
 		begin -= int64(min(cost, longest))
 	}
-	h.with(func(now int64, hand *hand) {
-		l := hand.deal(now, begin+h.ahead, q.slot)
+	h.with(func(now int64, pool *pool) {
+		l := pool.add(now, begin+h.ahead, q.slot)
 		h.newest.Store(l)
-		hand.low = math.MaxInt64
-		if goal := h.goal(now, hand); goal > 0 {
-			hand.low = hand.bought - goal/2
+		pool.low = math.MaxInt64
+		if goal := h.goal(now, pool); goal > 0 {
+			pool.low = pool.bought - goal/2
 		}
 		h.lookAgain(l.expires - now)
 	})
@@ -199,7 +199,7 @@ func (h *leases) settled(o *outcome) {
 	h.outcome.Store(o)
 }
 
-// lookAgain has somebody look for permits that have expired, if nothing is bought before. The hand
+// lookAgain has somebody look for permits that have expired, if nothing is bought before. The pool
 // must be locked.
 func (h *leases) lookAgain(after int64) {
 	d := time.Duration(saturate.Add(after, h.horizon/4))
@@ -220,16 +220,16 @@ func (h *leases) swallow() {
 // tidy sends back what has expired.
 func (h *leases) tidy() {
 	defer h.swallow() // as in prefetch
-	h.with(func(now int64, hand *hand) {
-		hand.advance(now)
-		if len(hand.leases) > 0 {
-			h.lookAgain(hand.leases[0].expires - now)
+	h.with(func(now int64, pool *pool) {
+		pool.advance(now)
+		if len(pool.leases) > 0 {
+			h.lookAgain(pool.leases[0].expires - now)
 		}
 	})
 	_ = h.sendBack(context.Background())
 }
 
-// emptied empties the hand, but for what callers were promised, and does something while it is
+// emptied empties the pool, but for what callers were promised, and does something while it is
 // empty: nothing is bought meanwhile.
 func (h *leases) emptied(ctx context.Context, do func() error) error {
 	if h == nil {
@@ -241,17 +241,17 @@ func (h *leases) emptied(ctx context.Context, do func() error) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-h.turn }()
-	h.with(func(now int64, hand *hand) { hand.fold(now) })
+	h.with(func(now int64, pool *pool) { pool.release(now) })
 	if err := h.sendBack(ctx); err != nil {
 		return err
 	}
 	return do()
 }
 
-// sendBack tells Redis of all that the hand has given back.
+// sendBack tells Redis of all that the pool has given back.
 func (h *leases) sendBack(ctx context.Context) error {
 	var back []refund
-	h.with(func(_ int64, hand *hand) { back, hand.back = hand.back, nil })
+	h.with(func(_ int64, pool *pool) { back, pool.back = pool.back, nil })
 	for i := range back {
 		if err := h.limiter.do(ctx, &request{deadline: never, refund: &back[i]}); err != nil {
 			return err
@@ -260,15 +260,15 @@ func (h *leases) sendBack(ctx context.Context) error {
 	return nil
 }
 
-// free returns how many permits of the hand no caller has been promised.
+// free returns how many permits of the pool no caller has been promised.
 func (h *leases) free() (free int64) {
 	if h != nil {
-		h.with(func(_ int64, hand *hand) { free = max(0, hand.free()) })
+		h.with(func(_ int64, pool *pool) { free = max(0, pool.free()) })
 	}
 	return free
 }
 
-// stored returns how many permits of the hand are ready.
+// stored returns how many permits of the pool are ready.
 func (h *leases) stored() float64 {
 	if h == nil {
 		return 0
@@ -276,14 +276,14 @@ func (h *leases) stored() float64 {
 	return h.local.Stored()
 }
 
-// nextFree returns when a caller would get a permit of the hand, if it has any.
+// nextFree returns when a caller would get a permit of the pool, if it has any.
 func (h *leases) nextFree() (at time.Time, ok bool) {
 	if h == nil {
 		return at, false
 	}
-	h.with(func(now int64, hand *hand) {
-		hand.advance(now)
-		ok = hand.free() > 0
+	h.with(func(now int64, pool *pool) {
+		pool.advance(now)
+		ok = pool.free() > 0
 	})
 	return h.local.NextFree(), ok
 }

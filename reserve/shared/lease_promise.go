@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A leased is a promise of permits out of the hand.
+// A leased is a promise of permits out of the pool.
 type leased struct {
 	reserve.Reservation
 	leases *leases
@@ -15,12 +15,12 @@ type leased struct {
 
 	mu      sync.Mutex
 	over    bool // cancelled, settled, or given up
-	nothing bool // at 0, too late for the hand
+	nothing bool // at 0, too late for the pool
 }
 
 func (p *leased) Cancel() { p.Settle(0) }
 
-// Settle gives permits back to the hand while it holds those bought at the same time, and else to
+// Settle gives permits back to the pool while it holds those bought at the same time, and else to
 // Redis, which knows what has been spilled since. Permits that were used beyond the promise are
 // charged there too.
 func (p *leased) Settle(actual int) {
@@ -61,7 +61,7 @@ func (p *leased) Wait(ctx context.Context) error {
 	return err
 }
 
-// expired reports whether nothing of a lease is in the hand any more.
+// expired reports whether nothing of a lease is in the pool any more.
 func (h *leases) expired(l *lease) bool {
 	return h.limiter.now()+h.ahead >= l.expires
 }
@@ -70,7 +70,7 @@ func (h *leases) expired(l *lease) bool {
 // it.
 func (h *leases) refund(l *lease, permits int) {
 	var r refund
-	h.with(func(int64, *hand) { r = l.refund(permits) })
+	h.with(func(int64, *pool) { r = l.refund(permits) })
 	if r.permits > 0 {
 		_ = h.limiter.do(context.Background(), &request{deadline: never, refund: &r})
 	}

@@ -40,7 +40,7 @@ type Limiter struct {
 	counters *counters
 	busy     atomic.Int64 // nothing can be had at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
-	owed     tab
+	owed     debtAfterOutage
 	leases   *leases // nil: none
 
 	mu    sync.Mutex

@@ -79,12 +79,12 @@ func TestPanicOfTheClient(t *testing.T) {
 			}
 			for range 5 {
 				panicked, failed, granted := ask(20)
-				require.LessOrEqual(t, panicked, maxFlights)
+				require.LessOrEqual(t, panicked, maxCalls)
 				require.Equal(t, 20, panicked+failed)
 				require.Zero(t, granted)
 				time.Sleep(time.Second) // now one tries again, and panics
 			}
-			require.Zero(t, l.queue.flights)
+			require.Zero(t, l.queue.calls)
 			s.mu.Lock()
 			s.jumps = nil
 			s.mu.Unlock()

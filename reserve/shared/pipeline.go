@@ -24,7 +24,7 @@ type Call struct {
 	Err    error // if there is no answer
 }
 
-// A gatherer is a Scripter that gathers calls. While pipes of them are on their way the calls that
+// A gatherer is a Scripter that gathers calls. While batches of them are on their way the calls that
 // arrive wait, and go together in the next. As in a queue there is no goroutine: the first caller
 // that waits takes the others with it.
 type gatherer struct {
@@ -32,19 +32,19 @@ type gatherer struct {
 	timeout time.Duration
 
 	mu      sync.Mutex
-	pipes   int
-	waiting []*errand
+	batches int
+	waiting []*batchedCall
 }
 
 const (
-	// maxPipes keep a server busy while answers travel.
-	maxPipes = 2
-	// maxPipe bounds how long the first waits for the last: some milliseconds.
-	maxPipe = 128
+	// maxBatches keep a server busy while answers travel.
+	maxBatches = 2
+	// maxBatch bounds how long the first waits for the last: some milliseconds.
+	maxBatch = 128
 )
 
-// An errand is a call that waits for its pipe.
-type errand struct {
+// An batchedCall is a call that waits for its pipe.
+type batchedCall struct {
 	Call
 	until time.Time
 	leads bool          // it is to take others with it, if it is not done
@@ -67,13 +67,13 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 		return g.client.Eval(ctx, script, key, arg)
 	}
 	g.mu.Lock()
-	if g.pipes < maxPipes {
-		g.pipes++
+	if g.batches < maxBatches {
+		g.batches++
 		g.mu.Unlock()
 		defer g.land(nil)
 		return g.client.Eval(ctx, script, key, arg)
 	}
-	e := &errand{Call: Call{Key: key, Arg: arg, Err: errAborted}, until: until, wake: make(chan struct{})}
+	e := &batchedCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, until: until, wake: make(chan struct{})}
 	g.waiting = append(g.waiting, e)
 	g.mu.Unlock()
 	select {
@@ -95,7 +95,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 }
 
 // leave takes a call out of those that wait, and reports whether it was one of them.
-func (g *gatherer) leave(e *errand) bool {
+func (g *gatherer) leave(e *batchedCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, e)
@@ -106,15 +106,15 @@ func (g *gatherer) leave(e *errand) bool {
 }
 
 // lead sends the waiting calls together, the leader first.
-func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
+func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall) {
 	g.mu.Lock()
-	n := min(len(g.waiting), maxPipe-1)
-	errands := append([]*errand{leader}, g.waiting[:n]...)
+	n := min(len(g.waiting), maxBatch-1)
+	batched := append([]*batchedCall{leader}, g.waiting[:n]...)
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	g.mu.Unlock()
-	defer g.land(errands)
-	calls := make([]*Call, len(errands))
-	for i, e := range errands {
+	defer g.land(batched)
+	calls := make([]*Call, len(batched))
+	for i, e := range batched {
 		calls[i] = &e.Call
 		if e.until.After(leader.until) {
 			leader.until = e.until
@@ -126,16 +126,16 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *errand) {
 }
 
 // land ends a pipe, wakes the callers in it, and lets the next begin.
-func (g *gatherer) land(errands []*errand) {
+func (g *gatherer) land(batched []*batchedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, e := range errands {
+	for _, e := range batched {
 		if !e.leads {
 			close(e.wake)
 		}
 	}
 	if len(g.waiting) == 0 {
-		g.pipes--
+		g.batches--
 		return
 	}
 	next := g.waiting[0]

@@ -109,7 +109,7 @@ func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 		p.pipes, p.times, p.most = nil, nil, 0
 		test(t, k, p)
 		g := k.nodes.single.keeper.(*scriptKeeper).Scripter.(*gatherer)
-		require.Zero(t, g.pipes)
+		require.Zero(t, g.batches)
 		require.Empty(t, g.waiting)
 	})
 }
@@ -121,10 +121,10 @@ func TestPipes(t *testing.T) {
 		begin := time.Now()
 		granted, _, _ := many(t, k, 300)
 		require.Equal(t, 300, granted)
-		require.Equal(t, maxPipes, p.most)
+		require.Equal(t, maxBatches, p.most)
 		waves := map[time.Duration]map[string]bool{}
 		for i, keys := range p.pipes {
-			require.LessOrEqual(t, len(keys), maxPipe)
+			require.LessOrEqual(t, len(keys), maxBatch)
 			at := p.times[i].Sub(begin)
 			if waves[at] == nil {
 				waves[at] = map[string]bool{}
@@ -136,13 +136,13 @@ func TestPipes(t *testing.T) {
 		// Two pipes are back at the same moment, so that the next two share the keys as it happens.
 		require.Len(t, waves, 3)
 		require.Len(t, waves[0], 2)
-		require.Len(t, waves[10*time.Millisecond], 2*maxPipe)
+		require.Len(t, waves[10*time.Millisecond], 2*maxBatch)
 		for i := range 300 {
 			wave := 10 * time.Millisecond
 			switch {
 			case i < 2:
 				wave = 0
-			case i >= 2+2*maxPipe:
+			case i >= 2+2*maxBatch:
 				wave = 20 * time.Millisecond
 			}
 			require.True(t, waves[wave][fmt.Sprint("pace:{", i, "}")], i)
@@ -166,9 +166,9 @@ func TestPipesFail(t *testing.T) {
 		p.jump = true
 		granted, failed, panicked := many(t, k, 20)
 		require.Equal(t, 20, granted+failed+panicked)
-		require.LessOrEqual(t, granted, maxPipes)
+		require.LessOrEqual(t, granted, maxBatches)
 		require.GreaterOrEqual(t, panicked, 1)
-		require.LessOrEqual(t, panicked, maxPipes, "only callers that took a list along")
+		require.LessOrEqual(t, panicked, maxBatches, "only callers that took a list along")
 		p.jump = false
 		time.Sleep(2 * time.Second)
 		_, err = k.Acquire(t.Context(), "and again", 1)
@@ -212,6 +212,6 @@ func TestPipesAreLeft(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Len(t, p.pipes, maxPipes)
+		require.Len(t, p.pipes, maxBatches)
 	})
 }

@@ -101,17 +101,17 @@ func (l *Limiter) withoutRedis(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
 	l.counters.fallbacks.Add(1)
-	t := &untold{limiter: l, permits: r.permits, charged: r.charged}
+	t := &unreported{limiter: l, permits: r.permits, charged: r.charged}
 	switch l.mode {
 	case open:
 		t.granted()
-		return &openGrant{untold: t, at: time.Now()}, nil
+		return &openGrant{unreported: t, at: time.Now()}, nil
 	case local:
 		alone, err := l.fallback()
 		if err != nil {
 			return nil, err
 		}
-		p := &localGrant{untold: t}
+		p := &localGrant{unreported: t}
 		p.Reservation, err = alone.ReserveWithin(ctx, r.permits, maxWait)
 		if err != nil {
 			return nil, err
@@ -123,8 +123,8 @@ func (l *Limiter) withoutRedis(
 	}
 }
 
-// An untold is a grant that Redis is to be told of, once it can be.
-type untold struct {
+// An unreported is a grant that Redis is to be told of, once it can be.
+type unreported struct {
 	limiter *Limiter
 	permits int
 	charged bool // Redis may know of it: its answer was lost
@@ -132,14 +132,14 @@ type untold struct {
 	over    bool
 }
 
-func (u *untold) granted() {
+func (u *unreported) granted() {
 	if !u.charged {
 		u.limiter.owe(u.permits)
 	}
 }
 
 // settle corrects what is owed, once, and reports whether it did.
-func (u *untold) settle(actual int) bool {
+func (u *unreported) settle(actual int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.over {
@@ -152,7 +152,7 @@ func (u *untold) settle(actual int) bool {
 	return true
 }
 
-func (u *untold) settled() bool {
+func (u *unreported) settled() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.over
@@ -161,7 +161,7 @@ func (u *untold) settled() bool {
 // A localGrant is a reservation by the limiter of this process alone.
 type localGrant struct {
 	reserve.Reservation
-	*untold
+	*unreported
 }
 
 // Wait gives the permits back if it fails, as Reservation's does.
@@ -183,7 +183,7 @@ func (g *localGrant) Settle(actual int) {
 
 // An openGrant is a reservation that nothing limits.
 type openGrant struct {
-	*untold
+	*unreported
 	at time.Time
 }
 

@@ -14,15 +14,15 @@ import (
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
-	flights int
+	calls   int
 	order   atomic.Bool // somebody has to wait for permits, so the order counts
 }
 
 const (
-	// maxFlights calls in flight keep a server busy while answers travel. Two made as
+	// maxCalls calls in flight keep a server busy while answers travel. Two made as
 	// many decisions as four, for four fifths of the server's time: their lists are longer. Where
 	// callers queue for permits it is one, for two calls may overtake each other.
-	maxFlights = 2
+	maxCalls = 2
 	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256
 )
@@ -56,22 +56,22 @@ type stage int
 
 const (
 	waits stage = iota
-	leads       // is to take a list with it
-	flies
-	left // the caller that waited for the answer does not any more
-	landed
+	leads       // its caller is to take a list to the server
+	sent
+	left // its caller does not wait for the answer any more
+	answered
 )
 
 const never = int64(1<<63 - 1)
 
 // do has the request answered, and returns the context's cause if that ends first.
 // An error of the call's is in the request.
-func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []*request) error) error {
+func (q *queue) do(ctx context.Context, r *request, send func(context.Context, []*request) error) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
-	if q.flights < q.allowed() {
-		q.flights++
-		q.lead(ctx, r, fly)
+	if q.calls < q.allowed() {
+		q.calls++
+		q.lead(ctx, r, send)
 		return nil
 	}
 	r.wake = make(chan struct{}, 1)
@@ -82,16 +82,16 @@ func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []
 			q.mu.Lock()
 		case <-ctx.Done():
 			q.mu.Lock()
-			if r.stage != landed {
-				q.leave(ctx, r, fly)
+			if r.stage != answered {
+				q.leave(ctx, r, send)
 				return context.Cause(ctx)
 			}
 		}
 		switch r.stage {
 		case leads:
-			q.lead(ctx, r, fly)
+			q.lead(ctx, r, send)
 			return nil
-		case landed:
+		case answered:
 			q.mu.Unlock()
 			return nil
 		}
@@ -101,15 +101,15 @@ func (q *queue) do(ctx context.Context, r *request, fly func(context.Context, []
 
 // leave takes a request off the queue, or, if it is under way, leaves a note. The
 // queue must be locked; it is unlocked when leave returns.
-func (q *queue) leave(ctx context.Context, r *request, fly func(context.Context, []*request) error) {
+func (q *queue) leave(ctx context.Context, r *request, send func(context.Context, []*request) error) {
 	was := r.stage
 	r.stage = left
-	if was != flies {
+	if was != sent {
 		q.waiting = slices.DeleteFunc(q.waiting, func(other *request) bool { return other == r })
 	}
 	if was == leads && !q.handOver() {
-		q.flights++
-		q.lead(ctx, r, fly)
+		q.calls++
+		q.lead(ctx, r, send)
 		return
 	}
 	q.mu.Unlock()
@@ -119,13 +119,13 @@ func (q *queue) allowed() int {
 	if q.order.Load() {
 		return 1
 	}
-	return maxFlights
+	return maxCalls
 }
 
 // lead takes the first waiting requests, the leader's among them, to the server. The queue
 // must be locked; it is unlocked when lead returns. Permits that were granted to callers who
 // had left are sent back with the next list, or by themselves.
-func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Context, []*request) error) {
+func (q *queue) lead(ctx context.Context, leader *request, send func(context.Context, []*request) error) {
 	for again := true; again; {
 		n := min(len(q.waiting), maxList)
 		if i := slices.Index(q.waiting, leader); i >= n {
@@ -135,12 +135,12 @@ func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Cont
 		q.waiting = slices.Delete(q.waiting, 0, n)
 		for _, r := range list {
 			if r.stage == leads && r != leader {
-				q.flights-- // it need not any more
+				q.calls-- // it need not any more
 			}
-			r.stage = flies
+			r.stage = sent
 		}
 		q.mu.Unlock()
-		again = q.take(ctx, list, fly)
+		again = q.take(ctx, list, send)
 	}
 	q.mu.Unlock()
 }
@@ -148,26 +148,26 @@ func (q *queue) lead(ctx context.Context, leader *request, fly func(context.Cont
 // take takes a list to the server. It returns with the queue locked, and reports whether the caller
 // is to take another. If the client panics nobody is left behind: the queue is as after a call that
 // failed, and unlocked, and the panic goes on.
-func (q *queue) take(ctx context.Context, list []*request, fly func(context.Context, []*request) error) (again bool) {
+func (q *queue) take(ctx context.Context, list []*request, send func(context.Context, []*request) error) (again bool) {
 	returned, failed := false, true
 	defer func() {
 		q.mu.Lock()
-		q.land(list, failed)
+		q.finishAll(list, failed)
 		if again = !q.handOver(); again {
-			q.flights++
+			q.calls++
 		}
 		if !returned {
 			q.mu.Unlock()
 		}
 	}()
-	failed = fly(ctx, list) != nil
+	failed = send(ctx, list) != nil
 	returned = true
 	return false
 }
 
-// land gives the requests of a list their answers. If the call failed, the waiting requests fail
+// finishAll gives the requests of a list their answers. If the call failed, the waiting requests fail
 // with it: they have waited for as long as it took, and would not fare better.
-func (q *queue) land(list []*request, failed bool) {
+func (q *queue) finishAll(list []*request, failed bool) {
 	err := errAborted
 	for _, r := range list {
 		if r.stage == left && r.granted {
@@ -183,7 +183,7 @@ func (q *queue) land(list []*request, failed bool) {
 	}
 	for _, r := range q.waiting {
 		if r.stage == leads {
-			q.flights--
+			q.calls--
 		}
 		r.err = err
 		q.finish(r)
@@ -193,7 +193,7 @@ func (q *queue) land(list []*request, failed bool) {
 
 // finish wakes the caller that waits for the answer.
 func (q *queue) finish(r *request) {
-	r.stage = landed
+	r.stage = answered
 	if r.wake != nil {
 		select {
 		case r.wake <- struct{}{}:
@@ -206,19 +206,19 @@ func (q *queue) finish(r *request) {
 // reports false if there are only requests that nobody waits for: then the
 // caller is to take them.
 func (q *queue) handOver() bool {
-	q.flights--
+	q.calls--
 	for _, r := range q.waiting {
-		if q.flights >= q.allowed() {
+		if q.calls >= q.allowed() {
 			return true
 		}
 		if r.wake != nil {
 			if r.stage == waits {
 				r.stage = leads
-				q.flights++
+				q.calls++
 				r.wake <- struct{}{}
 			}
 			return true
 		}
 	}
-	return len(q.waiting) == 0 || q.flights > 0
+	return len(q.waiting) == 0 || q.calls > 0
 }

@@ -20,7 +20,7 @@ type fakeServer struct {
 	fail   error
 }
 
-func (s *fakeServer) fly(_ context.Context, list []*request) error {
+func (s *fakeServer) send(_ context.Context, list []*request) error {
 	s.mu.Lock()
 	s.flying++
 	s.most = max(s.most, s.flying)
@@ -49,7 +49,7 @@ func join(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
 	for i := range n {
 		wg.Go(func() {
 			r := &request{permits: 1 + i}
-			if err := q.do(context.Background(), r, s.fly); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
+			if err := q.do(context.Background(), r, s.send); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
 				t.Error(i, err, r.err)
 			}
 		})
@@ -69,7 +69,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 		require.Equal(t, [][]int{{1}, {2, 3, 4, 5, 6, 7, 8, 9}}, s.lists)
 		require.Equal(t, 2*time.Second, time.Since(begin))
 		require.Equal(t, 1, s.most)
-		require.Zero(t, q.flights)
+		require.Zero(t, q.calls)
 	})
 }
 
@@ -81,8 +81,8 @@ func TestQueueSendsTwoCalls(t *testing.T) {
 		join(t, &q, &s, 7, &wg)
 		wg.Wait()
 		require.Equal(t, [][]int{{1}, {2}, {3, 4, 5, 6, 7}}, s.lists)
-		require.Equal(t, maxFlights, s.most)
-		require.Zero(t, q.flights)
+		require.Equal(t, maxCalls, s.most)
+		require.Zero(t, q.calls)
 		require.Empty(t, q.waiting)
 	})
 }
@@ -110,12 +110,12 @@ func TestQueueIsLeft(t *testing.T) {
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		gone := errors.New("gone")
-		join(t, &q, &s, 1, &wg) // flies
+		join(t, &q, &s, 1, &wg) // sent
 		leave := func(permits int, after time.Duration) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
 			wg.Go(func() {
 				defer cancel()
-				if err := q.do(ctx, &request{permits: permits}, s.fly); !errors.Is(err, gone) {
+				if err := q.do(ctx, &request{permits: permits}, s.send); !errors.Is(err, gone) {
 					t.Error(permits, err)
 				}
 			})
@@ -123,7 +123,7 @@ func TestQueueIsLeft(t *testing.T) {
 		}
 		leave(100, 500*time.Millisecond) // from the queue
 		wg.Go(func() {
-			if err := q.do(context.Background(), &request{permits: 7}, s.fly); err != nil {
+			if err := q.do(context.Background(), &request{permits: 7}, s.send); err != nil {
 				t.Error(err)
 			}
 		})
@@ -131,7 +131,7 @@ func TestQueueIsLeft(t *testing.T) {
 		leave(200, 1500*time.Millisecond) // under way
 		wg.Wait()
 		require.Equal(t, [][]int{{1}, {7, 200}, {-200}}, s.lists)
-		require.Zero(t, q.flights)
+		require.Zero(t, q.calls)
 		require.Empty(t, q.waiting)
 	})
 }
@@ -146,8 +146,8 @@ func TestQueueFailsTogether(t *testing.T) {
 		join(t, &q, &s, 50, &wg)
 		wg.Wait()
 		require.Equal(t, time.Second, time.Since(begin))
-		require.Len(t, s.lists, maxFlights)
-		require.Zero(t, q.flights)
+		require.Len(t, s.lists, maxCalls)
+		require.Zero(t, q.calls)
 		s.fail = nil
 		join(t, &q, &s, 1, &wg)
 		wg.Wait()

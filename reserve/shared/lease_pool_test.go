@@ -16,7 +16,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// Whatever is bought, promised, given back and folded, in any order: the stretches hold what was bought and
+// Whatever is bought, promised, given back and folded, in any order: the intervals hold what was bought and
 // never overlap, the clock does not run back, no more is promised than there is, and a promise that
 // nobody gives back does not become later.
 func TestHandWhateverHappens(t *testing.T) {
@@ -26,7 +26,7 @@ func TestHandWhateverHappens(t *testing.T) {
 			terms, err := newTerms(reserve.Must(newCurve(1000, float64(random.IntN(50)))), upfront)
 			require.NoError(t, err)
 			const horizon = int64(100 * time.Millisecond)
-			h := newHand(upfront, horizon, func() {})
+			h := newPool(upfront, horizon, func() {})
 			type promised struct {
 				slot  smooth.Slot
 				ready int64
@@ -41,13 +41,13 @@ func TestHandWhateverHappens(t *testing.T) {
 					s := slot{permits: 1 + random.IntN(40), terms: terms, begin: debt, deferred: random.IntN(8) == 0}
 					s.stored = random.Float64() * 20
 					_, cost := terms.curve.Price(s.stored, float64(s.permits))
-					h.deal(now, now+int64(s.begin), s)
+					h.add(now, now+int64(s.begin), s)
 					if !s.deferred {
 						debt += cost
 					}
 				case 2:
 					if random.IntN(4) == 0 {
-						h.fold(now)
+						h.release(now)
 						require.Zero(t, h.free())
 						debt = max(0, debt-1e7) // and Redis may sell it again
 					}
@@ -70,14 +70,14 @@ func TestHandWhateverHappens(t *testing.T) {
 				require.GreaterOrEqual(t, shows, clock)
 				clock = shows
 				require.GreaterOrEqual(t, h.free(), int64(0))
-				parts, end := h.passed, int64(math.MinInt64)
-				for _, s := range h.stretches {
+				ticks, end := h.passed, int64(math.MinInt64)
+				for _, s := range h.intervals {
 					require.GreaterOrEqual(t, s.begin, end)
 					require.GreaterOrEqual(t, s.end, s.begin)
 					end = s.end
-					parts += s.parts
+					ticks += s.ticks
 				}
-				require.Equal(t, h.bought*part, parts)
+				require.Equal(t, h.bought*tick, ticks)
 				for i, p := range promises {
 					if ready, waits := h.Ready(now, p.slot.Number); waits {
 						require.Less(t, ready, int64(uncovered))
@@ -106,16 +106,16 @@ func TestLeasesThatEndOutOfOrder(t *testing.T) {
 		s := &generous{}
 		l, err := New(s, "order", reserve.Must(pace.Bursty(1000)), WithLease(100*time.Millisecond))
 		require.NoError(t, err)
-		l.leases.with(func(now int64, h *hand) {
+		l.leases.with(func(now int64, h *pool) {
 			terms := l.terms.Load()
 			for _, s := range []slot{{permits: 10, begin: 1e9, terms: terms}, {permits: 10, deferred: true, terms: terms}} {
-				of := h.deal(now, now+int64(s.begin), s)
+				of := h.add(now, now+int64(s.begin), s)
 				l.leases.lookAgain(of.expires - now)
 			}
 		})
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		l.leases.with(func(_ int64, h *hand) {
+		l.leases.with(func(_ int64, h *pool) {
 			require.Empty(t, h.leases)
 			require.Empty(t, h.back)
 		})
@@ -172,7 +172,7 @@ func TestALostLeasePaysForItsOwn(t *testing.T) {
 
 // What a call takes back with it is its own, whatever expires while it is on its way.
 func TestWhatIsTakenAlongStays(t *testing.T) {
-	h, q := &hand{back: make([]refund, 0, 4)}, &request{permits: 1}
+	h, q := &pool{back: make([]refund, 0, 4)}, &request{permits: 1}
 	h.back = append(h.back, refund{permits: 5})
 	(&leases{}).takeAlong(q, h)
 	h.back = append(h.back, refund{permits: 7})

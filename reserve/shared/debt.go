@@ -9,10 +9,10 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A tab is what was granted without Redis, until Redis is told, and what Redis may have been
-// charged although its answers were lost. Together at most a store is charged, and nothing where
+// A debtAfterOutage counts permits granted during an outage, to be charged afterwards, and permits charged by calls
+// whose answers were lost. Together at most a store is charged, and nothing where
 // others owe more than a store already.
-type tab struct {
+type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
 
@@ -23,7 +23,7 @@ type tab struct {
 
 // lose notes that Redis may have been charged for permits without saying so. It reports whether
 // that is as much as may be: a store of them.
-func (o *tab) lose(now int64, n int, c *smooth.Curve) (all bool) {
+func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
 	}
@@ -42,7 +42,7 @@ func (l *Limiter) owe(n int) {
 }
 
 // add adds to what is owed, which is never below 0.
-func (o *tab) add(n int64) {
+func (o *debtAfterOutage) add(n int64) {
 	for n != 0 {
 		was := o.permits.Load()
 		if o.permits.CompareAndSwap(was, max(0, saturate.Add(was, n))) {
@@ -51,8 +51,8 @@ func (o *tab) add(n int64) {
 	}
 }
 
-// take empties the tab. It returns what is due, and all that was owed.
-func (o *tab) take(now int64, c *smooth.Curve) (due int, all int64) {
+// take empties the debtAfterOutage. It returns what is due, and all that was owed.
+func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due int, all int64) {
 	if o.permits.Load() == 0 {
 		return 0, 0
 	}
@@ -61,12 +61,14 @@ func (o *tab) take(now int64, c *smooth.Curve) (due int, all int64) {
 }
 
 // due returns how many permits would be charged.
-func (o *tab) due(now int64, c *smooth.Curve) int { return o.charge(o.permits.Load(), now, c) }
+func (o *debtAfterOutage) due(now int64, c *smooth.Curve) int {
+	return o.charge(o.permits.Load(), now, c)
+}
 
 // charge returns how many of the permits are to be charged: at most a store of them, less what has
 // flowed into a store since, and what Redis may have been charged for already. At 10/s, with a
 // store of 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
-func (o *tab) charge(permits, now int64, c *smooth.Curve) int {
+func (o *debtAfterOutage) charge(permits, now int64, c *smooth.Curve) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
 	}
