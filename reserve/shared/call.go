@@ -48,7 +48,7 @@ func (o *order) give(list []*request, decided int64) state {
 		}
 		r.wait = toWait(wait)
 		r.ready = saturate.Add(decided, r.wait)
-		// The keeper's steps again, which saves sending the numbers.
+		// These are the keeper's steps again: that saves sending their results.
 		r.slot = slot{sold: now.time, permits: r.permits, terms: o.terms}
 		taken, cost := o.terms.curve.Price(now.stored, float64(r.permits))
 		due := now.debt
@@ -74,20 +74,19 @@ func (o *order) give(list []*request, decided int64) state {
 	return now
 }
 
-// send takes a list to the server, and puts an error into its requests if there was no answer. It
-// returns the error if it is not the callers' own, so that the callers behind it need not try: if
-// the callers of the list only had too little time, others may have more.
+// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that
+// error as well, so that the callers who wait fail with it, unless the callers of the list only had too little time:
+// others may have more.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
-	// Permits that were granted without the server are charged first, once: if the answer is lost
-	// they may have been charged, and are forgotten. So they go only to a server that has answered
-	// since.
+	// First it charges permits that were granted without the server, once: if the answer is lost they may have been
+	// charged, and are forgotten. So it waits until a server has answered since the outage.
 	charge := &request{deadline: never}
 	var owed int64
 	if !n.circuit.troubled.Load() {
 		curve := l.terms.Load().curve
 		if charge.permits, owed = l.owed.take(begin, curve); charge.permits > 0 {
-			// Other processes charge what they owe, too: not if that is a store already.
+			// Other processes charge what they owe, too: nothing is charged if that is a capacity already.
 			charge.maxWait = int64(min(curve.Capacity*curve.Interval, longest))
 			list = append([]*request{charge}, list...)
 		}
@@ -114,8 +113,8 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	return err
 }
 
-// fail gives an error to the requests of a call. Permits that the server may have granted
-// nevertheless count as charged.
+// fail puts an error into the requests of a call, and counts the permits that the server may have granted
+// nevertheless.
 func (l *Limiter) fail(n *node, list []*request, err error) {
 	lost := 0
 	for _, r := range list {
@@ -130,9 +129,9 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try asks the server whether it is there, without taking anything, until three answers have come
-// in a row: one that loses every other answer is not to be trusted with permits. If a server is too
-// far away for three by then, it fails, and the next caller asks for those that are missing.
+// try probes the server: it asks for nothing, until three answers have come in a row, since a server that loses every
+// other answer must not be trusted with permits. If the time is too short for three it fails, and the next caller
+// asks for the missing ones.
 func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -167,8 +166,7 @@ func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	return nil
 }
 
-// report tells the circuit how a call went. Only a server that can't be asked counts: a refusal is
-// an answer.
+// report tells the circuit how a call went. An error that the server has returned is an answer.
 func (l *Limiter) report(n *node, err error, counts bool) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
@@ -176,8 +174,9 @@ func (l *Limiter) report(n *node, err error, counts bool) {
 	n.circuit.report(l.now(), err, counts)
 }
 
-// hasty reports whether a call had far less than the timeout, so that it says nothing about the
-// server if that was too little.
+// hasty reports whether a call had less than a quarter of the timeout: if it failed for lack of time, that says
+// nothing about the server. (Without this rule callers with short deadlines open the circuit of a healthy server:
+// TestTheImpatientOpenNothing.)
 func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
 
 // late reports whether an error is that the time was up.
@@ -235,16 +234,16 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 	}
 }
 
-// A serverClock relates the server's clock, in microseconds, to the limiter's.
+// A serverClock maps the server's clock, in microseconds, to the limiter's.
 type serverClock struct {
 	mu    sync.Mutex
 	known bool
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock: not before the
-// question was sent, nor after the answer was back, and else as the fastest answer
-// so far tells, so that a slow one delays nobody. A clock that was set is noticed.
+// decided returns when the server decided, on the limiter's clock: by the fastest answer so far, so that a slow
+// answer makes no promise later. If that is before the question was sent or after the answer came, one of the clocks
+// was set, and the mapping begins anew.
 func (s *serverClock) decided(micros, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +254,8 @@ func (s *serverClock) decided(micros, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// notAfter returns a time of the limiter's on the server's clock. While that is not known it is one
-// long past: the first call only learns the time, since one that came late would be charged.
+// notAfter returns a time of the limiter's on the server's clock. While the mapping is not known it returns a time
+// long past: the first call then only learns the time, and charges nothing if it comes late.
 func (s *serverClock) notAfter(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ type debtAfterOutage struct {
 	at   int64   // as of then
 }
 
-// lose notes that Redis may have been charged for permits without saying so. It reports whether
-// that is as much as may be: a store of them.
+// lose counts permits that the store may have charged in calls whose answers were lost. It reports whether they are a
+// capacity or more: no more may be charged so.
 func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
@@ -33,7 +33,7 @@ func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	return o.lost >= c.Capacity
 }
 
-// owe notes permits that Redis does not know of, or, if n is negative, that were not used.
+// owe counts permits that the store does not know of. A negative n: they were not used.
 func (l *Limiter) owe(n int) {
 	if n > 0 {
 		l.owed.last.Store(l.now())
@@ -41,7 +41,7 @@ func (l *Limiter) owe(n int) {
 	l.owed.add(int64(n))
 }
 
-// add adds to what is owed, which is never below 0.
+// add adds to the permits that are owed, which are never below 0.
 func (o *debtAfterOutage) add(n int64) {
 	for n != 0 {
 		was := o.permits.Load()
@@ -51,7 +51,7 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
-// take empties the debtAfterOutage. It returns what is due, and all that was owed.
+// take sets what is owed to 0. It returns how many permits are to be charged, and how many were owed.
 func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due int, all int64) {
 	if o.permits.Load() == 0 {
 		return 0, 0
@@ -60,14 +60,14 @@ func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due int, all int64) 
 	return o.charge(all, now, c), all
 }
 
-// due returns how many permits would be charged.
+// due returns how many permits take would return to be charged.
 func (o *debtAfterOutage) due(now int64, c *smooth.Curve) int {
 	return o.charge(o.permits.Load(), now, c)
 }
 
-// charge returns how many of the permits are to be charged: at most a store of them, less what has
-// flowed into a store since, and what Redis may have been charged for already. At 10/s, with a
-// store of 10, 25 permits are 10 at first, 4 after 0.6 s, and none after 1 s.
+// charge returns how many of the permits are to be charged: at most a capacity of them, less those that calls without
+// an answer may have charged, and less what has flowed in since. At 10/s, with a capacity of 10, it returns 10 of 25
+// permits at first, 4 after 0.6 s, and none after 1 s.
 func (o *debtAfterOutage) charge(permits, now int64, c *smooth.Curve) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0

@@ -11,10 +11,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An UnavailableError says that Redis could not be asked, or did not answer in time:
-// killed, stopped, slow, loading, out of memory, a replica. With [FailOpen] and [Local]
-// only what can't be answered without Redis returns it. Whether the
-// request reached Redis and was charged is not known, unless it was not sent.
+// An UnavailableError says that the store could not be asked, or did not answer in time: killed, stopped, slow,
+// loading, out of memory, a replica. With [FailOpen] and [Local] only methods that can't be answered without the
+// store return it. It does not say whether the request reached the store and was charged.
 type UnavailableError struct {
 	Key     string        // as in the store: "pace:{api}"
 	Timeout time.Duration // that passed, if that was the reason: see [WithTimeout]; otherwise 0
@@ -31,9 +30,9 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that Redis answered, and will not run the limiter until somebody changes
-// something: the key holds something else (WRONGTYPE), or the user may not use it (NOPERM, NOAUTH).
-// No fallback hides it.
+// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is changed:
+// the key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback
+// hides it.
 type ConfigError struct {
 	Key string // as in Redis
 	Err error  // Redis's answer
@@ -52,27 +51,27 @@ type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
 
-// valueError is the error of an argument or option that makes no sense.
+// valueError returns the error for a bad value of an argument or option.
 func valueError(name string, value any, want string) error {
 	return &reserve.ValueError{Package: "shared", Name: name, Value: value, Want: want}
 }
 
-// errLate is a failure of Redis that it told us about itself.
+// errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("shared: the request reached Redis after its time")
 
-// errPatience says that a caller needs the rest of its time for the fallback.
+// errPatience ends a caller's call early: the caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
-// errAborted is what others are told when a client panics, or ends its goroutine.
+// errAborted is the error of other callers of a call when the client panics, or ends its goroutine.
 var errAborted = errors.New("shared: the client did not return")
 
-// wrong are the answers that no waiting cures. Redis before 7 wraps an error inside a
-// script in another, so they may be anywhere in the text.
+// wrong are answers that waiting does not cure. Redis before 7 wraps an error inside a script in another, so they may
+// be anywhere in the text.
 var wrong = []string{
 	"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command",
 }
 
-// failure turns a client's error into one of the package's.
+// failure turns an error of a client or a store into one of this package.
 func failure(key string, err error) error {
 	var refused *ConfigError
 	var unreadable *StateError
@@ -93,8 +92,8 @@ func failure(key string, err error) error {
 	return &UnavailableError{Key: key, Err: err}
 }
 
-// maybeCharged reports whether the server may have run a call that failed: not if it refused, or
-// was never reached.
+// maybeCharged reports whether the store may have run a call that failed. It has not if it refused the call or was
+// never reached.
 func maybeCharged(err error) bool {
 	var refused interface{ RedisError() }
 	var network *net.OpError

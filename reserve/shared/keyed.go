@@ -10,15 +10,15 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key
-// of its own in Redis ("pace:{alice}"), which Redis forgets when it has been idle for long enough
-// to fill; a cluster spreads them over its nodes. They share one client and one view of whether
-// Redis is there.
+// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key of its own in the
+// store ("pace:{alice}"), which forgets it when it has been idle for long enough to fill. A cluster spreads the keys
+// over its nodes. They share one client, and for each server a circuit, a clock and a pipeline: where one server of a
+// cluster fails, the keys of the others work as before.
 //
-// All methods may be called at the same time, and mean what [Limiter]'s do. A process remembers
-// only the keys that are in use, in debt, or owe Redis permits that were granted while it was away.
-// It remembers at most [WithMaxKeys]; past that a new key is refused with [ErrTooManyKeys],
-// whatever the limiters do when Redis fails.
+// All methods may be called at the same time, and mean what those of [Limiter] do. A process remembers only keys that
+// are in use, in debt, or owe the store permits that were granted while it failed. It remembers at most
+// [WithMaxKeys]. Beyond that a new key is refused with [ErrTooManyKeys], whatever the limiters do when the store
+// fails.
 type Keyed struct {
 	settings
 	nodes    *nodes
@@ -149,8 +149,8 @@ func (k *Keyed) leave(e *entry) {
 	k.mu.Unlock()
 }
 
-// forgettable reports whether the limiter knows nothing that Redis doesn't: no
-// debt that refuses callers, and nothing granted without Redis that is still to be charged.
+// forgettable reports whether the limiter knows nothing that the store does not know: no debt that refuses callers,
+// and no permits granted without the store that are still to be charged.
 func (l *Limiter) forgettable() bool {
 	now := l.now()
 	return now >= l.busy.Load() && l.owed.due(now, l.terms.Load().curve) == 0

@@ -19,34 +19,32 @@ const (
 	fewest = 8
 )
 
-// WithLease lets each process buy permits in advance, for a key that is too hot for one Redis: as
-// many as it has lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come,
-// first served, and hands them to its own callers at the times that Redis promised: so processes
-// get permits by what they ask for, no two at the same time, and few calls reach Redis. The longer
-// d, the fewer. Default: no leases.
+// WithLease lets each process buy permits in advance, for a key that is too hot for one Redis: as many as it has
+// lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come, first served, and hands them to
+// its own callers at the times that Redis promised: so processes get permits by what they ask for, no two at the same
+// time, and few calls reach Redis. The longer d, the fewer. Default: no leases.
 //
-// At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times
-// a second, for 200 permits each time, before it has used up those of the last time.
+// At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times a second, for 200
+// permits each time, before it has used up those of the last time.
 //
-// A try that is refused is demand like any other. Processes whose callers only try ask for less at a time while more is
-// wanted than there is: four processes that try for 40,000/s of 20,000/s ask Redis 150 times a second each, get the same
-// to within 2 %, and together 1.6 % more or less than the rate in any 100 ms.
+// A try that is refused is demand like any other. Processes whose callers only try ask for less at a time while more
+// is wanted than there is: four processes that try for 40,000/s of 20,000/s ask Redis 150 times a second each, get
+// the same to within 2 %, and together 1.6 % more or less than the rate in any 100 ms.
 //
 // What it costs:
-//   - Permits that a process has bought and not used go back d after their time. Those of a process
-//     that dies are lost.
-//   - A process uses the permits that it holds whenever its callers ask. So in any time t all
-//     processes together use at most capacity + rate * t, and the permits that they held unused: as
-//     many as they use in d. If their callers always wait for permits, nothing is held.
-//   - Where nothing is stored, a request that would have gone at once may wait for the permits that
-//     other processes have bought: up to d, or more if they use more than the rate.
-//   - PauseUntil and Resume do not concern permits that other processes hold. A process's own
-//     PauseUntil, Resume and SetRate first give back all but those promised to callers.
+//   - Permits that a process has bought and not used go back d after their time. Those of a process that dies are
+//     lost.
+//   - A process uses the permits that it holds whenever its callers ask. So in any time t all processes together use
+//     at most capacity + rate * t, and the permits that they held unused: as many as they use in d. If their callers
+//     always wait for permits, nothing is held.
+//   - Where nothing is stored, a request that would have gone at once may wait for the permits that other processes
+//     have bought: up to d, or more if they use more than the rate.
+//   - PauseUntil and Resume do not concern permits that other processes hold. A process's own PauseUntil, Resume and
+//     SetRate first give back all but those promised to callers.
 //
-// Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process
-// that uses less than 8 in d: these ask Redis as without leases. Promises within a process move up
-// when others in it give up, as in a limiter of one process. It is for [New]; [NewKeyed] refuses
-// it.
+// Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process that uses less than
+// 8 in d: these ask Redis as without leases. Promises within a process move up when others in it give up, as in a
+// limiter of one process. It is for [New]; [NewKeyed] refuses it.
 func WithLease(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < leastLease || d > mostLease {
@@ -57,8 +55,8 @@ func WithLease(d time.Duration) Option {
 	}
 }
 
-// Leases are what a process has bought in advance, and buys. A limiter of this process hands the
-// permits out; the pool is its ledger.
+// leases are what a process has bought in advance, and how it buys. A limiter of this process hands the permits out;
+// the pool is its ledger.
 type leases struct {
 	limiter *Limiter
 	horizon int64
@@ -78,15 +76,15 @@ type leases struct {
 	idle    *time.Timer  // when nothing was bought for long, what is left goes back
 }
 
-// An outcome is of a purchase that failed or was refused: those in the line need not try again.
+// An outcome tells the callers in the line that a purchase failed or was refused, so that they need not try again.
 type outcome struct {
 	number  int64
 	err     error        // nil: refused
 	charged atomic.Int64 // permits that Redis may have been charged for although there was no answer
-	ready   int64        // before that nobody would have been granted any
+	ready   int64        // before that no permit was to be had
 }
 
-// pays reports whether Redis may have been charged for permits of a request, and notes that they are used.
+// pays reports whether the store may have charged the permits of a request, and counts them as used.
 func (o *outcome) pays(permits int) bool {
 	return o.charged.Load() > 0 && o.charged.Add(-int64(permits)) >= 0
 }
@@ -113,7 +111,7 @@ func newLeases(l *Limiter) (*leases, error) {
 	return h, nil
 }
 
-// with does something to the pool, and then wakes those whose times have changed.
+// with runs visit on the pool, and then wakes callers whose times have changed.
 func (h *leases) with(visit func(now int64, h *pool)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +133,7 @@ func (h *leases) most() float64 {
 	return t.curve.Rate * time.Duration(h.horizon).Seconds()
 }
 
-// take takes permits out of the pool, if they are to be had now.
+// take takes permits out of the pool if they may be used now.
 func (h *leases) take(permits int) bool {
 	return h.line.Load() == 0 && h.local.TryAcquire(permits)
 }
@@ -149,8 +147,7 @@ func (h *leases) acquire(ctx context.Context, permits int) (waited time.Duration
 	return waited, err, !isUncovered(err)
 }
 
-// longestWait of a caller, 100 years, is less than what the pool says of permits that were not
-// bought.
+// longestWait of a caller, 100 years, is less than what the pool says of permits that were not bought.
 const longestWait = 100 * 365 * 24 * time.Hour
 
 func isUncovered(err error) bool {
@@ -158,7 +155,7 @@ func isUncovered(err error) bool {
 	return refused && e.Wait > longestWait
 }
 
-// ask has a request answered: with a promise, by an error, or in the request that it is refused.
+// ask gets a request answered: by a promise, by an error, or, if it is refused, in the request.
 func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 	if err := done.Cause(ctx); err != nil {
 		return nil, err
@@ -231,8 +228,8 @@ func (h *leases) missed(permits int) {
 	}
 }
 
-// lookFor buys permits after a refusal, at most once in a quarter of a horizon. Redis refuses those who only try while
-// it is in debt to a process that buys in advance: so they must buy like that process, or it keeps the limiter.
+// lookFor buys permits after a refusal, at most once in a quarter of a horizon. Redis refuses those who only try
+// while it is in debt to a process that buys in advance: so they must buy like that process, or it keeps the limiter.
 func (h *leases) lookFor() {
 	now, last := h.limiter.now(), h.looked.Load()
 	if now-last >= h.horizon/4 && h.looked.CompareAndSwap(last, now) {

@@ -9,9 +9,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// buy asks Redis for what the line wants, and for what the process is going to use. The caller,
-// whose request is the first in the line, must have the turn. It reports whether permits were
-// bought; if not, and there is no error, the request says how long it would have to wait.
+// buy asks the store for the permits that callers wait for, and for those that the process is going to use. The
+// caller, whose request is the first in the line, must have the turn. It reports whether permits were bought. If not,
+// and there is no error, the request says how long it would have to wait.
 func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: cmp.Or(r.answer, r.deadline)}
 	beside := int64(0) // permits that are not for the caller
@@ -22,7 +22,7 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 		beside = int64(q.permits) - max(0, int64(r.permits)-free)
 		h.takeAlong(q, pool)
 	})
-	if q.permits < 1 { // somebody has given back meanwhile
+	if q.permits < 1 { // a caller has given back meanwhile
 		return true, nil
 	}
 	t, rest := h.limiter.terms.Load(), int64(0)
@@ -48,15 +48,14 @@ func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
 	return q.granted, nil
 }
 
-// prefetch buys before the permits are used up, unless somebody buys already.
+// prefetch buys before the permits are used up, unless a caller is buying already.
 func (h *leases) prefetch() {
 	select {
 	case h.turn <- struct{}{}:
 	default:
 		return
 	}
-	// A client's panic has nobody to go to. Those in the line have their error, and the circuit
-	// knows.
+	// There is no caller for a client's panic to go to. Those in the line have their error, and the circuit knows.
 	defer h.swallow()
 	defer func() { <-h.turn }()
 	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
@@ -73,7 +72,7 @@ func (h *leases) prefetch() {
 // Where there are too few permits, how many of them a process asks for decides its share.
 const (
 	// eager is how many permits a process asks for, for each that its callers wait for, when half a horizon is sold
-	// already. With more the leases are longer, and the shares of the processes less even.
+	// already. With more, the leases are longer and the shares of the processes less even.
 	eager = 4
 	// reserved makes the leases of processes whose callers only try shorter, the further ahead Redis is sold: to a
 	// quarter at a tenth of a horizon. Callers who try use a lease more slowly than Redis sells it, and while they use
@@ -113,7 +112,7 @@ func (h *leases) goal(now int64, pool *pool) int64 {
 	return int64(max(fewest, goal*share))
 }
 
-// A demand is how many permits were asked for lately.
+// A demand counts the permits that were asked for in the last horizon.
 type demand struct {
 	begin           int64
 	before, current float64 // in the horizon up to then, and since
@@ -124,7 +123,7 @@ func (d *demand) add(now, horizon int64, permits int) {
 	d.current += float64(permits)
 }
 
-// over returns what was asked for in the last horizon, as if that of the one before had been even.
+// over returns how many were asked for in the last horizon, as if the demand of the horizon before had been even.
 func (d *demand) over(now, horizon int64) float64 {
 	d.roll(now, horizon)
 	return d.current + d.before*(1-float64(now-d.begin)/float64(horizon))
@@ -142,7 +141,7 @@ func (d *demand) roll(now, horizon int64) {
 // amount bounds a number of permits, for a machine of 32 bits.
 func amount(permits int64) int { return int(min(permits, math.MaxInt32)) }
 
-// takeAlong has a request take back what an expired lease had left.
+// takeAlong adds to a request a refund of what an expired lease had left.
 func (h *leases) takeAlong(q *request, pool *pool) {
 	if n := len(pool.back); n > 0 && q.permits > 0 {
 		back := pool.back[n-1] // that place is soon another's
@@ -151,8 +150,7 @@ func (h *leases) takeAlong(q *request, pool *pool) {
 	}
 }
 
-// purchase asks for a lease, of which so many permits are the caller's own, and deals it out if it is
-// granted.
+// purchase asks for a lease, of which so many permits are the caller's own, and adds it to the pool if it is granted.
 func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error) {
 	returned := false
 	had := cmp.Or(q.answer, never) - h.limiter.now()
@@ -193,14 +191,14 @@ func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error
 	return nil
 }
 
-// settled tells the line how a purchase ended. The caller must have the turn.
+// settled tells the callers in the line how a purchase ended. The caller must have the turn.
 func (h *leases) settled(o *outcome) {
 	o.number = h.outcome.Load().number + 1
 	h.outcome.Store(o)
 }
 
-// lookAgain has somebody look for permits that have expired, if nothing is bought before. The pool
-// must be locked.
+// lookAgain starts a timer that looks for permits that have expired, if nothing is bought before. The pool must be
+// locked.
 func (h *leases) lookAgain(after int64) {
 	d := time.Duration(saturate.Add(after, h.horizon/4))
 	if h.idle == nil {
@@ -217,7 +215,7 @@ func (h *leases) swallow() {
 	}
 }
 
-// tidy sends back what has expired.
+// tidy gives expired permits back to the store.
 func (h *leases) tidy() {
 	defer h.swallow() // as in prefetch
 	h.with(func(now int64, pool *pool) {
@@ -229,8 +227,7 @@ func (h *leases) tidy() {
 	_ = h.sendBack(context.Background())
 }
 
-// emptied empties the pool, but for what callers were promised, and does something while it is
-// empty: nothing is bought meanwhile.
+// emptied empties the pool, except for what callers were promised, and runs do while nothing is bought.
 func (h *leases) emptied(ctx context.Context, do func() error) error {
 	if h == nil {
 		return do()
@@ -248,7 +245,7 @@ func (h *leases) emptied(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// sendBack tells Redis of all that the pool has given back.
+// sendBack gives back to the store all that the pool has given back.
 func (h *leases) sendBack(ctx context.Context) error {
 	var back []refund
 	h.with(func(_ int64, pool *pool) { back, pool.back = pool.back, nil })

@@ -9,11 +9,10 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A pool is the permits that a process has bought in advance, and how they are handed out: the
-// ledger of a limiter of this process. It is package smooth's, with a clock that counts the permits
-// that the leases have made ready, in ticks: it stands still while intervals of other processes
-// pass. So waiting, giving back and moving up are those of any limiter. Permits that were not
-// bought can't be promised.
+// A pool holds the permits that a process has bought in advance, and hands them out: it is the ledger of a limiter of
+// this process. It is package smooth's ledger, on a clock that counts the permits that leases have made ready, in
+// ticks. The clock stands still while the store's time belongs to other processes. So waiting, giving back and moving
+// up are those of any limiter. Permits that were not bought can't be promised.
 //
 // All is guarded by that limiter's lock. Times are nanoseconds on its clock.
 type pool struct {
@@ -44,11 +43,11 @@ type lease struct {
 	expires int64 // then what is left goes back
 }
 
-// tick is what a permit is on the pool's clock. So a tick is small enough for no caller to notice,
-// and the clock can count as many permits as a process will see.
+// tick is how many ticks of the pool's clock a permit takes. One tick is too small for a caller to notice, and the
+// clock can count 9e15 permits.
 const tick = 1 << 10
 
-// uncovered is when a request would be ready for which permits have to be bought first.
+// uncovered is the time of a request for which permits have to be bought first.
 const uncovered = math.MaxInt64
 
 // newPool returns a pool that holds nothing.
@@ -61,10 +60,10 @@ func newPool(upfront bool, horizon int64, wanted func()) *pool {
 	}
 }
 
-// free returns how many permits no caller has been promised. Less than 0: too many were.
+// free returns how many permits no caller was promised. It is negative if too many were promised.
 func (p *pool) free() int64 { return p.bought - p.promised }
 
-// waiting returns how many permits callers wait for, of those they were promised.
+// waiting returns how many permits callers were promised and still wait for.
 func (p *pool) waiting(now int64) int64 {
 	ready := p.advance(now)
 	if !p.upfront {
@@ -89,9 +88,9 @@ func (p *pool) advance(now int64) int64 {
 	return p.last
 }
 
-// clock returns what the clock shows at a time. Paid later, a request goes when the first of its
-// permits is ready, and that of the next stretch is not before that begins: at the end of a stretch
-// the clock stops a tick short.
+// clock returns what the clock shows at a time. Where a request pays later, it is granted when its first permit is
+// ready. That of the next interval is not ready before that begins, so at the end of an interval the clock stops a
+// tick short.
 func (p *pool) clock(at int64) int64 {
 	ticks, between := p.passed, true
 	for _, s := range p.intervals {
@@ -234,8 +233,8 @@ func (p *pool) add(now, begin int64, s slot) *lease {
 	return l
 }
 
-// insert adds a stretch: behind those that begin before it, so that none overlaps. One that takes
-// no time may lie in another.
+// insert adds an interval behind those that begin before it, so that none overlaps. One that takes no time may lie in
+// another.
 func (p *pool) insert(s interval) {
 	if s.ticks == 0 {
 		return
@@ -279,8 +278,8 @@ func (p *pool) expire(now int64) {
 	p.use(left) // with what has come back of leases before it
 }
 
-// release takes all that is free out of the pool. Promises to callers stay in its leases, for
-// some of that may come back.
+// release takes all free permits out of the pool. Promises to callers stay in its leases, since some of them may come
+// back.
 func (p *pool) release(now int64) {
 	p.advance(now)
 	all := int64(0)

@@ -13,23 +13,22 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Limiter is a limiter whose state is in Redis, so that all processes with the
-// same key share it. Its methods are [reserve.Limiter]'s and mean the same; those
-// that ask Redis take a context and return an error. Most callers should use [Limiter.Acquire].
+// A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
+// it. Its methods are those of [reserve.Limiter] and mean the same. Those that ask the store take a context and
+// return an error. Most callers should use [Limiter.Acquire].
 //
-// It is a [reserve.Reserver]. Nothing has to be closed; without [WithLease] it has no goroutine,
-// and with it some that end by themselves. It must not be copied; all methods may be called at the
-// same time. Two Limiters of one key in one process work, but send their requests apart: share one.
+// It is a [reserve.Reserver]. Nothing has to be closed: without [WithLease] it has no goroutine, and with it some
+// that end by themselves. It must not be copied. All methods may be called at the same time. Two Limiters of one name
+// in one process work, but each makes its own calls: share one.
 //
-// Besides their own errors, methods that ask Redis return an *[UnavailableError] if that fails (see
-// [FailClosed], [FailOpen] and [Local]), a *[ConfigError] if Redis refuses, and the cause of a
-// context that is done. A call takes at most about the timeout ([WithTimeout]), or half as much
-// again if it tries whether Redis is back. A request waits for its own call and for those before
-// it: one or two, unless more than 256 requests wait. If a call fails, and not because its callers
-// had less time than the timeout, the waiting callers fail with it; so only a server that is slow,
-// but answers in time, can keep a request for several timeouts. A caller that makes a call may make
-// another, to give back permits of callers that had left. A context that is cancelled meanwhile is
-// noticed at once by callers that wait for another's call, and after it by the one that makes it.
+// Besides their own errors, methods that ask the store return an *[UnavailableError] if that fails (see [FailClosed],
+// [FailOpen] and [Local]), a *[ConfigError] if the store refuses the key, and the cause of a context that is done. A
+// call takes at most about the timeout ([WithTimeout]), or half as much again if it probes a store that was away. A
+// request waits for its own call and for those before it: one or two, unless more than 256 requests wait. If a call
+// fails although its callers had time, the waiting callers fail with it. So only a store that is slow, but answers in
+// time, can keep a request for several timeouts. A caller that makes a call may make another one, to give back
+// permits of callers that have left. A cancelled context is noticed at once by callers that wait for another's call,
+// and after the call by the caller that makes it.
 type Limiter struct {
 	settings
 	nodes    *nodes
@@ -48,15 +47,14 @@ type Limiter struct {
 	since int64            // how many answers there had been when that was made
 }
 
-// New returns a limiter of that name. The policy gives its curve, rate, longest wait and way of
-// paying; its clock is Redis's, whatever the policy says. A name that is new to Redis has a full
-// store, where a limiter in one process may have an empty one: Redis forgets a limiter that has
-// been idle for long enough to fill, and can't tell the two apart.
+// New returns a limiter of that name, kept in Redis. The policy gives its curve, rate, longest wait and way of
+// paying. Its clock is Redis's, whatever the policy says. A name that is new to Redis is a full limiter, where one in
+// a process may start empty: Redis forgets a limiter that has been idle for long enough to fill, and can't tell the
+// two apart.
 //
-// It returns a *[CurveError] for a policy that can't be shared (a window's), a
-// *[reserve.OptionError] for one that says WithStored, and a *[reserve.ValueError] for options that
-// make no sense, for a client, a policy or an option that is nil, and for a client whose settings
-// would break the promises.
+// It returns a *[CurveError] for a policy that the script can't do (a window's; see [NewIn]), a
+// *[reserve.OptionError] for a policy with WithStored, and a *[reserve.ValueError] for a bad value of an option, for
+// a client, a policy or an option that is nil, and for a client whose settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -104,9 +102,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // and returns a *[reserve.WaitError]. A negative maxWait counts as 0. Permits granted to a caller
 // whose context ends meanwhile are given back.
 //
-// Cancel and Settle of the reservation ask Redis, and so take as long. They report no error:
-// permits that Redis does not hear of are not given back. Reservations of others don't move up; see
-// the package's comment for where the permits go instead.
+// Cancel and Settle of the reservation ask the store, so they take as long. They report no error: if the store can't
+// be asked, the permits are lost. Reservations of others don't move up; the package's comment says where the permits
+// go instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, local, err := l.reserve(ctx, n, maxWait, nil)
 	switch {
@@ -118,10 +116,9 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 	return reserve.NewReservation(p), nil
 }
 
-// Acquire waits for n permits (at least 1), and returns how long that took, the way to Redis not
-// counted. It returns at once, having taken nothing, with a *[reserve.WaitError] if they would come
-// after the context's deadline or the policy's longest wait. A context that ends while it waits
-// gives the permits back.
+// Acquire waits for n permits (at least 1), and returns how long it waited, without the time of the call. If they
+// would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
+// *[reserve.WaitError] at once. A context that ends while Acquire waits gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if l.leases.lends(n) {
 		if waited, err, ok := l.leases.acquire(ctx, n); ok {
@@ -142,10 +139,9 @@ func (l *Limiter) Wait(ctx context.Context) error {
 	return err
 }
 
-// TryAcquire takes n permits (at least 1) if they may be used now, and reports whether
-// it did. While the last answer shows that they can't be had it does not ask: at 100/s that
-// answers millions of calls a second. It trusts an answer for a second at most,
-// since others may have given permits back.
+// TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
+// shows that there are none it does not ask the store: at 100/s it refuses millions of calls a second so. It trusts
+// an answer for a second at most, since other processes may give permits back.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.leases.lends(n) {
 		if err := done.Cause(ctx); err != nil || l.leases.take(n) {
@@ -203,7 +199,7 @@ func (l *Limiter) reserve(
 			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
 			return nil, nil, cmp.Or(done.Cause(ctx), context.DeadlineExceeded)
 		}
-		p, err := l.withoutRedis(ctx, r, maxWait, err)
+		p, err := l.withoutStore(ctx, r, maxWait, err)
 		return nil, p, err
 	}
 	if bought != nil {
@@ -227,7 +223,7 @@ func (l *Limiter) reserve(
 	return p, nil, nil
 }
 
-// obtain has a request for permits answered, by a lease's promise or in the request itself.
+// obtain asks for permits. The answer is a promise out of a lease, or in the request itself.
 func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promise, err error) {
 	if l.leases.lends(r.permits) {
 		bought, err := l.leases.ask(ctx, r)
@@ -239,8 +235,8 @@ func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promis
 	return nil, l.do(ctx, r)
 }
 
-// do has a request answered, and returns what went wrong. If that is that the context has ended, the request may
-// be under way still, and is not the caller's any more.
+// do sends a request to the store and returns what went wrong. If the context has ended, the request may still be
+// under way, and the caller must not touch it.
 func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
@@ -280,7 +276,7 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	return false, n.circuit.outcome()
 }
 
-// learn remembers what an answer proves: until when nobody can have permits at once.
+// learn remembers until when, by this answer, no permits can be had at once.
 func (l *Limiter) learn(s state, t *terms, sent int64) {
 	busy := s.debt
 	if s.deferred >= 1 {
@@ -299,13 +295,13 @@ func (l *Limiter) learn(s state, t *terms, sent int64) {
 	}
 }
 
-// fallback returns the limiter of this process alone.
+// fallback returns the limiter that this process uses alone while the store fails.
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answers := l.node().circuit.answers.Load()
-	// The permits it stored while Redis answered were Redis's to grant, but a debt is still to be
-	// waited for.
+	// A fallback of an earlier outage is used again only for its debt: what it has stored since was the store's to
+	// grant.
 	if l.alone != nil && (l.since == answers || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // A machine is the state of one limiter whose promised times can't be moved, since other processes hold them: the
-// script's arithmetic (machine.lua, which says what the fields are), step for step, for stores that run no scripts. Where
-// the two agree to the last bit, one's state can be read by the other.
+// script's arithmetic (machine.lua, which says what the fields are), step for step, for stores that run no scripts.
+// Where the two agree to the last bit, one's state can be read by the other.
 type machine struct {
 	terms  *terms
 	store  float64 // the capacity, or 0 if there is no limit
@@ -234,8 +234,8 @@ func (m *machine) room() float64 {
 	return max(0, fits)
 }
 
-// spare returns the deferred permits that can be had at once: all, if they suffice for the largest promise that may not
-// be paid for yet, and nobody pauses.
+// spare returns the deferred permits that can be had at once: all, if they suffice for the largest promise that may
+// not be paid for yet, and nobody pauses.
 func (m *machine) spare() float64 {
 	if m.bursty && m.at >= m.hold && (m.terms.upfront || m.deferred >= max(m.peak, m.newer)) {
 		return m.deferred
@@ -381,8 +381,8 @@ func (m *machine) giveBack(c comeback) {
 	}
 }
 
-// pause keeps everybody from being promised permits for so long from now, or ends that (resume), or makes the limiter a
-// new one (reset): what was sold before does not come back.
+// pause keeps everybody from being promised permits for so long from now, or ends that (resume), or makes the limiter
+// a new one (reset): what was sold before does not come back.
 func (m *machine) pause(d float64) {
 	if d > 0 {
 		m.hold = max(m.hold, m.at+d)

@@ -50,8 +50,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and the name
-// "api" make the key "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
+// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and the name "api" make the key
+// "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
@@ -63,10 +63,10 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long the store may take to answer; then the call counts as failed. It should be longer than a
-// round trip and any pause of the server or of this machine: with 50 ms, 29 % of the calls failed on a laptop whose two
-// processors were busy, and nothing was wrong with Redis. While a server is stopped, the first callers wait that long,
-// until three calls have failed; then one caller at a time does. A call that ends earlier, as its callers have less time,
-// counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
+// round trip and any pause of the server or of this machine: with 50 ms, 29 % of the calls failed on a laptop whose
+// two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first callers wait that
+// long, until three calls have failed; then one caller at a time does. A call that ends earlier, as its callers have
+// less time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -77,9 +77,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in
-// debt, and, while Redis is away, those that were granted something. A key takes about 500 bytes.
-// Default: 1<<20.
+// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while the
+// store fails, those that were granted permits. A key takes about 400 bytes, and with [Local], while the store fails,
+// about 1,000. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -90,8 +90,7 @@ func WithMaxKeys(n int) Option {
 	}
 }
 
-// FailClosed refuses every request with an *[UnavailableError] while Redis fails. It is the
-// default.
+// FailClosed refuses every request with an *[UnavailableError] while the store fails. It is the default.
 func FailClosed() Option {
 	return func(s *settings) error {
 		s.mode = closed
@@ -99,11 +98,10 @@ func FailClosed() Option {
 	}
 }
 
-// FailOpen grants every request at once while Redis fails: for limits that matter less than the
-// calls. Permits that were granted so are charged when Redis is back: at most a store of them, less
-// those that Redis may have charged although its answer was lost, and those that have flowed into a
-// store since. A caller with a deadline has its answer before that: Redis gets at most three
-// quarters of its time.
+// FailOpen grants every request at once while the store fails: for limits that matter less than the calls. Permits
+// granted so are charged when the store is back: at most a capacity of them, less those that calls without an answer
+// may have charged, and less those that have flowed in since. A caller with a deadline is answered before that: the
+// store gets at most three quarters of its time.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open
@@ -111,10 +109,10 @@ func FailOpen() Option {
 	}
 }
 
-// Local limits each process on its own while Redis fails, at the given share of the rate, in (0,
-// 1]: with 4 processes at 100/s, Local(0.25) lets 25/s through in each. A store that follows the
-// rate (pace.WithBurst, warm-up) is as much smaller. Permits that were granted so are charged when
-// Redis is back, and callers with a deadline are answered in time, as with [FailOpen].
+// Local limits each process alone while the store fails, at the given share of the rate, in (0, 1]: with 4 processes
+// at 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) is as much
+// smaller. Permits granted so are charged when the store is back, and callers with a deadline are answered in time,
+// as with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

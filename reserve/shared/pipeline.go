@@ -24,9 +24,9 @@ type Call struct {
 	Err    error // if there is no answer
 }
 
-// A gatherer is a Scripter that gathers calls. While batches of them are on their way the calls that
-// arrive wait, and go together in the next. As in a queue there is no goroutine: the first caller
-// that waits takes the others with it.
+// A gatherer is a Scripter that sends calls for several keys together. While batches are on their way, the calls that
+// arrive wait, and go together in the next. As in a queue there is no goroutine: the first caller that waits sends
+// the batch.
 type gatherer struct {
 	client  PipelineScripter
 	timeout time.Duration
@@ -61,7 +61,7 @@ func gather(c Scripter, timeout time.Duration) Scripter {
 
 // Eval implements Scripter.
 func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []byte) ([]byte, error) {
-	// A call with less time than the others would fail with theirs, or they with it.
+	// A call with less time than the others goes alone: it would fail with theirs, or they with it.
 	until, ok := ctx.Deadline()
 	if !ok || time.Until(until) < g.timeout*9/10 {
 		return g.client.Eval(ctx, script, key, arg)
@@ -94,7 +94,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave takes a call out of those that wait, and reports whether it was one of them.
+// leave removes a call from those that wait, and reports whether it was one of them.
 func (g *gatherer) leave(e *batchedCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

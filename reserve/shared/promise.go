@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A promise is a reservation that Redis granted.
+// A promise is a reservation that the store has granted.
 type promise struct {
 	limiter *Limiter
 	slot    slot
@@ -18,7 +18,7 @@ type promise struct {
 
 	mu    sync.Mutex
 	over  bool          // cancelled or settled
-	moved chan struct{} // closed when it is; nil until somebody sleeps
+	moved chan struct{} // closed when it is; nil until a caller sleeps
 }
 
 func (p *promise) Permits() int { return p.slot.permits }
@@ -81,14 +81,13 @@ func (p *promise) Settle(actual int) {
 	case actual > n:
 		l.charge(actual - n)
 	default:
-		// Whether it worked can't be told from here; if not, the permits are lost, and no promise
-		// broken.
+		// If this fails the permits are lost, and no promise is broken. The caller can't be told.
 		_ = l.do(context.Background(), &request{deadline: never,
 			refund: &refund{slot: p.slot, permits: n - actual}})
 	}
 }
 
-// charge takes permits that were used already, now or when Redis is back.
+// charge takes permits that have been used already: now, or when the store is back.
 func (l *Limiter) charge(n int) {
 	r := &request{permits: n, maxWait: never, deadline: never}
 	if l.do(context.Background(), r) != nil && !r.charged {
@@ -96,8 +95,8 @@ func (l *Limiter) charge(n int) {
 	}
 }
 
-// withoutRedis does for a request what the limiter is to do while Redis fails.
-func (l *Limiter) withoutRedis(
+// withoutStore does for a request what the options say for a store that fails.
+func (l *Limiter) withoutStore(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
 	l.counters.fallbacks.Add(1)
@@ -123,7 +122,7 @@ func (l *Limiter) withoutRedis(
 	}
 }
 
-// An unreported is a grant that Redis is to be told of, once it can be.
+// An unreported is a grant that the store does not know of yet.
 type unreported struct {
 	limiter *Limiter
 	permits int
@@ -138,7 +137,7 @@ func (u *unreported) granted() {
 	}
 }
 
-// settle corrects what is owed, once, and reports whether it did.
+// settle corrects what is owed to the permits that were used, once, and reports whether it did.
 func (u *unreported) settle(actual int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,21 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// A queue sends requests to the server in lists. While calls are in flight the
-// requests that arrive wait, and go together in the next call. There is no
-// goroutine: a caller takes the list that it is first in with it, and when it is
-// back it wakes the first caller that arrived meanwhile, to do the same.
+// A queue sends requests to the server in lists. While calls are under way, the requests that arrive wait, and go
+// together in the next call. There is no goroutine: the first caller of a list makes the call, and after it wakes the
+// first caller that has arrived meanwhile, to make the next.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
 	calls   int
-	order   atomic.Bool // somebody has to wait for permits, so the order counts
+	order   atomic.Bool // callers wait for permits, so their order matters
 }
 
 const (
-	// maxCalls calls in flight keep a server busy while answers travel. Two made as
-	// many decisions as four, for four fifths of the server's time: their lists are longer. Where
-	// callers queue for permits it is one, for two calls may overtake each other.
+	// maxCalls at a time keep a server busy while answers travel. Two made as many decisions as four, in four fifths
+	// of the server's time, since their lists are longer. Where callers queue for permits it is one: two calls may
+	// overtake each other.
 	maxCalls = 2
 	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256
@@ -49,7 +48,7 @@ type request struct {
 
 	// Guarded by the queue's lock.
 	stage stage
-	wake  chan struct{} // nil: nobody waits for the answer
+	wake  chan struct{} // nil: no caller waits for the answer
 }
 
 type stage int
@@ -64,8 +63,8 @@ const (
 
 const never = int64(1<<63 - 1)
 
-// do has the request answered, and returns the context's cause if that ends first.
-// An error of the call's is in the request.
+// do gets the request answered, and returns the context's cause if that ends first. An error of the call is in the
+// request.
 func (q *queue) do(ctx context.Context, r *request, send func(context.Context, []*request) error) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
@@ -95,12 +94,12 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 			q.mu.Unlock()
 			return nil
 		}
-		q.mu.Unlock() // somebody else has taken it along
+		q.mu.Unlock() // another caller has taken it along
 	}
 }
 
-// leave takes a request off the queue, or, if it is under way, leaves a note. The
-// queue must be locked; it is unlocked when leave returns.
+// leave removes a request from the queue, or marks it as left if it is under way. The queue must be locked; leave
+// unlocks it.
 func (q *queue) leave(ctx context.Context, r *request, send func(context.Context, []*request) error) {
 	was := r.stage
 	r.stage = left
@@ -122,9 +121,8 @@ func (q *queue) allowed() int {
 	return maxCalls
 }
 
-// lead takes the first waiting requests, the leader's among them, to the server. The queue
-// must be locked; it is unlocked when lead returns. Permits that were granted to callers who
-// had left are sent back with the next list, or by themselves.
+// lead makes the call for the first waiting requests, the leader's among them. The queue must be locked; lead unlocks
+// it. Permits granted to callers that have left go back with the next list, or in a call of their own.
 func (q *queue) lead(ctx context.Context, leader *request, send func(context.Context, []*request) error) {
 	for again := true; again; {
 		n := min(len(q.waiting), maxList)
@@ -145,9 +143,8 @@ func (q *queue) lead(ctx context.Context, leader *request, send func(context.Con
 	q.mu.Unlock()
 }
 
-// take takes a list to the server. It returns with the queue locked, and reports whether the caller
-// is to take another. If the client panics nobody is left behind: the queue is as after a call that
-// failed, and unlocked, and the panic goes on.
+// take makes the call for a list. It returns with the queue locked, and reports whether the caller is to make another
+// call. If the client panics, the queue is as after a call that failed, and unlocked, and the panic goes on.
 func (q *queue) take(ctx context.Context, list []*request, send func(context.Context, []*request) error) (again bool) {
 	returned, failed := false, true
 	defer func() {
@@ -191,7 +188,7 @@ func (q *queue) finishAll(list []*request, failed bool) {
 	q.waiting = nil
 }
 
-// finish wakes the caller that waits for the answer.
+// finish wakes the caller of a request that has its answer.
 func (q *queue) finish(r *request) {
 	r.stage = answered
 	if r.wake != nil {

@@ -21,8 +21,8 @@ type Stats struct {
 	Calls    uint64        // to the store. Requests / Calls is how many went together on average
 	Failed   uint64        // of the calls, those without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
-	// Fallbacks is the number of requests that were decided without the store, because it failed: refused,
-	// granted at once or by this process alone, as the options say.
+	// Fallbacks is the number of requests that were decided without the store, because it failed: refused, granted at
+	// once or by this process alone, as the options say.
 	Fallbacks uint64
 	// Panics is the number of times that a client panicked in a call of no caller's: [WithLease] buys and gives back
 	// in goroutines of its own, where such a panic ends only the call.
@@ -67,8 +67,8 @@ func (k *Keyed) Stats() Stats {
 // Fallbacks returns how many requests of this process were decided without the store: see [Stats].
 func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 
-// A Snapshot is what a limiter is like at one moment, for all processes that share it. By the time of the next request
-// it may no longer be true.
+// A Snapshot is what a limiter is like at one moment, for all processes that share it. By the time of the next
+// request it may no longer be true.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
@@ -78,9 +78,9 @@ type Snapshot struct {
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
 
-// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
-// TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that processes
-// have bought in advance (WithLease) count as used, but for this process's own.
+// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after
+// a TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that
+// processes have bought in advance (WithLease) count as used, but for this process's own.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := &request{deadline: never}
 	if err := l.do(ctx, r); err != nil {
@@ -125,8 +125,8 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 	return e.Snapshot(ctx)
 }
 
-// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and nothing
-// owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
+// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and
+// nothing owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
 func (l *Limiter) Reset(ctx context.Context) error {
 	return l.leases.emptied(ctx, func() error {
 		err := l.do(ctx, &request{pause: reset, deadline: never})
@@ -154,10 +154,10 @@ type Decision struct {
 	Wait    time.Duration // until as many permits as were asked for can be had: 0, or what Retry-After says, rounded up
 }
 
-// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does, and returns what is left and
-// when the next n are due, by the same call: what an answer to an HTTP request needs. At 1/s, with 10 stored, Decide(1)
-// is granted, with 9 left; after ten more it is not, with 0 left, and the next is due in 1 s. While the last answer shows
-// that permits can't be had it does not ask, and returns when they can.
+// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does, and returns what is left
+// and when the next n are due, by the same call: what an answer to an HTTP request needs. At 1/s, with 10 stored,
+// Decide(1) is granted, with 9 left; after ten more it is not, with 0 left, and the next is due in 1 s. While the
+// last answer shows that permits can't be had it does not ask, and returns when they can.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); l.leases == nil && n > 0 && now < l.busy.Load() {

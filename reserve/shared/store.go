@@ -14,9 +14,9 @@ import (
 // atomically. Package shared has one for tests ([Memory]).
 //
 // Update replaces the value at key by what f makes of it, atomically, and keeps it for at least so long. f gets the
-// store's time if it has a clock, and else the zero time: then each process's own clock counts. It gets nil if there is
-// no value. f has no effects, may be called more than once, and does not keep old. If it returns an error, nothing is
-// written, and Update returns that error (or one that wraps it). Update returns when the context ends.
+// store's time if it has a clock, and else the zero time: then each process's own clock counts. It gets nil if there
+// is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error, nothing
+// is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
 //
 // The value of one limiter is 52 to 3,000 bytes, or 23,000 where 512 reservations in the middle of a queue were given
 // back. A key is the prefix and the name: "pace:{api}".
@@ -31,8 +31,8 @@ type Store interface {
 // ErrNotWritten is wrapped by the errors of a [Store] that has written nothing for sure.
 var ErrNotWritten = errors.New("shared: nothing was written")
 
-// NewIn returns a limiter of that name whose state is in a store: [New] for what is not Redis. All methods, promises and
-// errors are the same.
+// NewIn returns a limiter of that name whose state is in a store: [New] for what is not Redis. All methods, promises
+// and errors are the same.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -45,8 +45,8 @@ func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*L
 	return newOne(s, n, name, policy)
 }
 
-// NewKeyedIn returns limiters of that policy, one for each key, whose states are in a store: [NewKeyed] for what is not
-// Redis.
+// NewKeyedIn returns limiters of that policy, one for each key, whose states are in a store: [NewKeyed] for what is
+// not Redis.
 func NewKeyedIn(store Store, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	s, err := newSettings(opts)
 	if err != nil {

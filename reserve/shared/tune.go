@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Rate returns the number of fresh permits per second, as this process has it.
+// Rate returns the number of fresh permits per second that this process uses.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
 // SetRate changes the rate of this process's requests, from now on; every process
