@@ -47,6 +47,8 @@ func At(rate float64, seed uint64) Setting {
 type Outcome struct {
 	Took    float64 // in units of the ideal time
 	Seconds float64
+	Lost    float64 // seconds beyond the ideal
+	Refused int     // calls that the server saw
 	Wasted  float64 // refused calls, as a share of all that the server saw
 	Longest float64 // call, in seconds
 	Median  float64 // call, in seconds
@@ -72,7 +74,7 @@ const limit = 12
 // Run has a client make the calls of a setting to a kind of server.
 func Run(k Kind, c Client, s Setting) Outcome {
 	begin := time.Now()
-	server := &server{judge: k.New(begin, s), random: rand.New(rand.NewPCG(s.Seed, 1)), latency: s.Latency, begin: begin}
+	server := &server{judge: k.New(begin, s), random: rand.New(rand.NewPCG(s.Seed, 1)), latency: s.Latency, begin: begin, undated: k.Undated}
 	ideal := k.Ideal(s)
 	client := c.New(server, k, s)
 	end := begin.Add(time.Duration(limit * float64(ideal)))
@@ -104,9 +106,10 @@ func Run(k Kind, c Client, s Setting) Outcome {
 	all.Wait()
 	o := Outcome{Calls: s.Calls, Done: len(calls)}
 	o.Seconds = last.Sub(begin).Seconds()
-	o.Took = o.Seconds / ideal.Seconds()
+	o.Took, o.Lost = o.Seconds/ideal.Seconds(), o.Seconds-ideal.Seconds()
 	server.mu.Lock()
 	defer server.mu.Unlock()
+	o.Refused = server.refused
 	o.Wasted = float64(server.refused) / float64(max(1, len(server.seen)))
 	if len(calls) > 0 {
 		slices.Sort(calls)
@@ -145,6 +148,7 @@ type server struct {
 	judge   Judge
 	latency [2]time.Duration
 	begin   time.Time
+	undated bool
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -165,7 +169,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.refused++
 	}
 	s.mu.Unlock()
-	header.Set("Date", now.Add(takes).UTC().Truncate(time.Second).Format(http.TimeFormat))
+	if !s.undated {
+		header.Set("Date", now.Add(takes).UTC().Truncate(time.Second).Format(http.TimeFormat))
+	}
 	if err := s.pass(r, takes+s.way()); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ type Kind struct {
 	Places func(s Setting) int
 	// Tokens says that calls cost tokens as well: see [TokensOf].
 	Tokens bool
+	// Undated says that no response has a Date.
+	Undated bool
 }
 
 // Kinds are those of the table.

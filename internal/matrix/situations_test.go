@@ -1,0 +1,48 @@
+package matrix
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSituations(t *testing.T) {
+	only := regexp.MustCompile(os.Getenv("SITUATIONS"))
+	for _, s := range Situations() {
+		if !only.MatchString(s.Name + "/" + s.Client.Name) {
+			continue
+		}
+		o := Median(t, s.Kind, s.Client, s.Setting, 1)
+		t.Logf("%-62s %-16s %6.2f  lost %7.1f s  refused %5.1f %% (%d) longest %5.0f s  done %d/%d", s.Name, s.Client.Name, o.Took, o.Lost, 100*o.Wasted, o.Refused, o.Longest, o.Done, o.Calls)
+	}
+}
+
+func TestSharing(t *testing.T) {
+	s := At(50, 1)
+	s.Window = 10 * time.Second
+	for _, k := range []Kind{
+		{Name: "bucket, Retry-After", New: newBucket("1")}, {Name: "bucket, bare 429", New: newBucket("")},
+		{Name: "500 in 10 s, headers", New: newWindows},
+	} {
+		for _, of := range [][]Client{
+			{Known, Known}, {KnownAdapted, KnownAdapted}, {TooHigh, TooHigh}, {Unknown, Unknown}, {Unknown, Unknown, Unknown}, {TooHigh, TooHigh, TooHigh},
+			{greedy, Unknown}, {greedy, KnownAdapted},
+		} {
+			name, programs := k.Name, []Neighbour{}
+			for i, c := range of {
+				name += "/" + c.Name
+				programs = append(programs, Neighbour{c, time.Duration(i) * 20 * time.Second, 32})
+			}
+			if !regexp.MustCompile(os.Getenv("SITUATIONS")).MatchString("N12 " + name) {
+				continue
+			}
+			synctest.Test(t, func(*testing.T) {
+				<-time.After(time.Until(day))
+				o := Together(k, programs, s, 60*time.Second, 600*time.Second)
+				t.Logf("N12 %-60s used %5.1f %%  shares %.2f  least in 30 s %.2f  refused %.3f  longest %.1f s", name, 100*o.Used, o.Shares, o.Least, o.Wasted, o.Longest)
+			})
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A Neighbour is one of several programs that call the same server.
+type Neighbour struct {
+	Client Client
+	From   time.Duration // when it begins
+	Slots  int           // goroutines that call
+}
+
+// A Sharing is what became of several programs.
+type Sharing struct {
+	Used    float64   // of the server's rate
+	Shares  []float64 // of each program, of all that was accepted
+	Least   []float64 // the least share of each, in any 30 s
+	Wasted  []float64 // of each, refused of all of its calls
+	Longest float64   // call of any, in seconds
+}
+
+const whose = "X-Test-Process"
+
+// Together has several programs call a server for a time, as fast as they are let. What is before warm does not count.
+func Together(k Kind, programs []Neighbour, s Setting, warm, until time.Duration) Sharing {
+	begin := time.Now()
+	out := Sharing{Shares: make([]float64, len(programs)), Least: make([]float64, len(programs)), Wasted: make([]float64, len(programs))}
+	var mu sync.Mutex
+	accepted := make([][]time.Duration, len(programs))
+	seen, refused := make([]float64, len(programs)), make([]float64, len(programs))
+	inner := k.New(begin, s)
+	server := &server{random: rand.New(rand.NewPCG(s.Seed, 1)), latency: s.Latency, begin: begin, undated: k.Undated}
+	server.judge = judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
+		takes, status, body := inner.Answer(now, r, h)
+		i, at := int(r.Header.Get(whose)[0]-'0'), now.Sub(begin) // the server's lock is held
+		if at < warm || at >= until {
+			return takes, status, body
+		}
+		seen[i]++
+		if status == http.StatusOK {
+			accepted[i] = append(accepted[i], at)
+		} else {
+			refused[i]++
+		}
+		return takes, status, body
+	})
+	end := begin.Add(until)
+	var all sync.WaitGroup
+	for i, p := range programs {
+		client := p.Client.New(named{server, string(rune('0' + i))}, k, s)
+		for range p.Slots {
+			all.Go(func() {
+				<-time.After(p.From)
+				for time.Now().Before(end) {
+					since := time.Now()
+					if call(client, k, 0, end.Add(time.Second)) && since.Sub(begin) > warm {
+						mu.Lock()
+						out.Longest = max(out.Longest, time.Since(since).Seconds())
+						mu.Unlock()
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	sum := 0.
+	for i := range programs {
+		sum += float64(len(accepted[i]))
+	}
+	out.Used = sum / s.Rate / (until - warm).Seconds()
+	for i := range programs {
+		out.Shares[i] = float64(len(accepted[i])) / sum
+		out.Wasted[i] = refused[i] / max(1, seen[i])
+		out.Least[i] = math.Inf(1)
+	}
+	for from := warm; from+30*time.Second <= until; from += time.Second {
+		n, whole := make([]float64, len(programs)), 0.
+		for i := range programs {
+			for _, at := range accepted[i] {
+				if at >= from && at < from+30*time.Second {
+					n[i]++
+					whole++
+				}
+			}
+		}
+		for i := range n {
+			out.Least[i] = min(out.Least[i], n[i]/max(1, whole))
+		}
+	}
+	return out
+}
+
+// named says whose calls they are.
+type named struct {
+	base http.RoundTripper
+	who  string
+}
+
+func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
+	own := r.Clone(r.Context())
+	own.Header.Set(whose, n.who)
+	return n.base.RoundTrip(own)
+}
+
+// greedy sends at the rate whatever happens, and sends what was refused again after a second, four times.
+var greedy = Client{Name: "greedy", New: func(base http.RoundTripper, k Kind, s Setting) *http.Client {
+	return &http.Client{Transport: &insistent{base: base, every: time.Duration(float64(time.Second) / s.Rate)}}
+}}
+
+type insistent struct {
+	base  http.RoundTripper
+	every time.Duration
+	mu    sync.Mutex
+	next  time.Time
+}
+
+func (g *insistent) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	for try := range 5 {
+		if try > 0 {
+			response.Body.Close()
+			<-time.After(time.Second << (try - 1))
+		}
+		g.mu.Lock()
+		now := time.Now()
+		if g.next.Before(now) {
+			g.next = now
+		}
+		wait := g.next.Sub(now)
+		g.next = g.next.Add(g.every)
+		g.mu.Unlock()
+		<-time.After(wait)
+		if response, err = g.base.RoundTrip(r); err != nil || response.StatusCode == http.StatusOK {
+			break
+		}
+	}
+	return response, err
+}
