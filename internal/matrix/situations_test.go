@@ -3,23 +3,30 @@ package matrix
 import (
 	"os"
 	"regexp"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 func TestSituations(t *testing.T) {
+	if os.Getenv("SITUATIONS") == "" {
+		t.Skip("set SITUATIONS to a regular expression")
+	}
 	only := regexp.MustCompile(os.Getenv("SITUATIONS"))
 	for _, s := range Situations() {
 		if !only.MatchString(s.Name + "/" + s.Client.Name) {
 			continue
 		}
-		o := Median(t, s.Kind, s.Client, s.Setting, 1)
+		o := Median(t, s.Kind, s.Client, s.Setting, runs())
 		t.Logf("%-62s %-16s %6.2f  lost %7.1f s  refused %5.1f %% (%d) longest %5.0f s  done %d/%d", s.Name, s.Client.Name, o.Took, o.Lost, 100*o.Wasted, o.Refused, o.Longest, o.Done, o.Calls)
 	}
 }
 
 func TestSharing(t *testing.T) {
+	if os.Getenv("SITUATIONS") == "" {
+		t.Skip("set SITUATIONS to a regular expression")
+	}
 	s := At(50, 1)
 	s.Window = 10 * time.Second
 	for _, k := range []Kind{
@@ -46,3 +53,5 @@ func TestSharing(t *testing.T) {
 		}
 	}
 }
+
+func runs() int { n, _ := strconv.Atoi(os.Getenv("RUNS")); return max(1, n) }

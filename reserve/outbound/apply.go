@@ -24,6 +24,10 @@ func (c *call) read() reply.Reply {
 			c.charges[j].said = &s.Limits[i]
 		}
 	}
+	for i := range c.charges {
+		a := &c.charges[i]
+		a.chance = s.Refused && a.rate != nil && a.rate.chance(c.sent)
+	}
 	c.attempt.relieved = s.Refused && c.relieved()
 	return s
 }

@@ -48,6 +48,7 @@ type charge struct {
 	rate        *controller  // nil: not adaptive
 	probe       bool         // the call goes alone, to find out the rate
 	said        *reply.Limit // what the response says of the limit; nil: nothing
+	chance      bool         // a refusal would be one by chance
 }
 
 // few limits are what most calls have: for so many nothing is allocated apart.

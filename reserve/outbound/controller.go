@@ -160,3 +160,11 @@ func (c *controller) restore() {
 		c.limiter.SetRate(ceiling)
 	}
 }
+
+// chance reports whether a refusal of a call that was sent at the given time would be one by chance: it
+// has nothing to do with the rate, and stops only its own call.
+func (c *controller) chance(sent time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rate.Chance(sent)
+}

@@ -26,9 +26,9 @@ func TestExperiment(t *testing.T) {
 	}{
 		{"the right rate", 50, false, nil, 1.03, 0},
 		{"60 % too high", 80, false, []Option{Adaptive()}, 1.25, 5},
-		{"60 % too high, PauseRefused", 80, false, []Option{Adaptive(), PauseRefused()}, 1.15, 5},
+		{"60 % too high, PauseRefused", 80, false, []Option{Adaptive(), PauseRefused()}, 1.05, 9},
 		{"none, with headers", math.Inf(1), true, []Option{Adaptive()}, 1.07, 0},
-		{"none, without", math.Inf(1), false, []Option{Adaptive(), PauseRefused()}, 1.25, 10},
+		{"none, without", math.Inf(1), false, []Option{Adaptive(), PauseRefused()}, 1.10, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var mu sync.Mutex

@@ -121,7 +121,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
 		v.resume = v.after
 	}
-	alone := r.pauseRefused || len(charges) == 0 // there is nothing to stop but the call
+	alone := r.pauseRefused || byChance(charges, s.Reason) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
@@ -140,6 +140,16 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 			ruling.pause = min(s.After, r.maxRetryAfter)
 		}
 	}
+}
+
+// byChance reports whether a refusal has nothing to do with the rate of any limit that it blames.
+func byChance(charges []charge, reason string) bool {
+	for i := range charges {
+		if !charges[i].chance && blamed(charges, i, reason) {
+			return false
+		}
+	}
+	return true
 }
 
 // unclear reports whether a refused request may have been carried out: a proxy answers 503, without a
