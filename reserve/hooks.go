@@ -34,6 +34,12 @@ func init() {
 		Await:   await,
 		Watch:   (*Limiter).watch,
 		Parts:   func(r any) []any { return parts(r) },
+		Promise: func(r *Reservation) any {
+			if r.promise == nil {
+				return nil
+			}
+			return *r.promise
+		},
 
 		ReserveUncounted: func(ctx context.Context, l *Limiter, n int, maxWait time.Duration, r *Reservation) error {
 			return l.reserveUncounted(ctx, n, maxWait, r)

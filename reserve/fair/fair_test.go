@@ -83,7 +83,7 @@ func TestPeopleAmongABatch(t *testing.T) {
 			slot := 300 * time.Millisecond // of three permits
 			packed := 400 * time.Millisecond
 			if name == "window" { // what it holds depends on the order
-				slot, packed = time.Second, 2*time.Second
+				slot, packed = time.Second, 8*time.Second
 			}
 			require.LessOrEqual(t, waits[98], slot+time.Millisecond)
 			require.InDelta(t, fifoEnd, end, float64(packed))

@@ -125,6 +125,8 @@ type Hooks[P, L, R any] struct {
 	SettleAt  func(r R, t time.Time, actual int)
 	LevelAt   func(l L, t time.Time) float64
 	ReplaceAt func(l L, t time.Time, p P) error
+	// Promise returns what NewReservation got, and nil for a limiter's reservation.
+	Promise func(R) any
 }
 
 var opened any // the only *Hooks

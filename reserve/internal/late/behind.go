@@ -7,15 +7,34 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// behind returns how long a request for n permits would wait at a limiter behind others.
+// behind returns how long a request for n permits would wait at a limiter behind others. At a window a size that is larger than the window counts as
+// several requests.
 func behind(l *reserve.Limiter, ahead iter.Seq[int], n int) time.Duration {
-	wait, err := engine.Wait(l, n)
+	wait, err := 0*time.Second, error(nil)
+	if o := engine.Outlook(l); o.Window && o.Capacity >= 1 {
+		wait, err = engine.Behind(l, pieces(ahead, int(o.Capacity)), n)
+	} else {
+		sum := 0
+		for size := range ahead {
+			sum += size
+		}
+		wait, err = engine.Behind(l, pieces(func(yield func(int) bool) { yield(sum) }, sum), n)
+	}
 	if err != nil {
 		return reserve.Forever
 	}
-	sum := 0
-	for m := range ahead {
-		sum += m
+	return wait
+}
+
+// pieces returns sizes, those above 0 and the larger ones in pieces of at most largest.
+func pieces(sizes iter.Seq[int], largest int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for size := range sizes {
+			for ; size > 0; size -= largest {
+				if !yield(min(size, largest)) {
+					return
+				}
+			}
+		}
 	}
-	return add(wait, time.Duration(float64(sum)/l.Rate()*float64(time.Second)))
 }

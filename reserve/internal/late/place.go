@@ -17,7 +17,8 @@ type Place struct {
 	Permits int // at least 1
 	Leave   int // so many permits must be left at the limit when it goes
 	Group   int // places with the same number are refused in the order of their deadlines
-	Data    any // the order's, or the target's
+	Data    any // the order's
+	Hint    any // the target's
 
 	queue  *Queue
 	ctx    context.Context
@@ -60,7 +61,8 @@ type hold struct {
 	// has been paid for it.
 	trial  bool
 	paid   *reserve.Reservation
-	due    bool // its time has come
+	due    bool          // its time has come
+	asked  time.Duration // its delay when it was made
 	member int
 }
 
@@ -84,6 +86,17 @@ func (h *hold) cancel() {
 		h.paid.Cancel()
 	}
 	h.r.Cancel()
+}
+
+// newHold returns an empty hold of the place. Only the holder of the queue's binding calls it.
+func (p *Place) newHold() *hold {
+	h := &p.own
+	if p.used {
+		h = new(hold)
+	}
+	p.used = true
+	h.place = p
+	return h
 }
 
 // latest returns when it must go at the latest.
@@ -280,6 +293,24 @@ func (p promise) Cancel()      { p.Settle(0) }
 
 // Reservation returns the reservation whose promise the place is.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
+
+// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of the reservation that it holds in turn. Nil:
+// there is none.
+func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
+	for {
+		p, ok := engine.Promise(r).(promise)
+		if !ok || p.queue == q {
+			return p.Place
+		}
+		p.queue.mu.Lock()
+		h := p.hold
+		p.queue.mu.Unlock()
+		if h == nil {
+			return nil
+		}
+		r = &h.r
+	}
+}
 
 // A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's; it does not
 // end with it, because a reservation outlives the context of the request for it.

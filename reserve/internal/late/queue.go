@@ -193,25 +193,25 @@ func (q *Queue) step() (more bool) {
 		q.arm(now)
 		q.mu.Unlock()
 		return false
-	case h != nil && h.place == first && h.delay() <= 0:
-		return q.grant(now, h)
-	case h != nil && h.place == first && !q.target.better(h):
-		q.arm(now)
-		q.mu.Unlock()
-		return false
-	case h != nil:
+	case h != nil && (h.place != first || q.target.better(h)):
 		q.release(h.place)
 		q.mu.Unlock()
 		q.cancel(h)
 		return true
+	case h != nil && h.delay() <= 0:
+		return q.grant(now, h)
+	case h != nil:
+		q.arm(now)
+		q.mu.Unlock()
+		return false
 	case q.remote && now < q.notBefore-2*q.cost-int64(soon):
 		q.arm(now)
 		q.mu.Unlock()
 		return false
 	}
-	h = first.newHold()
+	remaining := first.remaining(now)
 	q.mu.Unlock()
-	q.bind(h)
+	q.bind(first, first.Leave > 0, remaining, false)
 	return true
 }
 
@@ -221,10 +221,9 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 	p := h.place
 	if h.trial {
 		q.release(p)
-		next := p.newHold()
 		q.mu.Unlock()
 		q.cancel(h)
-		q.bindNow(next)
+		q.bind(p, false, 0, true) // there is room for it now; if there is none any more, it stays waiting
 		return true
 	}
 	q.bound = nil
@@ -232,16 +231,17 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 	q.order.Grant(now, p)
 	p.state, p.went = granted, now
 	p.signal()
-	if rate := q.target.rate(); q.remote {
+	if rate := q.target.spacing(); q.remote {
 		q.notBefore = math.MinInt64
 		if at := q.clock.Since(h.r.At()); rate > 0 && at > p.begin {
-			q.notBefore = add(at, time.Duration(float64(p.Permits)/rate*float64(time.Second)))
+			q.notBefore = add(at, time.Duration(float64(time.Second)/rate))
 		}
 	}
 	if p.extra > 0 {
 		q.order.Settle(now, p, p.extra)
 	}
 	q.mu.Unlock()
+	engine.Count(&h.r)
 	if p.extra > 0 {
 		h.r.Settle(p.Permits + p.extra)
 	}
@@ -261,84 +261,43 @@ func (q *Queue) cancel(h *hold) {
 	h.cancel()
 }
 
-// newHold returns an empty hold of the place.
-func (p *Place) newHold() *hold {
-	h := &p.own
-	if p.used {
-		h = new(hold)
-	}
-	p.used = true
-	h.place = p
-	return h
-}
-
-// bind reserves in the name of the hold's place, and binds it, unless it has left meanwhile.
-func (q *Queue) bind(h *hold) {
-	p := h.place
+// bind reserves in the name of a place, or makes a trial, and binds it, unless it has left meanwhile. If there is an error it takes the place
+// out; but a place that has had its trial, and finds that there is no room any more, stays.
+func (q *Queue) bind(p *Place, trial bool, maxWait time.Duration, tried bool) {
 	begin := q.clock.Now()
-	q.mu.Lock()
-	remaining := p.remaining(begin)
-	q.mu.Unlock()
-	failed := true
+	complete := false
 	defer func() {
-		if failed { // a panic
+		if !complete { // a panic
 			q.fail(p, reserve.ErrCancelled)
 		}
 	}()
-	h.trial = p.Leave > 0
-	err := q.target.reserve((*placeContext)(p), p, h, remaining)
-	failed = false
+	h, err := q.target.reserve((*placeContext)(p), p, trial, maxWait)
+	complete = true
+	q.mu.Lock()
+	now := q.now()
 	if q.remote {
-		q.mu.Lock()
-		q.cost += (q.clock.Now() - begin - q.cost) / 4
-		q.mu.Unlock()
+		q.cost += (now - begin - q.cost) / 4
 	}
-	q.bind2(h, err)
-}
-
-// bindNow is bind of a place whose trial has shown that there is room for it. If there is none any more, it stays waiting.
-func (q *Queue) bindNow(h *hold) {
-	p := h.place
-	failed := true
-	defer func() {
-		if failed {
-			q.fail(p, reserve.ErrCancelled)
+	if err == nil && p.state == waiting {
+		q.bound, p.hold, p.state = h, h, bound
+		if h.delay() > 0 { // else it is granted at once
+			p.signal()
 		}
-	}()
-	h.trial = false
-	err := q.target.reserve((*placeContext)(p), p, h, 0)
-	failed = false
+		q.mu.Unlock()
+		return
+	}
 	var wait *reserve.WaitError
-	if !errors.As(err, &wait) {
-		q.bind2(h, err)
-	}
-}
-
-// bind2 binds a place to its hold, or takes it out if there is an error.
-func (q *Queue) bind2(h *hold, err error) {
-	p := h.place
-	if err != nil {
-		q.mu.Lock()
-		var wait *reserve.WaitError
-		now := q.now()
-		if errors.As(err, &wait) && add(now, wait.Wait) > p.latest() {
-			err = p.late(now, wait.Wait)
-		}
-		q.mu.Unlock()
-		q.fail(p, err)
-		return
-	}
-	q.mu.Lock()
-	if p.state != waiting {
-		q.mu.Unlock()
-		h.cancel()
-		return
-	}
-	q.bound, p.hold, p.state = h, h, bound
-	if h.delay() > 0 { // else it is granted at once
-		p.signal()
+	late := errors.As(err, &wait)
+	if late && add(now, wait.Wait) > p.latest() {
+		err = p.late(now, wait.Wait)
 	}
 	q.mu.Unlock()
+	switch {
+	case err == nil:
+		q.cancel(h)
+	case !late || !tried:
+		q.fail(p, err)
+	}
 }
 
 // fail takes out a place with an error.

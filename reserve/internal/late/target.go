@@ -18,8 +18,8 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 // A Target reserves for the first of a queue. The queue calls reserve while it holds binding, and all others under mu: they must
 // not block.
 type Target interface {
-	// reserve fills in the hold for a place.
-	reserve(ctx context.Context, p *Place, h *hold, maxWait time.Duration) error
+	// reserve returns a hold for a place, or a trial if it has to leave permits.
+	reserve(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (*hold, error)
 	// better reports whether another hold would be better than the one that is bound.
 	better(h *hold) bool
 	// forecast returns how long p would wait behind others, if base is how long the bound hold (nil: none) has to.
@@ -28,6 +28,8 @@ type Target interface {
 	// from a hold that has to wait, else 0.
 	rate() float64
 	certain() float64
+	// spacing is the rate by which the grant after one that had to wait is later by a permit at least; 0: that is not known.
+	spacing() float64
 	// paidLater reports whether the time of a hold does not depend on how many permits it is for.
 	paidLater() bool
 	// remote reports whether to reserve and to cancel takes a while.
@@ -41,6 +43,7 @@ type Target interface {
 // A limit is one reserver, and the target that consists of it.
 type limit struct {
 	by      reserve.Reserver
+	limiter *reserve.Limiter   // the same, if it is one
 	parts   []*reserve.Limiter // that it consists of, if that is known
 	known   bool               // it consists of nothing else
 	prepaid bool               // not paid later, or not known to be
@@ -52,6 +55,7 @@ func One(by reserve.Reserver) Target { return newLimit(by) }
 
 func newLimit(by reserve.Reserver) *limit {
 	l := &limit{by: by, known: true}
+	l.limiter, _ = by.(*reserve.Limiter)
 	l.look(by)
 	l.prepaid = !l.known
 	for _, part := range l.parts {
@@ -83,24 +87,34 @@ func (l *limit) look(by any) {
 	}
 }
 
-func (l *limit) reserve(ctx context.Context, p *Place, h *hold, maxWait time.Duration) (err error) {
+func (l *limit) reserve(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (*hold, error) {
 	n := p.Permits
-	if h.trial {
+	if trial {
 		n = int(saturate.Add(int64(n), int64(p.Leave)))
 	}
-	h.r, err = l.by.ReserveWithin(ctx, n, maxWait)
-	var size *reserve.SizeError
-	if h.trial && errors.As(err, &size) {
-		return &reserve.SizeError{Permits: p.Permits, Max: max(0, size.Max-p.Leave)}
+	h := p.newHold()
+	h.trial = trial
+	var err error
+	if l.limiter != nil { // what is handed on before it goes does not count as granted
+		err = engine.ReserveUncounted(ctx, l.limiter, n, maxWait, &h.r)
+	} else {
+		h.r, err = l.by.ReserveWithin(ctx, n, maxWait)
 	}
-	if err == nil && h.trial && !l.prepaid {
+	var size *reserve.SizeError
+	if trial && errors.As(err, &size) {
+		return nil, &reserve.SizeError{Permits: p.Permits, Max: max(0, size.Max-p.Leave)}
+	}
+	if err == nil && trial && !l.prepaid {
 		h.paid = new(reserve.Reservation)
 		if *h.paid, err = l.by.ReserveWithin(ctx, 1, maxWait); err != nil {
 			h.r.Cancel()
-			h.paid = nil
 		}
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	h.asked = h.delay()
+	return h, nil
 }
 
 func (l *limit) better(*hold) bool { return false }
@@ -116,6 +130,8 @@ func (l *limit) rate() float64 {
 	}
 	return 0
 }
+
+func (l *limit) spacing() float64 { return l.rate() }
 
 func (l *limit) certain() float64 {
 	if len(l.parts) != 1 || !l.known || engine.Outlook(l.parts[0]).Window {

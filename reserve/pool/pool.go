@@ -1,0 +1,207 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/late"
+)
+
+// A Member is one of several that can serve a request.
+type Member[T any] struct {
+	Value T // an API key, a base URL, a client
+	// By is the member's limit: a limiter, reserve.All of several, one on Redis. Members of one account share a limiter.
+	By reserve.Reserver
+	// Tier: members of a lower tier are preferred, as long as that costs no more than [WithSlack]. Default: 0.
+	Tier int
+}
+
+// A Pool is several members, of which a request gets the one that is free first. It comes from [New]. All methods may be called at the
+// same time.
+type Pool[T any] struct {
+	*members[T]
+	key string // of Sticky; "" if it isn't
+}
+
+// members are what a pool and its sticky ones have in common.
+type members[T any] struct {
+	list   []Member[T]
+	target *late.Earliest
+	queue  *late.Queue
+	keys   keys
+}
+
+type settings struct {
+	slack time.Duration
+	clock clockwork.Clock
+	bad   error
+}
+
+// An Option changes one setting of [New].
+type Option func(*settings)
+
+// WithSlack lets a request wait for so much longer than the earliest member would take, to get one of a lower tier, or the one that
+// served its key last: see [Pool.Sticky]. Default: 0.
+func WithSlack(d time.Duration) Option {
+	return func(s *settings) {
+		if s.slack = d; d < 0 {
+			s.bad = &reserve.ValueError{Package: "pool", Name: "WithSlack", Value: d, Want: "0 or more"}
+		}
+	}
+}
+
+// WithClock replaces the clock, for tests. It must be the clock of the limits. Only its methods Now, Since, NewTimer and AfterFunc are used.
+// Default: the real one.
+func WithClock(c clockwork.Clock) Option {
+	return func(s *settings) {
+		if isnil.Value(c) {
+			s.bad = &reserve.ValueError{Package: "pool", Name: "WithClock", Value: nil, Want: "a clock"}
+			return
+		}
+		s.clock = c
+	}
+}
+
+// New returns a pool of these members. It returns a *[reserve.ValueError] if there are none, if one has no limit, or if an option makes no
+// sense.
+func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
+	var s settings
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, &reserve.ValueError{Package: "pool", Name: "an option", Value: nil, Want: "an option"}
+		}
+		opt(&s)
+	}
+	if s.bad != nil {
+		return nil, s.bad
+	}
+	if len(list) == 0 {
+		return nil, &reserve.ValueError{Package: "pool", Name: "the number of members", Value: 0, Want: "at least 1"}
+	}
+	m := &members[T]{list: append([]Member[T](nil), list...)}
+	limits := make([]late.Member, len(list))
+	for i, one := range m.list {
+		if isnil.Value(one.By) {
+			return nil, &reserve.ValueError{Package: "pool", Name: fmt.Sprintf("By of member %d", i), Value: nil, Want: "a Reserver"}
+		}
+		limits[i] = late.Member{By: one.By, Tier: one.Tier}
+	}
+	m.target = late.NewEarliest(limits, s.slack, s.clock)
+	m.target.Prefers = func(p *late.Place) int { return m.keys.last(keyOf(p)) }
+	m.target.Chosen = func(p *late.Place, member int) { m.keys.served(keyOf(p), member) }
+	m.queue = late.New(new(late.FIFO), m.target, s.clock, 1)
+	return &Pool[T]{members: m}, nil
+}
+
+// keyOf returns the key of a request by a sticky pool.
+func keyOf(p *late.Place) string {
+	key, _ := p.Hint.(string)
+	return key
+}
+
+// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps: they get the member that served the key
+// last, as long as that costs no more than [WithSlack]. The pool remembers the keys of its latest requests, 32,768 at least and 65,536 at most.
+// The key "" is none.
+func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
+
+// Acquire waits for n permits (at least 1) of the member that has them first. For errors see [Pool.ReserveWithin].
+func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
+	l, err := p.ReserveWithin(ctx, n, reserve.Forever)
+	if err == nil {
+		err = l.Wait(ctx)
+	}
+	if err != nil {
+		return Lease[T]{}, err
+	}
+	return l, nil
+}
+
+// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the context's deadline; otherwise it
+// takes nothing and returns a *[reserve.WaitError] with the time of the earliest member, or a *[reserve.SizeError] if no member ever grants as many.
+//
+// Requests go first come, first served. Which member serves one is decided when it is the first: until then
+// the lease's At is a forecast. Exactly one member is charged.
+func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Lease[T], error) {
+	place, err := p.enter(ctx, p.key, n, maxWait)
+	if err != nil {
+		return Lease[T]{}, err
+	}
+	return Lease[T]{place: place, members: p.members}, nil
+}
+
+func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.Duration) (*late.Place, error) {
+	if n < 1 {
+		return nil, &reserve.ValueError{Package: "pool", Name: "permits", Value: n, Want: "at least 1"}
+	}
+	place := &late.Place{Permits: n, Hint: key}
+	return place, m.queue.Enter(ctx, place, maxWait)
+}
+
+// Reserver returns the pool as a Reserver, for what stands in front of limits, such as package fair: [Pool.Of] says which member a
+// reservation got.
+//
+//	queue, err := fair.New(p.Reserver(), classes)
+func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
+
+type reserver[T any] struct{ *Pool[T] }
+
+func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	key, ok := ctx.Value(stickyKey{}).(string)
+	if !ok {
+		key = r.key
+	}
+	place, err := r.enter(ctx, key, n, maxWait)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
+	return place.Reservation(), nil
+}
+
+// Rate returns the sum of the members' rates, in permits per second; 0 if one of them can't tell.
+func (r reserver[T]) Rate() float64 { return r.target.Rate() }
+
+type stickyKey struct{}
+
+// WithKey returns a context whose requests to [Pool.Reserver] are sticky: see [Pool.Sticky].
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, stickyKey{}, key)
+}
+
+// Of returns which member serves a reservation of [Pool.Reserver], or one that another package has made of such: the number of the member in New's list,
+// and its value. Ok is false if the reservation is none of the pool's, or has no member so far.
+func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
+	if place := p.queue.PlaceOf(r); place != nil {
+		if i := place.Member(); i >= 0 {
+			return p.list[i].Value, i, true
+		}
+	}
+	return value, -1, false
+}
+
+// PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be served by it go to others. The
+// member's limiter goes on; pause that where members share it.
+func (p *Pool[T]) PauseUntil(member int, t time.Time) {
+	p.target.PauseUntil(member, t)
+	p.queue.Look()
+}
+
+// Drop takes a member (its number in New's list) out of use: for a key that is not valid any more. Leases that it has stay.
+// When all are dropped, requests get a *[reserve.WaitError] that says Forever.
+func (p *Pool[T]) Drop(member int) {
+	p.target.Drop(member)
+	p.queue.Look()
+}
+
+// Resume ends a pause of a member, and takes it into use again.
+func (p *Pool[T]) Resume(member int) {
+	p.target.Resume(member)
+	p.queue.Look()
+}
+
+// Waiting returns how many requests wait.
+func (p *Pool[T]) Waiting() int { return p.queue.Waiting() }

@@ -1,0 +1,41 @@
+package pool
+
+import "sync"
+
+// generation is how many keys are remembered before those of the generation before are forgotten.
+const generation = 1 << 15
+
+// keys remember which member served a key last, in two generations: what is not used during a whole one is forgotten.
+type keys struct {
+	mu       sync.Mutex
+	now, old map[string]int
+}
+
+// last returns the member that served a key last; -1: that is not known.
+func (k *keys) last(key string) int {
+	if key == "" {
+		return -1
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if member, ok := k.now[key]; ok {
+		return member
+	}
+	if member, ok := k.old[key]; ok {
+		return member
+	}
+	return -1
+}
+
+// served remembers that a member served a key.
+func (k *keys) served(key string, member int) {
+	if key == "" {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now == nil || len(k.now) >= generation {
+		k.now, k.old = map[string]int{}, k.now
+	}
+	k.now[key] = member
+}
