@@ -50,7 +50,7 @@ func (l *Limiter) Forecast(n int) time.Time {
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) {
 	t := l.clock.Now()
-	if n < 1 || t < max(l.busy.Load(), l.counted.Load()) {
+	if n < 1 || t < l.busy.Load() {
 		return 0
 	}
 	l.mu.Lock()
@@ -104,7 +104,7 @@ func (l *Limiter) refuseBehind(ctx context.Context, ahead iter.Seq[int], n int, 
 	}
 	err := l.refusal(now, n, ready, maxWait, deadline)
 	if err != nil {
-		l.rest.refused.Add(uint64(n))
+		l.cold.refused.Add(uint64(n))
 	}
 	return err
 }

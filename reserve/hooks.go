@@ -88,7 +88,7 @@ func (l *Limiter) like(f hooks.Fresh) bool {
 
 // is is like of a limiter that is locked. Its policy's clock has another epoch than its own after SetPolicy.
 func (l *Limiter) is(f hooks.Fresh) bool {
-	now := l.read(f.Now + int64(l.rest.policy.terms.Epoch.Sub(l.clock.Epoch)))
+	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
 	ledger, ok := l.ledger.(idle)
 	// Idle first: it is quick, and what Stored takes may grow with the queue.
 	return ok && ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
@@ -145,7 +145,7 @@ func (l *Limiter) latest() hooks.Outlook {
 // outlookAt returns what the limiter, which must be locked, has to give.
 func (l *Limiter) outlookAt(now int64) (o hooks.Outlook) {
 	o.Rate, o.Wait = l.ledger.Rate(), l.waitAt(now)
-	curve := l.rest.policy.terms.Curve
+	curve := l.cold.policy.terms.Curve
 	if curve == nil || curve.Free() {
 		o.Capacity, o.Stored = l.capacity(), l.ledger.Stored(now)
 	}

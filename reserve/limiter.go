@@ -27,10 +27,10 @@ import (
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
 type Limiter struct {
-	clock   hooks.Clock
-	busy    atomic.Int64 // no permit is to be had before this time; or unknown
-	counted atomic.Int64 // the same in place of busy, if refusals are counted that it decides; or uncounted
-	ledger  Ledger       // guarded, like all below, by mu
+	clock    hooks.Clock
+	busy     atomic.Int64 // no permit can be granted before this time; or unknown
+	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
+	ledger   Ledger       // guarded, like all below, by mu
 
 	// From here on each request writes. The lock, what it guards first, and the
 	// ledger's state in smoothLimiter share a cache line, and those that read the
@@ -38,29 +38,26 @@ type Limiter struct {
 	mu      sync.Mutex
 	seen    int64  // the latest reading of the clock
 	granted uint64 // permits, so far
-	rest    *rest
+	cold    *cold
 }
 
-// A rest is what most requests don't need of a limiter.
-type rest struct {
+// cold holds the fields that most requests do not touch, to keep them off the hot cache line.
+type cold struct {
 	policy    *Policy
 	sleepers  *sleepers     // nil until somebody sleeps
 	refused   atomic.Uint64 // permits, so far; not guarded
 	givenBack uint64        // likewise, but guarded
 }
 
-// Times that have passed.
-const (
-	uncounted = math.MinInt64
-	unknown   = math.MinInt64 + 1
-)
+// unknown is a time that has passed.
+const unknown = math.MinInt64
 
 // A smoothLimiter is a limiter and its ledger in one piece. Its size is a multiple of
 // the cache line's 64 bytes, so that the allocator begins it at one.
 type smoothLimiter struct {
 	Limiter
 	ledger smooth.Ledger
-	rest   rest
+	cold   cold
 }
 
 // newLimiter returns a limiter that has been there since begin.
@@ -68,21 +65,16 @@ func (p *Policy) newLimiter(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
 	}
-	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin, p.terms.Time), seen: begin, rest: &rest{policy: p}}
-	l.begin()
+	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin, p.terms.Time), seen: begin, cold: &cold{policy: p}}
+	l.busy.Store(unknown)
 	return l
 }
 
 func (p *Policy) smoothLimiter(begin int64, ledger smooth.Ledger) *Limiter {
-	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: begin}, ledger: ledger, rest: rest{policy: p}}
-	l.Limiter.ledger, l.Limiter.rest = &l.ledger, &l.rest
-	l.begin()
-	return &l.Limiter
-}
-
-func (l *Limiter) begin() {
+	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: begin}, ledger: ledger, cold: cold{policy: p}}
+	l.Limiter.ledger, l.Limiter.cold = &l.ledger, &l.cold
 	l.busy.Store(unknown)
-	l.counted.Store(uncounted)
+	return &l.Limiter
 }
 
 // Reserve reserves n permits (at least 1), however far off they are. It is
@@ -136,10 +128,9 @@ func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
 // take is TryAcquire at a reading of the clock.
 func (l *Limiter) take(t int64, n int) bool {
 	if t < l.busy.Load() || n < 1 {
-		return false
-	}
-	if t < l.counted.Load() {
-		l.rest.refused.Add(uint64(n))
+		if n >= 1 && l.counting.Load() {
+			l.cold.refused.Add(uint64(n))
+		}
 		return false
 	}
 	l.mu.Lock()
@@ -149,27 +140,20 @@ func (l *Limiter) take(t int64, n int) bool {
 		l.granted += uint64(n)
 		l.free()
 	} else {
-		l.rest.refused.Add(uint64(n))
-		if free := l.ledger.NextFree(now); free > now { // else fewer permits are to be had
-			if l.counted.Load() == uncounted {
-				l.busy.Store(free)
-			} else {
-				l.counted.Store(free)
-			}
+		l.cold.refused.Add(uint64(n))
+		if free := l.ledger.NextFree(now); free > now { // otherwise fewer permits would be granted
+			l.busy.Store(free)
 		}
 	}
 	l.mu.Unlock()
 	return ok
 }
 
-// free notes that permits may be had now, also by those with a stale reading of the clock. The limiter
+// free records that permits may be granted now, also to callers with a stale reading of the clock. The limiter
 // must be locked.
 func (l *Limiter) free() {
 	if l.busy.Load() != unknown {
 		l.busy.Store(unknown)
-	}
-	if l.counted.Load() > unknown {
-		l.counted.Store(unknown)
 	}
 }
 
@@ -250,10 +234,10 @@ func (l *Limiter) reserve(ctx context.Context, n int, maxWait time.Duration, r *
 
 // promise fills in the reservation. The limiter must be locked.
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
-	latest := min(l.rest.policy.latest(now, maxWait), deadline)
+	latest := min(l.cold.policy.latest(now, maxWait), deadline)
 	slot, ready, ok := l.ledger.Reserve(now, n, latest)
 	if !ok {
-		l.rest.refused.Add(uint64(n))
+		l.cold.refused.Add(uint64(n))
 		return l.refusal(now, n, ready, maxWait, deadline)
 	}
 	if !r.uncounted {
@@ -276,7 +260,7 @@ func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, 
 	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
 		return &SizeError{Permits: n, Max: b.Max()}
 	}
-	return l.rest.policy.refusal(now, ready, maxWait, deadline)
+	return l.cold.policy.refusal(now, ready, maxWait, deadline)
 }
 
 // refusal returns the error of a request that would be ready too late, if so.

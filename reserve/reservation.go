@@ -29,7 +29,7 @@ type Reservation struct {
 	told      int64 // the last time that was told, a reading of its clock
 	sleepers  int32 // in Wait
 	settled   bool
-	nothing   bool // at 0
+	cancelled bool // settled at 0
 	uncounted bool // not in granted so far: see reserveUncounted
 }
 
@@ -83,7 +83,7 @@ func (r *Reservation) Wait(ctx context.Context) error {
 	now := r.limiter.lock()
 	if err != nil {
 		defer r.limiter.mu.Unlock()
-		if r.nothing {
+		if r.cancelled {
 			return ErrCancelled
 		}
 		r.limiter.settle(now, r, 0)
@@ -132,7 +132,7 @@ func (r *Reservation) Settle(actual int) {
 
 // at returns when the permits may be used. The limiter must be locked.
 func (r *Reservation) at(now int64) int64 {
-	if r.nothing {
+	if r.cancelled {
 		return r.told
 	}
 	if ready, known := r.limiter.ledger.Ready(now, r.slot.Number); known {
@@ -152,14 +152,14 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if actual > 0 || !l.waits(now, r.slot.Number) {
 		r.at(now) // when it was granted, if it was: of a cancelled one the ledger knows nothing
 	}
-	r.settled, r.nothing = true, actual == 0
+	r.settled, r.cancelled = true, actual == 0
 	reserved := r.slot.Permits
 	back := max(0, reserved-actual)
 	if r.uncounted {
 		r.uncounted = false
 		l.granted += uint64(reserved - back)
 	} else {
-		l.rest.givenBack += uint64(back)
+		l.cold.givenBack += uint64(back)
 	}
 	switch {
 	case back > 0:
@@ -169,8 +169,8 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 		l.ledger.Charge(now, actual-reserved)
 		l.granted += uint64(actual - reserved)
 	}
-	if r.nothing && r.sleepers > 0 {
-		l.rest.sleepers.wake(r.slot.Number)
+	if r.cancelled && r.sleepers > 0 {
+		l.cold.sleepers.wake(r.slot.Number)
 	}
 }
 

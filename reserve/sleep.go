@@ -21,11 +21,11 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			l.settle(l.seen, r, 0)
 		}
 		r.sleepers--
-		l.rest.sleepers.leave(s)
-		l.rest.sleepers.waited += waited
-		l.rest.sleepers.tell(l, l.seen)
-		if l.rest.sleepers.checking {
-			l.rest.sleepers.check(l, l.seen)
+		l.cold.sleepers.leave(s)
+		l.cold.sleepers.waited += waited
+		l.cold.sleepers.tell(l, l.seen)
+		if l.cold.sleepers.checking {
+			l.cold.sleepers.check(l, l.seen)
 		}
 		l.mu.Unlock()
 	}()
@@ -34,7 +34,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			return time.Duration(now - begin), err
 		}
 		at := r.at(now)
-		if r.nothing {
+		if r.cancelled {
 			err = ErrCancelled
 		} else if at <= now {
 			over = true
@@ -81,7 +81,7 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 }
 
 // slack returns by how much callers may wake late, so that they wake together. The limiter must be locked.
-func (l *Limiter) slack() time.Duration { return l.rest.policy.terms.Slack }
+func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 
 // stall is how late a caller may wake before its limiter takes the lateness for a stall of the program.
 const stall = int64(time.Millisecond)
@@ -94,13 +94,13 @@ type stalling interface{ Stalls() }
 // callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller
 // causes one pause at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
 func (l *Limiter) checkStall(t int64) {
-	if l.rest.sleepers == nil || l.clock.Fake != nil {
+	if l.cold.sleepers == nil || l.clock.Fake != nil {
 		return
 	}
 	if _, ok := l.ledger.(stalling); !ok {
 		return
 	}
-	e := l.rest.sleepers.first()
+	e := l.cold.sleepers.first()
 	if e == nil || e.stalled {
 		return
 	}

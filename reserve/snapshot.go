@@ -43,18 +43,15 @@ type Snapshot struct {
 func (l *Limiter) Snapshot() Snapshot {
 	now := l.lock()
 	defer l.mu.Unlock()
-	if l.counted.Load() == uncounted {
-		l.busy.Store(unknown)
-		l.counted.Store(unknown)
-	}
+	l.counting.Store(true)
 	s := Snapshot{
 		Rate: l.ledger.Rate(), Capacity: l.capacity(), Level: l.level(now), Wait: l.waitAt(now),
-		Granted: l.granted, Refused: l.rest.refused.Load(), GivenBack: l.rest.givenBack,
+		Granted: l.granted, Refused: l.cold.refused.Load(), GivenBack: l.cold.givenBack,
 	}
 	if p, ok := l.ledger.(pausing); ok && p.Paused() > now {
 		s.PausedUntil = l.clock.Time(p.Paused())
 	}
-	if all := l.rest.sleepers; all != nil {
+	if all := l.cold.sleepers; all != nil {
 		s.Waiting, s.Waited = len(all.list)-all.head-all.left, all.waited
 	}
 	return s
@@ -66,7 +63,7 @@ func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger
 
 // capacity returns the largest number of permits that the limiter can store; 0 if that is not known.
 func (l *Limiter) capacity() float64 {
-	switch curve := l.rest.policy.terms.Curve; {
+	switch curve := l.cold.policy.terms.Curve; {
 	case curve == nil:
 		switch b := l.ledger.(type) {
 		case bounded:

@@ -39,8 +39,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	defer l.mu.Unlock()
 	l.ledger.Retime(now, permitsPerSecond)
 	l.changed(now)
-	l.rest.sleepers.giveUp(l, now)
-	l.rest.sleepers.notify(true)
+	l.cold.sleepers.giveUp(l, now)
+	l.cold.sleepers.notify(true)
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 func (l *Limiter) SetPolicy(p *Policy) error {
 	now := l.lock()
 	defer l.mu.Unlock()
-	if want := l.rest.policy.differs(p); want != "" {
+	if want := l.cold.policy.differs(p); want != "" {
 		return &ValueError{Package: "reserve", Name: "SetPolicy's policy", Value: p, Want: want}
 	}
 	l.replace(now, p)
@@ -62,7 +62,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 
 // replace puts another policy in place. The limiter must be locked.
 func (l *Limiter) replace(now int64, p *Policy) {
-	l.rest.policy = p
+	l.cold.policy = p
 	if p.terms.Curve != nil {
 		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
 	} else {
@@ -84,8 +84,8 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {
-		l.rest.sleepers.giveUp(l, now)
-		l.rest.sleepers.notify(true)
+		l.cold.sleepers.giveUp(l, now)
+		l.cold.sleepers.notify(true)
 	}
 }
 
@@ -100,8 +100,8 @@ func (l *Limiter) stop(t time.Time) {
 		stop = w.Stop
 	}
 	if stop(now, until) {
-		l.rest.sleepers.giveUp(l, now)
-		l.rest.sleepers.notify(true)
+		l.cold.sleepers.giveUp(l, now)
+		l.cold.sleepers.notify(true)
 	}
 }
 
@@ -118,6 +118,6 @@ func (l *Limiter) Resume() {
 // changed takes note that times may have become earlier. The limiter must be locked.
 func (l *Limiter) changed(now int64) {
 	l.free()
-	l.rest.sleepers.tell(l, now)
-	l.rest.sleepers.notify(false)
+	l.cold.sleepers.tell(l, now)
+	l.cold.sleepers.notify(false)
 }

@@ -20,8 +20,8 @@ func (s *sleepers) notify(later bool) {
 
 // sleepersOf returns the limiter's sleepers. The limiter must be locked.
 func (l *Limiter) sleepersOf() *sleepers {
-	if l.rest.sleepers == nil {
-		l.rest.sleepers = &sleepers{all: l.clock.Fake != nil}
+	if l.cold.sleepers == nil {
+		l.cold.sleepers = &sleepers{all: l.clock.Fake != nil}
 	}
-	return l.rest.sleepers
+	return l.cold.sleepers
 }
