@@ -11,15 +11,16 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// All returns a Reserver that reserves from each of the given ones, or from none:
-// for a request that is limited per second and per hour, or per key and overall.
-// The permits may be used at the latest of the times. If one refuses, those before it
-// get theirs back, and are as if they had never been asked, and so are those that asked them in
-// between: they move up, unless they were refused meanwhile or it is a limiter shared between
-// machines. Cancel, Settle and Wait apply to all of them. All of no limiters grants everything at once.
+// All returns a Reserver that reserves from each of the given ones, or from none: for a request that is
+// limited per second and per hour, or per key and overall. The permits may be used at the latest of
+// the times. Cancel, Settle and Wait apply to all of them. All of no limiters grants everything at once.
 //
-// Each limiter sells at its own time, which may be long before the latest: where calls wait
-// for the slower of two, the faster one does not space them again when they go.
+// If one refuses, the limiters before it get their permits back and count nothing, as if they had never been
+// asked. Requests that other callers made to them in between move up, except where they were refused
+// meanwhile, or where the limiter is shared between machines.
+//
+// Each limiter promises its permits at its own time, which may be long before the latest. So where calls
+// wait for the slower of two limiters, the faster one does not space them again when they go.
 //
 // With a limiter at 10/s and a window of 1000 an hour, both after a long idle time, a caller that
 // makes one call at a time is limited by the first, and after 1000 calls by the second.
@@ -36,7 +37,7 @@ func All(rs ...Reserver) Reserver {
 
 type all []Reserver
 
-// parts returns the reservers of an All; nil: r is none.
+// parts returns the reservers of an All, and nil of anything else.
 func parts(r any) (parts []any) {
 	if a, ok := r.(all); ok {
 		parts = make([]any, len(a))
@@ -47,7 +48,7 @@ func parts(r any) (parts []any) {
 	return parts
 }
 
-// Rate returns the lowest of the rates, 0 if one of them can't tell.
+// Rate returns the lowest of the rates, or 0 if a reserver has no method Rate.
 func (a all) Rate() float64 {
 	lowest := math.Inf(1)
 	for _, r := range a {
@@ -84,7 +85,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	return NewReservation(b), nil
 }
 
-// A bundle is the promise that consists of one by each of several reservers.
+// A bundle is a promise that consists of one reservation from each of several reservers.
 type bundle struct {
 	permits int
 	parts   []Reservation

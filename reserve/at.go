@@ -54,13 +54,13 @@ func (l *Limiter) replaceAt(at time.Time, p *Policy) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.read(t)
-	if want := l.rest.policy.differs(p); want != "" {
+	if want := l.cold.policy.differs(p); want != "" {
 		return &ValueError{Package: "reserve", Name: "Replace's policy", Value: p, Want: want}
 	}
 	if p.terms.Curve != nil {
 		l.ledger.Retime(now, p.terms.Curve.Rate)
 	}
 	l.replace(now, p)
-	l.rest.sleepers.giveUp(l, now)
+	l.cold.sleepers.giveUp(l, now)
 	return nil
 }

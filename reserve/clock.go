@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-// never is the last time that there is.
+// never is the largest time.
 const never = hooks.Never
 
 // until returns how long it is from now until a time.

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// A WaitError says that a request was refused because it would have had to wait
-// for too long. Nothing was taken.
+// A WaitError says that a request was refused because it would have waited too long. Nothing was taken.
 //
 // With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second)
 // returns a WaitError with Wait 8 s and MaxWait 2 s. Where the context's deadline
 // was the limit, errors.Is(err, context.DeadlineExceeded) holds as well.
 type WaitError struct {
-	Wait    time.Duration // how long it would have taken
-	MaxWait time.Duration // the longest wait that was allowed; negative: the deadline had passed
+	Wait    time.Duration // how long it would have waited
+	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
 	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
 }
 
@@ -28,25 +27,25 @@ func (e *WaitError) Error() string {
 // Unwrap returns Cause.
 func (e *WaitError) Unwrap() error { return e.Cause }
 
-// Timeout reports whether a deadline was the reason, as net.Error has it.
+// Timeout reports whether a deadline was the reason, as net.Error's Timeout does.
 func (e *WaitError) Timeout() bool { return e.Cause != nil }
 
 // A ValueError says that an argument or an option has a value that makes no sense.
 // Nothing was changed.
 type ValueError struct {
-	Package string // that refused it: "pace", "reserve"
-	Name    string // of the argument or option: "permits", "WithBurst"
+	Package string // the package that refused it: "pace", "reserve"
+	Name    string // the argument or option: "permits", "WithBurst"
 	Value   any
-	Want    string // what would be right: "at least 1"
+	Want    string // a right value: "at least 1"
 }
 
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s: %s is %v; want %s", e.Package, e.Name, e.Value, e.Want)
 }
 
-// An OptionError says that an option was given to a limiter that it does not fit.
+// An OptionError says that an option does not apply to a limiter.
 type OptionError struct {
-	Package string // of the constructor: "warmup"
+	Package string // the constructor's package: "warmup"
 	Option  string // "WithBurst"
 	Limiter string // "a warming-up limiter"
 }
@@ -55,7 +54,7 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %s does not apply to %s", e.Package, e.Option, e.Limiter)
 }
 
-// ErrCancelled is returned by Wait for a reservation that was given back.
+// ErrCancelled is returned by [Reservation.Wait] for a reservation that was cancelled.
 var ErrCancelled = errors.New("reserve: the reservation was cancelled")
 
 func checkPermits(n int) error {
@@ -72,16 +71,17 @@ func checkRate(pkg string, permitsPerSecond float64) error {
 	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
 }
 
-// A SizeError says that a request asks for more permits than the limiter can ever
-// grant to one. Nothing was taken, and no wait would help: ask for Max at most, more often.
+// A SizeError says that a request asks for more permits than the limiter ever grants to one request. Nothing was
+// taken. Waiting would not help: make several requests for at most Max permits.
 //
 // With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with
 // Permits 11 and Max 10. Bursty and warming-up limiters never return one.
 type SizeError struct {
-	Permits int // that were asked for
-	Max     int // that one request may ask for
+	Permits int // the number asked for
+	Max     int // the largest number that one request may ask for
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("reserve: %d permits were asked for at once; this limiter never grants more than %d", e.Permits, e.Max)
+	return fmt.Sprintf("reserve: %d permits were asked for at once; this limiter never grants more than %d",
+		e.Permits, e.Max)
 }

@@ -65,7 +65,7 @@ func checkState(ctx context.Context, p *Policy, state *smooth.State, n int, maxW
 	return p.refusal(now, l.Look(now, n), maxWait, deadline)
 }
 
-// fresh returns what a limiter is like that nobody has asked since begin.
+// fresh returns the state of a limiter that has had no request since begin.
 func (p *Policy) fresh(begin, now int64) hooks.Fresh {
 	if t := &p.terms; t.Curve != nil {
 		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
@@ -75,8 +75,8 @@ func (p *Policy) fresh(begin, now int64) hooks.Fresh {
 	return hooks.Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 }
 
-// idle is what a ledger must have, too, for its limiters ever to be like fresh ones:
-// Idle reports whether nothing that it has sold is still to come, or to be paid for.
+// idle is a ledger whose limiters can be like fresh ones. Idle reports whether nothing is owed and no request
+// waits.
 type idle interface{ Idle(now int64) bool }
 
 // like reports whether the limiter is like a fresh one.
@@ -86,7 +86,7 @@ func (l *Limiter) like(f hooks.Fresh) bool {
 	return l.is(f)
 }
 
-// is is like of a limiter that is locked. Its policy's clock has another epoch than its own after SetPolicy.
+// is is like for a locked limiter. After SetPolicy its policy's clock has another epoch than its own.
 func (l *Limiter) is(f hooks.Fresh) bool {
 	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
 	ledger, ok := l.ledger.(idle)
@@ -94,7 +94,7 @@ func (l *Limiter) is(f hooks.Fresh) bool {
 	return ok && ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
 }
 
-// retire makes an end of the limiter if it is like a fresh one.
+// retire invalidates the limiter if it is like a fresh one: see [hooks.Hooks].
 func (l *Limiter) retire(f hooks.Fresh, charge func(permits int)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +105,14 @@ func (l *Limiter) retire(f hooks.Fresh, charge func(permits int)) bool {
 	return true
 }
 
-// supersede has later charges go to another limiter.
+// supersede makes later charges go to another limiter.
 func (l *Limiter) supersede(charge func(permits int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ledger = retired{l.ledger, charge}
 }
 
-// retired is the ledger of a limiter whose place another one may have taken.
+// retired is the ledger of a limiter that another one may have replaced. Charges go to more.
 type retired struct {
 	Ledger
 	more func(permits int)
@@ -120,8 +120,8 @@ type retired struct {
 
 func (r retired) Charge(_ int64, permits int) { r.more(permits) }
 
-// charge takes permits (at least 1) that have been used already: the next caller waits for them, as
-// for what [Reservation.Settle] charges.
+// charge takes permits (at least 1) that were used already. The next caller waits for them, as for
+// permits that [Reservation.Settle] charges.
 func (l *Limiter) charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *Limiter) charge(permits int) {
 	l.granted += uint64(permits)
 }
 
-// outlook returns what the limiter has to give now, and latest what it had after the latest request.
+// outlook returns the limiter's outlook now, and latest the one right after the latest request.
 func (l *Limiter) outlook() hooks.Outlook {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *Limiter) latest() hooks.Outlook {
 	return l.outlookAt(l.seen)
 }
 
-// outlookAt returns what the limiter, which must be locked, has to give.
+// outlookAt returns the outlook at a time. The limiter must be locked.
 func (l *Limiter) outlookAt(now int64) (o hooks.Outlook) {
 	o.Rate, o.Wait = l.ledger.Rate(), l.waitAt(now)
 	curve := l.cold.policy.terms.Curve

@@ -17,12 +17,12 @@ import (
 // which waits for them; those that must not block use [Limiter.TryAcquire], and
 // those that do something else meanwhile use [Limiter.Reserve].
 //
-// A request is told at once when it may go, and is never refused for its size (except by a window,
-// if it is larger than that: see [SizeError]). Unless the policy says [PayUpfront], it goes as
-// soon as those before it have been paid for and the next one waits for it: at 1/s, Acquire(8)
-// goes at once and the next Acquire(1) 8 s later. (A window has rules of its own: see package
-// window.) Requests go in the order in which they were made. When one gives up, or used less than
-// it had reserved, those behind it go earlier.
+// A request learns at once when it may go. It is never refused for its size (except by a window that is
+// smaller: see [SizeError]). Unless the policy says [PayUpfront], a request goes as soon as the requests
+// before it are paid for, and the next one waits for its permits: at 1/s, Acquire(8) goes at once, and the
+// next Acquire(1) 8 s later. (A window has rules of its own: see package window.) Requests go in the order in
+// which they were made. When one gives up, or settles for less than it reserved, those behind it go
+// earlier.
 //
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
@@ -32,21 +32,21 @@ type Limiter struct {
 	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
 	ledger   Ledger       // guarded, like all below, by mu
 
-	// From here on each request writes. The lock, what it guards first, and the
-	// ledger's state in smoothLimiter share a cache line, and those that read the
-	// clock meanwhile need another one.
+	// Every request writes the fields from here on. The lock, the first fields that it guards and the
+	// ledger's state in smoothLimiter share a cache line. Requests that are reading the clock meanwhile
+	// need only the line before.
 	mu      sync.Mutex
 	seen    int64  // the latest reading of the clock
-	granted uint64 // permits, so far
+	granted uint64 // permits so far
 	cold    *cold
 }
 
 // cold holds the fields that most requests do not touch, to keep them off the hot cache line.
 type cold struct {
 	policy    *Policy
-	sleepers  *sleepers     // nil until somebody sleeps
-	refused   atomic.Uint64 // permits, so far; not guarded
-	givenBack uint64        // likewise, but guarded
+	sleepers  *sleepers     // nil until a caller sleeps
+	refused   atomic.Uint64 // permits so far; not guarded
+	givenBack uint64        // permits so far
 }
 
 // unknown is a time that has passed.
@@ -60,7 +60,7 @@ type smoothLimiter struct {
 	cold   cold
 }
 
-// newLimiter returns a limiter that has been there since begin.
+// newLimiter returns a limiter that begins at a time.
 func (p *Policy) newLimiter(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
@@ -121,8 +121,8 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether
 // it did. It neither blocks nor allocates. For n < 1 it returns false.
 //
-// Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes
-// longer. Use Acquire.
+// Do not poll a warming-up limiter. While it grants nothing it cools, and the next permit takes longer. Use
+// Acquire.
 func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
 
 // take is TryAcquire at a reading of the clock.
@@ -174,9 +174,8 @@ func (l *Limiter) Rate() float64 {
 	return l.ledger.Rate()
 }
 
-// Stored returns the number of permits that are stored now. It takes nothing. It is 0 while
-// anything is owed; [Limiter.NextFree] says until when. In a warming-up limiter stored permits are
-// not free.
+// Stored returns the number of permits that are stored now. It takes nothing. It returns 0 while
+// permits are owed; [Limiter.NextFree] says until when. In a warming-up limiter stored permits take time.
 func (l *Limiter) Stored() float64 {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -191,8 +190,8 @@ func (l *Limiter) NextFree() time.Time {
 	return l.clock.Time(l.ledger.NextFree(now))
 }
 
-// read returns the limiter's time at a reading of the clock: a stale one, from before
-// another goroutine's, counts as that one. The limiter must be locked.
+// read returns the limiter's time for a reading of the clock. A stale reading, from before another goroutine's,
+// counts as that one. The limiter must be locked.
 func (l *Limiter) read(t int64) (now int64) {
 	if t > l.seen {
 		if t-l.seen > stall {
@@ -263,7 +262,7 @@ func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, 
 	return l.cold.policy.refusal(now, ready, maxWait, deadline)
 }
 
-// refusal returns the error of a request that would be ready too late, if so.
+// refusal returns the error of a request that would be ready too late, or nil.
 func (p *Policy) refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit := max(0, min(maxWait, p.terms.MaxWait))
 	latest := saturate.Add(now, int64(limit))

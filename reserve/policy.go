@@ -11,11 +11,10 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Policy is what is limited: a variant, a rate, options, checked once. It is
-// immutable, and safe to share between goroutines and between limiters, each of
-// which is a policy with a memory of its own.
+// A Policy says what is limited: a variant, a rate and options, checked once. It is immutable, and safe to
+// share between goroutines and between limiters. A limiter is a policy with a memory of its own.
 //
-// Policies come from pace.Bursty, warmup.Policy and window.Policy.
+// Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy and window.Policy.
 type Policy struct {
 	terms   hooks.Terms
 	variant Variant
@@ -28,7 +27,7 @@ type common struct {
 	slack   time.Duration
 }
 
-// paying holds the options of limiters that store permits and are paid in them.
+// paying holds the options of limiters that store permits.
 type paying struct {
 	stored  float64
 	upfront bool
@@ -38,12 +37,12 @@ type paying struct {
 // constructor; one that does not fit the variant is an error that says so.
 type Option struct {
 	name string
-	// set changes the setting if it is of the option's type, and reports whether it is.
+	// set changes the settings if they are of the option's type, and reports whether they are.
 	set func(setting any) (fits bool, err error)
 }
 
-// NewOption returns an option of that name, "WithBurst" for one, for the variants
-// whose settings are an S. It panics if the function is nil.
+// NewOption returns an option of that name ("WithBurst") for the variants whose settings are an S. It
+// panics if the function is nil, as http.HandleFunc does.
 func NewOption[S any](name string, set func(*S) error) Option {
 	if set == nil {
 		panic(&ValueError{Package: "reserve", Name: "NewOption's function", Value: nil, Want: "a function"})
@@ -57,9 +56,9 @@ func NewOption[S any](name string, set func(*S) error) Option {
 	}}
 }
 
-// WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used, and
-// clocks are compared with ==. A context's deadline is read on it. Default: the real, monotonic
-// clock.
+// WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used. Clocks are
+// compared with ==. Contexts' deadlines are times of this clock. A nil clock is a *[ValueError].
+// Default: the real, monotonic clock.
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
 		if isnil.Value(c) {
@@ -70,9 +69,8 @@ func WithClock(c clockwork.Clock) Option {
 	})
 }
 
-// WithMaxWait sets the longest wait that any caller of the limiter is promised;
-// a request that would take longer gets a *[WaitError]. Negative counts as 0.
-// Default: [Forever].
+// WithMaxWait sets the longest wait that the limiter promises any caller. A request that would wait
+// longer returns a *[WaitError]. Negative counts as 0. Default: [Forever].
 func WithMaxWait(d time.Duration) Option {
 	return NewOption("WithMaxWait", func(s *common) error {
 		s.maxWait = max(0, d)
@@ -98,9 +96,9 @@ func WithSlack(d time.Duration) Option {
 	})
 }
 
-// WithStored sets how many permits are stored at the start, at most as many as
-// fit: WithStored(math.Inf(1)) starts full. Default: none for a bursty limiter; a
-// warming-up one starts full, that is cold.
+// WithStored sets how many permits are stored at the start, at most as many as fit:
+// WithStored(math.Inf(1)) starts full. A negative number or NaN is a *[ValueError]. Default: a bursty
+// limiter starts with none, a token bucket and a warming-up limiter start full (that is cold).
 func WithStored(permits float64) Option {
 	return NewOption("WithStored", func(s *paying) error {
 		if !(permits >= 0) {
@@ -111,9 +109,9 @@ func WithStored(permits float64) Option {
 	})
 }
 
-// PayUpfront makes a request wait for its own cost, as in a classic token bucket,
-// where by default it goes at once and the next one waits. At 1/s, Reserve(8) on a
-// limiter without stored permits is ready after 8 s, instead of now.
+// PayUpfront makes a request wait for its own permits, as in a classic token bucket. By default it goes
+// at once and the next one waits. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of
+// now.
 //
 // For a classic token bucket, full at the start, see pace.NewTokenBucket.
 func PayUpfront() Option {
@@ -123,29 +121,29 @@ func PayUpfront() Option {
 	})
 }
 
-// A Variant is a kind of limiter: what distinguishes it from the others. Either Curve or
-// Ledger must be set. The functions are called only after all options have been applied.
+// A Variant is a kind of limiter. Either Curve or Ledger must be set. The functions are called only after
+// all options have been applied.
 type Variant struct {
 	Package string // in errors: "warmup"
 	Limiter string // in errors: "a warming-up limiter"; policies of the same are of one kind
 
-	// Settings is what the variant's own options change: a pointer to a struct; see [NewOption].
+	// Settings points to a struct that the variant's own options change: see [NewOption].
 	Settings any
 
-	// Curve makes the curve at a rate, for a limiter that keeps smooth's ledger. It starts
-	// with Stored permits unless [WithStored] says otherwise, at most as many as fit.
+	// Curve makes the curve at a rate, for a limiter with package smooth's ledger. It starts with
+	// Stored permits unless [WithStored] says otherwise, at most as many as fit.
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 
-	// Ledger makes the ledger of a limiter that begins now; wall tells what the wall clock shows, or showed,
-	// at a time of the limiter's. Change turns one of another policy
-	// of this kind into one of this policy, from now on: see [Limiter.SetPolicy].
+	// Ledger makes the ledger of a limiter that begins now. Wall returns what the wall clock shows at a time
+	// of the limiter's clock. Change gives this policy, from now on, to the ledger of another policy of
+	// this kind: see [Limiter.SetPolicy]. Without it SetPolicy fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 }
 
-// NewPolicy makes a policy: the way to variants of one's own. It returns a *[ValueError] for
-// a rate that is not positive (+Inf is no limit), and what the options return.
+// NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf
+// means no limit), an *[OptionError] for an option that does not fit, and the options' own errors.
 func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, error) {
 	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err
@@ -177,7 +175,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	return p, nil
 }
 
-// apply changes the first of the settings that the option fits.
+// apply changes the first settings that the option fits.
 func (o Option) apply(v Variant, settings []any) error {
 	if o.set == nil {
 		return &OptionError{Package: v.Package, Option: "the zero Option", Limiter: v.Limiter}
@@ -190,7 +188,7 @@ func (o Option) apply(v Variant, settings []any) error {
 	return &OptionError{Package: v.Package, Option: o.name, Limiter: v.Limiter}
 }
 
-// differs says what a policy would have to be, to take the place of this one.
+// differs says what a policy that replaces p would have to be; "" if other may replace it.
 func (p *Policy) differs(other *Policy) string {
 	switch {
 	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
@@ -209,7 +207,7 @@ func (p *Policy) differs(other *Policy) string {
 func (p *Policy) Limiter() *Limiter { return p.newLimiter(p.terms.Now()) }
 
 // Per returns a rate in permits per second: Per(5000, time.Hour) is 5000 permits an
-// hour, 1.388…/s. A d that is not positive gives NaN, which no limiter accepts.
+// hour, 1.388…/s. If d is not positive it returns NaN, which no limiter accepts.
 func Per(permits float64, d time.Duration) float64 {
 	if d <= 0 {
 		return math.NaN()
@@ -217,8 +215,7 @@ func Per(permits float64, d time.Duration) float64 {
 	return permits / d.Seconds()
 }
 
-// Must returns v, and panics if there is an error: for limiters whose rate and
-// options are constants.
+// Must returns v, and panics if err is not nil: for limiters whose rate and options are constants.
 //
 //	var limiter = reserve.Must(pace.NewBursty(10))
 func Must[T any](v T, err error) T {

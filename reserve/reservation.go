@@ -8,29 +8,28 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Reservation is a promise: so many permits, at a known time. The caller may use them
-// from then on, or else should Cancel it: then they are for others.
+// A Reservation is a promise of permits at a known time. The caller may use them from then on. If it does
+// not, it should call Cancel, so that other callers get them.
 //
-// The time may become earlier, when somebody in front gives up or has used less than it
-// reserved; it becomes later only by a pause or a lower [Limiter.Retime]. At and Delay say the
-// present one, and Wait ends at it.
+// The time becomes earlier when a request in front gives up or settles for less. It becomes later only by a
+// pause or a lower [Limiter.Retime]. At and Delay return the present time, and Wait ends at it.
 //
-// A Reservation is returned by value and costs no allocation, but must not be copied further
-// (go vet says so), so that a second Cancel finds the first. The zero value, which comes with
-// an error, promises nothing. All methods may be called at the same time.
+// A Reservation is returned by value and costs no allocation. It must not be copied further (go vet
+// reports it), because a second Cancel must find the first. The zero value, which comes with an error,
+// promises nothing. All methods may be called at the same time.
 type Reservation struct {
 	_       noCopy
-	promise *Promise // made elsewhere; nil where the limiter made it
+	promise *Promise // given to NewReservation; nil if a Limiter made the reservation
 
 	limiter *Limiter
 	slot    smooth.Slot
 
 	// Guarded by the limiter's lock.
-	told      int64 // the last time that was told, a reading of its clock
-	sleepers  int32 // in Wait
+	told      int64 // the time that was last returned, on the limiter's clock
+	sleepers  int32 // callers in Wait
 	settled   bool
 	cancelled bool // settled at 0
-	uncounted bool // not in granted so far: see reserveUncounted
+	uncounted bool // not counted as granted so far: see reserveUncounted
 }
 
 // Permits returns the number of permits that were reserved.
@@ -41,8 +40,8 @@ func (r *Reservation) Permits() int {
 	return r.slot.Permits
 }
 
-// At returns when the permits may be used, by what is known now; after that, the last time that was
-// known before they could be. A caller that sleeps by At itself should ask again, or use Wait.
+// At returns when the permits may be used, by what is known now. After that time, it returns the time last
+// known before. A caller that sleeps until At by itself should ask again when it wakes, or use Wait.
 func (r *Reservation) At() time.Time {
 	switch {
 	case r.promise != nil:
@@ -68,10 +67,10 @@ func (r *Reservation) Delay() time.Duration {
 	return max(0, until(r.at(now), now))
 }
 
-// Wait blocks until the permits may be used. If the context ends first it gives
-// them back, as Cancel does, and returns the context's cause; if the context's
-// deadline comes before the time that is promised now, it does so at once and returns a
-// *[WaitError]. Of a reservation that was cancelled, before or meanwhile, it returns [ErrCancelled].
+// Wait blocks until the permits may be used. If the context ends first, Wait gives them back, as Cancel
+// does, and returns the context's cause. If the context's deadline is before the time that is promised
+// now, it gives them back at once and returns a *[WaitError]. If the reservation was or is cancelled, it returns
+// [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error {
 	switch {
 	case r.promise != nil:
@@ -93,26 +92,26 @@ func (r *Reservation) Wait(ctx context.Context) error {
 	return err
 }
 
-// Cancel says: "I have not used them." It can be called in any order, at any time;
-// after the first Cancel or Settle it does nothing. It is Settle(0).
+// Cancel says that the permits were not used. It may be called in any order and at any time. After the
+// first Cancel or Settle it does nothing. It is Settle(0).
 //
-// The limiter is then what it would be had it known from the start. If its time is still to come,
-// all behind it move up. If it has come, the store is what it would be had the
-// permits never been taken; what would have overflowed is lost.
-// Nobody who has gone is called back, and no promised time becomes later.
+// The limiter is then in the state in which it would be had it known from the start. If the reservation's
+// time is still to come, all requests behind it move up. If the time has come, as many permits come back as
+// would still be stored had they never been taken; the rest would have overflowed. No granted request is
+// recalled, and no promised time becomes later.
 //
-// So 100 callers that queue at 10/s and all give up leave the next one to wait for
-// one permit, in whichever order they do. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and,
-// 400 ms later, Cancel of the first leave 10 stored.
+// So when 100 callers queue at 10/s and all give up, in any order, the next one waits for one
+// permit. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave
+// 10 stored.
 //
-// It is for permits that were not used. Where golang.org/x/time/rate does nothing once the time has
-// come, this gives back: a ported "defer r.Cancel()" would double the rate.
+// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come;
+// this one gives the permits back, so a ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.Settle(0) }
 
-// Settle says how many permits were really used; Cancel is Settle(0), and a
-// negative number counts as 0. If they are fewer than were reserved, the rest is given back as by
-// Cancel, and before its time the reservation keeps its place; if they are more, the difference is
-// charged behind all that wait. It is final: afterwards Cancel and Settle do nothing.
+// Settle says how many permits were really used. Cancel is Settle(0), and a negative number counts as
+// 0. If fewer were used than reserved, the others are given back as by Cancel; a reservation whose time is
+// still to come keeps its place. If more were used, the difference is charged behind all requests that
+// wait. It is final: afterwards Cancel and Settle do nothing.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait
 // 2 s longer; one that settles at 1 before the next has gone, 0.4 s less.

@@ -11,11 +11,11 @@ import (
 // Forever is a wait without limit.
 const Forever time.Duration = math.MaxInt64
 
-// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter,
-// one that is shared between machines.
+// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter, a limiter shared
+// between machines.
 type Reserver interface {
-	// ReserveWithin reserves n permits (at least 1) if they can be used within
-	// maxWait; if not it takes nothing and returns a *WaitError.
+	// ReserveWithin reserves n permits (at least 1) if they can be used within maxWait. If not, it takes
+	// nothing and returns a *WaitError.
 	ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Reservation, error)
 }
 
@@ -43,8 +43,8 @@ func await(ctx context.Context, r *Reservation) (waited time.Duration, err error
 	return max(0, wait-r.Delay()), err
 }
 
-// A Promise is what a Reservation stands for, if a [Reserver] of one's own makes it:
-// see [NewReservation]. Its methods mean what Reservation's do.
+// A Promise is the implementation of a Reservation by a [Reserver] outside this package: see
+// [NewReservation]. Its methods mean what Reservation's methods do.
 type Promise interface {
 	Permits() int
 	At() time.Time
@@ -54,8 +54,8 @@ type Promise interface {
 	Settle(actual int)
 }
 
-// NewReservation returns a reservation that stands for the given promise, for
-// implementations of Reserver other than pace's. It panics if that is nil.
+// NewReservation returns a reservation whose methods call the promise's, for implementations of Reserver. It
+// panics if p is nil.
 func NewReservation(p Promise) Reservation {
 	if isnil.Value(p) {
 		panic(&ValueError{Package: "reserve", Name: "NewReservation's promise", Value: nil, Want: "a promise"})

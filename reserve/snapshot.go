@@ -2,24 +2,24 @@ package reserve
 
 import "time"
 
-// A Snapshot is what a limiter is like at one moment, and what has happened to it since it was made.
-// By the time of the next request it may no longer be true.
+// A Snapshot is a limiter's state at one moment, and counts since it was made. By the time of the
+// next request the state may have changed.
 //
-// What was used so far is Granted - GivenBack. Counts start again at 0 beyond 1<<64 - 1.
+// The number of permits used so far is Granted - GivenBack. Counts start again at 0 after 1<<64 - 1.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows
-	// Level is the number of permits that are stored, or may still be used in a window; while any are
-	// owed it is negative: minus the fresh permits that have to come first, for those that have gone
-	// and those that wait.
+	// Level is the number of stored permits, or the number that a window has room for. While permits are
+	// owed it is negative: minus the fresh permits that must come first, for granted and for waiting
+	// requests.
 	Level       float64
 	Wait        time.Duration // until a request for one permit, made now, would be granted
 	PausedUntil time.Time     // the end of the pause; the zero time if there is none
 
-	// Granted is the number of permits that were promised, and of those that [Reservation.Settle] charged
-	// beyond them.
+	// Granted is the number of permits that were promised, and of permits that [Reservation.Settle] charged
+	// beyond that.
 	Granted uint64
-	// Refused is the number of permits that were asked for and not promised: by TryAcquire, or with a
+	// Refused is the number of permits in requests that were refused: by TryAcquire, or with a
 	// *[WaitError] or a *[SizeError]. See [Limiter.Snapshot].
 	Refused uint64
 	// GivenBack is the number of permits that came back: by Cancel, by Settle for less, or from callers
@@ -27,19 +27,18 @@ type Snapshot struct {
 	GivenBack uint64
 
 	Waiting int           // callers that wait now, in Acquire or in Wait of a reservation
-	Waited  time.Duration // by callers that no longer wait, together, whether they went or gave up
+	Waited  time.Duration // the sum of the waits that are over, of callers that went and that gave up
 }
 
-// Snapshot returns what the limiter is like now, for logs and metrics. It takes nothing. It takes the
-// limiter's lock for about as long as a request does, but for a window for as long as one pass over the
-// requests in it.
+// Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits. It holds the
+// limiter's lock for about as long as a request does; for a window, for one pass over the requests in it.
 //
 // A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
 // Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
-// Until the first Snapshot a TryAcquire that fails without the limiter's lock is not counted in
-// Refused: it writes nothing then, and is as fast from many goroutines as from one.
-// Where that count matters, call Snapshot once at the start.
+// Until the first Snapshot, a TryAcquire that fails without the limiter's lock is not counted in Refused:
+// then it writes nothing, and is as fast from many goroutines as from one. If you need that count, call
+// Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -57,11 +56,11 @@ func (l *Limiter) Snapshot() Snapshot {
 	return s
 }
 
-// waitAt returns how long a request for one permit would wait. The limiter must be locked, here and
-// below.
+// waitAt returns how long a request for one permit would wait. The limiter must be locked.
 func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger.NextFree(now), now)) }
 
-// capacity returns the largest number of permits that the limiter can store; 0 if that is not known.
+// capacity returns the largest number of permits that the limiter can store, or 0 if it is unknown. The
+// limiter must be locked.
 func (l *Limiter) capacity() float64 {
 	switch curve := l.cold.policy.terms.Curve; {
 	case curve == nil:

@@ -6,11 +6,15 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// SetRate changes the rate, from now on. Times that have been promised stay as they
-// are, also that of the next request, which pays for those before it. If nobody waits and
-// nothing is owed, stored permits scale with the capacity, and what comes back later with
-// them. At 1/s, after Acquire(8), SetRate(2) leaves the next caller to wait the same 8 s, and the one
-// behind it 8.5 s; see [Limiter.Retime] for the other way. +Inf means no limit.
+// SetRate changes the rate from now on. It does not change times that were promised, nor what is owed: at
+// 1/s, after Acquire(8), SetRate(2) leaves the next caller waiting the same 8 s, and the one behind
+// it waits 8.5 s. Stored permits scale with the capacity. +Inf means no limit.
+//
+// Waiting callers keep the wait of the rate at which they asked, whether the rate rises or falls.
+// [Limiter.Retime] changes their waits too. Use one or the other for a limiter: SetRate upwards and
+// Retime downwards compound. At 100/s with 100 callers waiting, SetRate(200) leaves the last one's
+// wait at 1 s, and Retime(100) then doubles it; ten times in turn make it 17 minutes. A limiter that
+// follows what a server allows needs Retime alone.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -24,12 +28,12 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate, from now on, also for requests that wait: the debt and all remaining
-// waits are multiplied by the old rate over the new one. It is for a limiter that follows
-// what a server says. At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the
-// one behind it 4.5 s. If nobody waits and nothing is owed it is [Limiter.SetRate].
+// Retime changes the rate from now on, for waiting requests too: it multiplies the debt and all remaining
+// waits by the old rate over the new one. It is for a limiter that follows what a server says. At 1/s,
+// after Acquire(8), Retime(2) makes the next caller wait 4 s and the one behind it 4.5 s. If no request
+// waits and nothing is owed it is [Limiter.SetRate].
 //
-// A lower rate makes promised times later; a sleeper whose deadline no longer fits gives up.
+// A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up.
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
 	if err := checkRate("reserve", permitsPerSecond); err != nil {
@@ -44,11 +48,11 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	return nil
 }
 
-// SetPolicy puts another policy of the same kind in place, from now on: its rate, its store or
-// window, its cold factor, its longest wait. Promises stay, and stored permits scale, as with
-// [Limiter.SetRate]; the permits that a policy says are stored at the start are not added.
+// SetPolicy puts another policy of the same kind in place from now on: its rate, its store or window, its
+// cold factor, its longest wait, its slack. Promises stay and stored permits scale, as with
+// [Limiter.SetRate]. The new policy's [WithStored] does not apply.
 //
-// For a policy that is nil, of another kind, with another clock or another way of paying it returns a
+// If the policy is nil, of another kind, has another clock or pays in another way, SetPolicy returns a
 // *[ValueError] and changes nothing.
 func (l *Limiter) SetPolicy(p *Policy) error {
 	now := l.lock()
@@ -71,12 +75,12 @@ func (l *Limiter) replace(now int64, p *Policy) {
 	l.changed(now)
 }
 
-// PauseUntil stops the limiter until t. No request goes before t, all times that are still to come
-// move by the pause, sleepers sleep on, and nothing is stored. Requests that are made meanwhile may
-// go from its end on. A later PauseUntil extends the pause; an earlier one changes nothing;
+// PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by
+// the pause, waiting callers wait on, and no permits are stored. A request made during the pause may go from
+// its end on. A later PauseUntil extends the pause, an earlier one changes nothing, and
 // [Limiter.Resume] ends it.
 //
-// A sleeper whose deadline no longer fits gives up at once, and those behind it move up.
+// A waiting caller whose deadline no longer fits gives up at once, and callers behind it move up.
 //
 // A limiter at 10/s with callers due in 100 and 200 ms, paused for 2 s, serves them in 2.1 and 2.2 s.
 func (l *Limiter) PauseUntil(t time.Time) {
@@ -89,8 +93,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	}
 }
 
-// stop lets no request go before t. It is PauseUntil, but in a window time goes on: what went before
-// leaves it meanwhile.
+// stop is PauseUntil, except that a window's clock goes on: permits used before leave it meanwhile.
 func (l *Limiter) stop(t time.Time) {
 	until := l.clock.Since(t)
 	now := l.lock()
@@ -105,8 +108,8 @@ func (l *Limiter) stop(t time.Time) {
 	}
 }
 
-// Resume ends a pause now: times that are still to come become earlier by the rest of it, and
-// requests that are due go in order. Without a pause it does nothing.
+// Resume ends a pause now. Times still to come become earlier by the remainder of the pause, and requests
+// that are due go in order. Without a pause it does nothing.
 func (l *Limiter) Resume() {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -115,7 +118,7 @@ func (l *Limiter) Resume() {
 	}
 }
 
-// changed takes note that times may have become earlier. The limiter must be locked.
+// changed updates what depends on promised times after they may have become earlier. The limiter must be locked.
 func (l *Limiter) changed(now int64) {
 	l.free()
 	l.cold.sleepers.tell(l, now)

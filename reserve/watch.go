@@ -2,8 +2,8 @@ package reserve
 
 import "slices"
 
-// watch has f called, under the limiter's lock, whenever promised times may have changed for another reason
-// than that time passes: see [hooks.Hooks].
+// watch calls f, under the limiter's lock, whenever promised times may have changed other than by the passing of
+// time: see [hooks.Hooks].
 func (l *Limiter) watch(f func(later bool) (keep bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

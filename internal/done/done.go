@@ -3,8 +3,8 @@ package done
 
 import "context"
 
-// Cause returns the cause of a context that is done, and nil of another. It asks Done, since some
-// contexts (clockwork's, on a fake clock) block in Err until they are.
+// Cause returns the cause of a context that is done, and otherwise nil. It uses Done, because some contexts
+// (clockwork's, on a fake clock) block in Err until they are done.
 func Cause(ctx context.Context) error {
 	done := ctx.Done()
 	if done == nil {

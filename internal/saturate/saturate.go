@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Add returns a + b, or the largest or smallest number where that is beyond it.
+// Add returns a + b, or the largest or smallest number if the sum is beyond it.
 func Add[T int64 | time.Duration](a, b T) T {
 	switch sum := a + b; {
 	case b > 0 && sum < a:

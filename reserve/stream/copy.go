@@ -7,9 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// copy copies from r, which is no io.WriterTo, to w, in steps. If w is an
-// io.ReaderFrom it does the reading, of one step at a time: of an *io.LimitedReader
-// the standard library's files and connections know what to make (sendfile, splice).
+// copy copies from r, which is not an io.WriterTo, to w, in steps. If w is an io.ReaderFrom, w reads,
+// one step at a time, from an *io.LimitedReader, for which the standard library's files and connections use
+// sendfile or splice.
 func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	var buffer []byte
 	if _, ok := w.(io.ReaderFrom); !ok {
@@ -21,14 +21,14 @@ func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	for {
 		step, n, err := p.copyStep(w, &source, buffer)
 		written += n
-		if err != nil || n < step { // less, without an error: that is the end of r
+		if err != nil || n < step { // less without an error is the end of r
 			return written, err
 		}
 	}
 }
 
-// copyStep waits for a step's permits and copies n bytes of it. It gives back the permits of the
-// others: of all if r or w panics.
+// copyStep waits for a step's permits and copies n bytes. It gives back the permits of the other bytes:
+// of all bytes if r or w panics.
 func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (step, n int64, err error) {
 	var paid reserve.Reservation
 	size, err := p.pay(most, &paid)
@@ -46,5 +46,5 @@ func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (s
 	return step, n, err
 }
 
-// buffers are kept since a Writer that a Reader copies to gets a copy for each step.
+// buffers are reused, because a Writer that a Reader copies to is called once for each step.
 var buffers = sync.Pool{New: func() any { return new([usual]byte) }}

@@ -9,40 +9,47 @@
 //
 // # How bytes are paced
 //
-// A Read or a Write of many bytes is split, so that no single step borrows more than
-// a tenth of a second's worth of permits, and, below 32 MiB/s, no more than 32 KiB. At 100,000 bytes/s a step
-// is 10,000 at most; at 5 bytes/s it is one byte. From 32 MiB/s on a step is a millisecond's worth
-// (1 MiB at 1 GiB/s), so that a thousand steps a second are enough, and without limit it
-// is the whole buffer. The rate is asked of the Reserver at each step, if that has a method
-// Rate() float64 (a *reserve.Limiter has); of others 4 KiB are reserved at a time, a
-// tenth of a second's worth at 40 KiB/s. A window that holds less than a step is asked for as much as it holds.
+// A Read or a Write of many bytes is split into steps. No step borrows more than a tenth of a second's
+// worth of permits or, below 32 MiB/s, more than 32 KiB. At 100,000 bytes/s a step is at most 10,000
+// bytes; at 5 bytes/s it is one byte. From 32 MiB/s on a step is a millisecond's worth (1 MiB at
+// 1 GiB/s), so that a thousand steps a second are enough. Without limit a step is the whole buffer.
 //
-// Each step reserves, waits, then reads or writes, and gives back what it has not used:
-// of 4096 permits for a Read that returns 100 bytes, 3996, which others use at once. The end of a
-// source is a step, too: it is paid for, and given back, before it is known.
+// Each step asks the Reserver for its rate, if it has a method Rate() float64, as *reserve.Limiter does. For other
+// Reservers a step is 4 KiB, a tenth of a second's worth at 40 KiB/s. If a window holds less than a step,
+// the step is as much as it holds.
 //
-// While a Read waits for its source the permits of that step are taken, which is at most a tenth
-// of a second of everybody else's. So that it is less where a source gives little at a time, a Reader asks
-// for at most an eighth more than what it got the last time: after a Read of 100 bytes
-// it reserves 100, then 113, and so on until a Read is short again.
+// Each step reserves, waits, reads or writes, and gives back the permits that it has not used: 3996 of 4096 for
+// a Read that returns 100 bytes. Other callers use those at once. The end of a source is a step too: it
+// is paid for and given back, because only the Read tells that it is the end.
+//
+// While a Read waits for its source, it holds the permits of that step: at most a tenth of a second's worth,
+// which other callers do without. To hold less where a source gives little at a time, a Reader reserves at
+// most an eighth more than the last Read gave: after a Read of 100 bytes it reserves 100, then 113, and
+// so on until a Read is short again.
 //
 // # Sharing
 //
-// Streams share a limiter by steps, not by bytes, because a limiter serves requests in turn. So a stream
-// that writes little at a time gets little: of 32 writers at 1 MiB/s, eight of each size, those of
-// 100 bytes get 0.14 % together, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 46.9 % each. Where that
-// matters put a bufio.Writer of the same size around each Writer, or give each stream a limiter of
+// Streams share a limiter by steps, not by bytes, because a limiter serves requests in order. So a stream
+// that writes little at a time gets little: of 32 writers at 1 MiB/s, eight of each size, the writers of
+// 100 bytes get 0.14 % together, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 46.9 % each. If that
+// matters, put a bufio.Writer of the same size around each Writer, or give each stream a limiter of
 // its own beside the common one (reserve.All).
 //
 // # Errors
 //
-// An error of the wrapped reader or writer comes back as it is, with the bytes that
-// came with it. If the context is done its cause comes back, and if its deadline is too near
-// a *[reserve.WaitError], before anything of that step is read or written. The context ends waits, not a
-// Read or a Write that is under way.
+// An error of the wrapped reader or writer is returned unchanged, with the bytes that came with it. If the
+// context is done, its cause is returned, and if its deadline is too near a *[reserve.WaitError], before
+// anything of that step is read or written. The context ends waits, not a Read or a Write that has
+// begun.
 //
 // # Closing
 //
-// What Reader and Writer return has no Close: close what was wrapped. Neither holds bytes
-// back, so there is nothing to flush. They allow as much concurrent use as what they wrap; but a Write that is split is no longer atomic.
+// The results of Reader and Writer have no Close: close the wrapped reader or writer. Neither buffers, so
+// there is nothing to flush. They are as safe for concurrent use as what they wrap, but a Write that is
+// split is not atomic.
+//
+// # Nil arguments
+//
+// Reader, Writer and Seq have no error to return, as io.LimitReader and io.TeeReader have none. A nil context, reader,
+// writer, sequence or Reserver is a mistake in the program, and they panic with a *[reserve.ValueError].
 package stream

@@ -8,15 +8,15 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Reader returns a reader that reads from r as fast as the Reserver allows, a permit
-// for each byte. Each Read waits for the permits of at most one step, then reads once, and
-// gives back the permits of what it did not get: see the package's documentation.
+// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte. Each Read
+// waits for the permits of at most one step, reads once, and gives back the permits of bytes that it
+// did not get: see the package's documentation.
 //
-// Errors and short reads of r come back unchanged. When the context is done Read returns its
-// cause, and when its deadline comes before the permits a *[reserve.WaitError]; nothing has been read then.
+// Errors and short reads of r are returned unchanged. If the context is done, Read returns its cause, and if its
+// deadline is before the permits' time a *[reserve.WaitError]. Then nothing was read.
 //
-// At 1 MiB/s a copy of 10 MiB takes 10 s. It is an [io.WriterTo] as well, so that io.Copy
-// lets an r that is one write out of its own memory; that is paced in the same way.
+// At 1 MiB/s a copy of 10 MiB takes 10 s. The result is also an [io.WriterTo]: if r is one, io.Copy lets r
+// write from its own memory, paced in the same way.
 //
 // It panics if r, the context or the Reserver is nil.
 func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
@@ -29,7 +29,7 @@ func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
 type reader struct {
 	pacer
 	r     io.Reader
-	guess atomic.Int64 // how much r seems to give at a time, see step.go; 0: not known
+	guess atomic.Int64 // how many bytes r seems to give at a time, see step.go; 0: unknown
 }
 
 func (r *reader) Read(p []byte) (n int, err error) {

@@ -21,10 +21,10 @@ import (
 // A nil cost function means that each element costs 1. An element that costs 0
 // goes at once; a negative cost is an error, as it is for a limiter.
 //
-// If the permits can't be had, because the context is done or its deadline too near, the
-// limiter refuses or the cost is an error, the last pair is the zero T and that
-// error; the element that waited for them is lost, and seq is stopped. A loop that ends early
-// stops seq as well; it has paid for what it got, and for nothing else.
+// If the limiter does not grant the permits (the context is done, its deadline is too near, the cost is
+// negative or too large), the last pair is the zero T and the error. The element that needed the permits is
+// lost, and seq is stopped. A loop that ends early stops seq as well; it has paid for the elements that it
+// got, and for nothing else.
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.
 //
@@ -51,7 +51,7 @@ func Seq[T any](ctx context.Context, seq iter.Seq[T], by reserve.Reserver, cost 
 	}
 }
 
-// pass waits for what an element costs.
+// pass waits for the permits of an element.
 func pass(ctx context.Context, by reserve.Reserver, permits int) error {
 	if permits != 0 {
 		_, err := reserve.Acquire(ctx, by, permits)

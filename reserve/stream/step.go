@@ -11,12 +11,12 @@ import (
 
 // Sizes of steps, in bytes.
 const (
-	unknown = 4 << 10  // where the rate is not known
-	usual   = 32 << 10 // what io.Copy moves at a time: more is faster only for fast streams
-	most    = 1 << 20  // that is copied without asking again
+	unknown = 4 << 10  // if the rate is not known
+	usual   = 32 << 10 // as io.Copy; larger ones are faster only for fast streams
+	most    = 1 << 20  // of a copy
 )
 
-// notNil panics if what a constructor was given is nil.
+// notNil panics if an argument is nil.
 func notNil(v any, name string) {
 	if isnil.Value(v) {
 		panic(&reserve.ValueError{Package: "stream", Name: name, Value: nil, Want: "a value"})
@@ -29,14 +29,14 @@ type pacer struct {
 	by  reserve.Reserver
 }
 
-// pay waits for the permits of a step of at most size bytes (at least 1), and
-// returns how many they are. The reservation, a zero one before, is to be settled if
-// fewer are used; it stays zero where there is nothing to give back.
+// pay waits for the permits of a step of at most size bytes (at least 1), and returns the number of
+// permits. It fills in the reservation, a zero one, for the caller to settle if it uses fewer. If there is
+// nothing to give back it leaves it zero.
 func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 	rate := p.rate()
 	n = step(size, rate)
 	err = p.take(n, rate, r)
-	for fits := largest(err); 0 < fits && fits < n; fits = largest(err) { // of several windows the smallest counts
+	for fits := largest(err); 0 < fits && fits < n; fits = largest(err) { // the smallest of several windows counts
 		n = fits
 		err = p.take(n, rate, r)
 	}
@@ -45,7 +45,7 @@ func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 
 // take waits for n permits.
 func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
-	if math.IsInf(rate, 1) { // they cost nothing, and this is cheaper
+	if math.IsInf(rate, 1) { // there is nothing to give back, and this is faster
 		_, err = reserve.Acquire(p.ctx, p.by, n)
 		return err
 	}
@@ -55,7 +55,7 @@ func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
 	return r.Wait(p.ctx)
 }
 
-// rate returns the Reserver's permits per second, 0 if it can't tell.
+// rate returns the Reserver's permits per second, or 0 if it has no method Rate.
 func (p pacer) rate() float64 {
 	if r, ok := p.by.(interface{ Rate() float64 }); ok {
 		return r.Rate()
@@ -76,14 +76,14 @@ func step(size int, rate float64) int {
 	}
 }
 
-// guess returns how much a source that was asked for step bytes and gave n seems to give at a
-// time: n, and an eighth more than a step that it filled.
+// guess returns how many bytes a source that was asked for step bytes and gave n seems to give at a time: n, or
+// an eighth more than the step if it filled it.
 //
-// The permits of a step are taken while its source is waited for. Permits that come back then are worth
-// no more than what still fits the store, and until then others waited. So a reader that asked for
-// whole steps would cost those it shares a limiter with up to nine tenths of the rate: with
-// 32 sources of 1400 bytes each 10 ms, at 1 MiB/s and nothing saved up, 13 % of the
-// rate are used instead of 91 %. Where sources answer at once it makes no difference.
+// A Read holds the permits of its step while it waits for the source. Permits that it gives back later are
+// worth no more than what still fits the store, and meanwhile other callers waited. So readers that
+// reserved whole steps would waste up to nine tenths of the rate: with 32 sources of 1400 bytes each
+// 10 ms, at 1 MiB/s and nothing stored, they would use 13 % of the rate instead of 91 %. If
+// sources answer at once it makes no difference.
 func guess(step, n int) int {
 	if n < step {
 		return max(1, n)
@@ -91,8 +91,7 @@ func guess(step, n int) int {
 	return step + step/8 + 1
 }
 
-// largest returns how many permits may be asked for, if the error says that it was
-// too many at once: a window's does.
+// largest returns how many permits one request may ask for, if the error is a SizeError, and otherwise 0.
 func largest(err error) int {
 	if err == nil { // by far most often
 		return 0

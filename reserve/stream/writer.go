@@ -7,18 +7,17 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Writer returns a writer that writes to w as fast as the Reserver allows, a permit for
-// each byte. Write splits what it gets into steps, and waits for the permits of each before it
-// writes that: see the package's documentation.
+// Writer returns a writer that writes to w as fast as the Reserver allows, one permit a byte. Write splits its
+// bytes into steps, and waits for the permits of each step before it writes it: see the package's
+// documentation.
 //
-// An error of w comes back unchanged, with the number of bytes that were written;
-// the permits of those that were not are given back. If w writes less than it
-// should and says nothing, the error is [io.ErrShortWrite]. When the context is done Write returns its
-// cause, and when its deadline comes before the permits a *[reserve.WaitError], with the number of bytes
-// written so far.
+// An error of w is returned unchanged, with the number of bytes that were written; the permits of the other
+// bytes are given back. If w writes less than it should without an error, the error is
+// [io.ErrShortWrite]. If the context is done, Write returns its cause, and if its deadline is before the
+// permits' time a *[reserve.WaitError], with the number of bytes written so far.
 //
-// At 1 MiB/s a Write of 10 MiB takes 10 s. It is an [io.ReaderFrom] as well, so that
-// io.Copy to a w that is one, a TCP connection for one, leaves the copying to w, step by step.
+// At 1 MiB/s a Write of 10 MiB takes 10 s. The result is also an [io.ReaderFrom]: if w is one (a TCP
+// connection, for example), io.Copy lets w copy, step by step.
 //
 // It panics if w, the context or the Reserver is nil.
 func Writer(ctx context.Context, w io.Writer, by reserve.Reserver) io.Writer {
@@ -48,8 +47,8 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// writeStep waits for a step's permits and writes n bytes of it. It gives back the permits of the
-// others: of all if w panics.
+// writeStep waits for a step's permits and writes n bytes. It gives back the permits of the other bytes: of all
+// bytes if w panics.
 func (w *writer) writeStep(p []byte) (step, n int, err error) {
 	var paid reserve.Reservation
 	if step, err = w.pay(len(p), &paid); err != nil {

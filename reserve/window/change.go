@@ -15,8 +15,8 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Stop lets no request go before a time, as Pause does, but what has gone leaves the window in its
-// time: it is for a server that refuses, whose own window goes on.
+// Stop lets no request go before a time, as Pause does, but the window's clock goes on: it is for a server
+// that refuses, whose own window goes on too.
 func (l *ledger) Stop(now, until int64) bool {
 	l.advance(now)
 	until = min(until, longest)
@@ -24,7 +24,7 @@ func (l *ledger) Stop(now, until int64) bool {
 		return false
 	}
 	l.stopped = until
-	l.unplace(l.gone)
+	l.unplace(l.granted)
 	return true
 }
 
@@ -36,7 +36,7 @@ func (l *ledger) Resume(now int64) bool {
 	pause, stop := l.until-now, l.stopped-now
 	if stop > 0 {
 		l.stopped = now
-		l.unplace(l.gone)
+		l.unplace(l.granted)
 	}
 	if pause > 0 {
 		l.until = now
@@ -49,47 +49,46 @@ func (l *ledger) Resume(now int64) bool {
 // ends at a time of the limiter's clock, decides them.
 func (l *ledger) delay(now, by int64) {
 	if l.stopped > now {
-		l.unplace(l.gone)
+		l.unplace(l.granted)
 	}
-	changed := *l.rule
+	changed := *l.config
 	changed.behind += by
-	l.rule = &changed
+	l.config = &changed
 }
 
-// SetRate changes the length of the window for those that ask from now on.
+// SetRate changes the length of the window for requests from now on.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.rate {
 		l.change(now, l.Max(), length(l.Max(), permitsPerSecond), permitsPerSecond)
 	}
 }
 
-// Retime changes the length of the window for those that wait as well.
+// Retime changes the length of the window for waiting requests too.
 func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.advance(now)
 	l.SetRate(now, permitsPerSecond)
-	for i := l.gone; i < l.ring.length; i++ {
-		if r := l.ring.at(i); r.rule != nil {
-			r.rule = l.rule
+	for i := l.granted; i < l.ring.length; i++ {
+		if r := l.ring.at(i); r.config != nil {
+			r.config = l.config
 		}
 	}
-	l.unplace(l.gone)
-	l.longest = l.rule.per
+	l.unplace(l.granted)
+	l.longest = l.config.per
 }
 
-// change puts another window in place for those that ask from now on. Permits that have left the present one
-// do not come back into a longer one.
+// change puts another window in place for requests from now on. Permits that have left the present window do
+// not come back into a longer one.
 func (l *ledger) change(now int64, size int, per int64, rate float64) {
 	l.advance(now)
 	l.rate = rate
-	l.rule = &rule{
-		size: uint64(size), per: per, behind: l.rule.behind,
-		since: max(l.rule.since, l.floor-max(1, l.rule.per)),
+	l.config = &config{
+		size: uint64(size), per: per, behind: l.config.behind,
+		since: max(l.config.since, l.floor-max(1, l.config.per)),
 	}
 	l.longest = max(l.longest, per)
 }
 
-// length returns the nanoseconds in which a rate gives n permits: at least 1, but for
-// a rate without limit.
+// length returns the nanoseconds in which a rate gives n permits: at least 1, or 0 for a rate of +Inf.
 func length(n int, permitsPerSecond float64) int64 {
 	if math.IsInf(permitsPerSecond, 1) {
 		return 0
@@ -102,6 +101,6 @@ func length(n int, permitsPerSecond float64) int64 {
 }
 
 const (
-	never   = math.MaxInt64     // the last time that there is
-	longest = math.MaxInt64 / 2 // that a window or a pause can be: 146 years
+	never   = math.MaxInt64     // the largest time
+	longest = math.MaxInt64 / 2 // the longest window and the longest pause: 146 years
 )

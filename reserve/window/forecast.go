@@ -27,13 +27,13 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 			l.ring.length = length
 		}()
 		for n := range ahead {
-			at := l.next(uint64(min(n, l.Max())), l.rule)
-			l.ring.push(request{number: l.number, permits: uint64(n), at: at, rule: l.rule})
+			at := l.next(uint64(min(n, l.Max())), l.config)
+			l.ring.push(request{number: l.number, permits: uint64(n), at: at, config: l.config})
 			l.placed++
 			l.held.add(uint64(n))
 		}
 	}
-	return saturate.Add(l.next(uint64(permits), l.rule), l.rule.behind)
+	return saturate.Add(l.next(uint64(permits), l.config), l.config.behind)
 }
 
 // Forecast returns when the last of n requests for one permit (at least 1), made from now on, would be
@@ -43,7 +43,7 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 	// permit goes when the one that is a whole window in front of it leaves.
 	windows, last := (n-1)/l.Max(), (n-1)%l.Max()+1
 	ready := l.Behind(now, nil, last)
-	high, later := bits.Mul64(uint64(windows), uint64(l.rule.per))
+	high, later := bits.Mul64(uint64(windows), uint64(l.config.per))
 	if high > 0 || later > math.MaxInt64 {
 		return never
 	}
@@ -55,11 +55,11 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
 	l.advance(now)
 	switch used := l.used(); {
-	case l.rule.per == 0: // no limit
-	case used.exceeds(l.rule.size):
+	case l.config.per == 0: // no limit
+	case used.exceeds(l.config.size):
 		return 0
 	default:
-		permits = int(min(uint64(permits), l.rule.size-used.low))
+		permits = int(min(uint64(permits), l.config.size-used.low))
 	}
 	for taken < permits && l.Take(now, min(permits-taken, l.Max())) {
 		taken += min(permits-taken, l.Max())

@@ -231,7 +231,7 @@ func (r *run) setPer(per int64, retime bool) {
 		r.ledger.SetRate(r.model.now, rate)
 	}
 	r.model.change(r.model.size, per, retime)
-	require.Equal(r, per, r.ledger.rule.per)
+	require.Equal(r, per, r.ledger.config.per)
 	require.Equal(r, rate, r.ledger.Rate())
 }
 
@@ -291,7 +291,7 @@ func (r *run) checkMarks() {
 	}
 	require.Equal(r, empty, l.empty)
 	require.Equal(r, sum{low: held}, l.held)
-	require.LessOrEqual(r, l.gone, l.placed)
+	require.LessOrEqual(r, l.granted, l.placed)
 	require.LessOrEqual(r, l.oldest, l.placed)
 	require.LessOrEqual(r, l.placed, l.ring.length)
 }

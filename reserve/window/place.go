@@ -2,17 +2,16 @@ package window
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// The time of a request is the earliest one, from that of the request in front of it on, at which
-// the stretch of per that ends there has room. So it takes two marks that move through the list:
-// the request, and the oldest one in that stretch; beside them the number of permits between
-// the two is kept. Each request is passed once by each mark, so a queue's times cost no more than a pass
-// over it. If something changes, the marks go back there, and the times behind are worked out
-// when they are needed.
+// The time of a request is the earliest time, not before that of the request in front, at which the
+// stretch of per that ends there has room. To compute the times of a queue, two marks move through the list:
+// the request, and the oldest request in its stretch. The ledger keeps the number of permits between them.
+// Each mark passes each request once, so all times together take one pass. When a request changes, the
+// marks go back to it, and the times behind are computed again when they are needed.
 
-// place works out the time of the first request whose time is not known.
+// place computes the time of the first request whose time is not known.
 func (l *ledger) place() {
 	r := l.ring.at(l.placed)
-	r.at = l.spot(r.permits, r.rule)
+	r.at = l.spot(r.permits, r.config)
 	l.placed++
 	l.held.add(r.permits)
 }
@@ -29,18 +28,18 @@ func (l *ledger) unplace(i int) {
 	}
 }
 
-// next returns when a request would go that is made now.
-func (l *ledger) next(permits uint64, by *rule) int64 {
+// next returns when a request that is made now would be granted.
+func (l *ledger) next(permits uint64, by *config) int64 {
 	for l.placed < l.ring.length {
 		l.place()
 	}
 	return l.spot(permits, by)
 }
 
-// spot returns when a request goes that is behind all whose times are known. A charge waits for no
-// room. A request for more than the window, which was larger when it was made, goes when the
-// window is empty.
-func (l *ledger) spot(permits uint64, by *rule) (at int64) {
+// spot returns when a request behind those whose times are known is granted. A charge needs no room. A
+// request for more than the window, which was larger when it was made, is granted when the window is
+// empty.
+func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	at = l.floor
 	if l.placed > 0 {
 		at = max(at, l.ring.at(l.placed-1).at)
@@ -48,7 +47,7 @@ func (l *ledger) spot(permits uint64, by *rule) (at int64) {
 	if by == nil {
 		return at
 	}
-	at = max(at, l.stopped-l.rule.behind)
+	at = max(at, l.stopped-l.config.behind)
 	room := by.size - min(permits, by.size)
 	for {
 		l.seek(at, by)
@@ -60,7 +59,7 @@ func (l *ledger) spot(permits uint64, by *rule) (at int64) {
 }
 
 // seek moves the mark of the oldest request to the beginning of the stretch that ends at a time.
-func (l *ledger) seek(end int64, by *rule) {
+func (l *ledger) seek(end int64, by *config) {
 	before := max(end-by.per, by.since)
 	for l.oldest < l.placed && l.ring.at(l.oldest).at <= before {
 		l.held.sub(l.ring.at(l.oldest).permits)
@@ -72,40 +71,40 @@ func (l *ledger) seek(end int64, by *rule) {
 	}
 }
 
-// used returns how many permits the stretch up to now holds, if nobody waits.
+// used returns how many permits the stretch up to now holds, if no request waits.
 func (l *ledger) used() *sum {
-	l.seek(l.floor, l.rule)
+	l.seek(l.floor, l.config)
 	return &l.held
 }
 
-// waiting reports whether anybody waits.
-func (l *ledger) waiting() bool { return l.gone < l.ring.length }
+// waiting reports whether any request waits.
+func (l *ledger) waiting() bool { return l.granted < l.ring.length }
 
-// advance lets all go whose time has come, and forgets those that have left the window.
+// advance grants all requests whose time has come, and forgets requests that have left the window.
 func (l *ledger) advance(now int64) {
-	clock := max(now, l.until) - l.rule.behind
+	clock := max(now, l.until) - l.config.behind
 	for l.waiting() {
-		if l.gone == l.placed {
+		if l.granted == l.placed {
 			l.place()
 		}
-		r := l.ring.at(l.gone)
-		if r.at > clock || now < l.until && r.rule != nil {
+		r := l.ring.at(l.granted)
+		if r.at > clock || now < l.until && r.config != nil {
 			break
 		}
-		r.rule = l.rule
-		l.gone++
+		r.config = l.config
+		l.granted++
 	}
 	l.floor = clock
 	if !l.waiting() {
-		l.longest = l.rule.per
+		l.longest = l.config.per
 	}
-	// What went at this very moment stays, even if the window has no length: it may get one.
-	for l.gone > 0 && l.ring.at(0).at <= clock-max(1, l.longest) {
+	// A request granted at this very moment stays, even if the window has no length: it may get one.
+	for l.granted > 0 && l.ring.at(0).at <= clock-max(1, l.longest) {
 		l.forget()
 	}
 }
 
-// forget takes the oldest request, which has gone, off the list.
+// forget takes the oldest request, which was granted, off the list.
 func (l *ledger) forget() {
 	r := l.ring.at(0)
 	l.forgot = r.number
@@ -117,13 +116,13 @@ func (l *ledger) forget() {
 	} else {
 		l.held.sub(r.permits)
 	}
-	l.gone--
+	l.granted--
 	l.placed--
 	l.ring.drop()
 }
 
-// tidy takes requests off the list that have no permits left: those at its end at once, so that the
-// last one is one that counts; the others when they are more than half of it.
+// tidy removes requests that have no permits left: at the end of the list at once, so that the last request
+// has permits; elsewhere when they are more than half of the list.
 func (l *ledger) tidy() {
 	n := l.ring.length
 	for n > 0 && l.ring.at(n-1).permits == 0 {
@@ -134,12 +133,12 @@ func (l *ledger) tidy() {
 		n = l.squeeze(n)
 	}
 	l.ring.length = n
-	l.gone, l.placed, l.oldest = min(l.gone, n), min(l.placed, n), min(l.oldest, n)
+	l.granted, l.placed, l.oldest = min(l.granted, n), min(l.placed, n), min(l.oldest, n)
 }
 
-// squeeze takes all requests without permits out of the first n, and returns how many are left.
+// squeeze removes all requests without permits from the first n, and returns how many are left.
 func (l *ledger) squeeze(n int) (kept int) {
-	gone, placed, oldest := l.gone, l.placed, l.oldest
+	gone, placed, oldest := l.granted, l.placed, l.oldest
 	for i := range n {
 		r := *l.ring.at(i)
 		if r.permits > 0 {
@@ -148,7 +147,7 @@ func (l *ledger) squeeze(n int) (kept int) {
 			continue
 		}
 		if i < gone {
-			l.gone--
+			l.granted--
 		}
 		if i < placed {
 			l.placed--

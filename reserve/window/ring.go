@@ -5,18 +5,18 @@ import (
 	"sort"
 )
 
-// A request is one that has gone and is still in the window, or one that waits. Those that went at
-// one moment, one right behind the other, are kept as one.
+// A request is one that was granted and is still in the window, or one that waits. Requests that were granted at
+// one moment, one right behind the other, are merged.
 type request struct {
-	number  uint64 // of the newest that it stands for
-	permits uint64 // that were kept, by what is known now
-	at      int64  // on the window's clock: when it went, or goes if nobody in front of it gives up
-	rule    *rule  // the one by which it goes, nil for a charge; once it has gone, the one at that time
+	number  uint64  // of the newest request merged into it
+	permits uint64  // that were not given back
+	at      int64   // on the window's clock: when it was granted, or will be as far as is known
+	config  *config // by which it is granted, nil for a charge; afterwards the one of that time
 }
 
-// A ring holds requests in their order: first those that have gone, then those that wait.
+// A ring holds requests in their order: first the granted ones, then those that wait.
 type ring struct {
-	list   []request // in a circle; their number is a power of two
+	list   []request // a circle; its length is a power of two
 	first  int       // the oldest, in list
 	length int
 }
@@ -41,14 +41,14 @@ func (r *ring) push(last request) {
 	*r.at(r.length - 1) = last
 }
 
-// drop takes the oldest request away.
+// drop removes the oldest request.
 func (r *ring) drop() {
 	r.first = (r.first + 1) & (len(r.list) - 1)
 	r.length--
 }
 
-// A sum is a number of permits. It has 128 bits, since a window may be as large as an int, and be
-// charged with more than it holds.
+// A sum is a number of permits. It has 128 bits, because a window may be as large as an int and be charged with
+// more than it holds.
 type sum struct{ high, low uint64 }
 
 func (s *sum) add(permits uint64) {
@@ -63,5 +63,5 @@ func (s *sum) sub(permits uint64) {
 	s.high -= borrow
 }
 
-// exceeds reports whether there are more permits than so many.
+// exceeds reports whether the sum is more than so many permits.
 func (s *sum) exceeds(permits uint64) bool { return s.high > 0 || s.low > permits }

@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A Clock tells nanoseconds since an epoch. It is immutable.
+// A Clock reads nanoseconds since an epoch. It is immutable.
 type Clock struct {
 	Fake  *clockwork.Clock // nil: the real one
 	Epoch time.Time
@@ -27,7 +27,7 @@ func (c *Clock) Same(other *Clock) bool {
 	return *c.Fake == *other.Fake
 }
 
-// Never is the last time that there is.
+// Never is the largest time.
 const Never = math.MaxInt64
 
 // Begun returns the clock with now as its epoch.
@@ -48,9 +48,9 @@ func (c *Clock) Now() int64 {
 	return int64((*c.Fake).Since(c.Epoch))
 }
 
-// Time turns a reading of the clock into a time, and Since turns it back.
-// Between a time without a monotonic part (a date that a server sent) and the epoch
-// the wall clock may have been set; between it and now it hardly was.
+// Time converts a reading of the clock to a time, and Since converts it back. It goes by way of the present:
+// since the epoch the wall clock may have been set, which would spoil a time without a monotonic part (a date
+// that a server sent).
 func (c *Clock) Time(t int64) time.Time {
 	if c.Fake != nil {
 		return c.Epoch.Add(time.Duration(t))
@@ -68,7 +68,7 @@ func (c *Clock) Since(t time.Time) int64 {
 	return saturate.Add(int64(now.Sub(c.Epoch)), int64(t.Sub(now)))
 }
 
-// Deadline returns when the context ends by itself, or Never.
+// Deadline returns the context's deadline, or Never.
 func (c *Clock) Deadline(ctx context.Context) int64 {
 	if d, ok := ctx.Deadline(); ok {
 		return c.Since(d)

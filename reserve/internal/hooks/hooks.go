@@ -1,8 +1,8 @@
-// Package hooks lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal does: how a policy's
-// limiters are made, and what a limiter has to give.
+// Package hooks lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal
+// does.
 //
-// Those packages import reserve, so reserve can't import them; and what is exported is there for
-// everybody. So reserve leaves its [Hooks] here when it is initialized, and they open them:
+// Those packages import reserve, so reserve can't import them, and exported methods would be in everybody's
+// API. So reserve registers its [Hooks] here when it is initialized, and those packages open them:
 //
 //	var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 package hooks
@@ -25,26 +25,27 @@ type Terms struct {
 	Slack   time.Duration // by which callers may wake late
 }
 
-// An Outlook says what a limiter has to give at one moment.
+// An Outlook says what a limiter can grant at one moment.
 type Outlook struct {
 	Rate float64 // fresh permits per second
-	// Capacity is the largest number of permits that can be saved up and used at once, and Stored how
-	// many of those there are. The stored permits of a warming-up limiter are not for use at once, so
-	// there both are 0.
+	// Capacity is the largest number of permits that can be stored and used at once, and Stored is how many
+	// are stored. Both are 0 for a warming-up limiter, whose stored permits can't be used at once.
 	Capacity, Stored float64
 	Wait             time.Duration // until a request for one permit would be granted
-	Window           bool          // no stretch of Capacity/Rate seconds holds more than Capacity: nothing flows in on top of Stored
+	// Window: the limiter grants at most Capacity in any Capacity/Rate seconds. No permits flow in on top of
+	// Stored.
+	Window bool
 }
 
-// A Fresh is what a limiter is like at a moment if nobody has ever asked it: nothing owed or
-// promised, no pause, and this rate and this many stored permits.
+// A Fresh is the state, at one moment, of a limiter that never had a request: nothing is owed or promised, there
+// is no pause, and it has this rate and this many stored permits.
 type Fresh struct {
 	Now          int64
 	Rate, Stored float64
 }
 
-// Hooks are how reserve's types are used from inside. P is *reserve.Policy, L is
-// *reserve.Limiter, R is *reserve.Reservation. Times are readings of the policy's clock.
+// Hooks are unexported methods of reserve's types. P is *reserve.Policy, L is *reserve.Limiter, R is
+// *reserve.Reservation. Times are readings of the policy's clock.
 type Hooks[P, L, R any] struct {
 	// Terms returns the terms of a policy.
 	Terms func(P) *Terms
@@ -52,26 +53,25 @@ type Hooks[P, L, R any] struct {
 	// ReserveWithin.
 	Check func(ctx context.Context, p P, state *smooth.State, n int, maxWait time.Duration) error
 
-	// New returns a limiter that nobody has asked since begin, and Grow one with that ledger.
+	// New returns a limiter that has had no request since begin, and Grow one with that ledger.
 	New  func(p P, begin int64) L
 	Grow func(p P, now int64, ledger smooth.Ledger) L
-	// Fresh returns what a limiter is like now that nobody has asked since begin.
+	// Fresh returns the present state of a limiter that has had no request since begin.
 	Fresh func(p P, begin, now int64) Fresh
-	// Like reports whether a limiter is like that.
+	// Like reports whether a limiter is in that state.
 	Like func(l L, fresh Fresh) bool
-	// Retire makes an end of a limiter if it is like that, and reports whether it did. Permits that
-	// reservations give back later are then of no use to anybody (the store was full without
-	// them); what was used beyond them is told to charge, which is called under the limiter's
-	// lock.
+	// Retire invalidates a limiter if it is in that state, so that its key can be dropped, and reports
+	// whether it did. Later refunds are lost (the store was full without them). Later charges go to
+	// charge, which is called under the limiter's lock.
 	Retire func(l L, fresh Fresh, charge func(permits int)) bool
 	// Supersede has a limiter's later charges go to charge, as Retire does, in whatever state it is: another
 	// limiter takes its place. Requests that wait keep their times.
 	Supersede func(l L, charge func(permits int))
 
-	// Charge takes permits (at least 1) that have been used already.
+	// Charge takes permits (at least 1) that were used already.
 	Charge func(l L, permits int)
-	// Stop lets no request go before a time, for a server that refuses: it is PauseUntil, but a window's
-	// clock does not stop, since the server's does not.
+	// Stop is PauseUntil, for a server that refuses: a window's clock does not stop, because the
+	// server's does not.
 	Stop func(l L, t time.Time)
 	// Wait returns how long a request for permits (at least 1), made now, would wait, or a SizeError
 	// if it is larger than the limiter ever grants. It takes nothing.
@@ -104,11 +104,11 @@ type Hooks[P, L, R any] struct {
 	// Count counts the permits of a reservation by ReserveUncounted as granted. For any other reservation, and
 	// the second time, it does nothing.
 	Count func(R)
-	// Outlook returns what the limiter has to give now. It takes nothing and does not allocate,
-	// unless the rate has been changed. Latest is the same as of the latest request, for a caller
-	// that has just made that: to read the clock again costs more than all the rest.
+	// Outlook returns what the limiter can grant now. It takes nothing, and does not allocate unless the
+	// rate was changed. Latest is the same as of the latest request, for the caller that has just made
+	// it: reading the clock again would cost more than everything else.
 	Outlook, Latest func(L) Outlook
-	// Await waits for a reservation, and returns how long that took.
+	// Await waits for a reservation and returns how long that took.
 	Await func(ctx context.Context, r R) (waited time.Duration, err error)
 	// Watch has f called whenever promised times may have changed for another reason than that time
 	// passes: earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume; later (true) after a
@@ -129,10 +129,10 @@ type Hooks[P, L, R any] struct {
 	Promise func(R) any
 }
 
-var opened any // the only *Hooks
+var opened any // the *Hooks that reserve registered
 
-// Register is for reserve alone.
+// Register registers the hooks. Only reserve calls it.
 func Register[P, L, R any](e *Hooks[P, L, R]) { opened = e }
 
-// Open returns reserve's engine, to a package that imports reserve.
+// Open returns reserve's hooks, to a package that imports reserve.
 func Open[P, L, R any]() *Hooks[P, L, R] { return opened.(*Hooks[P, L, R]) }
