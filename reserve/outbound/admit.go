@@ -89,11 +89,18 @@ func (c *call) permits(maxWait time.Duration) error {
 	if c.late = (time.Time{}); maxWait < reserve.Forever {
 		c.late = c.t.now().Add(maxWait)
 	}
+	if c.t.classes != nil && len(c.limits) > 0 {
+		return c.inOrder(maxWait)
+	}
 	return c.t.lines.Acquire(c.ctx, c.keys, c.number, c.limits, maxWait)
 }
 
 // giveBack gives the permits back, and lets another call probe.
 func (c *call) giveBack() {
+	if c.account != nil {
+		c.account.Cancel()
+		c.account = nil
+	}
 	for i := range c.charges {
 		c.charges[i].Held.Cancel()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/fifo"
+	binding "github.com/nextfree/pace/reserve/internal/late"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -35,6 +36,13 @@ type call struct {
 	out      bool           // this attempt was let go, and is not settled yet
 	unsent   io.Closer      // the body of a request that the base transport does not have yet
 	response *http.Response // not yet the caller's
+
+	// If there are classes:
+	dearest int                  // the limit at which the call costs most
+	account *reserve.Reservation // of the call's tenant
+	rank    binding.Rank         // its place, for a retry
+	gone    bool                 // it has its permits, and settles each limit by itself
+	tryNow  bool
 
 	few   [few]charge
 	fewOf [few]fifo.Limit

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -31,6 +32,9 @@ type settings struct {
 	hooks    Hooks
 	log      *waitLog  // nil: none
 	inFlight *inFlight // nil: any number
+
+	classOf func(*http.Request) (class, tenant string)
+	classes []fair.Class // nil: first come, first served
 }
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several

@@ -40,6 +40,7 @@ func (c *call) settle(refused bool) {
 // settled settles one charge.
 func (c *call) settled(a *charge, used int) {
 	a.Held.Settle(used)
+	c.correct(a, used)
 	c.t.hooks.settled(c.request, a.limit.name, a.Permits, used)
 }
 

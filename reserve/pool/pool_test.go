@@ -298,20 +298,23 @@ func TestAgainstGreedy(t *testing.T) {
 			for _, p := range policies {
 				limits = append(limits, p.Limiter())
 			}
-			for _, n := range sizes { // each request gets the member that is free first, and the next one asks then
+			last := make([]int, len(limits))
+			for k, n := range sizes { // each request gets the member that is free first, and the next one asks then
 				var best *reserve.Reservation
-				for _, l := range limits {
+				chosen := -1
+				for i, l := range limits {
 					r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 					require.NoError(t, err)
-					if best != nil && !r.At().Before(best.At()) {
+					if best != nil && (r.Delay() > best.Delay() || r.Delay() == best.Delay() && last[i] > last[chosen]) {
 						r.Cancel()
 						continue
 					}
 					if best != nil {
 						best.Cancel()
 					}
-					best = &r
+					best, chosen = &r, i
 				}
+				last[chosen] = k
 				require.NoError(t, best.Wait(ctx))
 			}
 			greedy = since()

@@ -117,6 +117,8 @@ type Hooks[P, L, R any] struct {
 	Watch func(l L, f func(later bool) (keep bool))
 	// Parts returns the reservers of an All, and nil for any other reserver.
 	Parts func(r any) []any
+	// Promise returns what NewReservation got, and nil for a limiter's reservation.
+	Promise func(R) any
 
 	// TakeAt and the others are what package attime says of them.
 	TakeAt    func(l L, t time.Time, n int) bool
@@ -125,8 +127,6 @@ type Hooks[P, L, R any] struct {
 	SettleAt  func(r R, t time.Time, actual int)
 	LevelAt   func(l L, t time.Time) float64
 	ReplaceAt func(l L, t time.Time, p P) error
-	// Promise returns what NewReservation got, and nil for a limiter's reservation.
-	Promise func(R) any
 }
 
 var opened any // the *Hooks that reserve registered

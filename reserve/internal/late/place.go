@@ -320,3 +320,22 @@ func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false 
 func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
 func (c *placeContext) Value(key any) any           { return c.ctx.Value(key) }
+
+// A Rank is a request's place in an order, for one that asks again: it goes before those that asked after it did first. The zero value is that of a new request.
+type Rank struct {
+	Number  uint64
+	Arrived int64
+}
+
+type rankKey struct{}
+
+// WithRank returns a context whose request has that rank, or gets one.
+func WithRank(ctx context.Context, r *Rank) context.Context {
+	return context.WithValue(ctx, rankKey{}, r)
+}
+
+// RankOf returns a context's rank; nil: it has none.
+func RankOf(ctx context.Context) *Rank {
+	r, _ := ctx.Value(rankKey{}).(*Rank)
+	return r
+}
