@@ -81,7 +81,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
 	// First it charges permits that were granted without the server, once: if the answer is lost they may have been
 	// charged, and are forgotten. So it waits until a server has answered since the outage.
-	charge := &request{deadline: never}
+	charge := looks() // of the permits that are owed
 	var owed int64
 	if !n.circuit.troubled.Load() {
 		curve := l.terms.Load().curve
@@ -156,7 +156,7 @@ func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	now := l.node() // the key may be elsewhere now
 	for answers < tolerated && enough {
 		sent := l.now()
-		if err := l.call(ctx, now, []*request{{deadline: never}}, by); err != nil {
+		if err := l.call(ctx, now, []*request{looks()}, by); err != nil {
 			return err
 		}
 		answers++
@@ -197,7 +197,7 @@ func timedOut(err error, after time.Duration) error {
 func (l *Limiter) until(list []*request, begin int64) int64 {
 	latest := begin
 	for _, r := range list {
-		latest = max(latest, cmp.Or(r.answer, r.deadline))
+		latest = max(latest, cmp.Or(r.by, r.deadline))
 	}
 	return min(latest, begin+int64(l.timeout))
 }

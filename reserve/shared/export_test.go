@@ -45,7 +45,7 @@ type Sale struct {
 
 // Sell asks for permits within limit nanoseconds.
 func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
-	r := &request{permits: permits, maxWait: limit, deadline: never}
+	r := buys(permits, limit, never)
 	err := l.do(context.Background(), r)
 	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
 }
@@ -53,21 +53,21 @@ func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 // Look returns what is stored, the debt in nanoseconds, and the permits that can be had at once in
 // spite of it.
 func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
-	r := &request{deadline: never}
+	r := looks()
 	err = l.do(context.Background(), r)
 	return r.seen.stored, r.seen.debt, int64(r.seen.deferred), err
 }
 
 // Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.
 func (l *Limiter) Pause(d int64) error {
-	return l.do(context.Background(), &request{pause: cmp.Or(d, resume), deadline: never})
+	return l.do(context.Background(), changes(change{pause: cmp.Or(d, resume)}))
 }
 
 // SellList asks for all in one call.
 func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 	var list []*request
 	for i := range permits {
-		list = append(list, &request{permits: permits[i], maxWait: limits[i], deadline: never})
+		list = append(list, buys(permits[i], limits[i], never))
 	}
 	err := l.send(context.Background(), list)
 	var sales []Sale
@@ -85,7 +85,7 @@ func (l *Limiter) SellUntil(permits int, at int64) (late bool, err error) {
 	n := l.node()
 	o := &order{terms: l.terms.Load()}
 	o.reset(float64(n.clock.notAfter(at)))
-	o.write([]*request{{permits: permits, maxWait: never, deadline: never}}, 0)
+	o.write([]*request{buys(permits, never, never)}, 0)
 	err = n.keeper.decide(context.Background(), l.key, o)
 	return o.late, err
 }

@@ -13,7 +13,8 @@ import (
 // caller, whose request is the first in the line, must have the turn. It reports whether permits were bought. If not,
 // and there is no error, the request says how long it would have to wait.
 func (h *leases) buy(ctx context.Context, r *request) (bought bool, err error) {
-	q := &request{maxWait: r.maxWait, deadline: r.deadline, answer: cmp.Or(r.answer, r.deadline)}
+	q := buys(0, r.maxWait, r.deadline)
+	q.by = cmp.Or(r.by, r.deadline)
 	beside := int64(0) // permits that are not for the caller
 	h.with(func(now int64, pool *pool) {
 		pool.advance(now)
@@ -58,7 +59,7 @@ func (h *leases) prefetch() {
 	// There is no caller for a client's panic to go to. Those in the line have their error, and the circuit knows.
 	defer h.swallow()
 	defer func() { <-h.turn }()
-	q := &request{maxWait: min(2*h.horizon, int64(h.limiter.maxWait)), deadline: never}
+	q := buys(0, min(2*h.horizon, int64(h.limiter.maxWait)), never)
 	h.with(func(now int64, pool *pool) {
 		pool.advance(now)
 		q.permits = amount(h.goal(now, pool) - pool.free())
@@ -153,7 +154,7 @@ func (h *leases) takeAlong(q *request, pool *pool) {
 // purchase asks for a lease, of which so many permits are the caller's own, and adds it to the pool if it is granted.
 func (h *leases) purchase(ctx context.Context, q *request, own int64) (err error) {
 	returned := false
-	had := cmp.Or(q.answer, never) - h.limiter.now()
+	had := cmp.Or(q.by, never) - h.limiter.now()
 	defer func() {
 		if !returned { // the client panics, or ends its goroutine
 			err = &UnavailableError{Key: h.limiter.key, Err: errAborted}
@@ -250,7 +251,7 @@ func (h *leases) sendBack(ctx context.Context) error {
 	var back []refund
 	h.with(func(_ int64, pool *pool) { back, pool.back = pool.back, nil })
 	for i := range back {
-		if err := h.limiter.do(ctx, &request{deadline: never, refund: &back[i]}); err != nil {
+		if err := h.limiter.do(ctx, changes(change{refund: &back[i]})); err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func TestALostLeasePaysForItsOwn(t *testing.T) {
 
 // What a call takes back with it is its own, whatever expires while it is on its way.
 func TestWhatIsTakenAlongStays(t *testing.T) {
-	h, q := &pool{back: make([]refund, 0, 4)}, &request{permits: 1}
+	h, q := &pool{back: make([]refund, 0, 4)}, buys(1, 0, 0)
 	h.back = append(h.back, refund{permits: 5})
 	(&leases{}).takeAlong(q, h)
 	h.back = append(h.back, refund{permits: 7})

@@ -72,6 +72,6 @@ func (h *leases) refund(l *lease, permits int) {
 	var r refund
 	h.with(func(int64, *pool) { r = l.refund(permits) })
 	if r.permits > 0 {
-		_ = h.limiter.do(context.Background(), &request{deadline: never, refund: &r})
+		_ = h.limiter.do(context.Background(), changes(change{refund: &r}))
 	}
 }

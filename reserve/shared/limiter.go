@@ -171,7 +171,7 @@ func (l *Limiter) reserve(
 		return nil, nil, valueError("permits", n, "at least 1")
 	}
 	maxWait = max(0, min(maxWait, l.maxWait))
-	r := &request{permits: n, maxWait: int64(maxWait), deadline: never}
+	r := buys(n, int64(maxWait), never)
 	until, limited := ctx.Deadline()
 	asking := ctx
 	if limited {
@@ -183,7 +183,7 @@ func (l *Limiter) reserve(
 			var cancel context.CancelFunc
 			asking, cancel = context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
 			defer cancel()
-			r.answer = now + patience
+			r.by = now + patience
 		}
 	}
 	bought, err := l.obtain(asking, r)
@@ -192,7 +192,7 @@ func (l *Limiter) reserve(
 			return nil, nil, err
 		}
 		if err == errPatience { // the request may be under way still
-			r = &request{permits: n, deadline: r.deadline}
+			r = buys(n, 0, r.deadline)
 		}
 		// The caller's time was up, and its context is about to say so.
 		if limited && l.mode == closed && l.now() >= r.deadline {
@@ -247,11 +247,11 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 		return err
 	}
 	if probe {
-		now, until := l.now(), cmp.Or(r.answer, r.deadline)
+		now, until := l.now(), cmp.Or(r.by, r.deadline)
 		if err := l.try(ctx, n, min(until, saturate.Add(now, int64(l.timeout)))); err != nil {
 			return err
 		}
-		r.answer = min(until, saturate.Add(now, int64(l.timeout)/2*3))
+		r.by = min(until, saturate.Add(now, int64(l.timeout)/2*3))
 	}
 	if err := l.queue.do(ctx, r, l.send); err != nil {
 		return err
@@ -267,12 +267,12 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	if probed == nil {
 		return probe, err
 	}
-	until := cmp.Or(r.answer, r.deadline)
+	until := cmp.Or(r.by, r.deadline)
 	wake.Sleep(ctx, time.Duration(min(saturate.Add(until, -now), timeout)), probed)
 	if err := done.Cause(ctx); err != nil {
 		return false, err
 	}
-	r.answer = min(until, saturate.Add(now, timeout/2*3))
+	r.by = min(until, saturate.Add(now, timeout/2*3))
 	return false, n.circuit.outcome()
 }
 

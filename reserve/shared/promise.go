@@ -82,14 +82,13 @@ func (p *promise) Settle(actual int) {
 		l.charge(actual - n)
 	default:
 		// If this fails the permits are lost, and no promise is broken. The caller can't be told.
-		_ = l.do(context.Background(), &request{deadline: never,
-			refund: &refund{slot: p.slot, permits: n - actual}})
+		_ = l.do(context.Background(), changes(change{refund: &refund{slot: p.slot, permits: n - actual}}))
 	}
 }
 
 // charge takes permits that have been used already: now, or when the store is back.
 func (l *Limiter) charge(n int) {
-	r := &request{permits: n, maxWait: never, deadline: never}
+	r := buys(n, never, never)
 	if l.do(context.Background(), r) != nil && !r.charged {
 		l.owe(n)
 	}

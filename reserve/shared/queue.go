@@ -26,30 +26,54 @@ const (
 	maxList = 256
 )
 
-// A request is what one caller wants of the server.
+// A request is what one caller wants of the store: permits, or a change of the state, or only to see the state. Each
+// has the state as its answer.
 type request struct {
-	permits  int   // 0: none
-	maxWait  int64 // nanoseconds, from when the server decides
-	deadline int64 // on the limiter's clock: ready by then; or never
-	answer   int64 // the answer is wanted by then; 0: by the deadline
-	refund   *refund
-	pause    int64 // nanoseconds; or resume, reset
-	touch    bool  // bring the state up to date
+	purchase        // of no permits: none
+	change          // the zero change: none
+	by       int64  // the answer is wanted by then, on the limiter's clock; 0: by the purchase's deadline
+	err      error  // there was no answer
+	charged  bool   // although there was none the store may have granted the permits
+	seen     state  // before the requests of the list
+	after    state  // and after them
+	waiter   waiter // guarded by the queue's lock
+}
 
-	// The answer.
-	err     error
-	charged bool // although there was no answer the server may have granted it
+// A purchase is a request for permits, and its answer.
+type purchase struct {
+	permits  int
+	maxWait  int64 // nanoseconds, from when the store decides
+	deadline int64 // on the limiter's clock: ready by then; or never
+
 	granted bool
-	wait    int64 // as the server decided
+	wait    int64 // as the store decided
 	ready   int64 // on the limiter's clock
 	slot    slot
-	seen    state // before the requests of the list
-	after   state // and after them
+}
 
-	// Guarded by the queue's lock.
+// A change is what a request does to the state beside a purchase.
+type change struct {
+	refund *refund
+	pause  int64 // nanoseconds; or resume, reset
+	touch  bool  // the state is brought up to date, at this process's rate
+}
+
+// A waiter is where a request is in the queue.
+type waiter struct {
 	stage stage
 	wake  chan struct{} // nil: no caller waits for the answer
 }
+
+// buys returns a request for permits.
+func buys(permits int, maxWait, deadline int64) *request {
+	return &request{purchase: purchase{permits: permits, maxWait: maxWait, deadline: deadline}}
+}
+
+// changes returns a request for a change.
+func changes(c change) *request { return &request{purchase: purchase{deadline: never}, change: c} }
+
+// looks returns a request to see the state.
+func looks() *request { return changes(change{}) }
 
 type stage int
 
@@ -73,20 +97,20 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 		q.lead(ctx, r, send)
 		return nil
 	}
-	r.wake = make(chan struct{}, 1)
+	r.waiter.wake = make(chan struct{}, 1)
 	q.mu.Unlock()
 	for {
 		select {
-		case <-r.wake:
+		case <-r.waiter.wake:
 			q.mu.Lock()
 		case <-ctx.Done():
 			q.mu.Lock()
-			if r.stage != answered {
+			if r.waiter.stage != answered {
 				q.leave(ctx, r, send)
 				return context.Cause(ctx)
 			}
 		}
-		switch r.stage {
+		switch r.waiter.stage {
 		case leads:
 			q.lead(ctx, r, send)
 			return nil
@@ -101,8 +125,8 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 // leave removes a request from the queue, or marks it as left if it is under way. The queue must be locked; leave
 // unlocks it.
 func (q *queue) leave(ctx context.Context, r *request, send func(context.Context, []*request) error) {
-	was := r.stage
-	r.stage = left
+	was := r.waiter.stage
+	r.waiter.stage = left
 	if was != sent {
 		q.waiting = slices.DeleteFunc(q.waiting, func(other *request) bool { return other == r })
 	}
@@ -132,10 +156,10 @@ func (q *queue) lead(ctx context.Context, leader *request, send func(context.Con
 		list := slices.Clone(q.waiting[:n])
 		q.waiting = slices.Delete(q.waiting, 0, n)
 		for _, r := range list {
-			if r.stage == leads && r != leader {
+			if r.waiter.stage == leads && r != leader {
 				q.calls-- // it need not any more
 			}
-			r.stage = sent
+			r.waiter.stage = sent
 		}
 		q.mu.Unlock()
 		again = q.take(ctx, list, send)
@@ -149,7 +173,7 @@ func (q *queue) take(ctx context.Context, list []*request, send func(context.Con
 	returned, failed := false, true
 	defer func() {
 		q.mu.Lock()
-		q.finishAll(list, failed)
+		q.finishList(list, failed)
 		if again = !q.handOver(); again {
 			q.calls++
 		}
@@ -162,13 +186,13 @@ func (q *queue) take(ctx context.Context, list []*request, send func(context.Con
 	return false
 }
 
-// finishAll gives the requests of a list their answers. If the call failed, the waiting requests fail
+// finishList gives the requests of a list their answers. If the call failed, the waiting requests fail
 // with it: they have waited for as long as it took, and would not fare better.
-func (q *queue) finishAll(list []*request, failed bool) {
+func (q *queue) finishList(list []*request, failed bool) {
 	err := errAborted
 	for _, r := range list {
-		if r.stage == left && r.granted {
-			q.waiting = append(q.waiting, &request{deadline: never, refund: &refund{slot: r.slot, permits: r.permits}})
+		if r.waiter.stage == left && r.granted {
+			q.waiting = append(q.waiting, changes(change{refund: &refund{slot: r.slot, permits: r.permits}}))
 		}
 		if failed && r.err != nil {
 			err = r.err
@@ -179,7 +203,7 @@ func (q *queue) finishAll(list []*request, failed bool) {
 		return
 	}
 	for _, r := range q.waiting {
-		if r.stage == leads {
+		if r.waiter.stage == leads {
 			q.calls--
 		}
 		r.err = err
@@ -190,10 +214,10 @@ func (q *queue) finishAll(list []*request, failed bool) {
 
 // finish wakes the caller of a request that has its answer.
 func (q *queue) finish(r *request) {
-	r.stage = answered
-	if r.wake != nil {
+	r.waiter.stage = answered
+	if r.waiter.wake != nil {
 		select {
-		case r.wake <- struct{}{}:
+		case r.waiter.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -208,11 +232,11 @@ func (q *queue) handOver() bool {
 		if q.calls >= q.allowed() {
 			return true
 		}
-		if r.wake != nil {
-			if r.stage == waits {
-				r.stage = leads
+		if r.waiter.wake != nil {
+			if r.waiter.stage == waits {
+				r.waiter.stage = leads
 				q.calls++
-				r.wake <- struct{}{}
+				r.waiter.wake <- struct{}{}
 			}
 			return true
 		}

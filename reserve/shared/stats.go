@@ -82,7 +82,7 @@ type Snapshot struct {
 // a TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that
 // processes have bought in advance (WithLease) count as used, but for this process's own.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
-	r := &request{deadline: never}
+	r := looks()
 	if err := l.do(ctx, r); err != nil {
 		return Snapshot{}, err
 	}
@@ -129,7 +129,7 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 // nothing owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
 func (l *Limiter) Reset(ctx context.Context) error {
 	return l.leases.emptied(ctx, func() error {
-		err := l.do(ctx, &request{pause: reset, deadline: never})
+		err := l.do(ctx, changes(change{pause: reset}))
 		if err == nil {
 			l.owed.permits.Store(0)
 		}

@@ -13,9 +13,9 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 type terms struct {
 	curve    *smooth.Curve
 	upfront  bool
-	capacity float64     // -1: no limit
+	capacity float64            // -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
-	packed   []byte      // for the script: see machine.lua
+	packed   []byte             // for the script: see machine.lua
 }
 
 // describe checks that the script can do what the policy says.

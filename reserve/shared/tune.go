@@ -22,7 +22,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	}
 	err = l.leases.emptied(ctx, func() error {
 		// Until now the store filled at the old rate.
-		if err := l.do(ctx, &request{touch: true, deadline: never}); err != nil {
+		if err := l.do(ctx, changes(change{touch: true})); err != nil {
 			return err
 		}
 		l.terms.Store(t)
@@ -42,7 +42,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 
 // Stored returns the number of permits that are stored now. It takes nothing.
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
-	r := &request{deadline: never}
+	r := looks()
 	if err := l.do(ctx, r); err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 // NextFree returns when a request for one permit, made now, would be granted. It
 // takes nothing, so by the time of a request it may no longer be true.
 func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
-	r := &request{deadline: never}
+	r := looks()
 	if err := l.do(ctx, r); err != nil {
 		return time.Time{}, err
 	}
@@ -77,7 +77,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 		return nil
 	}
 	return l.leases.emptied(ctx, func() error {
-		return l.do(ctx, &request{pause: max(0, int64(time.Until(t))), deadline: never})
+		return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 	})
 }
 
@@ -86,6 +86,6 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.leases.emptied(ctx, func() error {
-		return l.do(ctx, &request{pause: resume, deadline: never})
+		return l.do(ctx, changes(change{pause: resume}))
 	})
 }
