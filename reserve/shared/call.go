@@ -55,7 +55,7 @@ func (o *order) give(list []*request, decided int64) state {
 		if o.terms.upfront {
 			due += cost
 		}
-		if r.wait == 0 && due >= 1 { // what was deferred
+		if r.wait == 0 && roundUp(due) > 0 { // what was deferred
 			r.slot.deferred = true
 			now.deferred -= float64(r.permits)
 			continue

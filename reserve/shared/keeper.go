@@ -65,10 +65,13 @@ func (o *order) reset(notAfter float64) {
 	o.notAfter, o.touch, o.pause, o.refunds, o.asked = notAfter, false, 0, o.refunds[:0], o.asked[:0]
 }
 
-// toWait returns an answered wait as an integer.
+// roundUp rounds a time as package smooth does: to the next whole nanosecond, but for what was rounded before.
+func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
+
+// toWait returns a wait as an integer, rounded up.
 func toWait(wait float64) int64 {
 	if wait >= longest {
 		return math.MaxInt64
 	}
-	return int64(wait)
+	return int64(roundUp(wait))
 }

@@ -408,7 +408,7 @@ func (m *machine) sell(permits, limit float64) (wait float64, sold bool) {
 	if upfront {
 		wait += cost
 	}
-	wait = math.Floor(min(wait, longest))
+	wait = roundUp(min(wait, longest))
 	switch {
 	case wait > 0 && limit >= 0 && m.deferred > 0 && permits <= m.spare():
 		m.note(m.room())

@@ -297,7 +297,7 @@ for i = 1, count do
   local wait = debt
   if upfront then wait = debt + cost end
   if wait > longest then wait = longest end
-  wait = wait - wait % 1
+  wait = math.ceil(wait - 0.001) -- as smooth rounds: up, but for what was rounded before
   local room
   if bursty then
     room = store - stored - deferred

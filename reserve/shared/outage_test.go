@@ -23,10 +23,14 @@ type generous struct {
 	trip             time.Duration
 	asked, charged   int
 	lost             int // of those, by calls whose answers were lost
+	counts           sync.Mutex
 }
 
 func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([]byte, error) {
+	s.counts.Lock()
 	s.asked++
+	second := s.asked%2 == 0
+	s.counts.Unlock()
 	if !s.down {
 		select {
 		case <-time.After(s.trip):
@@ -41,22 +45,23 @@ func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)
 	}
+	deaf := s.deaf || s.late || s.moody && second
 	now := time.Now().UnixMicro()
 	answer := doubles(nil, float64(now))
 	requests, _, notAfter := asked(arg)
+	s.counts.Lock()
 	if now <= notAfter {
 		answer = doubles(answer, 0, 0, 1000, 0, 0)
 		for _, r := range requests {
 			s.charged += int(r[0])
 			answer = doubles(answer, 0)
-		}
-	}
-	if s.deaf || s.late || s.moody && s.asked%2 == 0 {
-		for _, r := range requests {
-			if len(answer) > 8 {
+			if deaf {
 				s.lost += int(r[0])
 			}
 		}
+	}
+	s.counts.Unlock()
+	if deaf {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}

@@ -73,7 +73,7 @@ func TestScriptAgreesWithSmooth(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d operations agree to 2 ns", compared)
+		t.Logf("%d operations agree to 1 ns", compared)
 		require.Greater(t, compared, 10_000)
 	})
 }
@@ -106,7 +106,7 @@ func agree(t *testing.T, c place, what string, seed uint64, policy func(float64,
 			sale, err := l.Sell(n, limit)
 			require.NoError(t, err, at)
 			wait := max(0, ready-now())
-			require.InDelta(t, wait, sale.Wait, 2, at)
+			require.InDelta(t, wait, sale.Wait, 1, at)
 			if ok != sale.Granted {
 				require.InDelta(t, limit, wait, 2, at) // on the edge: the rest can't be compared
 				return compared
