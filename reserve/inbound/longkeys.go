@@ -31,9 +31,8 @@ func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Requ
 	}
 }
 
-// owned returns a function that copies the strings in a key. A key that is remembered must not keep
-// the longer string alive of which it is a part: a segment of a URL of 1 MB, for one. It is nil if keys of
-// that type have none.
+// owned returns a function that copies the strings in a key, or nil if keys of that type have none. A
+// remembered key must not keep a longer string alive of which it is a part, such as a URL of 1 MB.
 func owned[K comparable]() func(K) K {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {

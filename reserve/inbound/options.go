@@ -21,7 +21,7 @@ type Option func(*Middleware) error
 //
 // No client takes all places: where a request waits for the limiter of its key, that key has at most
 // as many places as are left. Of 20 places one client takes 10, two take 6 each, and nine take 2
-// each. Where it waits for a limiter of all clients, whoever comes first has the place.
+// each. Where it waits for a limiter of all clients, places are given first come, first served.
 //
 // At 10/s for all, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
 // once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.

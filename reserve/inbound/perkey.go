@@ -49,7 +49,9 @@ func PerKey[K comparable](
 	t.shared = limiters.shared.Load
 	t.hash = hashOf(key)
 	t.peek = peekFor(key, limiters.peek)
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
+	t.reserve = func(
+		ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool,
+	) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
 			h, err = limiters.hold(ctx, k, n, maxWait, keep)
@@ -92,18 +94,23 @@ type KeyedReserver[K comparable] interface {
 //
 // The limiters remember keys as the key function returns them. Return an error for a key that no
 // user has, because clients may send very long ones.
-func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption) Tier {
+func PerKeyBy[K comparable](
+	name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption,
+) Tier {
 	t := Tier{name: name}
 	switch {
 	case isnil.Value(by):
-		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name, Value: nil, Want: "limiters"}
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name,
+			Value: nil, Want: "limiters"}
 		return t
 	case key == nil:
 		t.err = noKey(name)
 		return t
 	}
 	t.hash = hashOf(key)
-	from := limitersBy[K]{hold: func(ctx context.Context, k K, n int, maxWait time.Duration, _ bool) (h keyhooks.Hold, err error) {
+	from := limitersBy[K]{hold: func(
+		ctx context.Context, k K, n int, maxWait time.Duration, _ bool,
+	) (h keyhooks.Hold, err error) {
 		h.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
 		return
 	}}
@@ -122,7 +129,9 @@ func PerKeyBy[K comparable](name string, key func(*http.Request) (K, error), by 
 			return o, err == nil
 		}
 	}
-	t.reserve = func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
+	t.reserve = func(
+		ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool,
+	) (h keyhooks.Hold, err error) {
 		var k K
 		if k, err = key(r); err == nil {
 			h, err = from.hold(ctx, k, n, maxWait, keep)
@@ -189,7 +198,7 @@ func (f ReserverFunc[K]) limiters() limitersBy[K] {
 	}
 }
 
-// errUnknown is for a limiter of which it isn't known what it has to give.
+// errUnknown is for a limiter that can't tell what it has to give.
 var errUnknown = errors.New("inbound: unknown")
 
 // peekFor finds the key of a request before it looks at the key's limiter.

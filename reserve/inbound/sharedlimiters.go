@@ -52,7 +52,8 @@ func newSharedLimiters[K comparable](policy *reserve.Policy, maxKeys int) *share
 }
 
 func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keyhooks.Limiters[K] {
-	limiters := keyhooks.Of[K](keyed.New(func(K) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys)))
+	all := keyed.New(func(K) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys))
+	limiters := keyhooks.Of[K](all)
 	limiters.Always(policy)
 	return limiters
 }

@@ -30,8 +30,7 @@ type TierStats struct {
 	Failed uint64 // requests for which the limiter or the key function failed, open or closed
 }
 
-// A Histogram counts how long requests waited in the queue: those that [Stats].Queued counts, once
-// their wait has ended.
+// A Histogram counts the waits in the queue by their length, once they have ended.
 type Histogram struct {
 	Bounds []time.Duration // 1 ms to 60 s
 	Counts []uint64        // by the first of Bounds that the wait does not exceed; the last one counts longer waits

@@ -60,10 +60,13 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	t := Tier{name: name}
 	if isnil.Value(by) {
-		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name, Value: nil, Want: "a limiter"}
+		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name,
+			Value: nil, Want: "a limiter"}
 		return t
 	}
-	t.reserve = func(ctx context.Context, _ *http.Request, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error) {
+	t.reserve = func(
+		ctx context.Context, _ *http.Request, n int, maxWait time.Duration, keep bool,
+	) (keyhooks.Hold, error) {
 		return hold(ctx, by, n, maxWait, keep)
 	}
 	if l, ok := by.(interface{ Rate() float64 }); ok {
@@ -77,7 +80,9 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 }
 
 // hold reserves permits of a limiter, in a way that its Hold has an Outlook where that is known.
-func hold(ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, keep bool) (h keyhooks.Hold, err error) {
+func hold(
+	ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, keep bool,
+) (h keyhooks.Hold, err error) {
 	if l, ok := by.(keyhooks.Limiter); ok {
 		return l.Hold(ctx, n, maxWait, keep)
 	}
@@ -110,7 +115,9 @@ func noPolicy(name string) error {
 // A TierError says which tier an error comes from.
 type TierError struct {
 	Tier string
-	Err  error // a *reserve.WaitError or *reserve.SizeError, ErrQueueFull, an *UnauthorizedError, or the failure of the tier
+	// Err is a *reserve.WaitError or *reserve.SizeError, ErrQueueFull, an *UnauthorizedError, or the failure of
+	// the tier.
+	Err error
 }
 
 func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", e.Tier, e.Err) }

@@ -11,8 +11,8 @@ import (
 // A TierOption changes one setting of a tier.
 type TierOption func(*Tier) error
 
-// DryRun lets all requests pass the tier and only counts those that it would have
-// refused: to try a limit out. It does charge, as it would in earnest.
+// DryRun lets all requests pass the tier, and counts the requests that it would have
+// refused: to try a limit out. It charges as it would in earnest.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
 // FailOpen lets requests pass the tier when it fails: its limiter returns an error

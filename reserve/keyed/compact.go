@@ -14,10 +14,10 @@ import (
 // engine is how this package uses the inside of policies and limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A compact is a limiter that is still compact: it has made no reservation that may come back, is not
-// paused, and has its policy's rate. It is 24 bytes, where a [reserve.Limiter] is some 200, and
-// most keys never need more. It can take permits that are to be had now; for all else it grows into a
-// Limiter. It does not remember its policy, which must be the same each time.
+// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's
+// rate: 24 bytes, where a [reserve.Limiter] is some 200. Most keys never need more. It can take permits
+// that are available now; for all else it is promoted to a Limiter. Its methods need its policy, which
+// it does not remember.
 type compact struct{ state smooth.State }
 
 // ledger returns its ledger, which remembers nothing.
@@ -37,9 +37,9 @@ func (s *compact) tryAcquire(p *reserve.Policy, n int) bool {
 	return true
 }
 
-// acquire is [reserve.Limiter.Acquire] where that need not wait. Where it would have to, it
-// takes nothing and returns false: a caller that waits may give up, and a compact limiter can take
-// nothing back. It also returns the reading of the clock.
+// acquire takes permits that are available now, and returns the reading of the clock. Otherwise it
+// takes nothing: a caller that waits may give up, and a compact limiter can't take permits back. The
+// error is that of a request that would be refused however long it waits.
 func (s *compact) acquire(ctx context.Context, p *reserve.Policy, n int) (now int64, taken bool, err error) {
 	t := engine.Terms(p)
 	now = t.Now()
@@ -82,22 +82,21 @@ func (s *compact) outlookAt(p *reserve.Policy, now int64) (o hooks.Outlook) {
 	return o
 }
 
-// promote returns the limiter that it has become. It must not be used any more.
+// promote returns the Limiter with that state, which takes its place.
 func (s *compact) promote(p *reserve.Policy) *reserve.Limiter {
 	t := engine.Terms(p)
 	return engine.Grow(p, t.Now(), s.ledger(t))
 }
 
-// A untouched is what a policy's limiter is like now if nobody has ever asked it. So a key that is like it
-// need not be remembered: nobody can tell whether it was, since a later one says what it would have
-// become.
+// untouched is the present state of a limiter that was never asked. A key in that state need not be
+// remembered: the state can be computed again whenever the key is asked.
 type untouched struct {
 	hooks.Fresh
 	terms *hooks.Terms
 	begin int64
 }
 
-// untouched returns what the limiter of a key with that policy is like if nobody has asked it.
+// untouched returns that state for a policy.
 func (k *Limiters[K]) untouched(p *reserve.Policy) untouched {
 	t := engine.Terms(p)
 	begin := k.beginOf(t)
@@ -122,7 +121,7 @@ func untouchedCompact(t *hooks.Terms, begin int64) (compact, bool) {
 	return compact{smooth.New(t.Curve, begin, t.Stored, t.Upfront).State()}, true
 }
 
-// is reports whether an entry is like it.
+// is reports whether an entry is in that state.
 func (f *untouched) is(limiter *reserve.Limiter, s *compact) bool {
 	if limiter != nil {
 		return engine.Like(limiter, f.Fresh)

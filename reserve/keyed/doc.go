@@ -12,20 +12,20 @@
 //
 // # The model
 //
-// Every key has had its limiter since New was called; but a limiter that nobody has
-// asked since can be worked out at any time, so it takes no memory. One that was
-// asked is remembered until it is once more like an untouched one: nothing owed or
-// promised, no pause, the policy's rate, as much stored. Then it is dropped, and
-// nobody can tell.
+// Each key's limiter exists from the moment at which New was called. A limiter that was never asked
+// takes no memory, because its state can be computed at any time. A limiter that was asked is
+// remembered until it is like an untouched one again: it owes and promises nothing, has no pause, has
+// the policy's rate, and stores as much. Then it is dropped, and its next request finds it as if it had
+// been kept.
 //
 // With a policy of 10/s that saves up to 10 permits, and New at 0 s: at 60 s a key
 // that was never seen has 10 permits stored. It takes all of them, and is remembered;
-// at 60.5 s it has 5. From 61 s on it has 10 again, as if nothing had happened, and is
-// dropped. A key that takes 100 permits at once at 60 s is in debt until 69 s and full
-// at 70 s; until then it is remembered, however many keys arrive.
+// at 60.5 s it has 5. From 61 s on it has 10 again, and is dropped. A key that takes 100
+// permits at once at 60 s is in debt until 69 s and full at 70 s; until then it is
+// remembered, however many keys arrive.
 //
-// For that reason the number of keys is bounded without forgiving anybody: past
-// [WithMaxKeys], a new key is refused with [ErrTooManyKeys], and no debt is forgotten.
+// So the number of keys is bounded, and no debt is forgotten: past [WithMaxKeys], a new key is
+// refused with [ErrTooManyKeys].
 //
 // # Plans from a database
 //
@@ -48,20 +48,18 @@
 //	}, keyed.WithTTL(time.Minute))
 //
 // An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and
-// at once by perTenant.Refresh(tenant). A downgrade does too, however hard the client tries. While the database
-// fails, tenants that are remembered keep their policies; new ones get the error. [Limiters.Forget] ends
-// that for one tenant, and forgives what it owes. Without WithTTL the function is called for each
-// request of a tenant that is not remembered, and a tenant without a limit never is.
+// at once by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries. While the
+// database fails, remembered tenants keep their policies, and new ones get the error.
+// [Limiters.Forget] drops a tenant, and forgives what it owes. Without WithTTL the function is called
+// for each request of a tenant that is not remembered, and a tenant without a limit never is.
 //
 // # What it costs
 //
-// A key that takes permits which are to be had at once is a few numbers in a table:
-// 75 to 90 bytes for a string, beside the string's own. One that was given a
-// reservation, or that waited, was paused or had its rate changed, is a
-// [reserve.Limiter], some 220 bytes more, until it is dropped.
+// A key that only took permits at once is a few numbers in a table: 75 to 90 bytes for a string,
+// beside the string's own. A key that reserved, waited, was paused, or had its rate or policy changed
+// is a [reserve.Limiter] until it is dropped: some 220 bytes more.
 //
-// There is no goroutine, and nothing to close. Each call looks at two entries on average and
-// drops those that are idle; so where nobody calls, nothing is dropped. The keys
-// are spread over shards by a hash with a random seed, each behind a lock of its own,
-// and none is held while the policy function runs.
+// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops
+// idle ones; without calls nothing is dropped. The keys are spread over shards by a hash with a
+// random seed. Each shard has a lock, and none is held while the policy function runs.
 package keyed

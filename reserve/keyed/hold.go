@@ -10,10 +10,10 @@ import (
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
-// An inside is what package inbound may do with limiters: see [keyhooks.Limiters].
+// inside has the methods for package inbound: see [keyhooks.Limiters].
 type inside[K comparable] struct{ *Limiters[K] }
 
-// A holder is what a [keyhooks.Hold] does with them.
+// holder has the methods for a [keyhooks.Hold].
 type holder[K comparable] struct{ *Limiters[K] }
 
 // Hold implements [keyhooks.Limiters].
@@ -48,19 +48,19 @@ func (k inside[K]) Hold(
 // Always implements [keyhooks.Limiters].
 func (k inside[K]) Always(policy *reserve.Policy) { k.always = policy }
 
-// held is what a shard knows of a [keyhooks.Hold].
+// held is a shard's record of a [keyhooks.Hold].
 type held[K comparable] struct {
 	id      uint64
 	key     K
 	hash    uint32
 	permits int
 	before  compact              // what the key was before
-	whole   *reserve.Reservation // nil while the key is compact
-	limiter *reserve.Limiter     // and whose that is
+	whole   *reserve.Reservation // made when the key was promoted; nil before
+	limiter *reserve.Limiter     // of the reservation
 }
 
-// hold notes that permits of an entry, which was like before, are on hold. An entry that is held
-// has one hold, and stays in the table.
+// hold records that permits of an entry are on hold, and its state before. Such an entry has one hold,
+// and stays in the table.
 func (s *shard[K]) hold(e *entry[K], before compact, permits int) (id uint64) {
 	s.lastHold++
 	e.held = true
@@ -68,18 +68,20 @@ func (s *shard[K]) hold(e *entry[K], before compact, permits int) (id uint64) {
 	return s.lastHold
 }
 
-// share lets others use an entry that may be held. If so it becomes a whole limiter that has made a
-// reservation in place of the hold, because a compact one can take nothing back once others have
-// taken from it.
+// share prepares an entry for another request. If permits of it are on hold, it is promoted, and makes
+// a reservation in place of the hold: a compact limiter can't take permits back after others were
+// taken.
 func (s *shard[K]) share(e *entry[K]) {
 	if !e.held {
 		return
 	}
 	e.held = false
-	h := &s.holds[slices.IndexFunc(s.holds, func(h held[K]) bool { return h.hash == e.hash && h.key == e.key && h.whole == nil })]
+	h := &s.holds[slices.IndexFunc(s.holds, func(h held[K]) bool {
+		return h.hash == e.hash && h.key == e.key && h.whole == nil
+	})]
 	e.limiter = h.before.promote(e.policy)
 	h.whole, h.limiter = new(reserve.Reservation), e.limiter
-	// No error: it was to be had at once a moment ago.
+	// No error: the same permits were available a moment ago.
 	*h.whole, _ = e.limiter.ReserveWithin(context.Background(), h.permits, reserve.Forever)
 }
 

@@ -39,7 +39,7 @@ type Limiters[K comparable] struct {
 	shards   []shard[K]
 }
 
-// hidden is a name that is not exported, so that the door is not either.
+// hidden embeds the Door under a name that is not exported.
 type hidden[K comparable] = keyhooks.Door[K]
 
 // An Option changes a setting of [New].
@@ -50,9 +50,8 @@ type settings struct {
 	ttl     time.Duration
 }
 
-// WithMaxKeys sets how many keys are remembered at most: those that are not, or not yet, like
-// new. Past it a new key is refused with [ErrTooManyKeys], however many come. Default:
-// 1<<20, that is some 90 MB. With 0 or less, every key is refused.
+// WithMaxKeys sets how many keys are remembered at most. Past it a new key is refused with
+// [ErrTooManyKeys]. Default: 1<<20, that is some 90 MB. With 0 or less, every key is refused.
 //
 // One thing goes past it: a charge by [reserve.Reservation.Settle] to a key that has been dropped
 // since, because no debt is forgotten.
@@ -121,17 +120,17 @@ func notNil(isNil bool, name, want string) {
 	}
 }
 
-// shardsFor returns how many shards there are: a power of two, so that none has many more than
-// 4096 keys, because a table of that size grows in some 50 us, and whoever inserts the key waits
-// for it; at least 16, so that 8 goroutines seldom meet; and at most 1024, 128 KB.
+// shardsFor returns the number of shards, a power of two. Each has some 4096 keys or fewer, because a
+// table of that size grows in some 50 us, and the caller that inserts the key waits for it. There are at
+// least 16, so that 8 goroutines seldom meet, and at most 1024, which are 128 KB.
 func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
 
 // TryAcquire takes n permits of the key (at least 1) if they may be used now, and
-// reports whether it did. If nothing is remembered of the key it may also be that there is no
-// policy for it, or no room; [Limiters.ReserveWithin] tells. Of a key that is remembered
-// it neither blocks nor allocates.
+// reports whether it did. For a key that is not remembered, false may also mean that there is no
+// policy for it, or no room; [Limiters.ReserveWithin] tells. For a remembered key it neither blocks
+// nor allocates.
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 	err := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {
@@ -165,14 +164,14 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	return engine.Await(ctx, r)
 }
 
-// acquire takes permits that are to be had now, and reports whether it did.
+// acquire takes permits that are available now, and reports whether it did.
 func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 	if e.limiter == nil {
 		_, had, err = e.compact.acquire(ctx, e.policy, n)
 		return had, err
 	}
 	_, err = e.limiter.ReserveWithin(ctx, n, 0)
-	return err == nil, nil // whoever asks again is told the reason
+	return err == nil, nil // the reservation that follows has the error
 }
 
 // ReserveWithin reserves n permits of the key (at least 1), if they may be used
@@ -182,7 +181,9 @@ func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 // The key is remembered until the reservation's time has come and the key is like new again. Cancel
 // after that gives nothing back: the store is full anyway. A charge
 // by Settle after that is charged to the key.
-func (k *Limiters[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
+func (k *Limiters[K]) ReserveWithin(
+	ctx context.Context, key K, n int, maxWait time.Duration,
+) (r reserve.Reservation, err error) {
 	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })
 	if asked != nil {
 		err = asked
@@ -213,7 +214,7 @@ func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
 // reserve reserves permits of the entry's limiter.
 func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if e.limiter == nil {
-		// Who is refused, and under load those are many, costs no memory.
+		// A refused request, and under load there are many, costs no memory.
 		if err := engine.Check(ctx, e.policy, &e.compact.state, n, maxWait); err != nil {
 			return reserve.Reservation{}, err
 		}
@@ -221,7 +222,7 @@ func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (r
 	return e.promote().ReserveWithin(ctx, n, maxWait)
 }
 
-// promote returns the entry's limiter, which from now on is a whole one.
+// promote returns the entry's limiter, after making it a whole one.
 func (e *entry[K]) promote() *reserve.Limiter {
 	if e.limiter == nil {
 		e.limiter = e.compact.promote(e.policy)

@@ -2,12 +2,12 @@ package keyed
 
 import "github.com/nextfree/pace/reserve"
 
-// Each call looks at two entries on average, and drops those that are like new. A
-// sweep through n entries takes n/2 calls then; so of a flood of keys that come once
-// each, no more than a quarter of the table is waiting to be dropped: n/2 come
-// during a sweep, and wait for half of it on average. With one look it would be half of
-// the table; with more, calls get slower. Thirty-two in a row at every sixteenth call are
-// cheaper than two each time: they lie next to each other, and the clock is read once.
+// Each call looks at two entries on average, and drops the untouched ones. So a sweep through n
+// entries takes n/2 calls. In a flood of keys that come once each, at most a quarter of the table
+// waits to be dropped: n/2 keys come during a sweep, and wait for half of it on average. With one look
+// a call it would be half of the table; with more, calls get slower. Thirty-two in a row at every
+// sixteenth call are cheaper than two each time: they lie next to each other, and the clock is read
+// once.
 const (
 	sweepEvery = 16 // calls
 	sweepSize  = 32 // entries, if there are so many
@@ -15,13 +15,12 @@ const (
 	sweepShards = 4
 )
 
-// roomSize is how many entries are looked at, where there are as many, before a new
-// key is refused: if a tenth of them is idle one is found with a chance of 99.9 %,
-// and if none is, it takes about a microsecond.
-const roomSize = 64
+// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is
+// idle, one is found with a chance of 99.9 %. If none is, the search takes about a microsecond.
+const searchSize = 64
 
-// unlock unlocks the shard after a call, and now and then sweeps: others, whose turn
-// it is, so that those which are hardly called are swept too.
+// unlock unlocks the shard after a call. Each sixteenth call sweeps some shards in turn, so that
+// shards with few calls are swept too.
 func (k *Limiters[K]) unlock(s *shard[K]) {
 	s.calls++
 	due := s.calls%sweepEvery == 0
@@ -31,10 +30,10 @@ func (k *Limiters[K]) unlock(s *shard[K]) {
 	}
 }
 
-// sweepSome looks at sweepSize entries, of the shards whose turn it is and that nobody uses now.
+// sweepSome looks at sweepSize entries of the next shards, but of none that is locked.
 func (k *Limiters[K]) sweepSome() {
 	for looks, shards := sweepSize, sweepShards; looks > 0 && shards > 0; shards-- {
-		if s := k.nextShard(); s.mu.TryLock() { // nobody waits for it
+		if s := k.nextShard(); s.mu.TryLock() { // no caller waits for a sweep
 			looked, _ := k.sweep(s, looks, false)
 			s.mu.Unlock()
 			looks -= looked
@@ -48,8 +47,8 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 }
 
 // sweep looks at up to n entries of a shard that is locked, from where it stopped
-// the last time, and drops those that are like new: if room is needed, also those whose policy's time
-// to live is not over.
+// the last time, and drops the untouched ones. While its policy's time to live lasts, an entry is dropped
+// only if its room is needed.
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *reserve.Policy
@@ -77,8 +76,8 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 	return looked, dropped
 }
 
-// retire makes an end of an entry's limiter, if it is a whole one: reservations may
-// still hold it. It reports whether nothing has happened to it since it was looked at.
+// retire ends an entry's limiter, if it is a whole one: reservations may still refer to it. It reports
+// false if the limiter was used since it was looked at.
 func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	if e.limiter == nil {
 		return true
@@ -89,8 +88,8 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 
 // full reports whether there is no room for a new key.
 //
-// A key whose policy is being asked for counts, so that a flood of new ones is bounded
-// while a slow policy function works on the first.
+// A key whose policy is being asked for counts as well. So a flood of new keys is bounded while a slow
+// policy function works on the first.
 func (k *Limiters[K]) full() bool { return k.keys.Load()+k.asking.Load() >= k.maxKeys }
 
 // claim takes the room for a new key, if there is any.
@@ -108,7 +107,7 @@ func (k *Limiters[K]) claim() bool {
 
 // makeRoom looks for entries to drop, and reports whether it has found any.
 func (k *Limiters[K]) makeRoom() bool {
-	looks := roomSize
+	looks := searchSize
 	for range k.shards {
 		s := k.nextShard()
 		s.mu.Lock()

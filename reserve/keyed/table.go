@@ -30,12 +30,12 @@ type table[K comparable] struct {
 	index []uint32
 }
 
-// An entry is what is remembered of a key.
+// An entry is a key with its state.
 type entry[K comparable] struct {
 	key     K
 	policy  *reserve.Policy
-	compact compact          // while it is compact,
-	limiter *reserve.Limiter // and then this
+	compact compact          // the state, while limiter is nil
+	limiter *reserve.Limiter // nil until the key is promoted
 	hash    uint32
 	held    bool   // by one hold: the compact limiter's latest permits may still come back
 	asked   uint16 // when the policy was asked for, in ticks

@@ -79,7 +79,8 @@ var (
 	Google = Dialect{Name: "Google", Body: func(s State) string {
 		details := ""
 		if s.Wait > 0 {
-			details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%.3fs"}]`, s.Wait.Seconds())
+			details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%.3fs"}]`,
+				s.Wait.Seconds())
 		}
 		return `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"` + details + `}}`
 	}}

@@ -30,7 +30,7 @@ type State struct {
 	Limit, Left int           // permits that there are at most, and that there are now
 	Rate        float64       // permits per second; 0: there is none
 	Next        time.Duration // until there is another permit
-	Wait        time.Duration // until there is room for the call; 0: there is, or nobody knows
+	Wait        time.Duration // until there is room for the call; 0: there is, or the server can't know
 	Refused     bool
 }
 
@@ -61,7 +61,7 @@ func Bucket(permitsPerSecond float64, size int) Rule {
 }
 
 // InFlight has room for n permits at a time: a call holds its own until it has been answered. See
-// [WithHandler] for calls that take a while. Nobody knows when there will be room again, so its
+// [WithHandler] for calls that take a while. A server can't know when there will be room again, so its
 // refusals say no time.
 func InFlight(n int) Rule {
 	r := Rule{start: func(time.Time) rule { return &inFlight{n: n} }}

@@ -48,7 +48,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.clock.After(answer.Stall):
 		case <-r.Context().Done():
-			panic(http.ErrAbortHandler) // nobody waits for an answer
+			panic(http.ErrAbortHandler) // the client has gone
 		}
 	}
 	costs, accepted := s.decide(w.Header(), r, &answer)

@@ -31,7 +31,7 @@
 //
 // Streams share a limiter by steps, not by bytes, because a limiter serves requests in order. So a stream
 // that writes little at a time gets little: of 32 writers at 1 MiB/s, eight of each size, the writers of
-// 100 bytes get 0.14 % together, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 46.9 % each. If that
+// 100 bytes get 0.14 % together, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 47 % each. If that
 // matters, put a bufio.Writer of the same size around each Writer, or give each stream a limiter of
 // its own beside the common one (reserve.All).
 //

@@ -1,38 +1,38 @@
-// Package allornothing is all or nothing: of several promises, by several limiters, all are had or none.
+// Package allornothing reserves from several limiters, or from none.
 //
-// What is promised, and how, is for functions to say that get the number of a promise. They are
-// called in turn, and cost no allocation.
+// Its functions get the number of reservations and what to do for each of them. They call that in
+// turn, and don't allocate.
 package allornothing
 
 import "time"
 
-// Reserve asks for n promises, in their order. If one is refused, or the function panics, those before
-// it are cancelled, the last one first, so that each can be as if it had never been. It returns the
-// number and the error of the one that was refused.
+// Reserve makes n reservations, in their order. If one is refused, or the function panics, it cancels
+// the earlier ones, the last one first, so that each limiter is as if it had never been asked. It returns
+// the number and the error of the refused one.
 func Reserve(n int, reserve func(i int) error, cancel func(i int)) (refused int, err error) {
-	had, complete := 0, false
+	made, complete := 0, false
 	defer func() {
 		if !complete {
-			Cancel(had, cancel)
+			Cancel(made, cancel)
 		}
 	}()
-	for ; had < n; had++ {
-		if err := reserve(had); err != nil {
-			return had, err
+	for ; made < n; made++ {
+		if err := reserve(made); err != nil {
+			return made, err
 		}
 	}
 	complete = true
 	return 0, nil
 }
 
-// Cancel cancels n promises, the last one first.
+// Cancel cancels n reservations, the last one first.
 func Cancel(n int, cancel func(i int)) {
 	for i := n - 1; i >= 0; i-- {
 		cancel(i)
 	}
 }
 
-// Last returns the number and the delay of the one of n promises that comes last.
+// Last returns which of n reservations is due last, and its delay.
 func Last(n int, delay func(i int) time.Duration) (last int, longest time.Duration) {
 	for i := range n {
 		if d := delay(i); d > longest {
@@ -42,9 +42,9 @@ func Last(n int, delay func(i int) time.Duration) (last int, longest time.Durati
 	return last, longest
 }
 
-// Wait waits for n promises, the last one first: if that can't be reached, nobody need wait for the
-// others. If one fails, or the function panics, all are cancelled. It returns the number and the error of the
-// one that failed.
+// Wait waits for n reservations, first for the one that is due last: if that fails, it need not wait
+// for the others. If one fails, or the function panics, it cancels all. It returns the number and the
+// error of the failed one.
 func Wait(n, last int, wait func(i int) error, cancel func(i int)) (failed int, err error) {
 	complete := false
 	defer func() {

@@ -1,8 +1,8 @@
-// Package keyhooks is what package keyed lets package inbound do, and nobody else: to hold permits of a key
-// that may still be given back, at less than the price of a reservation, and to keep keys out.
+// Package keyhooks gives the packages below reserve access to unexported methods of *keyed.Limiters: to
+// hold permits of a key that may still be given back, at less than the price of a reservation, and to
+// keep keys out.
 //
-// What is exported is there for everybody, and what is not is out of inbound's reach. So a
-// *keyed.Limiters has a [Door] in it, whose one method is not exported, and [Of] opens that.
+// A *keyed.Limiters embeds a [Door], whose one method is not exported; [Of] opens it.
 package keyhooks
 
 import (
@@ -19,8 +19,8 @@ type Limiters[K comparable] interface {
 	// Hold takes n permits of the key (at least 1), if they may be used within maxWait, for a caller
 	// that has to say later whether it uses them. Errors are those of ReserveWithin.
 	//
-	// Keep says that permits which are to be had now are used in any case: that is cheaper, since the
-	// hold is over at once. The Outlook is then of the moment at which they were taken.
+	// Keep says that the caller uses the permits in any case, if they are available now. That is cheaper,
+	// since the hold is over at once. The Outlook is then of the moment at which they were taken.
 	Hold(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (Hold, error)
 	// Always sets a policy for all keys, in place of the policy function.
 	Always(policy *reserve.Policy)
@@ -73,16 +73,15 @@ func Of[K comparable](limiters any) Limiters[K] {
 	return nil
 }
 
-// A Hold is n permits of a key for a caller that may still give them back, and soon says which
-// it is: [Hold.Keep] or [Hold.Cancel]. It is what a request with several limits needs, and costs
-// less than a reservation: permits that are to be had at once leave the key as small as
-// TryAcquire does (some 90 bytes in place of 300).
+// A Hold is n permits of a key for a caller that decides soon whether it uses them: [Hold.Keep],
+// [Hold.Cancel] or [Hold.Settle]. A request with several limits needs that. It costs less than a
+// reservation: where the permits are available at once, the key stays compact, as after TryAcquire
+// (some 90 bytes in place of 300).
 //
 // It must not be copied; one goroutine at a time may use it.
 type Hold struct {
-	// Reservation is what was reserved, if the permits are not to be had at once, or others hold
-	// permits of the key at the same time. Otherwise it is the zero Reservation, and nothing need
-	// be waited for.
+	// Reservation is set if the permits are not available at once, or if others hold permits of the key
+	// at the same time. Otherwise it is the zero Reservation, and there is no wait.
 	Reservation reserve.Reservation
 	Limiter     *reserve.Limiter // of the Reservation, or nil
 
