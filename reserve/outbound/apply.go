@@ -28,6 +28,10 @@ func (c *call) read() reply.Reply {
 		a := &c.charges[i]
 		a.chance = s.Refused && a.rate != nil && a.rate.chance(c.sent)
 	}
+	c.attempt.block = 0
+	if s.Refused {
+		c.attempt.block = c.t.blocks.refuse(c, &s)
+	}
 	c.attempt.relieved = s.Refused && c.relieved()
 	return s
 }
@@ -38,6 +42,7 @@ func (c *call) read() reply.Reply {
 func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
 		c.accept()
+		c.t.blocks.accept(c)
 	}
 	if v.refused {
 		c.stops(v)
@@ -60,7 +65,7 @@ func (c *call) stops(v *verdict) {
 	for i := range c.charges {
 		a, ruling := &c.charges[i], &v.rulings[i]
 		if ruling.blamed && a.rate == nil {
-			c.t.derated.begin(a, c.heard.Add(v.stop))
+			c.t.derated.begin(a, c.heard.Add(v.stop), deratedFor)
 		}
 		wait := ruling.stop
 		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {

@@ -81,8 +81,8 @@ type derated struct {
 // A period is that of one limit, in nanoseconds since 1970.
 type period struct{ from, until atomic.Int64 }
 
-// begin derates a limit after a stop that ends at resume, or for longer if it is derated already.
-func (d *derated) begin(a *charge, resume time.Time) {
+// begin derates a limit for so long after a stop that ends at resume, or for longer if it is derated already.
+func (d *derated) begin(a *charge, resume time.Time, lasts time.Duration) {
 	d.used.Store(true)
 	key := keys{a.limit, a.key}
 	of, ok := d.get(key)
@@ -92,7 +92,7 @@ func (d *derated) begin(a *charge, resume time.Time) {
 	if resume.UnixNano() > of.until.Load() {
 		of.from.Store(resume.Add(deratedAfter).UnixNano())
 	}
-	of.until.Store(resume.Add(deratedFor).UnixNano())
+	of.until.Store(max(of.until.Load(), resume.Add(lasts).UnixNano()))
 }
 
 // hold holds the limiter of a call that goes now, if it is derated.

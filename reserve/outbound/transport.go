@@ -28,6 +28,7 @@ type Transport struct {
 	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
 	derated     derated
 	classQueues memory[*classQueue] // by the keys of their calls
+	blocks      blocks
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when

@@ -20,10 +20,11 @@ type rules struct {
 
 // An attempt is what a decision needs to know of a call.
 type attempt struct {
-	number     int  // from 1
-	refusals   int  // in a row, of those without a time
-	relieved   bool // another call of these keys was accepted since this one began to wait
-	repeatable bool // it does no harm to carry out the request twice
+	number     int           // from 1
+	refusals   int           // in a row, of those without a time
+	block      time.Duration // the key is blocked: no call should go for so long; 0: it is not
+	relieved   bool          // another call of these keys was accepted since this one began to wait
+	repeatable bool          // it does no harm to carry out the request twice
 }
 
 // A verdict is what follows from a response.
@@ -114,6 +115,8 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	}
 	if wanted > 0 {
 		v.after, v.stop = wanted, min(wanted, r.maxRetryAfter)
+	} else if a.block > 0 { // one call at a time, whichever is the first
+		v.after, v.stop = a.block, a.block
 	} else {
 		if v.refusals++; a.relieved {
 			v.refusals = 1
@@ -121,7 +124,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
 		v.resume = v.after
 	}
-	alone := r.pauseRefused || byChance(charges, s.Reason) // there is nothing to stop but the call
+	alone := r.pauseRefused && a.block == 0 || byChance(charges, s.Reason) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}

@@ -82,6 +82,9 @@ const (
 	regrowth              // after a cut
 )
 
+// PerStop is how many times as long as a stop another refusal is avoided.
+const PerStop = 25
+
 const (
 	firstRate  = 16.              // calls per second
 	leastRate  = 1. / 120         // calls per second
@@ -91,7 +94,7 @@ const (
 	above      = 1.1              // of the estimate: beyond it, the limit has moved
 	soonest    = 3.               // seconds: the shortest period
 	latest     = 30.              // seconds: the longest one
-	perStop    = 25.              // a period has so many times the stop that another refusal would bring
+	perStop    = float64(PerStop) // a period has so many times the stop that another refusal would bring
 	moved      = 0.75             // of what was accepted lately: what is less was a move
 	margin     = 0.98             // of the rate that a server says
 	least      = 0.02             // changes of the rate that are smaller are not made
@@ -242,6 +245,16 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 	r.begin(regrowth, r.limit(r.rate*warned.rate))
 	r.rate = r.low
 	r.cut, r.proven, r.stopped, r.accepted, r.used = now, true, 0, 0, now
+}
+
+// Blocked says that the server has refused everything for a time, without a word for how long, because there were too many calls. A rate a little below
+// the one that led to it is kept for 25 times as long.
+func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
+	before := max(r.low, r.top)
+	r.top, r.searched = 0, false
+	r.estimate = min(before, max(r.best.rate, r.low)) * gentle.estimate
+	r.begin(regrowth, r.limit(r.estimate*gentle.estimate))
+	r.rate, r.period = r.low, 2*PerStop*lasted.Seconds()
 }
 
 // limit keeps a rate between the least one and what is allowed.

@@ -1,0 +1,69 @@
+package adapt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// probe has a client call a server that refuses everything until a time, or until a minute after the last call, as a block says. It returns when a
+// call is accepted, and how many were refused.
+func probe(until float64, renewed, busy bool) (ends float64, refused int) {
+	var b Block
+	for now := 0.; ; {
+		if now >= until {
+			b.Accepted(at(now), at(now))
+			return now, refused
+		}
+		if renewed {
+			until = max(until, now+60)
+		}
+		refused++
+		wait := b.Refused(at(now), at(now), busy)
+		now += max(1, wait.Seconds())
+	}
+}
+
+func TestBlock(t *testing.T) {
+	for _, lasts := range []float64{31, 60, 600, 3600} {
+		ends, refused := probe(lasts, false, true)
+		require.LessOrEqual(t, ends, 1.03*lasts+1, "an outage")
+		require.Less(t, refused, 300)
+		ends, refused = probe(lasts, false, false)
+		require.LessOrEqual(t, ends, 1.25*lasts+4, "a block")
+		require.Less(t, refused, 60)
+	}
+	ends, refused := probe(60, true, false)
+	require.InDelta(t, 370, ends, 40, "a block that each call renews")
+	require.Less(t, refused, 50)
+}
+
+// A block begins only if nothing was accepted for 30 s, and there were 10 refusals; it is for those who sent too many calls to remember how long it lasted.
+func TestBlockBegins(t *testing.T) {
+	var b Block
+	for i := range 40 {
+		b.Accepted(at(float64(10*i)), at(float64(10*i)))
+		for j := range 9 {
+			require.Zero(t, b.Refused(at(float64(10*i+j)), at(float64(10*i+j)), false))
+		}
+	}
+	require.False(t, b.On())
+	b.Accepted(at(999), at(999))
+	for i := range 9 {
+		require.Zero(t, b.Refused(at(1000+float64(i)*10), at(1000+float64(i)*10), false), "one at a time")
+		b.Accepted(at(1001+float64(i)*10), at(1001+float64(i)*10))
+	}
+	for i := range 40 {
+		b.Refused(at(2000+float64(i)), at(2000+float64(i)), false)
+	}
+	require.True(t, b.On())
+	require.Equal(t, 50*time.Second, b.Accepted(at(2050), at(2049)))
+	require.False(t, b.On())
+	require.Zero(t, b.Refused(at(2051), at(2048), false), "sent before it ended")
+	for i := range 40 {
+		b.Refused(at(3000+float64(i)), at(3000+float64(i)), true)
+	}
+	require.True(t, b.On())
+	require.Zero(t, b.Accepted(at(3050), at(3049)), "an outage is about nobody's rate")
+}
