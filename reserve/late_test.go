@@ -50,6 +50,19 @@ func TestACallerThatWakesLate(t *testing.T) {
 		require.Equal(t, [5]time.Duration{2 * s, 3 * s, 4 * s, 5 * s, 6 * s}, went)
 		require.Equal(t, time.Minute+s, time.Since(begin))
 	})
+	bubble(t, func(t *testing.T) { // with slack
+		l := reserve.Must(pace.NewBursty(1, pace.WithBurst(0), reserve.WithSlack(100*ms)))
+		require.True(t, l.TryAcquire(1))
+		begin := time.Now()
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = l.Acquire(&lateContext{Context: t.Context()}, 1) })
+		synctest.Wait()
+		all.Go(func() {
+			_, _ = l.Acquire(ctx, 1)
+			require.InDelta(t, 2*s, time.Since(begin), float64(200*ms))
+		})
+		all.Wait()
+	})
 }
 
 // With slack callers wake late, by less than that, and together; they go in order, at the rate.

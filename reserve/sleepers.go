@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 )
 
@@ -33,6 +34,7 @@ type sleeper struct {
 	number   uint64
 	deadline int64 // or never
 	timed    bool  // it is one of the first two: it has a timer, or sets one before it sleeps
+	second   bool  // of the first two
 	until    int64 // the time that its timer is set for, or will be
 	left     bool
 	stalled  bool // see Limiter.checkStall
@@ -63,7 +65,8 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 		s.list, s.head = s.list[:i], 0
 	}
 	s.list = slices.Insert(s.list, i, e)
-	e.timed = s.all || s.before(i) < withTimer
+	before := s.before(i)
+	e.timed, e.second = s.all || before < withTimer, before > 0
 	return e
 }
 
@@ -137,7 +140,7 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 			continue
 		}
 		if n == 0 || !e.timed {
-			e.timed = true
+			e.timed, e.second = true, n > 0
 			if at, known := l.ledger.Ready(now, e.number); !known || s.all && at < e.until {
 				e.wake() // it has gone, or sleeps by a timer of its own
 			} else if at < e.until {
@@ -148,10 +151,14 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 	}
 }
 
-// set sets the sleeper's timer. The limiter must be locked.
+// set sets the sleeper's timer. The limiter must be locked. With slack both of the first two would wake at one moment,
+// so the second one's timer is for the case that the first is late, and normally never ends.
 func (e *sleeper) set(l *Limiter, now, at int64) {
-	e.until = at
-	e.Set(until(at, now), l.slack())
+	slack := l.slack()
+	if e.until = at; e.second {
+		e.until = saturate.Add(at, int64(slack))
+	}
+	e.Set(until(e.until, now), slack)
 }
 
 // wake wakes those that sleep for a number.
