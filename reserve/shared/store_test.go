@@ -12,6 +12,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/redis"
+	"github.com/nextfree/pace/reserve/shared/internal/storetest"
 )
 
 // The arithmetic in Go and the script do the same to the last bit: the same sequences of all that a limiter can do give
@@ -149,4 +150,15 @@ func TestMemory(t *testing.T) {
 	require.EqualError(t, err, "shared: store is <nil>; want a store")
 	_, err = shared.NewKeyedIn(nil, policy)
 	require.EqualError(t, err, "shared: store is <nil>; want a store")
+}
+
+// The suite of all stores.
+func TestMemoryIsAStore(t *testing.T) {
+	stores := map[*testing.T]shared.Store{}
+	storetest.Run(t, func(t *testing.T) shared.Store {
+		if stores[t] == nil {
+			stores[t] = shared.Memory()
+		}
+		return stores[t]
+	}, 2000)
 }
