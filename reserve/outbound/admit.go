@@ -90,6 +90,21 @@ func (c *call) permits(maxWait time.Duration) error {
 	if c.late = (time.Time{}); maxWait < reserve.Forever {
 		c.late = c.t.now().Add(maxWait)
 	}
+	for {
+		err := c.acquire(maxWait)
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+		c.endProbes()
+		c.plan()
+		if maxWait < reserve.Forever {
+			maxWait = max(0, c.late.Sub(c.t.now()))
+		}
+	}
+}
+
+// acquire waits for the permits of all limits, in the order of the calls or of their classes.
+func (c *call) acquire(maxWait time.Duration) error {
 	if c.t.classes != nil && len(c.limits) > 0 {
 		return c.inOrder(maxWait)
 	}

@@ -16,6 +16,7 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
 	s := reply.Read(c.response, c.heard, c.t.dialects)
+	c.listen(&s)
 	for i := range c.charges {
 		c.charges[i].said = nil
 	}
@@ -84,7 +85,7 @@ func (c *call) throttled(v *verdict) {
 	}
 	for i := range c.charges {
 		if v.rulings[i].blamed {
-			c.t.hooks.throttled(c.response, c.charges[i].limit.name, v.after)
+			c.t.hooks.throttled(c.response, c.charges[i].name(), v.after)
 		}
 	}
 }
@@ -111,5 +112,5 @@ func (c *call) learn(a *charge, r *ruling) {
 		}
 	})
 	a.endProbe() // the next call's turn, if it is still needed
-	c.t.hooks.rateChanged(c.request, a.limit.name, from, to)
+	c.t.hooks.rateChanged(c.request, a.name(), from, to)
 }

@@ -34,7 +34,7 @@ func (b *blocks) refuse(c *call, s *reply.Reply) (wait time.Duration) {
 	}
 	b.used.Store(true)
 	for i := range c.charges {
-		if a := &c.charges[i]; blamed(c.charges, i, s.Reason) {
+		if a := &c.charges[i]; blamed(c.charges, i, s) {
 			block := b.getOr(keys{a.limit, a.key}, new(adapt.Block))
 			wait = max(wait, block.Refused(c.heard, c.sent, s.Status >= 500))
 		}

@@ -26,6 +26,10 @@ type call struct {
 	limits  []fifo.Limit // of charges, which point into it
 	place   *place       // in flight; nil: none is needed
 
+	own     int // so many charges are those of limits that the caller gave,
+	ownKeys any // with these keys
+	planned plan
+
 	attempt  attempt
 	outgoing *http.Request  // the request of this attempt: a retry has a body of its own
 	resume   time.Time      // this attempt must not go before; zero: when it is its turn
@@ -57,6 +61,15 @@ type charge struct {
 	probe       bool         // the call goes alone, to find out the rate
 	said        *reply.Limit // what the response says of the limit; nil: nothing
 	chance      bool         // a refusal would be one by chance
+	late        bool         // only the response named the limit: the call was not paced by it
+}
+
+// name returns the limit's name, for hooks: of a learned limit, the server's.
+func (a *charge) name() string {
+	if b, ok := a.key.(bucket); ok {
+		return b.key.Name
+	}
+	return a.limit.name
 }
 
 // few limits are what most calls have: for so many nothing is allocated apart.
@@ -78,9 +91,13 @@ func (t *Transport) newCall(r *http.Request) *call {
 // prepare finds the limits of a request, and what it costs.
 func (c *call) prepare() error {
 	t, r := c.t, c.request
+	if t.inFlight != nil {
+		c.place = t.inFlight.place(r)
+		c.keys = keySet{nil, c.place.key, nil} // a line of its own: a full host stops no other
+	}
 	c.charges, c.limits = c.few[:0], c.fewOf[:0]
-	if len(t.limits) > few {
-		c.limits = make([]fifo.Limit, 0, len(t.limits))
+	if len(t.limits) >= few {
+		c.limits = make([]fifo.Limit, 0, len(t.limits)+1)
 	}
 	for i := range t.limits {
 		l := &t.limits[i]
@@ -94,10 +111,8 @@ func (c *call) prepare() error {
 		}
 		c.charge(l, key, by, n)
 	}
-	if t.inFlight != nil {
-		c.place = t.inFlight.place(r)
-		c.keys = keySet{nil, c.place.key, c.keys} // a line of its own: a full host stops no other
-	}
+	c.own, c.ownKeys = len(c.charges), c.keys
+	c.plan()
 	c.number = t.calls.Add(1)
 	if c.place != nil {
 		c.place.number = c.number

@@ -8,9 +8,8 @@ import "github.com/nextfree/pace/reserve/outbound/internal/reply"
 //
 // Where a server refuses for one of several limits, and names it, as Jira in RateLimit-Reason
 // (jira-quota-tenant-based, jira-burst-based, jira-per-issue-on-write) and Stripe in
-// Stripe-Rate-Limited-Reason, the refusal is for the limit with that Name, if there is one. A
-// key that only the response tells, as Discord's X-RateLimit-Bucket, can't be used; take the route
-// in its place.
+// Stripe-Rate-Limited-Reason, the refusal is for the limit with that Name, if there is one. Key says
+// which calls share a limit: see "Find the key" in the package's documentation.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",

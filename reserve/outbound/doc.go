@@ -1,18 +1,46 @@
 // Package outbound is an [http.RoundTripper] that paces the calls a program makes to
-// somebody else's API, and listens to what the server says about its limits.
+// somebody else's API, and obeys what the server says about its limits.
 //
 //	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // what the API's documentation says
 //	...
-//	client := &http.Client{Transport: outbound.New(nil, limiter)}
+//	transport, err := outbound.New(nil, limiter)
+//	...
+//	client := &http.Client{Transport: transport}
 //
 // Every client that takes an *http.Client or a RoundTripper can be paced so, without
 // a change to its code.
+//
+// # Find the key
+//
+// First find out which calls share a limit on the server: all calls of a user, those to one endpoint, those for
+// one channel. That is the key. If it is too wide, a refusal of one call stops calls that have nothing to do with
+// it: core calls and searches of GitHub behind one limiter take seven times as long as they must. If it is too
+// narrow, calls that share a limit don't know of each other's refusals.
+//
+//	what shares a limit                  write
+//	all calls                            New(nil, limiter)
+//	the calls to one host                PerKey(Host, hosts.For)
+//	the calls of one user of a host      PerKey(Credential, users.For)
+//	the calls to one endpoint            PerKey(func(r *http.Request) string { return r.URL.Path }, routes.For)
+//	all calls, and those to an endpoint  New(nil, limiter, PerKey(path, routes.For))
+//	requests a minute, tokens a minute   New(nil, requests, WithLimit(Limit{Name: "tokens", …}))
+//	what the server says                 New(nil, nil)
+//
+// Some servers name in their responses which calls share a limit: GitHub in X-RateLimit-Resource, Discord in
+// X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil) the transport learns from
+// that: a call has the limit that the last response to the same method and path named. A path without a
+// response has the limit that all paths with the longest known prefix have, if there are two at least; else
+// that of the host. A limiter, [PerKey] or [WithLimit] go first: then names are not learned.
+//
+// A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also one by a server that
+// says that the named limit has room, as GitHub does for its secondary limits) stops the limiter that was given
+// to [New] or a [Limit] without keys, or else the whole host.
 //
 // # What it does
 //
 // A request waits for its permits, first come first served. If they would come after its deadline,
 // http.Client's Timeout included, it fails at once with a *[reserve.WaitError] and takes nothing;
-// if it is given up while it waits, those behind it move up.
+// if it is given up while it waits, those behind it move up. To tell how long it would wait takes nothing either.
 //
 // If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
 // 403) all requests of its key are stopped until then, and not only the one that was refused: its
@@ -21,15 +49,12 @@
 // the one that was refused waits: a second, and longer each time while nothing is accepted. A
 // response that says that nothing is left until a time stops the key, too.
 //
-// Requests share the limiter that New is given. [PerKey] paces them by key: by [Host],
-// [Credential], or a function of your own. One key never slows down another. [WithLimit] adds a
-// limit with a cost of its own, such as tokens: all limits are charged at the moment the request
-// goes, and each is settled, stopped and adapted by itself. [WithMaxInFlight] bounds how many
-// requests there are at a time.
+// One key never slows down another. [WithLimit] adds a limit with a cost of its own, such as tokens: all
+// limits are charged at the moment the request goes, and each is settled, stopped and adapted by itself.
+// [WithMaxInFlight] bounds how many requests are out at a time.
 //
 // [Adaptive] finds out the rate, if it is not known or not right. [WithRetries] sends refused
-// requests again, before those that came after them; [WithRetryBudget] bounds that. All are off by
-// default.
+// requests again, before later ones; [WithRetryBudget] bounds that. All are off by default.
 //
 // # A worked example
 //

@@ -8,7 +8,8 @@ import (
 // Hooks are functions that the transport calls when something happens, for metrics. Each may be nil.
 // The goroutine that makes the request calls them and waits for them, under no lock; several
 // goroutines may call them at the same time. A limit's name is that of its [Limit]; the limiter given
-// to [New] and those of [PerKey] have an empty name.
+// to [New], those of [PerKey], and a host's have an empty name. A learned limit has the server's name for it, of
+// which there may be many.
 //
 // Label metrics by the kind of key, never by keys as such: there are too many.
 type Hooks struct {

@@ -84,6 +84,7 @@ type limit struct {
 	after func(*http.Response) int // nil: none
 	again func(*http.Request) int  // nil: the cost is as it was
 	exact bool
+	whole bool // it holds for all calls to a host
 	used  func(*http.Response) Usage
 	lost  func(*http.Request) (permits int, known bool)
 }

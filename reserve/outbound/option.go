@@ -86,7 +86,8 @@ func WithLimit(l Limit) Option {
 		}
 		s.limits = append(s.limits, limit{
 			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used,
-			lost: l.Lost,
+			whole: l.Keyed == nil,
+			lost:  l.Lost,
 		})
 		return nil
 	}
@@ -248,7 +249,7 @@ func WithClock(c clockwork.Clock) Option {
 
 // setCost sets the costs of limits without a cost of their own: WithCost's, or 1.
 func (s *settings) setCost() error {
-	if n := len(s.limits); s.before != nil && (n > 1 || s.limits[0].cost != nil) {
+	if n := len(s.limits); s.before != nil && (n > 1 || n == 1 && s.limits[0].cost != nil) {
 		return valueError("WithCost", fmt.Sprint("the cost of ", n, " limits"),
 			"one limiter, or one PerKey; say the cost of each limit by WithLimit")
 	}

@@ -21,6 +21,7 @@ func (c *call) again(after time.Duration) bool {
 	if c.resume = (time.Time{}); after > 0 {
 		c.resume = c.heard.Add(after)
 	}
+	c.plan() // by what was learned since
 	if !c.mayWait() || !c.t.budget.retry() {
 		closeBody(next)
 		return false

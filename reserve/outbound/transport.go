@@ -29,6 +29,8 @@ type Transport struct {
 	derated     derated
 	classQueues memory[*classQueue] // by the keys of their calls
 	blocks      blocks
+	learned     *learned
+	whole       bool // one of the limits holds for all calls
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
@@ -40,8 +42,9 @@ type Transport struct {
 //
 // All requests share the limiter, and are stopped together when a server refuses one.
 // For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
-// PerKey or [WithLimit], every [Host] has a limiter without a limit: it is stopped when the server says
-// so, and with [Adaptive] gets a rate.
+// PerKey or [WithLimit], keys are learned: every [Host] has a limiter without a limit, and so has each
+// limit that the host names in its responses. They are stopped when the server says so, and with
+// [Adaptive] get a rate.
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
 // times of queued requests move and keep their distances. In front of any other Reserver
@@ -65,7 +68,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		if isnil.Value(by) {
 			return nil, valueError("the limiter", nil, "a Reserver, or nil without a type")
 		}
-		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope()})
+		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope(), whole: true})
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -76,12 +79,12 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		}
 	}
 	t.unlimited = unlimited(t.clock)
-	if len(t.limits) == 0 {
-		hosts := keyed.New(func(string) (*reserve.Policy, error) { return t.unlimited, nil })
-		t.limits = append(t.limits, limit{scope: Keyed(Host, hosts.For)})
-	}
 	if err := t.setCost(); err != nil {
 		return nil, err
+	}
+	t.learned = newLearned(t.unlimited, t.before, t.after)
+	for i := range t.limits {
+		t.whole = t.whole || t.limits[i].whole
 	}
 	t.pausers = keyed.New(func(any) (*reserve.Policy, error) { return t.unlimited, nil })
 	t.controllers.forget = (*controller).restore

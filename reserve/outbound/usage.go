@@ -11,6 +11,7 @@ import (
 func (c *call) settle(refused bool) {
 	r := c.response
 	var w *watchedBody
+	used, known := 0, false
 	for i := range c.charges {
 		a := &c.charges[i]
 		switch {
@@ -28,7 +29,10 @@ func (c *call) settle(refused bool) {
 			}
 			w.usages = append(w.usages, watched{a, u})
 		case a.limit.after != nil:
-			c.settled(a, a.limit.after(r))
+			if !known {
+				used, known = a.limit.after(r), true // once: all limits with this function have the same
+			}
+			c.settled(a, used)
 		}
 	}
 	c.out = false
@@ -41,7 +45,7 @@ func (c *call) settle(refused bool) {
 func (c *call) settled(a *charge, used int) {
 	a.Held.Settle(used)
 	c.correct(a, used)
-	c.t.hooks.settled(c.request, a.limit.name, a.Permits, used)
+	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
 }
 
 // keep leaves a charge at its estimate. If that is more than its limit ever holds at once, only a part was

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -124,7 +125,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
 		v.resume = v.after
 	}
-	alone := r.pauseRefused && a.block == 0 || byChance(charges, s.Reason) // there is nothing to stop but the call
+	alone := r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
@@ -132,10 +133,13 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		(a.repeatable || r.repeatAny || !unclear(s, wanted))
 	for i := range charges {
 		ruling := &v.rulings[i]
-		if !blamed(charges, i, s.Reason) {
+		if !blamed(charges, i, s) {
 			continue
 		}
 		ruling.blamed, ruling.lesson = true, refused
+		if charges[i].late {
+			ruling.lesson = nothing // it says nothing of a rate that was not kept
+		}
 		if !alone {
 			ruling.stop = v.stop
 		}
@@ -146,9 +150,9 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 }
 
 // byChance reports whether a refusal has nothing to do with the rate of any limit that it blames.
-func byChance(charges []charge, reason string) bool {
+func byChance(charges []charge, s *reply.Reply) bool {
 	for i := range charges {
-		if !charges[i].chance && blamed(charges, i, reason) {
+		if !charges[i].chance && blamed(charges, i, s) {
 			return false
 		}
 	}
@@ -171,9 +175,14 @@ func wantedBy(charges []charge) (d time.Duration) {
 	return d
 }
 
-// blamed reports whether limit i caused a refusal: limits with too little left did; if there are none, the
-// limit that is meant where no name is said.
-func blamed(charges []charge, i int, reason string) bool {
+// blamed reports whether limit i caused a refusal: one that concerns all calls, the limit that holds for all;
+// else the limits with too little left; if there are none, the limit that is meant where no name is said.
+func blamed(charges []charge, i int, s *reply.Reply) bool {
+	if s.Whole && named(charges, s.Reason) < 0 {
+		if w := slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole }); w >= 0 {
+			return i == w
+		}
+	}
 	any := false
 	for j := range charges {
 		any = any || charges[j].exhausted()
@@ -181,7 +190,7 @@ func blamed(charges []charge, i int, reason string) bool {
 	if any {
 		return charges[i].exhausted()
 	}
-	return i == target(charges, "", reason)
+	return i == target(charges, "", s.Reason)
 }
 
 // exhausted reports whether too little is left of a limit for the call.
@@ -190,16 +199,19 @@ func (a *charge) exhausted() bool {
 	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
 }
 
+// named returns which charge has a name: -1, if there is none.
+func named(charges []charge, name string) int {
+	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
+}
+
 // target returns which charge the server means by a name: -1, if it means none. Where the server does not
 // say a name it may have said the reason of its refusal.
 func target(charges []charge, name, reason string) int {
 	if name == "" && reason != "" {
 		name = reason
 	}
-	for i := range charges {
-		if charges[i].limit.name == name && name != "" {
-			return i
-		}
+	if i := named(charges, name); i >= 0 {
+		return i
 	}
 	if name == reason { // unknown, or none
 		name = ""

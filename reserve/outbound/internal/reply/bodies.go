@@ -51,11 +51,12 @@ func spendCap(r *http.Response, body []byte) (Refusal, bool) {
 func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		RetryAfter float64 `json:"retry_after"`
+		Global     any
 	}
 	if !decode(body, &b) || !(b.RetryAfter > 0) {
 		return Refusal{}, false
 	}
-	return Refusal{RetryAfter: seconds(b.RetryAfter)}, true
+	return Refusal{RetryAfter: seconds(b.RetryAfter), Whole: b.Global == true}, true
 }
 
 // secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation

@@ -26,6 +26,12 @@ type Dialect struct {
 	// Reason is the name of a header that says which of several limits has refused: its value is
 	// the Name of a limit.
 	Reason string
+	// Key is the name of a header that says which calls share the limit of the others: its value is
+	// the same for all of them.
+	Key string
+	// Whole is the name of a header that says, by the value "true" or "global", that a refusal concerns
+	// all calls to the server, and not only those that share a limit.
+	Whole string
 	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of
 	// a 403, and reports whether it says that there were too many requests.
 	Body func(r *http.Response, body []byte) (Refusal, bool)
@@ -33,6 +39,7 @@ type Dialect struct {
 	// status 200. The body of such a response is read before the caller gets it.
 	Throttles func(r *http.Response) bool
 
+	each  bool    // see Key
 	names []names // for each of Of; nil: see expanded
 	rates bool    // all of its headers' names have "Rate" in them
 }
@@ -80,6 +87,7 @@ func get(h http.Header, name string) string {
 type Refusal struct {
 	RetryAfter time.Duration // 0: it does not say
 	Final      bool          // no retry can mend it
+	Whole      bool          // it concerns all calls to the server
 }
 
 // Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong
@@ -91,10 +99,13 @@ var Dialects = expanded([]Dialect{
 		Of: []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
 	{Name: "Atlassian Data Center", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining",
 		Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds", Bucket: true},
-	{Name: "Discord", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody},
+	{Name: "Discord", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody,
+		Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
+	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
 	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
-	{Name: "GitHub and many others", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Body: secondaryLimit},
+	{Name: "GitHub and many others", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Body: secondaryLimit,
+		Key: "X-Ratelimit-Resource"},
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
 	{Name: "Google", Body: retryInfo},
@@ -106,6 +117,44 @@ func readReason(h http.Header, dialects []Dialect) string {
 	for i := range dialects {
 		if name := dialects[i].Reason; name != "" && h.Get(name) != "" {
 			return h.Get(name)
+		}
+	}
+	return ""
+}
+
+// readKey returns which calls share the limits, if the server says so.
+func readKey(h http.Header, dialects []Dialect) Key {
+	for i := range dialects {
+		if d := &dialects[i]; d.Key != "" && h.Get(d.Key) != "" {
+			return Key{cut(h.Get(d.Key)), d.each}
+		}
+	}
+	return Key{}
+}
+
+// cut bounds what is remembered of a name.
+func cut(name string) string { return strings.Clone(name[:min(len(name), maxName)]) }
+
+const maxName = 64
+
+// readWhole reports whether a refusal concerns all calls.
+func readWhole(h http.Header, dialects []Dialect) bool {
+	for i := range dialects {
+		if name := dialects[i].Whole; name != "" && (h.Get(name) == "true" || h.Get(name) == "global") {
+			return true
+		}
+	}
+	return false
+}
+
+// Resource returns the channel, guild or webhook that a request to Discord is about: the limit of a bucket is one
+// for each of them. "": it is about none.
+func Resource(r *http.Request) string {
+	parts := strings.Split(r.URL.Path, "/")
+	for i, part := range parts[:len(parts)-1] {
+		switch part {
+		case "channels", "guilds", "webhooks":
+			return part + "/" + parts[i+1]
 		}
 	}
 	return ""

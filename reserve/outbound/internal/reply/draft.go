@@ -21,6 +21,7 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 	}
 	policies, others := readPolicies(h["Ratelimit-Policy"])
 	for _, p := range policies {
+		s.Key.add(p.name)
 		if p.window <= widest {
 			s.limit("").allow(p.quota / p.window.Seconds())
 		}
@@ -36,6 +37,9 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 			continue
 		}
 		read = true
+		if len(policies) == 0 {
+			s.Key.add(policy)
+		}
 		if t, ok := integer(item.Params, "t"); ok {
 			s.limit("").left(float64(r), times(float64(t), time.Second), false)
 		}
@@ -43,8 +47,19 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 	return readDraft7(fields, s) || read
 }
 
+// add adds the name of a policy to those that hold for the call together.
+func (k *Key) add(policy string) {
+	switch {
+	case k.Name == "":
+		k.Name = cut(policy)
+	case policy != "" && len(k.Name) < maxName:
+		k.Name += "," + cut(policy)
+	}
+}
+
 // A policy is a quota of requests in a window.
 type policy struct {
+	name   string // "": it has none
 	quota  float64
 	window time.Duration
 }
@@ -69,7 +84,7 @@ func readPolicies(fields []string) (policies []policy, others map[string]bool) {
 		if !ok || !windowed || w == 0 {
 			continue
 		}
-		policies = append(policies, policy{quota: float64(q), window: times(float64(w), time.Second)})
+		policies = append(policies, policy{name: policyName, quota: float64(q), window: times(float64(w), time.Second)})
 	}
 	return policies, others
 }

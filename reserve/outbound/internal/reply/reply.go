@@ -17,12 +17,24 @@ type Reply struct {
 	// After is how long the server wants no other request, if Told.
 	After time.Duration
 	Told  bool
+	// Key is which calls share the limits of which the server says something; zero: it does not say.
+	Key Key
+	// Whole says that a refusal concerns all calls to the server, whatever limit they share.
+	Whole bool
 	// Reason is the name of the limit that has refused; "": it does not say which.
 	Reason string
 	// Cached says that a cache has answered: all else is zero.
 	Cached bool
 	// Limits are those of which the server says something.
 	Limits []Limit
+}
+
+// A Key names the calls that share a limit.
+type Key struct {
+	Name string // in the server's words: "core", "search"
+	// Each says that the limit is not one for all calls with that name, but one for each of Discord's
+	// channels, guilds and webhooks: see [Resource].
+	Each bool
 }
 
 // A Limit is what a server says of one of its limits.
@@ -47,6 +59,16 @@ func (l *Limit) Wants(cost float64) time.Duration {
 	return times((cost-l.Left)/l.Rate, time.Second)
 }
 
+// HasRoom reports whether the server says that something is left of each limit that it tells of.
+func (s *Reply) HasRoom() bool {
+	for i := range s.Limits {
+		if l := &s.Limits[i]; l.Left < 1 || l.Stop > 0 || l.Short {
+			return false
+		}
+	}
+	return len(s.Limits) > 0
+}
+
 // Read reads a response that was received at the given time. Malformed headers are ignored, and a
 // response from a cache says nothing about the server. It may read the body, and puts back what it has
 // read.
@@ -68,8 +90,12 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 			break
 		}
 	}
+	if s.Key.Name == "" {
+		s.Key = readKey(r.Header, dialects)
+	}
 	if s.Refused {
 		s.Reason = readReason(r.Header, dialects)
+		s.Whole = s.Whole || readWhole(r.Header, dialects)
 	} else {
 		s.Final = false
 	}
@@ -116,6 +142,7 @@ func readBodies(r *http.Response, dialects []Dialect, s *Reply) {
 		}
 		s.Refused = true
 		s.Final = s.Final || b.Final
+		s.Whole = s.Whole || b.Whole
 		// What a body says is more precise than the header's whole seconds, and else only counts
 		// without one.
 		if wait := min(b.RetryAfter, Longest); wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {

@@ -3,6 +3,7 @@ package reply
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -278,4 +279,39 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Which calls share a limit, and whom a refusal concerns.
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		lines  []string
+		body   string
+		key    Key
+		whole  bool
+	}{
+		{200, nil, "", Key{}, false},
+		{200, []string{"X-RateLimit-Resource: search"}, "", Key{Name: "search"}, false},
+		{200, []string{"X-RateLimit-Bucket: abcd"}, "", Key{Name: "abcd", Each: true}, false},
+		{200, []string{`RateLimit-Policy: "default";q=100;w=60`}, "", Key{Name: "default"}, false},
+		{200, []string{`RateLimit-Policy: "burst";q=100;w=60, "daily";q=1000;w=86400`, `RateLimit: "burst";r=9;t=9`}, "", Key{Name: "burst,daily"}, false},
+		{200, []string{`RateLimit: "burst";r=9;t=9`}, "", Key{Name: "burst"}, false},
+		{200, []string{"RateLimit-Policy: 100;w=60", "RateLimit: limit=100, remaining=50, reset=9"}, "", Key{}, false},
+		{200, []string{"X-RateLimit-Resource: " + strings.Repeat("x", 1000)}, "", Key{Name: strings.Repeat("x", 64)}, false},
+		{200, []string{"X-RateLimit-Scope: global"}, "", Key{}, false},
+		{429, []string{"X-RateLimit-Scope: global"}, "", Key{}, true},
+		{429, []string{"X-RateLimit-Global: true"}, "", Key{}, true},
+		{429, nil, `{"retry_after":0.5,"global":true}`, Key{}, true},
+		{429, []string{"X-RateLimit-Scope: user", "X-RateLimit-Bucket: abcd"}, `{"retry_after":0.5,"global":false}`, Key{Name: "abcd", Each: true}, false},
+		{429, nil, `{"retry_after":0.5,"global":"yes"}`, Key{}, false},
+	} {
+		s := Read(&http.Response{StatusCode: c.status, Header: headers(c.lines...), Body: io.NopCloser(strings.NewReader(c.body))}, time.Now(), Dialects)
+		require.Equal(t, c.key, s.Key, "%v", c.lines)
+		require.Equal(t, c.whole, s.Whole, "%v %s", c.lines, c.body)
+	}
+	for path, want := range map[string]string{
+		"/api/v10/channels/1/messages/2": "channels/1", "/guilds/3": "guilds/3", "/webhooks/4/t": "webhooks/4", "/users/5": "", "": "", "/channels": "",
+	} {
+		require.Equal(t, want, Resource(&http.Request{URL: &url.URL{Path: path}}), path)
+	}
 }

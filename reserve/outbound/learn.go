@@ -1,0 +1,231 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"iter"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/fifo"
+	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
+)
+
+// learned holds keys that servers say. GitHub names in X-RateLimit-Resource which calls share a limit, Discord in
+// X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. Which limit a call has is what the last response
+// to the same method and route said. This is used where the caller gave no key: no limiter, PerKey or WithLimit.
+//
+// A call whose route is not known yet is charged to the limit of its host. A call whose route is known is charged
+// to the limit that it shares; and to that of its host as well once the server has refused a call because of all calls
+// together, as Discord and GitHub do.
+type learned struct {
+	hosts   *keyed.Limiters[string]
+	buckets *keyed.Limiters[bucket]
+	host    limit // of all calls to a host
+	bucket  limit // of the calls that share one
+
+	routes  memory[*route]   // by hash
+	bounded memory[struct{}] // hosts that limit all calls together
+	any     atomic.Bool      // fast path: there are such hosts
+}
+
+// A bucket is the key of a limit that calls share.
+type bucket struct {
+	host     string
+	key      reply.Key
+	resource string // see reply.Resource
+}
+
+// A route is what is known of a method and path, or of all paths that begin so.
+type route struct{ atomic.Pointer[known] }
+
+// known is the key that responses to a route name.
+type known struct {
+	key   reply.Key // zero: they name several
+	child uint64    // of a prefix: the hash of the path, one step longer, whose response was the first
+	sure  bool      // a second child named the same key, or the route is a whole path
+}
+
+// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". All in all
+// some 250 bytes a path, and 16 MB at most: see maxKeys.
+const maxPrefixes = 6
+
+func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
+	l := &learned{
+		hosts:   keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
+		buckets: keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
+		bucket:  limit{cost: cost, after: after},
+	}
+	l.host = limit{scope: Keyed(Host, l.hosts.For), cost: cost, after: after, whole: true}
+	return l
+}
+
+// A plan is what is known of a request's limits.
+type plan struct {
+	key     reply.Key // of the limit that it shares; zero: not known
+	bounded bool      // its host limits all calls together
+}
+
+// plan returns what is known of a request's limits.
+func (l *learned) plan(r *http.Request) (p plan) {
+	if l.any.Load() {
+		_, p.bounded = l.bounded.get(Host(r))
+	}
+	for hash := range prefixes(r) {
+		if of, ok := l.routes.get(hash); ok && of.Load().sure {
+			p.key = of.Load().key
+			break
+		}
+	}
+	return p
+}
+
+// learn notes the key that a response names. A path without a response has the key of its longest known prefix, if
+// two paths one step longer than that have named it, and none another.
+func (l *learned) learn(r *http.Request, key reply.Key) {
+	child := uint64(0) // 0: the whole path
+	for hash, path := range prefixes(r) {
+		fresh := known{key: key, child: child, sure: child == 0}
+		of, remembered := l.routes.get(hash)
+		if !remembered {
+			first := new(route)
+			first.Store(&fresh)
+			of = l.routes.getOr(hash, first)
+		}
+		before := *of.Load()
+		switch {
+		case before.key != key && child != 0:
+			of.Store(&known{sure: true})
+		case before.key != key:
+			of.Store(&fresh)
+		case child == 0 && remembered:
+			return // its prefixes know already
+		case before.child != child && !before.sure:
+			fresh.sure = true
+			of.Store(&fresh)
+		}
+		child = path
+	}
+}
+
+// prefixes yields the hash of a request's route, and then those of the prefixes of its path, the longest first; with each
+// the hash of the path itself, as a prefix.
+func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
+	return func(yield func(route, path uint64) bool) {
+		var of maphash.Hash
+		of.SetSeed(seed)
+		of.WriteString(r.Method + " " + Host(r))
+		hash := func(kind byte, path string) uint64 {
+			h := of
+			h.WriteByte(kind)
+			h.WriteString(path)
+			return h.Sum64()
+		}
+		path := r.URL.Path
+		if !yield(hash('=', path), hash('^', path)) {
+			return
+		}
+		ends := make([]int, 0, maxPrefixes)
+		for i := 0; i < len(path) && len(ends) < maxPrefixes; i++ {
+			if path[i] == '/' {
+				ends = append(ends, i)
+			}
+		}
+		for n := len(ends) - 1; n >= 0; n-- {
+			if prefix := hash('^', path[:ends[n]]); !yield(prefix, prefix) {
+				return
+			}
+		}
+	}
+}
+
+// errMoved is that of a call that waits at a limit which is not its own, by what was learned meanwhile.
+var errMoved = errors.New("outbound: the call has another limit")
+
+// plan charges the call to limits that the caller did not give.
+func (c *call) plan() {
+	l, r := c.t.learned, c.request
+	learns := len(c.t.limits) == 0
+	c.charges, c.limits, c.keys = c.charges[:c.own], c.limits[:c.own], c.ownKeys
+	if !learns && (c.t.whole || !l.any.Load()) {
+		return
+	}
+	n := l.host.cost(r)
+	if n < 1 {
+		return
+	}
+	c.planned = l.plan(r)
+	known := learns && c.planned.key != reply.Key{}
+	if learns && !known || c.planned.bounded {
+		c.hidden(&l.host, Host(r), l.hosts.For(Host(r)), n)
+	}
+	if known {
+		key := bucket{Host(r), c.planned.key, resource(r, c.planned.key)}
+		c.hidden(&l.bucket, key, l.buckets.For(key), n)
+	}
+}
+
+func resource(r *http.Request, key reply.Key) string {
+	if !key.Each {
+		return ""
+	}
+	return reply.Resource(r)
+}
+
+// hidden charges the call to a limit that the caller did not give. If it turns out while the call waits that it
+// has another one, its wait ends with errMoved.
+func (c *call) hidden(l *limit, key any, by reserve.Reserver, permits int) {
+	c.charge(l, key, by, permits)
+	a := &c.charges[len(c.charges)-1]
+	open := a.Open
+	a.Open = func(ctx context.Context) error {
+		if c.t.learned.plan(c.request) != c.planned {
+			return errMoved
+		}
+		if open == nil {
+			return nil
+		}
+		if err := open(ctx); err != nil {
+			return err
+		}
+		if c.t.learned.plan(c.request) != c.planned { // by the probe that it waited for
+			return errMoved
+		}
+		return nil
+	}
+}
+
+// listen learns from a response whom it concerns, and adds the limits that it names to those of the call.
+func (c *call) listen(s *reply.Reply) {
+	l, r := c.t.learned, c.request
+	learns := len(c.t.limits) == 0 && len(c.charges) > 0
+	if learns && s.Key != (reply.Key{}) {
+		l.learn(r, s.Key)
+		// A limit that has room did not refuse the call.
+		s.Whole = s.Whole || s.Refused && s.HasRoom()
+		if key := (bucket{Host(r), s.Key, resource(r, s.Key)}); c.charges[len(c.charges)-1].key != any(key) {
+			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
+		}
+	}
+	if s.Whole && !c.t.whole && len(c.charges) > 0 {
+		l.bounded.getOr(Host(r), struct{}{})
+		l.any.Store(true)
+		if !slices.ContainsFunc(c.charges, func(a charge) bool { return a.limit.whole }) {
+			c.name(&l.host, Host(r), l.hosts.For(Host(r)), 0)
+		}
+	}
+}
+
+// name adds a limit to a call that is out: nothing of it was reserved, and what the response says of it counts.
+func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
+	a := charge{Limit: &fifo.Limit{By: by, Permits: c.charges[0].Permits}, limit: l, key: key, late: true}
+	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
+		a.rate = c.t.controllerOf(adaptable, &a)
+		a.rate.sent(c.sent, a.Permits)
+	}
+	c.charges = slices.Insert(c.charges, at, a)
+}
