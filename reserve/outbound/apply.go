@@ -96,6 +96,14 @@ func (c *call) learn(a *charge, r *ruling) {
 		return
 	}
 	from, to := a.rate.change(func(rate *adapt.Rate) {
+		if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
+			each := s.Name != a.limit.name || s.Name == ""
+			left := s.Left
+			if each {
+				left *= rate.Cost()
+			}
+			rate.Left(c.sent, left)
+		}
 		if allowed := r.rate; allowed > 0 {
 			if r.each {
 				allowed *= rate.Cost()

@@ -43,6 +43,7 @@ type Rate struct {
 	// What the server says.
 	offered float64 // the rate that it allows, less the margin; +Inf: it says nothing
 	heard   time.Time
+	fair    fair
 
 	// How the rate grows.
 	phase    phase
@@ -145,11 +146,19 @@ func (r *Rate) Said(now, sent time.Time, rate float64) {
 		return
 	}
 	r.heard = sent
-	r.offered = rate * margin
+	r.offered = rate * margin * r.fair.share()
 	if r.phase == search {
 		r.phase = settled
 	}
 	r.grow()
+}
+
+// Left is what the server says is left of the quota of a window, in permits, in the response to a call sent at the given time. By that it
+// is known which part of it other programs use. It must be told before Said.
+func (r *Rate) Left(sent time.Time, left float64) {
+	if !sent.Before(r.heard) {
+		r.fair.say(left, r.cost)
+	}
 }
 
 // Accepted counts a call, sent at the given time, that the server did not refuse.
@@ -200,6 +209,8 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 		if r.row%inARow == 0 {
 			r.rate = min(r.rate, max(r.limit(r.rate/2), leastBlind*r.cost))
 		}
+		return false
+	case r.fair.others():
 		return false
 	case !r.chance.refused(r.slow(), r.rate/r.cost) && r.attributable():
 		r.examine(now)
