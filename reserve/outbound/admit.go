@@ -14,10 +14,12 @@ func (c *call) admit() error {
 	if err := c.backOff(); err != nil {
 		return err
 	}
+	c.unbind()
 	if err := c.enter(); err != nil {
 		c.endProbes()
 		return err
 	}
+	c.bind()
 	c.out, c.sent = true, c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]

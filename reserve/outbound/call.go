@@ -48,6 +48,11 @@ type call struct {
 	gone    bool                 // it has its permits, and settles each limit by itself
 	tryNow  bool
 
+	// If there are upstreams:
+	upstream  *upstream // of this attempt
+	member    int       // its number
+	refusedBy []bool    // by number
+
 	few   [few]charge
 	fewOf [few]fifo.Limit
 }
@@ -102,6 +107,9 @@ func (c *call) prepare() error {
 	for i := range t.limits {
 		l := &t.limits[i]
 		n := l.cost(r)
+		if n < 1 && i == 0 && t.upstreams != nil {
+			n = 1 // it has to go to one of them
+		}
 		if n < 1 {
 			continue
 		}
@@ -113,6 +121,7 @@ func (c *call) prepare() error {
 	}
 	c.own, c.ownKeys = len(c.charges), c.keys
 	c.plan()
+	t.upstreams.choose(c)
 	c.number = t.calls.Add(1)
 	if c.place != nil {
 		c.place.number = c.number
@@ -153,6 +162,9 @@ func (c *call) send() (err error) {
 	}
 	if err == nil && c.response.Body == nil {
 		c.response.Body = http.NoBody
+	}
+	if err == nil {
+		c.answer(c.response)
 	}
 	return err
 }

@@ -35,6 +35,8 @@ type settings struct {
 
 	classOf func(*http.Request) (class, tenant string)
 	classes []fair.Class // nil: first come, first served
+
+	upstreams *upstreams // nil: requests go where they say
 }
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several

@@ -25,6 +25,10 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	case pausable:
 		by.PauseUntil(until)
 	default:
+		if member, ok := a.key.(int); ok && t.upstreams != nil && a.limit == &t.limits[0] {
+			t.upstreams.pool.PauseUntil(member, until)
+			return
+		}
 		t.pauserOf(a).(pausable).PauseUntil(until)
 	}
 }

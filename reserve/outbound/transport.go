@@ -99,6 +99,9 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 //
 // A response that is an error, 429 too, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.upstreams != nil && elsewhere(r) {
+		return t.passOn(r)
+	}
 	c := t.newCall(r)
 	c.unsent = r.Body
 	defer c.end()
@@ -120,6 +123,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		said := c.read()
 		verdict := t.decide(&said, c.charges, c.attempt)
 		c.apply(&verdict, &said)
+		if verdict.refused && c.another() {
+			continue
+		}
 		if !verdict.again || !c.again(verdict.resume) {
 			return c.deliver(), nil
 		}

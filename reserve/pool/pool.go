@@ -138,7 +138,7 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	if n < 1 {
 		return nil, &reserve.ValueError{Package: "pool", Name: "permits", Value: n, Want: "at least 1"}
 	}
-	place := &late.Place{Permits: n, Hint: key}
+	place := &late.Place{Permits: n, Hint: key, Except: late.ExceptOf(ctx)}
 	return place, m.queue.Enter(ctx, place, maxWait)
 }
 

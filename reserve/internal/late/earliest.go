@@ -92,7 +92,10 @@ type option struct {
 func (e *Earliest) options(p *Place, h *hold) []option {
 	all := make([]option, len(e.members))
 	for i, m := range e.members {
-		all[i] = option{i, m.waits(p.Permits)}
+		if all[i] = (option{i, reserve.Forever}); p.Except != nil && p.Except(i) {
+			continue
+		}
+		all[i].wait = m.waits(p.Permits)
 		if h != nil && h.member == i && !m.dropped.Load() {
 			all[i].wait = h.delay()
 			if d, err := engine.Wait(m.pause, 1); err == nil {

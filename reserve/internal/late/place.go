@@ -19,6 +19,8 @@ type Place struct {
 	Group   int // places with the same number are refused in the order of their deadlines
 	Data    any // the order's
 	Hint    any // the target's
+	// Except reports whether a member of the target must not be chosen; nil: none.
+	Except func(member int) bool
 
 	queue  *Queue
 	ctx    context.Context
@@ -338,4 +340,17 @@ func WithRank(ctx context.Context, r *Rank) context.Context {
 func RankOf(ctx context.Context) *Rank {
 	r, _ := ctx.Value(rankKey{}).(*Rank)
 	return r
+}
+
+type exceptKey struct{}
+
+// WithExcept returns a context whose requests to a pool are not for those members.
+func WithExcept(ctx context.Context, except func(member int) bool) context.Context {
+	return context.WithValue(ctx, exceptKey{}, except)
+}
+
+// ExceptOf returns a context's function; nil: it has none.
+func ExceptOf(ctx context.Context) func(member int) bool {
+	f, _ := ctx.Value(exceptKey{}).(func(int) bool)
+	return f
 }
