@@ -39,7 +39,7 @@ func Window(n int, per time.Duration) Rule {
 	return Rule{func(time.Time) rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
 }
 
-// FixedWindow has room for n permits in each of the windows that follow one another, as GitHub's
+// FixedWindow has room for n permits in each of the windows that follow one another, as many APIs
 // do. They begin at multiples of per since the zero time: with an hour, at each full hour of UTC.
 // So up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
