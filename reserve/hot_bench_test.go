@@ -49,3 +49,15 @@ func BenchmarkRefused(b *testing.B) {
 		})
 	})
 }
+
+// BenchmarkReserveAndCancel: behind a queue of 10,000 requests, a request that gives up at once.
+func BenchmarkReserveAndCancel(b *testing.B) {
+	l := reserve.Must(pace.NewBursty(1e-3))
+	for range 10_000 {
+		_, _ = l.Reserve(ctx, 1)
+	}
+	for b.Loop() {
+		r, _ := l.Reserve(ctx, 1)
+		r.Cancel()
+	}
+}

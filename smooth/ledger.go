@@ -131,6 +131,12 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return ready, known
 }
 
+// Waits reports whether the request of that number waits.
+func (l *Ledger) Waits(now int64, number uint64) bool {
+	l.advance(now)
+	return l.waits && l.history.queue.index(number) > l.history.queue.granted
+}
+
 // Rate returns the number of fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
