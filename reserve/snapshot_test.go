@@ -166,7 +166,7 @@ func TestSnapshotCountsWhatIsTooLarge(t *testing.T) {
 	require.Equal(t, uint64(13), l.Snapshot().Refused)
 }
 
-// Before the first Snapshot a refusal by one word is not counted.
+// Before the first Snapshot a refusal without the lock is not counted.
 func TestSnapshotBeforeTheFirst(t *testing.T) {
 	l := reserve.Must(pace.NewBursty(10, reserve.WithClock(clockwork.NewFakeClock())))
 	require.True(t, l.Allow())
