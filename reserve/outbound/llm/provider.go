@@ -2,9 +2,8 @@ package llm
 
 import "time"
 
-// A Provider says how one provider of language models counts, and where it tells. It comes from
-// [OpenAI], [AzureOpenAI], [Anthropic], [Gemini] or [Bedrock]; the zero Provider is refused by
-// [New].
+// A Provider says how one provider of language models counts, and where it says its limits. It comes from [OpenAI],
+// [AzureOpenAI], [Anthropic], [Gemini] or [Bedrock]. [New] refuses the zero Provider.
 type Provider struct{ *preset }
 
 // A preset is what a Provider consists of. It does not change.
@@ -25,13 +24,12 @@ type preset struct {
 	refusal func(message string) (body any, headers map[string]string)
 }
 
-// OpenAI is the API of OpenAI, and of the many servers that speak as it does: chat completions,
-// completions, responses and embeddings.
+// OpenAI is the API of OpenAI, and of the many servers that speak as it does or nearly so: Mistral, Cohere, Ollama,
+// Groq, OpenRouter, vLLM.
 //
-// A call is taken to hold its prompt and the tokens that it may at most put out
-// (max_completion_tokens, max_tokens or max_output_tokens, times n or best_of), and to be settled
-// when it ends. OpenAI does not say whether it settles; where a server that speaks so does not, see
-// [WithSettling]. A stream tells its usage only if the request has stream_options.include_usage.
+// A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
+// times n or best_of), and is settled when it ends. OpenAI does not say whether it settles; for a server that does
+// not, see [WithSettling]. A stream tells its usage only if it is asked: see [AskForUsage].
 // The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the
 // model.
 func OpenAI() Provider { return Provider{&openAI} }
@@ -69,9 +67,10 @@ var azure = func() preset {
 }()
 
 // Anthropic is the Messages API of Anthropic, which limits requests, input tokens and output
-// tokens. Input that was read from a cache is not charged, input that is written to it is. A call
-// is taken to hold max_tokens of output, and is settled when it ends. The quota is that of the
-// x-api-key or Authorization header and the model.
+// tokens. Input that was read from a cache is not charged, input that is written to it is. A call holds max_tokens of
+// output, and is settled when it ends. The quota is that of the x-api-key or Authorization header and the model.
+// Anthropic says that it counts with token buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex
+// AI and Bedrock is paced by the model in the address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{

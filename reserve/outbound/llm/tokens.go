@@ -111,7 +111,8 @@ func classOfCode(c int) charClass {
 
 // write takes a piece of the text.
 func (m *meter) write(p []byte) {
-	for _, b := range p {
+	for i := 0; i < len(p); i++ {
+		b := p[i]
 		c := classOf[b]
 		if m.escape > 0 {
 			if b, c = m.unescape(b); c == follow {
@@ -120,8 +121,12 @@ func (m *meter) write(p []byte) {
 		}
 		switch {
 		case c == lower && (m.class == lower || m.class == upper):
+			begin := i
+			for i++; i < len(p) && classOf[p[i]] == lower; i++ {
+			}
 			m.class = lower
-			m.run++
+			m.run += i - begin
+			i--
 		case c == follow:
 		case c == backslash:
 			m.escape = 1

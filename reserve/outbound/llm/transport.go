@@ -29,6 +29,18 @@ type Transport struct {
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
+// With Anthropic's SDK (github.com/anthropics/anthropic-sdk-go):
+//
+//	llm.New(nil, llm.Anthropic(), llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000})
+//	...
+//	client := anthropic.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
+//
+// and with Google's (google.golang.org/genai):
+//
+//	llm.New(nil, llm.Gemini(), llm.Limits{RequestsPerMinute: 150, InputTokensPerMinute: 2_000_000, RequestsPerDay: 10_000})
+//	...
+//	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: &http.Client{Transport: transport}})
+//
 // It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options
 // refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {

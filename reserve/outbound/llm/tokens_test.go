@@ -1,0 +1,60 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// measured returns the estimate of a text that a request's body holds, written in pieces of n bytes.
+func measured(t *testing.T, text string, n int) int {
+	body, err := json.Marshal(map[string]string{"input": text})
+	require.NoError(t, err)
+	r := reader{}
+	r.scan.to, r.scan.shape, r.scan.traits = &r, promptShape, promptTrait
+	for len(body) > 0 {
+		n := min(n, len(body))
+		r.scan.write(body[:n])
+		body = body[n:]
+	}
+	return int(r.scan.size.milli+999) / 1000
+}
+
+// The estimate of short texts, beside what o200k_base says. bench/llm/tokens measures whole texts.
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		text       string
+		want, real int
+	}{
+		{"", 0, 0}, {"abc", 1, 1}, {"The quick brown fox jumps over the lazy dog.", 10, 10}, {"HTTPRequest", 4, 1},
+		{"12345", 2, 2}, {"a = 12345;\n", 7, 6}, {"3fa9c17be20d4586", 10, 10}, {"    \n\n", 2, 1},
+		{"Straße", 2, 2}, {"привет", 2, 2}, {"語語", 2, 2}, {`{"a":"b"}`, 6, 5},
+	} {
+		require.Equal(t, c.want, measured(t, c.text, 1<<20), c.text)
+		require.InDelta(t, c.real, c.want, 3, c.text)
+	}
+}
+
+// It does not depend on the pieces in which a text comes, nor on whether its characters are escaped.
+func TestTokensInPieces(t *testing.T) {
+	text := strings.Repeat("Größe: 12345 \"<tag>\" слово 語 \t camelCase_word HTTP\n", 1000)
+	want := measured(t, text, 1<<20)
+	for _, n := range []int{1, 7, 4096} {
+		require.InEpsilon(t, want, measured(t, text, n), 0.001)
+	}
+	escaped := strings.NewReplacer("ö", `\u00f6`, "ß", `\u00DF`, "語", `\u8a9e`).Replace("Größe 語 Größe")
+	var plain, coded meter
+	plain.write([]byte("Größe 語 Größe"))
+	coded.write([]byte(escaped))
+	plain.end()
+	coded.end()
+	require.Equal(t, plain.milli, coded.milli)
+}
+
+// Of a long text a part is measured, which is enough.
+func TestTokensOfLongTexts(t *testing.T) {
+	one := strings.Repeat("The quick brown fox, 12 times. ", 100)
+	require.InEpsilon(t, 300*measured(t, one, 1<<20), measured(t, strings.Repeat(one, 300), 1<<14), 0.02)
+}
