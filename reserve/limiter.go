@@ -65,7 +65,11 @@ func (p *Policy) newLimiter(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.smoothLimiter(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
 	}
-	l := &Limiter{clock: p.terms.Clock, ledger: p.variant.Ledger(begin, p.terms.Time), seen: begin, cold: &cold{policy: p}}
+	return p.ledgerLimiter(begin, p.variant.Ledger(begin, p.terms.Time))
+}
+
+func (p *Policy) ledgerLimiter(seen int64, ledger Ledger) *Limiter {
+	l := &Limiter{clock: p.terms.Clock, ledger: ledger, seen: seen, cold: &cold{policy: p}}
 	l.busy.Store(unknown)
 	return l
 }
@@ -142,11 +146,19 @@ func (l *Limiter) take(t int64, n int) bool {
 	} else {
 		l.cold.refused.Add(uint64(n))
 		if free := l.ledger.NextFree(now); free > now { // otherwise fewer permits would be granted
-			l.busy.Store(free)
+			l.busy.Store(l.look(now, free))
 		}
 	}
 	l.mu.Unlock()
 	return ok
+}
+
+// look returns when to look at a future time again: then, unless it may become earlier by itself.
+func (l *Limiter) look(now, at int64) int64 {
+	if w, ok := l.ledger.(interface{ Recheck() time.Duration }); ok {
+		return min(at, saturate.Add(now, int64(w.Recheck())))
+	}
+	return at
 }
 
 // free records that permits may be granted now, also to callers with a stale reading of the clock. The limiter

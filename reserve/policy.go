@@ -141,6 +141,9 @@ type Variant struct {
 	// this kind: see [Limiter.SetPolicy]. Without it SetPolicy fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
+	// Load makes a ledger of what AppendState(b []byte, now int64) []byte of another had appended at that time: see
+	// [Limiter.AppendBinary]. It may be nil; then the variant's limiters have no state that can be saved.
+	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 }
 
 // NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf

@@ -36,6 +36,9 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 		Package: "calendar", Limiter: "a calendar's quota", Settings: &s,
 		Ledger: func(now int64, wall func(now int64) time.Time) reserve.Ledger { return newLedger(r, now, wall) },
 		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, r) },
+		Load: func(state []byte, then int64, wall func(int64) time.Time) (reserve.Ledger, error) {
+			return r.load(state, then, wall)
+		},
 	}, r.rate, opts...)
 	r.spread, r.margin = s.spread, int64(s.margin)
 	return p, err

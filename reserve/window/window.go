@@ -111,5 +111,9 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 		Package: "window", Limiter: "a window",
 		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return newLedger(now, n, length, rate) },
 		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, n, length, rate) },
+		Load: func(state []byte, then int64, _ func(int64) time.Time) (reserve.Ledger, error) {
+			l := newLedger(then, n, length, rate)
+			return l, l.load(state)
+		},
 	}, rate, opts...)
 }

@@ -1,0 +1,50 @@
+package calendar
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+)
+
+// AppendState appends the present period, what is used of it, and the end of a pause: see reserve's
+// Limiter.AppendBinary. Times are the wall clock's.
+func (l *ledger) AppendState(b []byte, now int64) []byte {
+	l.advance(now)
+	for _, n := range []int64{l.state.begin, l.state.end, l.state.used, l.state.paced, l.toWall(max(l.stopped, now))} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+// load makes a ledger of that.
+func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
+	const numbers = 5
+	if len(saved) != 8*numbers {
+		return nil, errors.New("they have another length than a calendar's")
+	}
+	var n [numbers]int64
+	for i := range n {
+		n[i] = int64(binary.LittleEndian.Uint64(saved[8*i:]))
+	}
+	of := state{span: span{begin: n[0], end: n[1]}, used: n[2], paced: n[3], at: math.MinInt64}
+	if of.used < 0 || of.span != closed && of.begin >= of.end {
+		return nil, errors.New("they have a period that ends before it begins, or a negative use")
+	}
+	l := newLedger(r, then, wall)
+	if of.span == closed && r.period.kind != fromFirst {
+		return l, nil // of another kind of period, and nothing used
+	}
+	l.state = of
+	if end := l.state.end; r.period.kind != fromFirst && end > l.now {
+		// The zone's rules, or the kind of period, may have changed.
+		if l.state.span = r.period.around(max(l.now, of.begin)); l.state.used > 0 && l.now < of.begin {
+			l.state.span = of.span // the clock was set back: it goes on
+		}
+	}
+	if stopped := n[4] - l.offset; stopped > then {
+		l.stopped = stopped
+	}
+	l.state = l.open(l.state, l.now)
+	return l, nil
+}

@@ -1,0 +1,69 @@
+package window
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// AppendState appends the requests that were granted within the last per, each as its permits and its age, and the rest
+// of a pause and of a stop: see reserve's Limiter.AppendBinary.
+func (l *ledger) AppendState(b []byte, now int64) []byte {
+	l.advance(now)
+	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))
+	b = binary.AppendUvarint(b, uint64(max(0, l.stopped-now)))
+	for i := range l.granted {
+		if r := l.ring.at(i); r.permits > 0 {
+			b = binary.AppendUvarint(b, r.permits)
+			b = binary.AppendUvarint(b, uint64(max(0, l.floor-r.at)))
+		}
+	}
+	return b
+}
+
+// load adds to a new ledger what AppendState has saved of another one.
+func (l *ledger) load(saved []byte) error {
+	next := func() (n int64, err error) {
+		u, size := binary.Uvarint(saved)
+		if size <= 0 || u > math.MaxInt64/2 {
+			return 0, errors.New("they have no number where a window's have one")
+		}
+		saved = saved[size:]
+		return int64(u), nil
+	}
+	begin := l.floor
+	pause, err := next()
+	if err != nil {
+		return err
+	}
+	stop, err := next()
+	if err != nil {
+		return err
+	}
+	l.until += pause
+	l.stopped += stop
+	changed := *l.config
+	changed.behind += pause
+	l.config = &changed
+	last := int64(math.MaxInt64)
+	for len(saved) > 0 {
+		permits, err := next()
+		if err != nil {
+			return err
+		}
+		age, err := next()
+		if err != nil {
+			return err
+		}
+		if permits == 0 || age > last {
+			return errors.New("they have requests that are not in order")
+		}
+		last = age
+		l.number++
+		l.ring.push(request{number: l.number, permits: uint64(permits), at: begin - age, config: l.config})
+		l.granted++
+		l.placed++
+		l.held.add(uint64(permits))
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package smooth
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+const stateNumbers = 4
+
+// AppendState appends what is left if all requests that wait give up now: what is stored, what is owed, and the rest of a
+// pause. Times are relative to now. Nothing is kept to value refunds with. (A warming-up limiter's waiting requests have
+// taken their stored permits already, so those are not in it.)
+func (l *Ledger) AppendState(b []byte, now int64) []byte {
+	l.advance(now)
+	origin := l.origin(now)
+	stored, early, owed := l.stored, l.early, l.next-origin
+	if owed < 0 { // requests wait for free permits, and the bucket holds as much time
+		stored = min(stored+(early-float64(owed))*l.curve.Refill, max(stored, l.curve.Capacity))
+		early, owed = 0, 0
+	}
+	for _, n := range [stateNumbers]uint64{
+		math.Float64bits(stored), uint64(owed), math.Float64bits(early), uint64(origin - now),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+// Load returns a ledger with a state that AppendState has saved of another one at the time then.
+func Load(curve *Curve, upfront bool, saved []byte, then int64) (*Ledger, error) {
+	if len(saved) != 8*stateNumbers {
+		return nil, errors.New("they have another length than a limiter's that stores permits")
+	}
+	var n [stateNumbers]uint64
+	for i := range n {
+		n[i] = binary.LittleEndian.Uint64(saved[8*i:])
+	}
+	stored, owed := math.Float64frombits(n[0]), int64(n[1])
+	early, pause := math.Float64frombits(n[2]), int64(n[3])
+	if !(stored >= 0) || !(math.Abs(early) < 2) || owed < 0 || pause < 0 || pause > 7<<60 {
+		return nil, errors.New("they have a number that no limiter has")
+	}
+	l := New(curve, then, stored, upfront)
+	if curve.unlimited() {
+		owed, early = 0, 0
+	}
+	l.next, l.early = addSaturating(then, owed), early
+	if pause > 0 {
+		l.Pause(then, then+pause)
+	}
+	return l, nil
+}
