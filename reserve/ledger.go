@@ -25,6 +25,9 @@ import "github.com/nextfree/pace/smooth"
 //     is not the same as behind one request for n-1. It takes nothing.
 //   - TakeUpTo(now int64, permits int) int takes what requests for one permit, made one by one, would get now.
 //   - Waits(now int64, number uint64) bool: that request certainly waits. It should take less time than Ready.
+//   - Recheck() time.Duration, if times may become earlier by themselves because they follow the wall clock:
+//     the limiter looks at them again so often.
+//   - AppendState(b []byte, now int64) []byte, for [Limiter.AppendBinary].
 //   - Stalls(), which is not called: a caller that wakes more than 1 ms late, because the whole program stood
 //     still, is a pause.
 type Ledger interface {

@@ -49,7 +49,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			return time.Duration(now - begin), err
 		}
 		var t int64
-		t, err = l.nap(ctx, s, now, at)
+		t, err = l.nap(ctx, s, now, l.look(now, at))
 		now = l.read(t)
 	}
 }

@@ -432,6 +432,9 @@ func (l *ledger) Resume(now int64) bool {
 	return true
 }
 
+// Recheck says how often to look at promised times again: the wall clock may have been set, or the machine slept.
+func (l *ledger) Recheck() time.Duration { return time.Minute }
+
 // Rate returns the permits per second, by the period's nominal length.
 func (l *ledger) Rate() float64 { return l.rate }
 
