@@ -114,31 +114,27 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	if !s.Told {
 		wanted = wantedBy(charges)
 	}
-	if wanted > 0 {
+	switch {
+	case wanted > 0:
 		v.after, v.stop = wanted, min(wanted, r.maxRetryAfter)
-	} else if a.block > 0 { // one call at a time, whichever is the first
+	case a.block > 0: // one call at a time, whichever is the first
 		v.after, v.stop = a.block, a.block
-	} else {
-		if v.refusals++; a.relieved {
-			v.refusals = 1
-		}
-		v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
-		v.resume = v.after
+	default:
+		v.backOff(a.relieved)
 	}
 	alone := r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
-	v.again = a.number <= r.retries && !s.Final && wanted <= r.maxRetryAfter &&
-		(a.repeatable || r.repeatAny || !unclear(s, wanted))
+	v.again = r.mayRepeat(s, wanted, a)
 	for i := range charges {
-		ruling := &v.rulings[i]
 		if !blamed(charges, i, s) {
 			continue
 		}
-		ruling.blamed, ruling.lesson = true, refused
-		if charges[i].late {
-			ruling.lesson = nothing // it says nothing of a rate that was not kept
+		ruling := &v.rulings[i]
+		ruling.blamed = true
+		if !charges[i].late { // else the refusal says nothing of the limit's rate: the call did not keep to it
+			ruling.lesson = refused
 		}
 		if !alone {
 			ruling.stop = v.stop
@@ -147,6 +143,21 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 			ruling.pause = min(s.After, r.maxRetryAfter)
 		}
 	}
+}
+
+// backOff has the call wait by itself, for longer after each refusal without a time.
+func (v *verdict) backOff(relieved bool) {
+	if v.refusals++; relieved {
+		v.refusals = 1
+	}
+	v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
+	v.resume = v.after
+}
+
+// mayRepeat reports whether a refused request may be sent again.
+func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
+	return a.number <= r.retries && !s.Final && wanted <= r.maxRetryAfter &&
+		(a.repeatable || r.repeatAny || !unclear(s, wanted))
 }
 
 // byChance reports whether a refusal has nothing to do with the rate of any limit that it blames.

@@ -17,6 +17,10 @@ func asked(name string, permits int, said *reply.Limit) charge {
 
 func exactly(a charge) charge { a.limit.exact = true; return a }
 
+func forAll(a charge) charge { a.limit.whole = true; return a }
+
+func lateNamed(a charge) charge { a.late = true; return a }
+
 // Each rule, by itself.
 func TestDecide(t *testing.T) {
 	const s = time.Second
@@ -128,6 +132,20 @@ func TestDecide(t *testing.T) {
 		}, {
 			"with a time it was not", ordinary, reply.Reply{Status: 503, Refused: true, Told: true, After: s}, []charge{tokens}, attempt{number: 1},
 			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{guilty(s, s)}},
+		}, {
+			"a refusal of all calls stops the limit that holds for all", ordinary,
+			reply.Reply{Status: 429, Refused: true, Told: true, After: s, Whole: true},
+			[]charge{forAll(asked("", 1, nil)), asked("", 1, gone(9*s))}, first,
+			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{guilty(s, s), {}}},
+		}, {
+			"or the limit that it names", ordinary,
+			reply.Reply{Status: 429, Refused: true, Told: true, After: s, Whole: true, Reason: "tokens"},
+			[]charge{forAll(asked("", 1, nil)), tokens}, first,
+			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{{}, guilty(s, s)}},
+		}, {
+			"a limit that only the refusal names stops, and learns nothing", ordinary,
+			reply.Reply{Status: 429, Refused: true, Told: true, After: s}, []charge{requests, lateNamed(asked("", 1, nil))}, first,
+			verdict{refused: true, again: true, after: s, stop: s, rulings: []ruling{{}, {blamed: true, stop: s, pause: s}}},
 		}, {
 			"nor by 429", ordinary, reply.Reply{Status: 429, Refused: true}, []charge{tokens}, attempt{number: 1},
 			verdict{refused: true, again: true, after: s, resume: s, refusals: 1, rulings: []ruling{guilty(0, 0)}},

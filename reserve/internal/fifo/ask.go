@@ -41,8 +41,14 @@ func (l *Limit) refuse(ctx context.Context, ahead []int, n int, maxWait time.Dur
 
 // summed reports whether only the sum of what calls ask matters, and not how they divide it.
 func (l *Limit) summed() bool {
-	by, ok := l.By.(*reserve.Limiter)
-	return ok && !engine.Outlook(by).Window
+	switch by := l.By.(type) {
+	case *reserve.Limiter:
+		return !engine.Outlook(by).Window
+	case keyhooks.Limiter:
+		o, err := by.Outlook()
+		return err == nil && !o.Window
+	}
+	return true // not local: nobody asks
 }
 
 // reserve reserves what a call asks of a limit. If the call may give it back and ask again, Snapshot does not count it
