@@ -40,9 +40,8 @@ func (c *call) admit() error {
 // keeps them: where others use up both, it would never have both at a time.
 const patience = 4
 
-// enter waits for permits and a place. Whoever waits for permits holds no place, and whoever waits for a
-// place holds no permits: so a host that is stopped takes no place from another, and when a server stalls
-// there is no burst at the end.
+// enter waits for permits and a place. A call that waits for permits holds no place, and a call that waits for
+// a place holds no permits. So a stopped host takes no place from another, and a stall does not end in a burst.
 func (c *call) enter() error {
 	maxWait := c.t.maxWait
 	for round := 0; ; round++ {
@@ -72,7 +71,7 @@ func (c *call) enter() error {
 	}
 }
 
-// awaitPlace waits for a place in flight, until WithMaxWait is over: nobody knows before how long it will be.
+// awaitPlace waits for a place in flight, until WithMaxWait is over: how long calls are out is not known before.
 func (c *call) awaitPlace() error {
 	var late <-chan time.Time
 	if c.t.maxWait < reserve.Forever {

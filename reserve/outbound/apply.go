@@ -61,7 +61,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	c.attempt.refusals = v.refusals
 }
 
-// stops stops limits, and derates those that were refused although their rate should be right.
+// stops stops limits, and derates limits of a fixed rate that were refused.
 func (c *call) stops(v *verdict) {
 	for i := range c.charges {
 		a, ruling := &c.charges[i], &v.rulings[i]

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// An Attempt is one call that [Transport.Begin] has let go. Its methods may be called at the same
-// time.
+// An Attempt is one call that [Transport.Begin] has admitted. Its methods may be called at the same time.
 type Attempt struct {
 	call *call
 
@@ -17,10 +16,9 @@ type Attempt struct {
 	answered bool
 }
 
-// Begin waits until a call may go, as [Transport.RoundTrip] does, and leaves it to the caller to
-// make the call: for calls that are requests, but are not made by an [http.RoundTripper], as those
-// of gRPC. The request is only asked for keys and costs, its body is not touched. Every Attempt must
-// be closed. [WithRetries] does not apply.
+// Begin waits until a call may go, as [Transport.RoundTrip] does, and leaves it to the caller to make
+// the call. It is for calls that no [http.RoundTripper] makes, such as gRPC's. The request serves to find
+// keys and costs; its body is not touched. Every Attempt must be closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	going := false
@@ -62,8 +60,8 @@ func (a *Attempt) Answered(r *http.Response) {
 	io.Copy(io.Discard, r.Body)
 }
 
-// Close says that the call is over. If it was not answered, it may have reached the server, and has
-// cost its permits. A second Close does nothing.
+// Close ends the call. Without an answer the call may have reached the server, so it has cost its
+// permits. A second Close does nothing.
 func (a *Attempt) Close() {
 	a.mu.Lock()
 	answered := a.answered

@@ -26,9 +26,9 @@ type call struct {
 	limits  []fifo.Limit // of charges, which point into it
 	place   *place       // in flight; nil: none is needed
 
-	own     int // so many charges are those of limits that the caller gave,
-	ownKeys any // with these keys
-	planned plan
+	own     int  // the number of charges to limits that the caller gave; the learned ones come behind
+	ownKeys any  // keys, of these charges
+	planned plan // by which the learned limits were chosen
 
 	attempt  attempt
 	outgoing *http.Request  // the request of this attempt: a retry has a body of its own
@@ -59,7 +59,7 @@ type call struct {
 
 // A charge is what a call asks of one limit.
 type charge struct {
-	*fifo.Limit // the limiter, the permits, and what is held of them
+	*fifo.Limit // the limiter, the permits, and the reservation
 	limit       *limit
 	key         any
 	rate        *controller  // nil: not adaptive
@@ -77,13 +77,13 @@ func (a *charge) name() string {
 	return a.limit.name
 }
 
-// few limits are what most calls have: for so many nothing is allocated apart.
+// few is how many limits a call may have without an allocation for them.
 const few = 3
 
-// keys are a key of a limit, and those of a call's other limits.
-type keys struct{ first, others any }
+// keys is a limit and one of its keys.
+type keys struct{ limit, key any }
 
-// A keySet is the set of a call's keys, as a list: the last one, and the others.
+// A keySet is the set of a call's keys, as a linked list that can be compared: the last key, and the others.
 type keySet struct {
 	limit       *limit
 	key, others any

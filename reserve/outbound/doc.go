@@ -43,11 +43,11 @@
 // if it is given up while it waits, those behind it move up. To tell how long it would wait takes nothing either.
 //
 // If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
-// 403) all requests of its key are stopped until then, and not only the one that was refused: its
-// siblings would only be refused as well. Queued requests go later, at the same distances, so there
-// is no herd at the end. [PauseRefused] stops only the one. If it does not say for how long, only
-// the one that was refused waits: a second, and longer each time while nothing is accepted. A
-// response that says that nothing is left until a time stops the key, too.
+// 403) all requests of its key stop until then, and not only the refused one: the others would be
+// refused as well. Queued requests go later, at the same distances, so there is no herd at the end.
+// [PauseRefused] stops only the refused request. If the server does not say for how long, only the
+// refused request waits: a second, and longer each time while nothing is accepted. A response that
+// says that nothing is left until a time stops the key, too.
 //
 // One key never slows down another. [WithLimit] adds a limit with a cost of its own, such as tokens: all
 // limits are charged at the moment the request goes, and each is settled, stopped and adapted by itself.
@@ -62,7 +62,7 @@
 // Retry-After: 1. 64 goroutines make 500 calls, which takes 9.8 s at best. With a
 // limiter of 50/s they take 10.0 s, and none is refused.
 //
-// With one of 80/s and Adaptive the first refusal comes after some 25 calls: everybody stops for
+// With a limiter of 80/s and Adaptive the first refusal comes after some 25 calls: all calls stop for
 // 1 s and goes on at 48/s, which grows to 49.6/s, stays there, and is raised again only after 25
 // times as long as the stop was. If the server had not said how long to stop, another refusal would
 // cost little, and the rate be raised after 3 s.

@@ -20,7 +20,7 @@ type inFlight struct {
 	keys map[string]*places
 }
 
-// places are those of a key.
+// places are the places of one key.
 type places struct {
 	taken   int
 	waiting list.List // of *place, by number
@@ -33,14 +33,14 @@ type place struct {
 	key    string
 	number uint64 // of the call
 
-	held  bool          // under of.mu, as are the others
-	ready chan struct{} // closed when the place is held
+	held  bool          // guarded by of.mu, as is ready
+	ready chan struct{} // closed when the call gets the place
 }
 
 // place returns the place of a request, which it does not have yet.
 func (f *inFlight) place(r *http.Request) *place { return &place{of: f, key: f.key(r)} }
 
-// places returns those of a key.
+// places returns the places of a key.
 func (f *inFlight) places(key string) *places {
 	p := f.keys[key]
 	if p == nil {

@@ -40,10 +40,10 @@ type bucket struct {
 	resource string // see reply.Resource
 }
 
-// A route is what is known of a method and path, or of all paths that begin so.
+// A route is the key of one method and path, or of all paths with one prefix.
 type route struct{ atomic.Pointer[known] }
 
-// known is the key that responses to a route name.
+// known is what responses to a route have named so far.
 type known struct {
 	key   reply.Key // zero: they name several
 	child uint64    // of a prefix: the hash of the path, one step longer, whose response was the first
@@ -64,13 +64,13 @@ func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func
 	return l
 }
 
-// A plan is what is known of a request's limits.
+// A plan says which learned limits a request has.
 type plan struct {
 	key     reply.Key // of the limit that it shares; zero: not known
 	bounded bool      // its host limits all calls together
 }
 
-// plan returns what is known of a request's limits.
+// plan returns which learned limits a request has, as far as responses have named them.
 func (l *learned) plan(r *http.Request) (p plan) {
 	if l.any.Load() {
 		_, p.bounded = l.bounded.get(Host(r))
@@ -112,8 +112,8 @@ func (l *learned) learn(r *http.Request, key reply.Key) {
 	}
 }
 
-// prefixes yields the hash of a request's route, and then those of the prefixes of its path, the longest first; with each
-// the hash of the path itself, as a prefix.
+// prefixes yields the hash of a request's route, and then of each prefix of its path, the longest first. The second
+// number is the hash of the same path as a prefix.
 func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 	return func(yield func(route, path uint64) bool) {
 		var of maphash.Hash
@@ -199,7 +199,7 @@ func (c *call) hidden(l *limit, key any, by reserve.Reserver, permits int) {
 	}
 }
 
-// listen learns from a response whom it concerns, and adds the limits that it names to those of the call.
+// listen learns from a response which calls it concerns, and charges the call to the limits that it names.
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.request
 	learns := len(c.t.limits) == 0 && len(c.charges) > 0

@@ -29,8 +29,8 @@ type Limit struct {
 	// headers that say that nothing is left do not stop it, only a refusal that says for how long
 	// does. Default: such headers stop it, too.
 	Exact bool
-	// Used, if it is not nil, says what the request came to: see [Usage]. A request that is refused
-	// has used nothing.
+	// Used, if it is not nil, returns what finds out how many permits a request has used: see [Usage].
+	// A refused request has used nothing.
 	Used func(*http.Response) Usage
 	// Lost, if it is not nil, says what a request has used that got no response; if known is false, or
 	// Lost is nil, it is charged its cost.
@@ -39,8 +39,7 @@ type Limit struct {
 
 // A Usage finds out what a request has used, from its response: it is given the body as the caller
 // reads it, and asked when that ends, is closed or fails, or when the request's context ends. It is
-// used by one goroutine at a time. A nil Usage, or one that does not know, leaves the estimate as
-// it is.
+// used by one goroutine at a time. If the Usage is nil or does not know, the estimate stays.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
@@ -48,12 +47,11 @@ type Usage interface {
 	Used() (permits int, known bool)
 }
 
-// A Scope says whose limiter a request is paced by: its key, which must be comparable, and the
-// limiter of that.
+// A Scope returns a request's key, which must be comparable, and the limiter of that key.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope of a key function, such as [Host], and a function that says a key's
-// limiter, such as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one
+// Keyed returns a scope made of a key function, such as [Host], and a function that returns the
+// limiter of a key, such as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one
 // of them is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
 	if key == nil || limiter == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A waitLog logs long waits, but not each of them: when there are many, there are very many.
+// A waitLog logs long waits, one a second at most: when one request waits long, hundreds do.
 type waitLog struct {
 	logger     *slog.Logger
 	longerThan time.Duration
@@ -31,7 +31,7 @@ func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
 		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-// turn reports whether a line may be written, and how many were not since the last.
+// turn reports whether a line may be written now, and how many waits were not logged since the last line.
 func (l *waitLog) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

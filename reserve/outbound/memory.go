@@ -2,10 +2,10 @@ package outbound
 
 import "sync"
 
-// A memory holds what is known of keys, of maxKeys at most: if it is full, the half
-// that was not asked for lately is forgotten. It needs no goroutine and no time.
+// A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less
+// recently. It needs no goroutine and no clock.
 type memory[V any] struct {
-	forget func(V) // called under no lock; may be nil
+	forget func(V) // is given what is forgotten, under no lock; may be nil
 
 	mu         sync.Mutex
 	young, old map[any]V
@@ -15,7 +15,7 @@ type memory[V any] struct {
 // was accepted: 48 MB at most.
 const maxKeys = 1 << 16
 
-// get returns what is known of a key.
+// get returns a key's value.
 func (m *memory[V]) get(key any) (v V, ok bool) {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)
@@ -24,7 +24,7 @@ func (m *memory[V]) get(key any) (v V, ok bool) {
 	return v, ok
 }
 
-// getOr returns what is known of a key, or else makes it known.
+// getOr returns a key's value, which is fresh if it has none.
 func (m *memory[V]) getOr(key any, fresh V) V {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)
@@ -36,7 +36,7 @@ func (m *memory[V]) getOr(key any, fresh V) V {
 	return v
 }
 
-// drop forgets, under no lock.
+// drop tells forget of the values that were forgotten.
 func (m *memory[V]) drop(dropped map[any]V) {
 	if m.forget != nil {
 		for _, v := range dropped {
@@ -56,7 +56,7 @@ func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {
 	return v, ok, dropped
 }
 
-// put remembers a key, and returns those that are forgotten for it.
+// put sets a key's value, and returns the keys that are forgotten to make room.
 func (m *memory[V]) put(key any, v V) (dropped map[any]V) {
 	if len(m.young) >= maxKeys/2 {
 		dropped, m.old, m.young = m.old, m.young, nil

@@ -46,9 +46,9 @@ type settings struct {
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
 //
-// If two credentials share that transport, and one of them is refused, both are
-// stopped, since the key is the host; with PerKey(outbound.Credential, …) only the one is.
-// Limiters must be pausable, as those of package keyed are, to be stopped exactly: see [New].
+// If two credentials share that transport and the server refuses one of them, both stop, since the
+// key is the host; with PerKey(outbound.Credential, …) only the refused one stops. To be stopped
+// exactly, limiters must be pausable, as package keyed's are: see [New].
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(s *settings) error {
 		scope := Keyed(key, limiter)
@@ -68,9 +68,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 //		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
 //	}))
 //
-// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and those of 8 at 10/s. A
-// request that costs more than a limit can ever hold at once goes when that is full, and the rest
-// is paid afterwards.
+// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at
+// 10/s. A request that costs more than a limit can ever hold at once goes when the limit is full, and
+// pays the rest afterwards.
 //
 // With several limits a call buys its permits when it goes. If a busy machine wakes it late, that
 // time is lost, unless the limiters save up permits: with wake-ups that are up to 10 ms late, two
@@ -118,8 +118,8 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget lets retries be no more than ten plus that share of all requests, over all keys.
-// Where a retry would exceed it, the refusal is the answer. With 0.1, a server that refuses
+// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a
+// retry would exceed that, RoundTrip returns the refusal. With 0.1, a server that refuses
 // everything sees 1110 attempts of 1000 requests, where WithRetries(3) alone makes 4000. Default:
 // no budget.
 func WithRetryBudget(share float64) Option {
@@ -132,8 +132,8 @@ func WithRetryBudget(share float64) Option {
 	}
 }
 
-// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the ones
-// that are known; of several, the last one given first.
+// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the known
+// dialects; of several, the last one given is tried first.
 func WithDialect(d Dialect) Option {
 	return func(s *settings) error {
 		s.dialects = append([]reply.Dialect{d.Expanded()}, s.dialects...)
@@ -151,8 +151,7 @@ func WithDialect(d Dialect) Option {
 // may be nil, returns the real cost when there is a response: more is charged to the next requests,
 // less is given back. If it reads the response's body it has to put another one in its place.
 //
-// At 1000 tokens/s, a request estimated at 100 that came to 2100 makes the next one
-// wait 2 s longer.
+// At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
 	return func(s *settings) error {
 		if before == nil {
@@ -163,17 +162,17 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets the longest time that a request is made to wait; one that would have to wait for
-// longer gets a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]; the
-// request's deadline and the limiter's own longest wait hold in any case. If the server stops the
-// key while a request waits, it may wait for longer.
+// WithMaxWait sets how long a request waits at most. A request that would have to wait longer gets a
+// *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]; the request's
+// deadline and the limiter's own longest wait hold in any case. If the server stops the key while a
+// request waits, it may wait longer.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) error { s.maxWait = max(0, d); return nil }
 }
 
-// WithMaxRetryAfter sets for how long a server can stop requests at a time. If it wants more, the
-// refusal is returned at once, since a retry before that would only be refused again, and the
-// key (unless [PauseRefused]) is stopped for this long. Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip
+// returns the refusal at once, since a retry before that would only be refused again, and the key
+// stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
@@ -195,11 +194,11 @@ func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
-// PauseRefused stops only the request that was refused for as long as the server wants, and lets
-// others go on. It is for lenient servers, and best together with [Adaptive], which slows down the
-// others: a stop of 1 s by a server that has permits again after 20 ms costs 50 requests. Default:
-// the key is stopped, as RFC 6585 can be read, and as GitHub and Discord want it. A request that is
-// not sent again is stopped anyway by being refused.
+// PauseRefused stops only the refused request for as long as the server wants; the others of its key
+// go on. It is for lenient servers, and best together with [Adaptive], which slows down the others: a
+// stop of 1 s by a server that has permits again after 20 ms costs 50 requests. Default: the whole
+// key stops, as RFC 6585 can be read, and as GitHub and Discord want it. Without [WithRetries] it stops
+// nothing.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
 // Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has

@@ -102,14 +102,14 @@ func rewind(r *http.Request) (*http.Request, bool) {
 	return again, true
 }
 
-// So much of a response is read, for so long at most, that its connection can be used
-// again. More would cost more than a new connection.
+// drain reads at most this much of a response, for this long, so that its connection can be used again. More
+// would cost more than a new connection.
 const (
 	maxDrain     = 64 << 10
 	maxDrainTime = 500 * time.Millisecond
 )
 
-// drain reads what is left of a refusal, and closes it. What fails here makes no difference to anybody.
+// drain reads the rest of a refusal, and closes it. An error changes nothing: the request is sent again anyway.
 func drain(body io.ReadCloser) {
 	slow := time.AfterFunc(maxDrainTime, func() { body.Close() })
 	defer slow.Stop()

@@ -22,10 +22,10 @@ type Transport struct {
 
 	calls       atomic.Uint64
 	lines       fifo.Lines
-	unlimited   *reserve.Policy       // of pausers, and of hosts that nobody gave a limiter
+	unlimited   *reserve.Policy       // of pausers, and of hosts and learned keys
 	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
-	accepted    memory[*atomic.Int64] // when a call of these keys was accepted last, in nanoseconds since 1970
+	accepted    memory[*atomic.Int64] // by keySet: when a call was accepted last, in nanoseconds since 1970
 	derated     derated
 	classQueues memory[*classQueue] // by the keys of their calls
 	blocks      blocks
@@ -50,8 +50,8 @@ type Transport struct {
 // times of queued requests move and keep their distances. In front of any other Reserver
 // the transport stops requests by itself, and lets them reserve again afterwards.
 //
-// A limiter that other parts of the program use as well is shared with them fairly by request; but
-// while many requests wait here, only the first of each set of keys is in the limiter's own line.
+// A limiter that other parts of the program use as well is shared with them request by request. While many
+// requests wait here, only the first of each set of keys waits in the limiter's own queue.
 //
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
@@ -132,8 +132,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// CloseIdleConnections closes those of the base transport. It is for
-// [http.Client.CloseIdleConnections]; the Transport itself never calls it.
+// CloseIdleConnections closes the idle connections of the base transport. [http.Client.CloseIdleConnections]
+// calls it; the Transport itself never does.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -48,8 +48,8 @@ func (c *call) settled(a *charge, used int) {
 	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
 }
 
-// keep leaves a charge at its estimate. If that is more than its limit ever holds at once, only a part was
-// reserved, and the rest is charged now.
+// keep leaves a charge at its estimate. If the estimate is more than the limit ever holds at once, only a part was
+// reserved, and keep charges the rest.
 func (a *charge) keep() {
 	if a.Held.Permits() < a.Permits {
 		a.Held.Settle(a.Permits)

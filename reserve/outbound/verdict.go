@@ -11,12 +11,12 @@ import (
 // This file decides what follows from a response. It is pure: it reads what was asked and what was
 // said, and touches no limiter, no clock and no hook. [call.apply] does what it decides.
 
-// rules are those of the options that a decision depends on.
+// rules are the options that a decision depends on.
 type rules struct {
 	retries       int
 	maxRetryAfter time.Duration
 	pauseRefused  bool
-	repeatAny     bool // also what is not repeatable
+	repeatAny     bool // also requests that are not repeatable
 }
 
 // An attempt is what a decision needs to know of a call.
@@ -210,13 +210,13 @@ func (a *charge) exhausted() bool {
 	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
 }
 
-// named returns which charge has a name: -1, if there is none.
+// named returns the index of the charge with that name: -1 if there is none.
 func named(charges []charge, name string) int {
 	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
 }
 
-// target returns which charge the server means by a name: -1, if it means none. Where the server does not
-// say a name it may have said the reason of its refusal.
+// target returns the index of the charge that the server means by a name: -1 if it means none. Where the
+// server names no limit, the reason of its refusal may name one.
 func target(charges []charge, name, reason string) int {
 	if name == "" && reason != "" {
 		name = reason

@@ -11,7 +11,7 @@ import (
 )
 
 // refuse returns the error of a call that would have to wait for too long behind the calls ahead. It asks each
-// ledger behind so many others, and takes nothing.
+// ledger behind that many others, and takes nothing.
 func refuse(ctx context.Context, limits []Limit, ahead [][]int, maxWait time.Duration) error {
 	for i := range limits {
 		l, before := &limits[i], []int(nil)
@@ -48,7 +48,7 @@ func (l *Limit) summed() bool {
 		o, err := by.Outlook()
 		return err == nil && !o.Window
 	}
-	return true // not local: nobody asks
+	return true // not local: it is never asked
 }
 
 // reserve reserves what a call asks of a limit. If the call may give it back and ask again, Snapshot does not count it
@@ -80,7 +80,7 @@ func (l *Limit) size() int {
 	return l.Permits
 }
 
-// largest returns the permits of the largest request that a limiter grants, if it has refused one that is larger.
+// largest returns the size of the largest request that a limiter grants, if err says that a request was larger; else 0.
 func largest(err error) int {
 	if err == nil {
 		return 0 // without an allocation

@@ -10,7 +10,7 @@ import (
 
 // A line holds the calls of one set of keys.
 type line struct {
-	calls  list.List // of *waiter, by number; those that had their turn come first
+	calls  list.List // of *waiter, by number; calls whose turn has begun come first
 	turn   *waiter   // whose turn it is to reserve
 	queued []int64   // permits that all calls of the line ask of each limit
 	few    [few]int64
@@ -28,7 +28,7 @@ type waiter struct {
 	fewAsks [few]*Limit
 }
 
-// few limits are what most calls have: for so many nothing is allocated apart.
+// few is how many limits a call may have without an allocation for them.
 const few = 3
 
 // bits is a set of small numbers.
@@ -127,7 +127,7 @@ func (q *line) next() {
 	}
 }
 
-// last returns the call behind which a call of that number has its place: nil if there is none.
+// last returns the call behind which a call of that number belongs: nil if it belongs at the front.
 func (q *line) last(call uint64) *list.Element {
 	e := q.calls.Back()
 	for e != nil && e.Value.(*waiter).call > call && !e.Value.(*waiter).first {
@@ -160,7 +160,7 @@ func (q *line) sizesAhead(i int, last *list.Element) (sizes []int) {
 	return sizes
 }
 
-// sumAhead is the sum of sizesAhead. It looks only at the few calls behind last, and at those that had their turn.
+// sumAhead is the sum of sizesAhead. It looks only at the few calls behind last, and at the calls whose turn has begun.
 func (q *line) sumAhead(i int, last *list.Element) int64 {
 	sum := q.queued[i]
 	for e := q.calls.Back(); e != nil && e != last; e = e.Prev() {

@@ -23,7 +23,7 @@ func (w *waiter) take(ctx context.Context, maxWait time.Duration, l *Lines, keys
 			if err == nil {
 				engine.Count(&a.Held)
 			} else {
-				a.Held.Cancel() // one that was not made, or was given back, promises nothing
+				a.Held.Cancel() // it does nothing to a reservation that was not made, or was given back
 			}
 		}
 	}()
@@ -58,7 +58,7 @@ func (w *waiter) take(ctx context.Context, maxWait time.Duration, l *Lines, keys
 	}
 }
 
-// asks returns the limits of a call, and behind them the gates of those that have one.
+// asks returns the limits of a call, and behind them their gates.
 func (w *waiter) asks() []*Limit {
 	asks := w.fewAsks[:0]
 	for i := range w.limits {

@@ -44,7 +44,7 @@ type Dialect struct {
 	rates bool    // all of its headers' names have "Rate" in them
 }
 
-// names are those of a dialect's headers for one limit, in the form in which they are kept.
+// names are the names of a dialect's headers for one limit, in the form that http.Header keeps.
 type names struct{ of, limit, remaining, reset, fill, interval string }
 
 // Expanded returns the dialect with the names of its headers spelled out, so that this need not be
@@ -90,8 +90,8 @@ type Refusal struct {
 	Whole      bool          // it concerns all calls to the server
 }
 
-// Dialects are those in use, in the order in which they are tried. Reset-After is safe from wrong
-// clocks.
+// Dialects are the known dialects, in the order in which they are tried. Reset-After comes before Reset, since
+// no wrong clock changes it.
 var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
@@ -132,7 +132,7 @@ func readKey(h http.Header, dialects []Dialect) Key {
 	return Key{}
 }
 
-// cut bounds what is remembered of a name.
+// cut shortens a name, and copies it, so that a memory of names stays small.
 func cut(name string) string { return strings.Clone(name[:min(len(name), maxName)]) }
 
 const maxName = 64
@@ -220,7 +220,7 @@ func (d *Dialect) read(h http.Header, now time.Time, names *names, s *Reply) boo
 	return true
 }
 
-// bucket takes note of a bucket that will be full in that time.
+// bucket sets what follows from a bucket that will be full in that time.
 func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.Bucket, l.Left = true, left
 	if size <= left || full <= 0 {
@@ -233,7 +233,7 @@ func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.allow(refill)
 }
 
-// left takes note of what is left: permits that must last for a time. Window says that this is
+// left sets what follows from permits that are left and must last for a time. Window says that this is
 // surely the end of a window.
 func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
@@ -256,7 +256,7 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	}
 }
 
-// allow takes note of a rate; the lowest one counts.
+// allow sets the rate; of several the lowest counts.
 func (l *Limit) allow(rate float64) {
 	if rate > 0 && rate <= fastest && (l.Rate == 0 || rate < l.Rate) {
 		l.Rate = rate

@@ -47,7 +47,7 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 	return readDraft7(fields, s) || read
 }
 
-// add adds the name of a policy to those that hold for the call together.
+// add adds a policy's name: all policies of a response hold for the call together.
 func (k *Key) add(policy string) {
 	switch {
 	case k.Name == "":
@@ -64,7 +64,7 @@ type policy struct {
 	window time.Duration
 }
 
-// readPolicies returns those that say how many requests are allowed in how long, and
+// readPolicies returns the policies that say how many requests are allowed in how long, and
 // the names of others, that count bytes or the like.
 func readPolicies(fields []string) (policies []policy, others map[string]bool) {
 	others = map[string]bool{}

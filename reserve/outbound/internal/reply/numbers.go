@@ -26,7 +26,7 @@ const (
 	skew = 1500 * time.Millisecond
 	// fastest is the highest rate, per second, that is believed.
 	fastest = 1e9
-	// maxField is how many bytes of a structured field are read; those in use have 100.
+	// maxField is how many bytes of a structured field are read; the fields in use have 100.
 	maxField = 4096
 )
 
@@ -82,7 +82,7 @@ func digits(s string) (n float64, ok bool) {
 	return n, true
 }
 
-// times returns n units as a time; more than is believed is a little more than Longest.
+// times returns n units as a time, and a little more than Longest for all that is not believed.
 func times(n float64, unit time.Duration) time.Duration {
 	d := n * float64(unit)
 	if !(d <= float64(Longest)) { // also for NaN

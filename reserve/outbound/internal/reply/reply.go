@@ -25,7 +25,7 @@ type Reply struct {
 	Reason string
 	// Cached says that a cache has answered: all else is zero.
 	Cached bool
-	// Limits are those of which the server says something.
+	// Limits are the limits of which the server says something.
 	Limits []Limit
 }
 
@@ -152,7 +152,7 @@ func readBodies(r *http.Response, dialects []Dialect, s *Reply) {
 	}
 }
 
-// limit returns what is known of a limit with that name.
+// limit returns the limit with that name, which is added if it is new.
 func (s *Reply) limit(name string) *Limit {
 	for i := range s.Limits {
 		if s.Limits[i].Name == name {

@@ -8,7 +8,7 @@ import (
 )
 
 // readRetryAfter reads for how long the server wants to be left alone, from now by its clock.
-// Retry-After is RFC 9110, section 10.2.3; those in milliseconds are Azure's and
+// Retry-After is RFC 9110, section 10.2.3; the headers in milliseconds are Azure's and
 // OpenAI's, and come first because they are more precise. More than [Longest] is malformed.
 func readRetryAfter(h http.Header, now time.Time) (after time.Duration, told bool) {
 	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
