@@ -249,15 +249,6 @@ func (q *queue) rescale(f func(sum int64) int64) {
 	q.differences()
 }
 
-// rescaleTimes scales the time since each that waits has asked.
-func (q *queue) rescaleTimes(now int64, by float64) {
-	for i := q.granted + 1; q.noted && i <= q.size(); i++ {
-		if t := q.times[i]; t > charged {
-			q.times[i] = now - int64(float64(now-t)*by)
-		}
-	}
-}
-
 // differences makes the tree of a list of sums.
 func (q *queue) differences() {
 	for i := len(q.tree) - 1; i > 0; i-- {

@@ -18,16 +18,11 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	permits, refund := scaleStore(all-taken, slot.curve, l.curve), cost-used
 	switch i := h.queue.index(slot.Number); {
 	case i > h.queue.granted:
-		l.leave(i, h.changes.refund(slot, refund), kept == 0)
+		l.leave(i, h.changes.refund(slot, refund, used, math.Inf(1)), kept == 0)
 	case slot.Number <= h.forfeited:
 		return
 	default:
-		most := math.Inf(1)
-		if then := slot.curve.toTime(slot.curve.Capacity); l.upfront && slot.curve.Free() && cost > then {
-			refund = min(refund, max(0, then-used)) // the bucket held more because this one waited
-			most = refund / then * l.curve.toTime(l.curve.Capacity)
-		}
-		l.repay(now, slot, refund, most)
+		l.repay(now, slot, refund, used)
 	}
 	if !l.curve.unlimited() {
 		l.stored = min(l.stored+permits, max(l.stored, l.curve.Capacity))
@@ -56,20 +51,25 @@ func (l *Ledger) leave(i int, refund float64, all bool) {
 	}
 }
 
-// repay puts a refund of a granted request into the bucket: what it is worth now, at most so much.
-func (l *Ledger) repay(now int64, slot Slot, refund, most float64) {
+// repay puts a refund of a granted request into the bucket, of which used is not refunded.
+func (l *Ledger) repay(now int64, slot Slot, refund, used float64) {
 	h := l.history
 	newest := slot.Number == l.number && h.headrooms.since(slot.Number) == len(h.headrooms)
 	if newest && !l.curve.Free() && l.next <= l.origin(now) {
 		return // its time is over
 	}
-	refund = h.changes.refund(slot, refund)
-	if refund > most { // false for NaN: 0 of nothing
-		refund = most
-	}
+	refund = h.changes.refund(slot, refund, used, l.most())
 	if l.curve.Free() || !newest {
 		refund = min(refund, l.headroom(now), h.headrooms.least(slot.Number)*h.changes.scale)
 		h.headrooms.subtract(slot.Number, refund/h.changes.scale)
 	}
 	l.next, l.early = move(l.next, l.early, -refund)
+}
+
+// most returns what the bucket could hold for a granted request if that had never waited. Paid upfront it may have held more.
+func (l *Ledger) most() float64 {
+	if l.upfront && l.curve.Free() && !l.curve.unlimited() {
+		return l.curve.toTime(l.curve.Capacity)
+	}
+	return math.Inf(1)
 }

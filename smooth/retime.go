@@ -53,7 +53,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed float64) {
 	}
 	same := owed == 1 && (stored == 1 || !l.waits || l.next >= l.origin(now))
 	if l.history != nil {
-		l.recordChange(now, last, owed, stored, old.unlimited() || curve.unlimited())
+		l.recordChange(now, curve, last, owed, stored)
 	}
 	if !same && (l.waits || last < 0) {
 		origin := l.origin(now)
@@ -92,7 +92,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed float64) {
 }
 
 // recordChange records what refunds must know of a change.
-func (l *Ledger) recordChange(now int64, last, owed, stored float64, unlimited bool) {
+func (l *Ledger) recordChange(now int64, curve *Curve, last, owed, stored float64) {
 	h, time := l.history, l.bucketTime(now)
 	l.flush()
 	granted := l.number
@@ -102,12 +102,18 @@ func (l *Ledger) recordChange(now int64, last, owed, stored float64, unlimited b
 	if l.curve.Free() {
 		h.headrooms.push(granted, l.headroom(now)/h.changes.scale)
 	}
-	if l.upfront && l.waits { // what a large request may collect is like what it has
-		h.queue.rescaleTimes(time, stored)
-		h.lastGrant = time - int64(float64(time-h.lastGrant)*stored)
+	if l.upfront && l.waits { // what the bucket could hold for a large request scales like what it holds
+		q, then, now := &h.queue, l.curve.toTime(l.curve.Capacity), curve.toTime(curve.Capacity)
+		for i := q.granted + 1; i <= q.size(); i++ {
+			if asked := q.time(i); asked > charged {
+				most := min(then+float64(time-max(asked, h.lastGrant)), max(then, float64(q.amount(i))))
+				q.note(i, time-int64(max(0, most*stored-now)))
+			}
+		}
+		h.lastGrant = -1 << 62
 	}
 	switch {
-	case unlimited || owed == 0:
+	case l.curve.unlimited() || curve.unlimited() || owed == 0:
 		h.forfeited = granted
 		if owed == 0 { // all are granted now
 			h.forfeited = l.number
@@ -119,7 +125,7 @@ func (l *Ledger) recordChange(now int64, last, owed, stored float64, unlimited b
 		c := change{number: l.number, owed: owed, stored: stored, headrooms: h.headrooms}
 		c.first, c.head, c.rest = l.number+1, l.number+1, math.Inf(1)
 		level := l.level(now)
-		c.level = level / h.changes.scale
+		c.level, c.most = level/h.changes.scale, l.most()/h.changes.scale
 		if q := &h.queue; l.waits {
 			i := q.granted + 1
 			c.first = q.number(i)
@@ -175,7 +181,7 @@ type change struct {
 	number       uint64    // the newest request then
 	owed, stored float64   // what a nanosecond became
 	headrooms    headrooms // before it, since the change before
-	level        float64   // right before it
+	level, most  float64   // right before it: what the bucket held, and could hold
 
 	// Of the requests that waited, from first on, those before head had collected all that they needed; those
 	// behind nothing, and head itself all but rest.
@@ -195,7 +201,7 @@ func (s *changes) push(c change) {
 	if len(s.list) == maxChanges {
 		for i := 0; i < maxChanges; i += 2 {
 			a, b := s.list[i], s.list[i+1]
-			b.level, b.first, b.head = max(a.level, b.level, 0), a.first, b.number+1
+			b.level, b.most, b.first, b.head = max(a.level, b.level, 0), min(a.most, b.most), a.first, b.number+1
 			b.owed, b.stored = 1, min(1, a.stored/a.owed)*min(1, b.stored/b.owed)
 			s.list[i/2] = b
 		}
@@ -204,25 +210,35 @@ func (s *changes) push(c change) {
 	s.list = append(s.list, c)
 }
 
-// refund returns what a refund of a slot, in nanoseconds, is worth now, and notes it.
-func (s *changes) refund(slot Slot, time float64) float64 {
-	time /= slot.scale
+// refund returns what a refund of a slot, in nanoseconds, is worth now, and notes it. Used is what is not refunded of
+// it, and most what the bucket could hold for it if it was granted since the last change.
+func (s *changes) refund(slot Slot, refund, used, most float64) float64 {
+	refund, used = refund/slot.scale, used/slot.scale
+	bounded := false
 	for i := range s.list {
 		c := &s.list[i]
 		ratio := c.stored / c.owed
 		switch {
 		case c.number < slot.Number: // not sold yet
 		case slot.Number < c.first: // granted
-			time = min(time, c.headrooms.least(slot.Number))
-			c.headrooms.subtract(slot.Number, time)
-			owed := min(time, max(0, -c.level))
-			c.level += time
-			time = owed + (time-owed)*ratio
+			if !bounded {
+				refund, bounded = min(refund, max(0, c.most-used)), true
+			}
+			refund = min(refund, c.headrooms.least(slot.Number))
+			c.headrooms.subtract(slot.Number, refund)
+			owed := min(refund, max(0, -c.level))
+			c.level += refund
+			refund = owed + (refund-owed)*ratio
 		case slot.Number < c.head:
-			time *= ratio
+			refund, used = refund*ratio, used*ratio
 		case slot.Number == c.head:
-			time = min(time, c.rest) + max(0, time-c.rest)*ratio
+			rest := min(refund, c.rest)
+			stored := min(used, max(0, refund+used-c.rest))
+			refund, used = rest+(refund-rest)*ratio, used-stored+stored*ratio
 		}
 	}
-	return time * s.scale
+	if !bounded {
+		refund = min(refund, max(0, most/s.scale-used))
+	}
+	return refund * s.scale
 }
