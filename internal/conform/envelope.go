@@ -136,8 +136,6 @@ type change struct {
 	expires time.Duration // and when these have gone
 }
 
-type stretch struct{ from, to time.Duration }
-
 type grant struct {
 	r        *reserve.Reservation // nil: by TryAcquire
 	permits  int

@@ -2,23 +2,10 @@ package conform
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// programs is how many random programs a variant is run with: PACE_QUEUES of the environment, for
-// the long run, or a number that takes a few seconds.
-func programs(t *testing.T) int {
-	if text := os.Getenv("PACE_QUEUES"); text != "" {
-		n, err := strconv.Atoi(text)
-		require.NoError(t, err)
-		return n
-	}
-	return 60
-}
 
 func randomProgram(seed uint64) []byte {
 	random := rand.New(rand.NewPCG(7, seed))
@@ -32,7 +19,7 @@ func randomProgram(seed uint64) []byte {
 func TestEnvelope(t *testing.T) {
 	for i, v := range Variants() {
 		t.Run(v.Name, func(t *testing.T) {
-			n, violated, explained, worst := programs(t), 0, 0, &Envelope{}
+			n, violated, explained, worst := queues(t)/2, 0, 0, &Envelope{}
 			shortest := ""
 			for seed := range n {
 				e := v.Run(t, randomProgram(uint64(i<<32+seed)))

@@ -12,8 +12,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-const ms = time.Millisecond
-
 // The smallest programs in which a change of rate once minted permits: while a request waited, or
 // something was owed, a positive level kept its time and not its permits.
 func TestRatesMintNothing(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build race
 
-package pace_test
+package conform
 
 // slow says that the race detector is on.
 const slow = true

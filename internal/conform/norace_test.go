@@ -1,5 +1,5 @@
 //go:build !race
 
-package pace_test
+package conform
 
 const slow = false

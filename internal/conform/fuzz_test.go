@@ -1,4 +1,4 @@
-package pace_test
+package conform
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func FuzzBursty(f *testing.F)  { fuzz(f, kinds(false), returns|charges|pauses|ra
 func FuzzUpfront(f *testing.F) { fuzz(f, kinds(true), returns|charges|pauses|rates) }
 func FuzzWarmUp(f *testing.F)  { fuzz(f, warming(false), returns|charges|pauses|rates) }
 
-func FuzzWarmUpUpfront(f *testing.F) { fuzz(f, warming(true), returns|charges|pauses) }
+func FuzzWarmUpUpfront(f *testing.F) { fuzz(f, warming(true), returns|charges|pauses|rates) }
 
 // Whoever is not yet due can be taken back, in any order: then the limiter is as one that has
 // never seen them. This needs no model: a second limiter is one.

@@ -1,4 +1,4 @@
-package pace_test
+package conform
 
 import (
 	"math/rand/v2"
@@ -42,28 +42,34 @@ func TestRandomQueues(t *testing.T) {
 		name  string
 		kinds []kind
 		with  features
+		key   bool // one of many
 	}{
-		{"nothing given back, paid later", kinds(false), pauses | rates},
-		{"nothing given back, paid upfront", kinds(true), pauses | rates},
-		{"nothing given back, warming up", warming(false), pauses | rates},
-		{"nothing given back, warming up, paid upfront", warming(true), pauses},
-		{"paid later", kinds(false), returns},
-		{"paid later, with pauses and charges", kinds(false), returns | pauses | charges},
-		{"paid later, with new rates", kinds(false), returns | rates},
-		{"paid later, with all of it", kinds(false), returns | pauses | charges | rates},
-		{"paid upfront", kinds(true), returns},
-		{"paid upfront, with pauses and charges", kinds(true), returns | pauses | charges},
-		{"paid upfront, with new rates", kinds(true), returns | rates},
-		{"warming up", warming(false), returns},
-		{"warming up, with all of it", warming(false), returns | pauses | charges | rates},
-		{"warming up, paid upfront", warming(true), returns},
-		{"warming up, paid upfront, with pauses and charges", warming(true), returns | pauses | charges},
+		{"nothing given back, paid later", kinds(false), pauses | rates, false},
+		{"nothing given back, paid upfront", kinds(true), pauses | rates, false},
+		{"nothing given back, warming up", warming(false), pauses | rates, false},
+		{"nothing given back, warming up, paid upfront", warming(true), pauses | rates, false},
+		{"paid later", kinds(false), returns, false},
+		{"paid later, with pauses and charges", kinds(false), returns | pauses | charges, false},
+		{"paid later, with new rates", kinds(false), returns | rates, false},
+		{"paid later, with all of it", kinds(false), returns | pauses | charges | rates, false},
+		{"paid upfront", kinds(true), returns, false},
+		{"paid upfront, with pauses and charges", kinds(true), returns | pauses | charges, false},
+		{"paid upfront, with new rates", kinds(true), returns | rates, false},
+		{"paid upfront, with all of it", kinds(true), returns | pauses | charges | rates, false},
+		{"warming up", warming(false), returns, false},
+		{"warming up, with all of it", warming(false), returns | pauses | charges | rates, false},
+		{"warming up, paid upfront", warming(true), returns, false},
+		{"warming up, paid upfront, with all of it", warming(true), returns | pauses | charges | rates, false},
+		{"a key of many, paid later", kinds(false), returns | charges, true},
+		{"a key of many, paid upfront", kinds(true), returns | charges, true},
+		{"a key of many, warming up", warming(false), returns | charges, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := queues(t)
 			slots, earlier, laterQueues, laterSlots, longest := 0, 0, 0, 0, time.Duration(0)
 			for seed := range n {
-				j := c.kinds[seed%len(c.kinds)].judge(t)
+				k := c.kinds[seed%len(c.kinds)]
+				j := newJudge(k, k.subject(t, c.key))
 				j.run(program(uint64(seed)), c.with)
 				slots += len(j.tickets)
 				if j.early != "" {

@@ -1,4 +1,4 @@
-package pace_test
+package conform
 
 import (
 	"math"

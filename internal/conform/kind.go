@@ -1,4 +1,4 @@
-package pace_test
+package conform
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/model"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/warmup"
 )
 
@@ -110,19 +111,27 @@ func (k kind) realOn(tb testing.TB, clock *clockwork.FakeClock) *realSubject {
 }
 
 func (k kind) limiter(opts ...reserve.Option) (*reserve.Limiter, error) {
+	p, err := k.policy(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+func (k kind) policy(opts ...reserve.Option) (*reserve.Policy, error) {
 	opts = append(opts, reserve.WithStored(k.stored))
 	if k.upfront {
 		opts = append(opts, reserve.PayUpfront())
 	}
 	switch {
 	case k.warm != nil:
-		return warmup.New(k.rate, time.Duration(k.warm.Period), append(opts, warmup.WithColdFactor(k.warm.ColdFactor))...)
+		return warmup.Policy(k.rate, time.Duration(k.warm.Period), append(opts, warmup.WithColdFactor(k.warm.ColdFactor))...)
 	case k.isFixed:
 		opts = append(opts, pace.WithCapacity(k.fixed))
 	default:
 		opts = append(opts, pace.WithBurst(k.burst))
 	}
-	return pace.NewBursty(k.rate, opts...)
+	return pace.Bursty(k.rate, opts...)
 }
 
 func (s *realSubject) advance(d time.Duration) { s.clock.Advance(d) }
@@ -142,10 +151,14 @@ func (s *realSubject) reserve(n int, maxWait time.Duration) (int, time.Duration,
 		ctx, within = deadline{ctx, s.clock.Now().Add(maxWait)}, reserve.Forever
 	}
 	r, err := s.limiter.ReserveWithin(ctx, n, within)
+	return s.hold(&r, err)
+}
+
+func (s *realSubject) hold(r *reserve.Reservation, err error) (int, time.Duration, bool) {
 	var refused *reserve.WaitError
 	switch {
 	case err == nil:
-		s.held = append(s.held, &r)
+		s.held = append(s.held, r)
 		return len(s.held) - 1, r.Delay(), true
 	case errors.As(err, &refused):
 		return 0, refused.Wait, false
@@ -185,3 +198,40 @@ func (s *realSubject) setRate(rate float64) {
 		panic(err)
 	}
 }
+
+// A keySubject is one key of many. Nobody can tune its limiter, and it does not tell what is stored.
+type keySubject struct {
+	realSubject
+	keys *keyed.Limiters[string]
+}
+
+const key = "key"
+
+func (k kind) subject(tb testing.TB, oneOfMany bool) subject {
+	if oneOfMany {
+		return k.key(tb)
+	}
+	return k.real(tb)
+}
+
+func (k kind) key(tb testing.TB) *keySubject {
+	clock := clockwork.NewFakeClockAt(epoch)
+	p, err := k.policy(reserve.WithClock(clock))
+	require.NoError(tb, err)
+	s := &keySubject{keys: keyed.New(func(string) (*reserve.Policy, error) { return p, nil })}
+	s.clock, s.begin = clock, clock.Now()
+	return s
+}
+
+func (s *keySubject) reserve(n int, maxWait time.Duration) (int, time.Duration, bool) {
+	r, err := s.keys.ReserveWithin(context.Background(), key, n, maxWait)
+	return s.hold(&r, err)
+}
+
+func (s *keySubject) tryAcquire(n int) bool { return s.keys.TryAcquire(key, n) }
+
+func (s *keySubject) nextFree() time.Duration {
+	return s.clock.Since(s.begin) + reserve.Must(s.keys.Peek(key, 1))
+}
+
+func (s *keySubject) stored() float64 { return math.NaN() }
