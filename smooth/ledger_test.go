@@ -407,3 +407,34 @@ func TestTimesSaturate(t *testing.T) {
 	require.Equal(t, int64(3), roundUp(3+epsilon/2))
 	require.Equal(t, int64(math.MaxInt64), addSaturating(5, math.MaxInt64))
 }
+
+// SetRate up and Retime down, over and over, leave no number that is too small or too large to count
+// with: what waits keeps its place, and what it comes to less is worth as much of it.
+func TestManyChangesOfTheRate(t *testing.T) {
+	fixed := func(rate float64) *Curve { return bursty(rate, 10) }
+	for _, factor := range []float64{1e30, 1e-30} {
+		l := New(fixed(10), 0, 10, false)
+		granted, _, _ := l.Reserve(0, 10, 0)
+		for range 20 {
+			l.SetRate(0, 10*factor)
+			l.Retime(0, 10)
+		}
+		l.Return(0, granted, 0)
+		require.GreaterOrEqual(t, l.Stored(0), 0.0)
+		l = New(fixed(10), 0, 0, false)
+		l.Charge(0, 10)
+		half, _, _ := l.Reserve(0, 4, math.MaxInt64)
+		behind, _, _ := l.Reserve(0, 1, math.MaxInt64)
+		l.SetRate(0, 20)
+		l.history.changes.scale = 1e-120 // as after many
+		l.Retime(0, 10)
+		first, _ := l.Ready(0, half.Number)
+		second, _ := l.Ready(0, behind.Number)
+		l.Return(0, half, 2)
+		at, known := l.Ready(0, half.Number)
+		require.True(t, known)
+		require.Equal(t, first, at)
+		at, _ = l.Ready(0, behind.Number)
+		require.InDelta(t, first+(second-first)/2, at, 1)
+	}
+}

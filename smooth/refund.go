@@ -17,8 +17,10 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	all, cost := slot.curve.ask(slot.stored, float64(slot.Permits))
 	permits, refund := scaleStore(all-taken, slot.curve, l.curve), cost-used
 	switch i := h.queue.index(slot.Number); {
-	case i > h.queue.granted:
+	case i > h.queue.granted && slot.Number > h.forfeited:
 		l.leave(i, h.changes.refund(slot, refund, used, math.Inf(1)), kept == 0)
+	case i > h.queue.granted: // its price is forgotten, but its place is not
+		l.leave(i, float64(h.queue.amount(i))*(refund/cost), kept == 0)
 	case slot.Number <= h.forfeited:
 		return
 	default:

@@ -140,7 +140,10 @@ func (l *Ledger) recordChange(now int64, curve *Curve, last, owed, stored float6
 		h.changes.push(c)
 		h.headrooms = nil
 	}
-	h.changes.scale = min(max(h.changes.scale*owed, math.SmallestNonzeroFloat64), math.MaxFloat64)
+	h.changes.scale *= owed
+	if h.changes.scale < 1e-100 || h.changes.scale > 1e100 { // after SetRate up and Retime down, over and over
+		h.forfeited, h.headrooms, h.changes = l.number, nil, changes{scale: 1}
+	}
 }
 
 // storedTime returns what a nanosecond of the level becomes where it is stored free of charge. Elsewhere
