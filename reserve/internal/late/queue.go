@@ -36,7 +36,7 @@ type Queue struct {
 	// deaf is true while nothing needs to be done when the limit grants earlier: a caller waits for the hold at the only limit that there is.
 	deaf atomic.Bool
 
-	binding sync.Mutex // held while the queue reserves; taken before mu
+	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
 	seen      int64       // the latest reading of the clock
@@ -49,11 +49,36 @@ type Queue struct {
 	timed     int64       // when; or never
 }
 
+// A lock is a mutex, or a channel where it is held during calls to a remote limit: so the time of a testing/synctest bubble goes on meanwhile.
+type lock struct {
+	mutex sync.Mutex
+	calls chan struct{} // nil: the mutex
+}
+
+func (l *lock) lock() {
+	if l.calls != nil {
+		l.calls <- struct{}{}
+	} else {
+		l.mutex.Lock()
+	}
+}
+
+func (l *lock) unlock() {
+	if l.calls != nil {
+		<-l.calls
+	} else {
+		l.mutex.Unlock()
+	}
+}
+
 type stopper interface{ Stop() bool }
 
 // New returns a queue with an order in front of a target, with a clock (nil: the real one), and with so many groups of places.
 func New(order Order, target Target, clock clockwork.Clock, groups int) *Queue {
 	q := &Queue{order: order, target: target, remote: target.remote(), lapse: make([]lapseHeap, groups), timed: never}
+	if q.remote {
+		q.binding.calls = make(chan struct{}, 1)
+	}
 	if clock != nil {
 		q.clock = hooks.On(clock)
 	}
@@ -170,8 +195,8 @@ func (q *Queue) Look() {
 
 // look binds the place that is the first now, and grants those whose time has come.
 func (q *Queue) look() {
-	q.binding.Lock()
-	defer q.binding.Unlock()
+	q.binding.lock()
+	defer q.binding.unlock()
 	for q.step() {
 	}
 }
@@ -204,7 +229,7 @@ func (q *Queue) step() (more bool) {
 		q.arm(now)
 		q.mu.Unlock()
 		return false
-	case q.remote && now < q.notBefore-2*q.cost-int64(soon):
+	case q.remote && now < q.askFrom():
 		q.arm(now)
 		q.mu.Unlock()
 		return false
@@ -532,6 +557,9 @@ func (q *Queue) poll() {
 	}
 }
 
+// askFrom returns when to reserve at a remote limit: shortly before that can grant. The queue must be locked.
+func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
+
 // soon is how long before it could go at the earliest a place is bound at a remote limit, beside the time of two calls.
 const soon = time.Millisecond
 
@@ -551,7 +579,7 @@ func (q *Queue) arm(now int64) {
 	if h != nil && h.place.sleepers == 0 {
 		at = min(at, add(now, h.delay()))
 	} else if h == nil && q.remote {
-		at = min(at, q.notBefore-2*q.cost-int64(soon))
+		at = min(at, q.askFrom())
 	}
 	if at >= q.timed || at == never {
 		return

@@ -1,0 +1,64 @@
+package fair_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/shared"
+)
+
+// A slow store answers after a while, and counts its calls.
+type slow struct {
+	shared.Store
+	takes time.Duration
+	calls atomic.Int64
+}
+
+func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	s.calls.Add(1)
+	time.Sleep(s.takes)
+	return s.Store.Update(ctx, key, f)
+}
+
+// At a limit in a store, each call of which takes 5 ms: people wait for a slot and that. The queue asks at the last moment, so a change of the
+// first rarely costs anything.
+func TestOnAStore(t *testing.T) {
+	bubble(t, func(t *testing.T, since func() time.Duration) {
+		const takes = 5 * time.Millisecond
+		store := &slow{Store: shared.Memory(), takes: takes}
+		limit, err := shared.NewIn(store, "name", reserve.Must(pace.Bursty(10, pace.WithBurst(0))))
+		require.NoError(t, err)
+		q := reserve.Must(fair.New(limit, people))
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var waits []time.Duration
+		for range 500 {
+			all.Go(func() { require.NoError(t, errOf(q.Acquire(fair.With(ctx, "batch", ""), 1))) })
+		}
+		for i := range 100 {
+			time.Sleep(time.Duration(400+i%7*10) * time.Millisecond)
+			all.Go(func() {
+				waited, err := q.Acquire(fair.With(ctx, "people", ""), 1)
+				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				waits = append(waits, waited)
+			})
+		}
+		all.Wait()
+		slices.Sort(waits)
+		t.Log(waits[50], waits[98], waits[99], since(), store.calls.Load())
+		require.LessOrEqual(t, waits[98], 100*time.Millisecond+2*takes+time.Millisecond)
+		require.InEpsilon(t, 59.9, since().Seconds(), 0.01)
+		require.LessOrEqual(t, store.calls.Load(), int64(700), "of 600 grants")
+	})
+}
