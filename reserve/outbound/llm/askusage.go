@@ -35,10 +35,11 @@ func (c *call) askForUsage(r *http.Request) *http.Request {
 
 // hideUsage takes out of a response what its request asked for and the caller did not.
 func hideUsage(r *http.Response) {
-	if r.StatusCode < 300 && strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") && r.Header.Get("Content-Encoding") == "" {
+	h := r.Header
+	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
 		r.Body = &withoutUsage{body: r.Body}
 		r.ContentLength = -1
-		r.Header.Del("Content-Length")
+		h.Del("Content-Length")
 	}
 }
 

@@ -266,6 +266,17 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
+// A stream that is left before it has put out anything keeps what was held for its output.
+func TestStreamLeftAtOnce(t *testing.T) {
+	transport, err := New(answer(func(*http.Request, string) *http.Response {
+		return says(200, "data: {\"type\":\"response.content_part.added\",\"part\":{\"text\":\"\"}}\n\n", "Content-Type: "+sse)
+	}), OpenAI(), Limits{RequestsPerMinute: 10, TokensPerMinute: 1e6})
+	require.NoError(t, err)
+	_, err = post(transport, "https://a/v1/responses", `{"model":"m","max_output_tokens":400,"stream":true}`)
+	require.NoError(t, err)
+	require.Equal(t, 400, transport.held(tokens))
+}
+
 // Hexadecimal text is no image.
 func TestHexIsText(t *testing.T) {
 	for _, p := range []Provider{OpenAI(), AzureOpenAI()} {

@@ -137,7 +137,7 @@ func (k *class) guess(p *prompt) (input, output int) {
 	return k.input.mean(p.input), output
 }
 
-// tellsNone adds a call whose response is complete, and told no usage.
+// tellsNone adds a call whose response told no usage.
 func (k *class) tellsNone() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -173,9 +173,9 @@ func (k *class) holds(p *prompt, now time.Time) int {
 	return int(k.held)
 }
 
-// refused says that a call without a maximum was refused, although there should have been room. The server reserves
-// more for such calls than they use: some providers do, and none says how much. A refusal of a call that was sent
-// before the latest raise says nothing new.
+// refused adds a refusal of a call without a maximum, for which there should have been room: the server reserves more
+// for such calls than they use. No provider says how much, so what is held doubles, from 512 to 8,192 tokens. A refusal
+// of a call that was sent before the latest raise says nothing new.
 func (k *class) refused(sent, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -348,7 +348,7 @@ func (s *scanner) endString() {
 	case s.target != nil:
 	case (s.trait == isBlob || s.trait == isAddress) && s.base64 && s.length >= leastBlob:
 		s.size.blobs++
-	case s.onlyOutput && s.trait != isOutput:
+	case s.onlyOutput && (s.trait != isOutput || s.length == 0):
 	default:
 		s.size.milli += s.meter.milli
 		s.size.texts++

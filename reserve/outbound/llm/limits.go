@@ -33,7 +33,9 @@ const (
 )
 
 // names are those of limits, for hooks, for [WithLimiters], and for what servers say of them.
-var names = [kinds]string{"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images"}
+var names = [kinds]string{
+	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images",
+}
 
 // isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
 func (k kind) isTokens() bool { return k != requests && k != dayRequests && k != images }

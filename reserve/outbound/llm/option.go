@@ -65,9 +65,9 @@ func WithMargin(d time.Duration) Option {
 	}
 }
 
-// WithRequestWindow sets the stretch over which the provider counts requests: with 600 requests a
-// minute and 10 s, 100 in any 10 s; with 1 s, 10 in any second. The margin is added to it, so that
-// 1 s costs 20 %. Default: a minute, and 10 s for [AzureOpenAI].
+// WithRequestWindow sets the time over which the provider counts requests. At 600 requests a minute, 10 s means 100 in
+// any 10 s, and 1 s means 10 in any second. The margin is added to it, so that 1 s costs 20 % of the rate. Default: a
+// minute, and 10 s for [AzureOpenAI].
 func WithRequestWindow(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 || d > time.Minute {
@@ -79,10 +79,10 @@ func WithRequestWindow(d time.Duration) Option {
 }
 
 // WithBucket takes the provider's limits a minute for token buckets, in place of windows: full at the start, refilled
-// all the time, and holding what flows in in so long a time. Anthropic says that it counts so. At 1,000,000 tokens a
-// minute, WithBucket(time.Minute) lets 996,000 tokens go at once, 16,667 more each second, and so up to twice the limit
-// in the first minute; with 10 s it is 162,000 at once. The margin is taken off the capacity. A capacity that is longer than
-// the provider's is refused after idle times; a shorter one never is. Limits a day remain windows. Default: windows,
+// all the time, and holding as many tokens as are refilled in capacity. Anthropic says that it counts so. At 1,000,000
+// tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second: up to twice the
+// limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the capacity. With a longer
+// capacity than the provider's calls are refused after idle times; with a shorter one they are not. Limits a day remain windows. Default: windows,
 // which fit both, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {

@@ -31,13 +31,15 @@ type Transport struct {
 //
 // With Anthropic's SDK (github.com/anthropics/anthropic-sdk-go):
 //
-//	llm.New(nil, llm.Anthropic(), llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000})
+//	limits := llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000}
+//	transport, err := llm.New(nil, llm.Anthropic(), limits)
 //	...
 //	client := anthropic.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
 // and with Google's (google.golang.org/genai):
 //
-//	llm.New(nil, llm.Gemini(), llm.Limits{RequestsPerMinute: 150, InputTokensPerMinute: 2_000_000, RequestsPerDay: 10_000})
+//	limits := llm.Limits{RequestsPerMinute: 150, InputTokensPerMinute: 2_000_000, RequestsPerDay: 10_000}
+//	transport, err := llm.New(nil, llm.Gemini(), limits)
 //	...
 //	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: &http.Client{Transport: transport}})
 //
