@@ -46,6 +46,8 @@ func init() {
 		},
 		Count: (*Reservation).count,
 
+		Said: (*Limiter).said,
+
 		TakeAt:    (*Limiter).takeAt,
 		ReserveAt: (*Limiter).reserveAt,
 		ReadyAt:   (*Reservation).readyAt,

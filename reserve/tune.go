@@ -124,3 +124,19 @@ func (l *Limiter) changed(now int64) {
 	l.cold.sleepers.tell(l, now)
 	l.cold.sleepers.notify(false)
 }
+
+// said tells a quota by the calendar what a server says of it.
+func (l *Limiter) said(left float64, end time.Time) {
+	q, ok := l.ledger.(interface {
+		Said(now int64, left float64, end int64)
+	})
+	if !ok {
+		return
+	}
+	t := l.clock.Since(end)
+	now := l.lock()
+	defer l.mu.Unlock()
+	q.Said(now, left, t)
+	l.changed(now)
+	l.cold.sleepers.giveUp(l, now)
+}

@@ -54,6 +54,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	}
 	for i := range c.charges {
 		c.learn(&c.charges[i], &v.rulings[i])
+		c.tell(&c.charges[i])
 	}
 	if !v.refused {
 		c.stops(v)
@@ -87,6 +88,13 @@ func (c *call) throttled(v *verdict) {
 		if v.rulings[i].blamed {
 			c.t.hooks.throttled(c.response, c.charges[i].name(), v.after)
 		}
+	}
+}
+
+// tell tells a quota by the calendar what is left of the server's, and when that ends.
+func (c *call) tell(a *charge) {
+	if l, ok := a.By.(*reserve.Limiter); ok && a.said != nil && a.said.Ends > 0 {
+		engine.Said(l, a.said.Left, c.heard.Add(a.said.Ends))
 	}
 }
 

@@ -120,6 +120,10 @@ type Hooks[P, L, R any] struct {
 	// Promise returns what NewReservation got, and nil for a limiter's reservation.
 	Promise func(R) any
 
+	// Said tells a quota by the calendar what a server says: so many permits are left until then. It does nothing for other
+	// limiters.
+	Said func(l L, left float64, end time.Time)
+
 	// TakeAt and the others are what package attime says of them.
 	TakeAt    func(l L, t time.Time, n int) bool
 	ReserveAt func(l L, t time.Time, n int, maxWait time.Duration, r R) error

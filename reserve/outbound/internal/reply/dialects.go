@@ -242,6 +242,7 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if l.Left < 0 || permits < l.Left {
 		l.Left = permits
 	}
+	l.Ends = max(l.Ends, last)
 	least := shortest
 	if window {
 		least = narrowest

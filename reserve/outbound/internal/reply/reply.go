@@ -47,6 +47,8 @@ type Limit struct {
 	Stop time.Duration
 	// Short says that nothing is left for a moment, too short to stop for.
 	Short bool
+	// Ends is when the window ends that Left is of; 0: it does not say, or it is a bucket.
+	Ends time.Duration
 	// Bucket says that what is left grows steadily, at Rate, and not at the end of a window.
 	Bucket bool
 }
