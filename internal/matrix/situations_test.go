@@ -7,19 +7,40 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
+// asserted are the situations that TestSituations runs: those that take long are for SITUATIONS, a regular expression, which runs others and
+// prints their figures.
+const asserted = `^(stop of (1|60) s|outage of (10|60) s at (5|50)/|N2 |N5 (5|50) |N6x? |N7|N9n right|N15|N26|N30 50/s, (3|10) .*(a 503 by|429, from))`
+
+// No situation gets 2 % worse, nor refuses 2 % more calls.
 func TestSituations(t *testing.T) {
-	if os.Getenv("SITUATIONS") == "" {
-		t.Skip("set SITUATIONS to a regular expression")
+	only := os.Getenv("SITUATIONS")
+	printed := only != ""
+	if !printed {
+		only = asserted
 	}
-	only := regexp.MustCompile(os.Getenv("SITUATIONS"))
 	for _, s := range Situations() {
-		if !only.MatchString(s.Name + "/" + s.Client.Name) {
+		name := s.Name + "/" + s.Client.Name
+		if !regexp.MustCompile(only).MatchString(name) {
 			continue
 		}
 		o := Median(t, s.Kind, s.Client, s.Setting, runs())
-		t.Logf("%-62s %-16s %6.2f  lost %7.1f s  refused %5.1f %% (%d) longest %5.0f s  done %d/%d", s.Name, s.Client.Name, o.Took, o.Lost, 100*o.Wasted, o.Refused, o.Longest, o.Done, o.Calls)
+		if printed {
+			t.Logf("%-62s %-16s %6.2f  lost %7.1f s  refused %5.1f %% (%d) longest %5.0f s  done %d/%d", s.Name, s.Client.Name, o.Took, o.Lost, 100*o.Wasted, o.Refused, o.Longest, o.Done, o.Calls)
+			continue
+		}
+		want, ok := figures[name]
+		if !ok || os.Getenv("FIGURES") != "" {
+			t.Logf("\t%q: {%.3f, %.3f},", name, o.Took, o.Wasted)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			require.LessOrEqual(t, o.Took, 1.02*want[0], "%+v", o)
+			require.LessOrEqual(t, o.Wasted, 1.02*want[1]+0.002, "%+v", o)
+		})
 	}
 }
 
