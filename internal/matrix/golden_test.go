@@ -1,7 +1,7 @@
 package matrix
 
-// figures are what the situations take, over the ideal, and the share of calls that is refused, as they were measured. A simulation of the same code gives
-// them again.
+// figures are what the situations take, over the ideal, and the share of calls that is refused, as
+// they were measured. A simulation of the same code gives them again.
 var figures = map[string][2]float64{
 	"N30 50/s, 3 % get a 503 by chance/known, adaptive":                      {1.327, 0.030},
 	"N30 50/s, 3 % get a 503 by chance/60 % too high":                        {1.107, 0.068},

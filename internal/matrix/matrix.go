@@ -2,8 +2,8 @@
 // in simulated time: each kind, at several rates, called by clients that know the rate, have it too
 // high, or do not know it. A cell takes milliseconds, or at 500 calls a second a few hundred of them.
 //
-// It is for tests and for the program that prints the table. Simulated time is that of a testing/synctest bubble,
-// so [Run] must be called in one.
+// It is for tests and for the program that prints the table. Simulated time is that of a
+// testing/synctest bubble, so [Run] must be called in one.
 package matrix
 
 import (

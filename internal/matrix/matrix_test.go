@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounds are what a kind of server must not exceed: time over the ideal, by client, in the order of [Clients]; 0: none. And
-// the share of calls that may be refused, of those of an adaptive client at 50/s.
+// bounds are what a kind of server must not exceed: time over the ideal, by client, in the order of
+// [Clients]; 0: none. And the share of calls that may be refused, of those of an adaptive client at
+// 50/s.
 var bounds = map[string]struct {
 	took   [7]float64
 	wasted float64
@@ -27,8 +28,8 @@ var bounds = map[string]struct {
 	"hostile headers":                     {[7]float64{1.03, 1.12, 1.15, 1.03, 1.12, 0, 1.15}, 0.03},
 }
 
-// Each client finishes at each kind of server in the time that it has, and without a herd, at 5/s and at 50/s. What it takes at
-// 500/s, and medians, are what bench/outbound/matrix is for.
+// Each client finishes at each kind of server in the time that it has, and without a herd, at 5/s and
+// at 50/s. What it takes at 500/s, and medians, are what bench/outbound/matrix is for.
 func TestMatrix(t *testing.T) {
 	for _, rate := range []float64{5, 50} {
 		for _, k := range Kinds {

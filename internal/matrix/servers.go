@@ -224,8 +224,8 @@ func newTokens(begin time.Time, s Setting) Judge {
 	})
 }
 
-// places is how many calls the server has room for: as many as make its rate with 160 ms for each, but no more than half of
-// the callers.
+// places is how many calls the server has room for: as many as make its rate with 160 ms for each, but
+// no more than half of the callers.
 func places(s Setting) int { return min(max(2, int(math.Round(s.Rate*0.16))), s.Goroutines/2) }
 
 // newPlaces has room for so many calls at a time.

@@ -114,7 +114,8 @@ func Situations() (all []Situation) {
 	return all
 }
 
-// newChance is a token bucket whose calls are refused by chance besides: a share of them, from one part of its ideal time to another.
+// newChance is a token bucket whose calls are refused by chance besides: a share of them, from one
+// part of its ideal time to another.
 func newChance(share float64, status int, retryAfter string, from, to float64) func(time.Time, Setting) Judge {
 	return func(begin time.Time, s Setting) Judge {
 		random := rand.New(rand.NewPCG(s.Seed, 2))
@@ -187,7 +188,8 @@ func newSlowBucket(begin time.Time, s Setting) Judge {
 	})
 }
 
-// newBlock is a CDN: more calls in a window than the rate allows, and all are refused for 60 s, or until 60 s after the last one.
+// newBlock is a CDN: more calls in a window than the rate allows, and all are refused for 60 s, or
+// until 60 s after the last one.
 func newBlock(renewed bool) func(time.Time, Setting) Judge {
 	return func(begin time.Time, s Setting) Judge {
 		quota := int(math.Round(s.Rate * s.Window.Seconds()))

@@ -26,7 +26,8 @@ type Sharing struct {
 
 const whose = "X-Test-Process"
 
-// Together has several programs call a server for a time, as fast as they are let. What is before warm does not count.
+// Together has several programs call a server for a time, as fast as they are let. What is before warm
+// does not count.
 func Together(k Kind, programs []Neighbour, s Setting, warm, until time.Duration) Sharing {
 	begin := time.Now()
 	out := Sharing{Shares: make([]float64, len(programs)), Least: make([]float64, len(programs)), Wasted: make([]float64, len(programs))}

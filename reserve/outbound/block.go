@@ -26,8 +26,8 @@ func (b *blocks) of(a *charge) *adapt.Block {
 	return block
 }
 
-// refuse counts a refusal without a time for the limits that it blames. It returns for how long no call should go; 0: the
-// keys are not blocked.
+// refuse counts a refusal without a time for the limits that it blames. It returns for how long no
+// call should go; 0: the keys are not blocked.
 func (b *blocks) refuse(c *call, s *reply.Reply) (wait time.Duration) {
 	if s.Told && s.After > 0 || wantedBy(c.charges) > 0 {
 		return 0
@@ -42,8 +42,8 @@ func (b *blocks) refuse(c *call, s *reply.Reply) (wait time.Duration) {
 	return wait
 }
 
-// accept ends the blocks of a call's limits. After one that was meant for this client, the limit keeps away from
-// the rate that led to it.
+// accept ends the blocks of a call's limits. After one that was meant for this client, the limit keeps
+// away from the rate that led to it.
 func (b *blocks) accept(c *call) {
 	for i := range c.charges {
 		a := &c.charges[i]

@@ -11,8 +11,8 @@ type memory[V any] struct {
 	young, old map[any]V
 }
 
-// maxKeys bounds a memory. An adaptive key needs about 600 bytes for its rate and 130 for when it
-// was accepted: 48 MB at most.
+// maxKeys bounds a memory. An adaptive key needs about 800 bytes for its rate and 130 for when it
+// was accepted: 61 MB at most.
 const maxKeys = 1 << 16
 
 // get returns a key's value.

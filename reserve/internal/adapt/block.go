@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// A Block says when a server is called that refuses everything and does not say for how long: an outage, or a block that is
-// meant for this client. Once nothing was accepted for 30 s and 10 refusals, one call goes at a time, at growing
-// distances. Where the server is busy (503, 529) they are 3 % of the time that it lasts, so that its end is soon seen. Where it says that there were too many
-// calls (429), each distance is a quarter longer than the one before, so that a block that every call renews ends, too: if it lasts 60 s from the last
-// call, after 6 min.
+// A Block says when a server is called that refuses everything and does not say for how long: an
+// outage, or a block that is meant for this client. Once nothing was accepted for 30 s and 10
+// refusals, one call goes at a time, at growing distances. Where the server is busy (503, 529) they
+// are 3 % of the time that it lasts, so that its end is soon seen. Where it says that there were too
+// many calls (429), each distance is a quarter longer than the one before, so that a block that every
+// call renews ends, too: if it lasts 60 s from the last call, after 6 min.
 //
 // The zero value is ready to use. Its methods may be called at the same time.
 type Block struct {
@@ -31,7 +32,8 @@ const (
 	leastGap      = time.Second
 )
 
-// Refused counts a refusal without a time of a call that was sent at the given time. It returns for how long no call should go: 0 if there is no block.
+// Refused counts a refusal without a time of a call that was sent at the given time. It returns for
+// how long no call should go: 0 if there is no block.
 func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +63,8 @@ func (b *Block) On() bool {
 	return b.gap > 0
 }
 
-// Accepted ends a block. It returns how long it lasted, if the server said that there were too many calls; 0: there was none, or it did not.
+// Accepted ends a block. It returns how long it lasted, if the server said that there were too many
+// calls; 0: there was none, or it did not.
 func (b *Block) Accepted(now, sent time.Time) (crowded time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// probe has a client call a server that refuses everything until a time, or until a minute after the last call, as a block says. It returns when a
-// call is accepted, and how many were refused.
+// probe has a client call a server that refuses everything until a time, or until a minute after the
+// last call, as a block says. It returns when a call is accepted, and how many were refused.
 func probe(until float64, renewed, busy bool) (ends float64, refused int) {
 	var b Block
 	for now := 0.; ; {
@@ -39,7 +39,8 @@ func TestBlock(t *testing.T) {
 	require.Less(t, refused, 50)
 }
 
-// A block begins only if nothing was accepted for 30 s, and there were 10 refusals; it is for those who sent too many calls to remember how long it lasted.
+// A block begins only if nothing was accepted for 30 s, and there were 10 refusals; it is for those
+// who sent too many calls to remember how long it lasted.
 func TestBlockBegins(t *testing.T) {
 	var b Block
 	for i := range 40 {

@@ -5,20 +5,23 @@ import (
 	"time"
 )
 
-// chance tells refusals that depend on the rate from those that come at any rate: from a backend that is restarted, or a
-// gateway that drops one call in a hundred.
+// chance tells refusals that depend on the rate from those that come at any rate: from a backend that
+// is restarted, or a gateway that drops one call in a hundred.
 //
-// The background is the share of calls that the server refuses whatever the rate. A refusal counts for the rate only if
-// the latest calls were refused more often than the background explains: a CUSUM test of the background against two excesses.
-// Without a background one refusal is enough. With 3 % it takes three close together.
+// The background is the share of calls that the server refuses whatever the rate. A refusal counts for
+// the rate only if the latest calls were refused more often than the background explains: a CUSUM test
+// of the background against two excesses. Without a background one refusal is enough. With 3 % it
+// takes three close together.
 //
-// The background is found by a trial: some calls are sent well below what the server accepted lately, then some at the rate,
-// in turn, faster than another client could take up what is left. A limit refuses more of the fast ones;
-// chance refuses as many of both. A trial begins when refusals of slow calls, or many cuts, make chance a suspect;
-// and now and then while there is a background, which may have ended.
+// The background is found by a trial: some calls are sent well below what the server accepted lately,
+// then some at the rate, in turn, faster than another client could take up what is left. A limit
+// refuses more of the fast ones; chance refuses as many of both. A trial begins when refusals of slow
+// calls, or many cuts, make chance a suspect; and now and then while there is a background, which may
+// have ended.
 type chance struct {
-	share      float64 // the background; 0: none
-	fast, slow float64 // scores: how much likelier a large and a small excess is than the background, as a logarithm; at least 0
+	share float64 // the background; 0: none
+	// Scores: how much likelier a large and a small excess is than the background, as a logarithm; at least 0.
+	fast, slow float64
 
 	all      tally   // calls at any rate
 	below    tally   // calls well below what the server accepted
@@ -55,8 +58,9 @@ func (t *tally) forget(keep bool) {
 }
 
 const (
-	large            = 0.25        // of the calls, beyond the background: the excess that the test looks for; and another, as large as the
-	small, lessSmall = 0.02, 0.08  // background, between these
+	// Excesses that the test looks for, of the calls: a large one, and one as large as the background between the other two.
+	large            = 0.25
+	small, lessSmall = 0.02, 0.08  // the background, between these
 	alarm            = 4.          // the score that is an alarm: one refusal, if the background is below 0.4 %
 	unhurried        = 50.         // calls per second: at so many times more, an alarm needs the logarithm of that more
 	careful          = 3.          // an alarm needs so much more where there is a background

@@ -9,8 +9,8 @@ import (
 type share struct{ rate, estimate float64 }
 
 var (
-	// Of a rate that was doubling: a bucket hides for a while that it is too high. And of a ceiling that nothing has
-	// proven yet, which is a search, too.
+	// Of a rate that was doubling: a bucket hides for a while that it is too high. And of a ceiling
+	// that nothing has proven yet, which is a search, too.
 	overshot = share{0.4, 0.42}
 	unproven = share{0.6, 0.618}
 	followed = share{0.6, 0.66}
@@ -99,8 +99,9 @@ func (r *Rate) remember(now time.Time, leave share, rate, accepted float64, meas
 	}
 }
 
-// waste counts a refused call. The next attempt will probably waste as many, so it waits until that would be at most a hundredth
-// of all calls: at 50/s, with 4 of them, for 8 s. A limit that has moved, and may move back, is worth more.
+// waste counts a refused call. The next attempt will probably waste as many, so it waits until that
+// would be at most a hundredth of all calls: at 50/s, with 4 of them, for 8 s. A limit that has moved,
+// and may move back, is worth more.
 func (r *Rate) waste() {
 	if r.wasted++; !r.fell {
 		r.period = max(r.period, min(r.wasted/tolerated*r.cost/r.estimate, latest*r.unit()))
@@ -138,8 +139,9 @@ func (r *Rate) leaves(now time.Time, stop time.Duration) share {
 	}
 }
 
-// lasted returns what a refusal leaves of a rate that lasted for so many seconds: the longer, the smaller the excess by
-// which it emptied the bucket. If that was full after a stop, and holds d seconds' worth, the share is 1 / (1 + d/t).
+// lasted returns what a refusal leaves of a rate that lasted for so many seconds: the longer, the
+// smaller the excess by which it emptied the bucket. If that was full after a stop, and holds d
+// seconds' worth, the share is 1 / (1 + d/t).
 func (r *Rate) lasted(t float64, stops bool) share {
 	low := share{1 / (1 + 0.4/t), 1 / (1 + 0.25/t)}
 	least := share{0.4, 0.5}
@@ -149,17 +151,18 @@ func (r *Rate) lasted(t float64, stops bool) share {
 	return share{min(max(low.rate, least.rate), gentle.rate), min(max(low.estimate, least.estimate), gentle.estimate)}
 }
 
-// measured returns what was accepted per second since the last refusal. At both ends a bucket is empty, so it allows at least
-// that; and no more, unless it was full in between. If there was a stop, it filled up then, somewhat: half of the
-// stop counts.
+// measured returns what was accepted per second since the last refusal. At both ends a bucket is
+// empty, so it allows at least that; and no more, unless it was full in between. If there was a stop,
+// it filled up then, somewhat: half of the stop counts.
 func (r *Rate) measured(now time.Time) (perSecond float64, ok bool) {
 	since := r.cut.Add(r.stopped / 2)
 	d := now.Sub(since).Seconds()
 	return r.accepted / d, !r.cut.IsZero() && r.accepted >= 8*r.cost && d > 0.5+r.stopped.Seconds()
 }
 
-// quota returns what a server allows that counts for as long as its stops: what was accepted between two refusals, over the time from the end
-// of one stop to the end of the next. A stop of a second or two is rounded up, and says nothing.
+// quota returns what a server allows that counts for as long as its stops: what was accepted between
+// two refusals, over the time from the end of one stop to the end of the next. A stop of a second or
+// two is rounded up, and says nothing.
 func (r *Rate) quota(now, resume time.Time) (perSecond float64, ok bool) {
 	stop := resume.Sub(now)
 	if stop <= longStop || stop > window || r.accepted == 0 || r.row > 0 || r.sent.total == 0 {

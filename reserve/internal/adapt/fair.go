@@ -1,10 +1,12 @@
 package adapt
 
-// fair finds which part of a quota to use that other programs use as well. The server says what is left of it, to all of them: who believed
-// that all of it were his own would be as fast as all of them together should be.
+// fair finds which part of a quota to use that other programs use as well. The server says what is
+// left of it, to all of them: who believed that all of it were his own would be as fast as all of them
+// together should be.
 //
-// What is left falls by what all use, so this program's part is known: what it used itself, over that. It moves towards a half, by a share of the distance
-// that does not depend on the part: so the parts of all programs become equal, of however many, and a greedy one leaves a quarter.
+// What is left falls by what all use, so this program's part is known: what it used itself, over that.
+// It moves towards a half, by a share of the distance that does not depend on the part: so the parts
+// of all programs become equal, of however many, and a greedy one leaves a quarter.
 type fair struct {
 	part float64 // of what is used, that this program uses; 0: not known
 	left float64 // what was left when own was 0
@@ -39,7 +41,8 @@ func (f *fair) say(left, permits float64) {
 	f.left, f.own = left, 0
 }
 
-// others reports whether nothing is left because other programs have used it: a refusal says nothing of this one's rate.
+// others reports whether nothing is left because other programs have used it: a refusal says nothing
+// of this one's rate.
 func (f *fair) others() bool { return f.gone && f.part > 0 && f.part < fairAlone }
 
 // share returns which part of what is left this program should use.

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Programs that hear what is left of a quota of 500 in 10 s become equally fast, whatever they began with; a greedy one at the whole rate leaves
-// a fifth, and one that is alone has all.
+// Programs that hear what is left of a quota of 500 in 10 s become equally fast, whatever they began
+// with; a greedy one at the whole rate leaves a fifth, and one that is alone has all.
 func TestFair(t *testing.T) {
 	parts := func(greedy bool, rates ...float64) []float64 {
 		fairs, used := make([]fair, len(rates)), make([]float64, len(rates))

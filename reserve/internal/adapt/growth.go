@@ -20,8 +20,9 @@ func (r *Rate) use(now time.Time) {
 	r.grown += min(max(0, passed), max(0.25, paced*r.cost/r.rate))
 }
 
-// unit is the unit of the times by which a rate grows, in seconds: 1 at fast calls. At slow ones a second has too few calls to
-// see anything; and where calls are refused by chance, it takes more of them to see that the rate is too high.
+// unit is the unit of the times by which a rate grows, in seconds: 1 at fast calls. At slow ones a
+// second has too few calls to see anything; and where calls are refused by chance, it takes more of
+// them to see that the rate is too high.
 func (r *Rate) unit() float64 {
 	if r.chance.known() {
 		return max(1, 15*r.cost/r.rate)
@@ -35,7 +36,8 @@ func (r *Rate) unit() float64 {
 // grow brings the rate up to date.
 func (r *Rate) grow() {
 	rate := r.limit(r.aim())
-	if rate > r.rate && r.phase != settled { // not on behalf of calls that nobody makes, or that a server that is slower and slower has not done
+	// No higher than twice what is sent and answered: not on behalf of calls that are not made, nor to a server that gets slow.
+	if rate > r.rate && r.phase != settled {
 		for _, m := range []*meter{&r.sent, &r.done} {
 			if perSecond, known := m.perSecond(r.used); known {
 				rate = max(r.rate, min(rate, 2*perSecond))

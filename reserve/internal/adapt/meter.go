@@ -62,8 +62,9 @@ func (m *meter) perSecond(now time.Time) (float64, bool) {
 	}
 }
 
-// A record is the most that a server accepted lately, in permits a second: over stretches of half a second, or of eight calls where
-// that takes longer. It halves in 3 s, or in 44 calls where that takes longer.
+// A record is the most that a server accepted lately, in permits a second: over stretches of half a
+// second, or of eight calls where that takes longer. It halves in 3 s, or in 44 calls where that takes
+// longer.
 type record struct {
 	rate         float64
 	at, begin    time.Time // of the rate, and of the stretch

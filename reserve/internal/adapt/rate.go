@@ -3,28 +3,31 @@
 //
 // # How
 //
-// A refusal cuts the rate, once for all refusals of the same event. Then the rate grows back to the estimate of what is
-// accepted, quickly at first, stays there, and rises beyond it, ever faster. Another refusal
-// says that the estimate was right, and the next attempt takes twice as long. If the rate gets 10 % above the estimate without a
-// refusal, the limit has moved: the rate doubles every second until the next refusal.
+// A refusal cuts the rate, once for all refusals of the same event. Then the rate grows back to the
+// estimate of what is accepted, quickly at first, stays there, and rises beyond it, ever faster.
+// Another refusal says that the estimate was right, and the next attempt takes twice as long. If the
+// rate gets 10 % above the estimate without a refusal, the limit has moved: the rate doubles every
+// second until the next refusal.
 //
-// The estimate is what was accepted since the last refusal, over the time that this took: at both ends a token
-// bucket is empty, so that is its rate. Where that is not known, because too little was sent, or because a stop filled the
-// bucket meanwhile, it is a share of the rate that was refused.
+// The estimate is what was accepted since the last refusal, over the time that this took: at both ends
+// a token bucket is empty, so that is its rate. Where that is not known, because too little was sent,
+// or because a stop filled the bucket meanwhile, it is a share of the rate that was refused.
 //
-// If no rate is known (the ceiling is +Inf) one call goes alone, as a probe. If the server does not say a rate in
-// reply, the rate starts at 16 calls a second and doubles every 0.3 s until a refusal.
+// If no rate is known (the ceiling is +Inf) one call goes alone, as a probe. If the server does not
+// say a rate in reply, the rate starts at 16 calls a second and doubles every 0.3 s until a refusal.
 //
 // # What a refusal proves
 //
-// Not every refusal depends on the rate. A server that refuses a share of all calls, at any rate, has a background: [Rate.Chance]
-// reports such a refusal, and it neither cuts the rate nor stops the limit. See chance.
+// Not every refusal depends on the rate. A server that refuses a share of all calls, at any rate, has
+// a background: [Rate.Chance] reports such a refusal, and it neither cuts the rate nor stops the
+// limit. See chance.
 //
-// A rate that was accepted at the ceiling for 10 s is not unlearned because of one refusal: after a stop of t it is back within
-// min(t, 30 s). Only another refusal, within 30 s or 25 times the stop, is about the rate.
+// A rate that was accepted at the ceiling for 10 s is not unlearned because of one refusal: after a
+// stop of t it is back within min(t, 30 s). Only another refusal, within 30 s or 25 times the stop, is
+// about the rate.
 //
-// Refusals while nothing is accepted at all say nothing of the rate: an outage, or a quota that is used up. They make
-// the calls rarer, and the first acceptance brings the rate back.
+// Refusals while nothing is accepted at all say nothing of the rate: an outage, or a quota that is
+// used up. They make the calls rarer, and the first acceptance brings the rate back.
 //
 // All is in permits: a call may cost many. Numbers of calls are multiplied by the mean cost.
 package adapt
@@ -153,8 +156,9 @@ func (r *Rate) Said(now, sent time.Time, rate float64) {
 	r.grow()
 }
 
-// Left is what the server says is left of the quota of a window, in permits, in the response to a call sent at the given time. By that it
-// is known which part of it other programs use. It must be told before Said.
+// Left is what the server says is left of the quota of a window, in permits, in the response to a call
+// sent at the given time. By that it is known which part of it other programs use. It must be told
+// before Said.
 func (r *Rate) Left(sent time.Time, left float64) {
 	if !sent.Before(r.heard) {
 		r.fair.say(left, r.cost)
@@ -194,9 +198,10 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	}
 }
 
-// Refused counts a call, sent at the given time, that the server refused, and that nothing
-// goes until resume, if that is later than now. It reports whether the rate was cut: not for a refusal by chance, for a call that was
-// sent before the last cut, nor for one that follows it before anything was accepted. Of those, every third halves the rate until something is.
+// Refused counts a call, sent at the given time, that the server refused, and that nothing goes until
+// resume, if that is later than now. It reports whether the rate was cut: not for a refusal by chance,
+// for a call that was sent before the last cut, nor for one that follows it before anything was
+// accepted. Of those, every third halves the rate until something is.
 func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	switch {
 	case !r.cut.IsZero() && !sent.After(r.cut):
@@ -224,8 +229,8 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 	return true
 }
 
-// Chance reports whether a refusal of a call that was sent at the given time comes by chance, whatever the rate: then it
-// stops only its own call. It must be asked before Refused.
+// Chance reports whether a refusal of a call that was sent at the given time comes by chance, whatever
+// the rate: then it stops only its own call. It must be asked before Refused.
 func (r *Rate) Chance(sent time.Time) bool {
 	switch {
 	case !r.attributable() || !r.proven && !r.cut.IsZero():
@@ -245,8 +250,8 @@ func (r *Rate) attributable() bool {
 	return !r.Unknown() && (r.phase != search || r.chance.known())
 }
 
-// Short counts a call, sent at the given time, in whose response the server says that nothing is left for a moment: the rate is
-// a little too high. It counts once in 2 s.
+// Short counts a call, sent at the given time, in whose response the server says that nothing is left
+// for a moment: the rate is a little too high. It counts once in 2 s.
 func (r *Rate) Short(now, sent time.Time, permits float64) {
 	if r.Unknown() || now.Sub(r.cut) < 2*time.Second || !sent.After(r.cut) {
 		r.Accepted(now, sent, permits)
@@ -258,8 +263,9 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 	r.cut, r.proven, r.stopped, r.accepted, r.used = now, true, 0, 0, now
 }
 
-// Blocked says that the server has refused everything for a time, without a word for how long, because there were too many calls. A rate a little below
-// the one that led to it is kept for 25 times as long.
+// Blocked says that the server has refused everything for a time, without a word for how long, because
+// there were too many calls. A rate a little below the one that led to it is kept for 25 times as
+// long.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	before := max(r.low, r.top)
 	r.top, r.searched = 0, false

@@ -40,7 +40,8 @@ func TestOneCutForAnEvent(t *testing.T) {
 	require.InDelta(t, 0.62*80, r.Now(), 2, "back at the estimate")
 }
 
-// While nothing that was sent after a cut is accepted, refusals say nothing new: every third halves the rate, until something is.
+// While nothing that was sent after a cut is accepted, refusals say nothing new: every third halves
+// the rate, until something is.
 func TestRefusalsInARow(t *testing.T) {
 	r := New(80)
 	require.True(t, r.Refused(at(0), at(-0.1), at(0)))
@@ -135,8 +136,8 @@ func TestWasteMakesPatient(t *testing.T) {
 	require.Less(t, risen(10_000), 40., "but not for ever")
 }
 
-// One cut follows a limit that fell while calls were stopped: the sooner the refusal, the deeper; and a gap in the calls is no
-// reason for a deeper one.
+// One cut follows a limit that fell while calls were stopped: the sooner the refusal, the deeper; and
+// a gap in the calls is no reason for a deeper one.
 func TestCutByHowLongItLasted(t *testing.T) {
 	cut := func(lasted, perSecond float64) float64 {
 		r := New(80)
@@ -276,8 +277,9 @@ func TestMeterSkipsNothing(t *testing.T) {
 	require.Greater(t, r.Now(), 20.)
 }
 
-// chanceOf has a client send calls for so many seconds, as fast as the rate allows, of which a share is refused at any rate, and more when
-// the rate is above the limit. It returns what was accepted per second, and whether chance is known in the end.
+// chanceOf has a client send calls for so many seconds, as fast as the rate allows, of which a share
+// is refused at any rate, and more when the rate is above the limit. It returns what was accepted per
+// second, and whether chance is known in the end.
 func chanceOf(r *Rate, limit, share, seconds float64, stop time.Duration) (accepted float64, known bool) {
 	random := rand.New(rand.NewPCG(1, 2))
 	now, level := at(0), limit/5
@@ -320,7 +322,8 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// A rate that was accepted for long is back after a stop of t within min(t, 30 s); once: the next refusal is about the rate.
+// A rate that was accepted for long is back after a stop of t within min(t, 30 s); once: the next
+// refusal is about the rate.
 func TestPardon(t *testing.T) {
 	for _, c := range []struct{ stop, within float64 }{{1, 1}, {10, 10}, {300, 30}} {
 		r := New(50)
