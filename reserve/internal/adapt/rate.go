@@ -30,6 +30,31 @@
 // used up. They make the calls rarer, and the first acceptance brings the rate back.
 //
 // All is in permits: a call may cost many. Numbers of calls are multiplied by the mean cost.
+//
+// # Constants
+//
+// What each was tuned on, and what half and twice of it break: cells of internal/matrix.TestMatrix + situations of
+// TestSituations, of 136 and 70, by more than their bounds (2 % for a situation). 0 + 0 breaks none of them: the value is not critical.
+//
+//	             tuned on                    half      twice
+//	firstRate    unknown rates                4 +  7   10 +  8
+//	leastRate    N5, 5 a minute               0 +  0    0 +  0
+//	leastBlind   outages                      0 +  4    0 + 15
+//	doubling     unknown rates                2 +  9    8 +  5
+//	following    falls to a third; N14        3 +  9    0 + 12
+//	soonest      token bucket, bare 429       6 + 14    6 + 10
+//	latest       outages, stops               0 + 12    0 +  3
+//	PerStop      token bucket, Retry-After    0 +  0    0 +  0
+//	moved        falls to a third             6 +  8    4 + 19
+//	remembered   TestForgets                  0 +  0    0 +  0
+//	proof        sliding log                  2 +  1    0 +  0
+//	lasting      TestPardon                   0 +  0    0 +  0
+//	tolerated    token bucket, bare 429       1 +  6    0 + 11
+//	inARow       outages                      6 +  3    1 + 18
+//	paced        5/s                          0 +  2    0 +  0
+//	large        N30                          0 +  6    0 +  6
+//	alarm        token bucket; N30            0 + 12    8 + 29
+//	unhurried    N30, 500/s                   0 +  3       ?
 package adapt
 
 import (
