@@ -155,6 +155,10 @@ func isUncovered(err error) bool {
 	return refused && e.Wait > longestWait
 }
 
+// rounds is how often a caller whose turn it is looks for permits in the pool, and buys some. One round is enough,
+// unless others take them or give some back in the same instant. After that it asks the store for its own permits.
+const rounds = 4
+
 // ask gets a request answered: by a promise, by an error, or, if it is refused, in the request.
 func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 	if err := done.Cause(ctx); err != nil {
@@ -174,7 +178,7 @@ func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-h.turn }()
-	for {
+	for range rounds {
 		if p, answered := h.serve(r); answered {
 			return p, nil
 		}
@@ -193,6 +197,7 @@ func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
 			return nil, err
 		}
 	}
+	return nil, h.limiter.do(ctx, r)
 }
 
 // serve answers a request out of the pool, or returns false: then more has to be bought.

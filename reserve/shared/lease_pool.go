@@ -16,7 +16,7 @@ import (
 //
 // All is guarded by that limiter's lock. Times are nanoseconds on its clock.
 type pool struct {
-	*smooth.Ledger
+	ledger    *smooth.Ledger // not embedded: it must never be asked by another clock
 	upfront   bool
 	horizon   int64
 	intervals []interval // under way and to come: in order, none overlaps another
@@ -55,7 +55,7 @@ func newPool(upfront bool, horizon int64, wanted func()) *pool {
 	const all = 1 << 40 // in a pool nothing is spilled
 	curve := &smooth.Curve{Rate: 1e9 / tick, Capacity: all, Interval: tick, Refill: 1. / tick, Full: true}
 	return &pool{
-		Ledger: smooth.New(curve, 0, 0, upfront), upfront: upfront, horizon: horizon,
+		ledger: smooth.New(curve, 0, 0, upfront), upfront: upfront, horizon: horizon,
 		last: -1, low: math.MaxInt64, wanted: wanted,
 	}
 }
@@ -136,7 +136,7 @@ func (p *pool) Reserve(now int64, permits int, latest int64) (smooth.Slot, int64
 		}
 		return smooth.Slot{}, uncovered, false
 	}
-	slot, ready, ok := p.Ledger.Reserve(clock, permits, p.clock(latest))
+	slot, ready, ok := p.ledger.Reserve(clock, permits, p.clock(latest))
 	if !ok {
 		return slot, max(p.at(now, ready), latest+1), false
 	}
@@ -154,7 +154,7 @@ func (p *pool) beyond(permits int64) int64 {
 // Take implements reserve.Ledger.
 func (p *pool) Take(now int64, permits int) bool {
 	clock := p.advance(now)
-	if int64(permits) > p.free() || !p.Ledger.Take(clock, permits) {
+	if int64(permits) > p.free() || !p.ledger.Take(clock, permits) {
 		return false
 	}
 	p.promise(now, permits)
@@ -171,20 +171,20 @@ func (p *pool) promise(now int64, permits int) {
 
 // Charge implements reserve.Ledger: permits that go back, or are used up otherwise.
 func (p *pool) Charge(now int64, permits int) {
-	p.Ledger.Charge(p.advance(now), permits)
+	p.ledger.Charge(p.advance(now), permits)
 	p.promised += int64(permits)
 }
 
 // Return implements reserve.Ledger.
 func (p *pool) Return(now int64, slot smooth.Slot, kept int) {
-	p.Ledger.Return(p.advance(now), slot, kept)
+	p.ledger.Return(p.advance(now), slot, kept)
 	p.promised -= int64(slot.Permits - kept)
 }
 
 // Ready implements reserve.Ledger.
 func (p *pool) Ready(now int64, number uint64) (int64, bool) {
 	clock := p.advance(now)
-	ready, known := p.Ledger.Ready(clock, number)
+	ready, known := p.ledger.Ready(clock, number)
 	if !known || ready <= clock {
 		return 0, false // it has gone
 	}
@@ -194,7 +194,7 @@ func (p *pool) Ready(now int64, number uint64) (int64, bool) {
 // Stored implements reserve.Ledger: the permits that are ready, and that no caller has been
 // promised.
 func (p *pool) Stored(now int64) float64 {
-	return max(0, min(p.Ledger.Stored(p.advance(now)), float64(p.free())))
+	return max(0, min(p.ledger.Stored(p.advance(now)), float64(p.free())))
 }
 
 // NextFree implements reserve.Ledger. If nothing is left it is now: then more can be bought.
@@ -203,8 +203,18 @@ func (p *pool) NextFree(now int64) int64 {
 	if p.free() < 1 {
 		return now
 	}
-	return p.at(now, p.Ledger.NextFree(clock))
+	return p.at(now, p.ledger.NextFree(clock))
 }
+
+// Rate implements reserve.Ledger. Nothing asks for it.
+func (p *pool) Rate() float64 { return p.ledger.Rate() }
+
+// Pause, Resume, SetRate and Retime implement reserve.Ledger. They do nothing: leases are paused, resumed and changed
+// in the store.
+func (p *pool) Pause(int64, int64) bool { return false }
+func (p *pool) Resume(int64) bool       { return false }
+func (p *pool) SetRate(int64, float64)  {}
+func (p *pool) Retime(int64, float64)   {}
 
 // add puts the permits of a purchase into the pool, ready from its begin on.
 func (p *pool) add(now, begin int64, s slot) *lease {
@@ -304,7 +314,7 @@ func (p *pool) giveBack(l *lease, permits int64) int64 {
 // use uses up permits that are free.
 func (p *pool) use(permits int64) {
 	if permits > 0 {
-		p.Ledger.Charge(p.last, int(permits))
+		p.ledger.Charge(p.last, int(permits))
 		p.promised += permits
 	}
 }

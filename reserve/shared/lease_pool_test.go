@@ -179,3 +179,45 @@ func TestWhatIsTakenAlongStays(t *testing.T) {
 	require.Equal(t, 5, q.refund.permits)
 	require.Len(t, h.back, 1)
 }
+
+// A caller of the pool gives up while it waits: the pool then promises what it holds, and says so by its own clock.
+func TestAPoolWhoseCallerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(&generous{}, "leaves", reserve.Must(pace.Bursty(1000)), WithLease(100*time.Millisecond))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		l.leases.with(func(now int64, p *pool) {
+			p.add(now, now+int64(10*time.Millisecond), slot{permits: 10, begin: 1e7, terms: l.terms.Load()})
+		})
+		r, err := l.leases.local.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Millisecond, r.Delay())
+		r.Cancel()
+		r, err = l.leases.local.ReserveWithin(t.Context(), 1, 20*time.Millisecond)
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Millisecond, r.Delay())
+	})
+}
+
+// A pool that holds permits, and promises none of them, keeps nobody: a caller then asks the store.
+func TestAPoolThatPromisesNothing(t *testing.T) {
+	s := &generous{}
+	l, err := New(s, "stuck", reserve.Must(pace.Bursty(1000)), WithLease(100*time.Millisecond))
+	require.NoError(t, err)
+	l.leases.with(func(now int64, p *pool) {
+		p.add(now, now+int64(time.Hour), slot{permits: 10, begin: float64(time.Hour), terms: l.terms.Load()})
+		p.ledger.Charge(p.advance(now), 1<<30)
+	})
+	answered := make(chan error, 1)
+	go func() {
+		_, err := l.ReserveWithin(context.Background(), 1, 2*time.Hour)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		require.NoError(t, err)
+		require.Equal(t, 1, s.charged)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the caller asks the pool for ever")
+	}
+}
