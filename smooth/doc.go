@@ -14,8 +14,8 @@
 // Times are nanoseconds (int64) on a clock of the caller's that never runs back. Costs are float64
 // nanoseconds. Times are rounded up, so that no stretch of time holds more than the rate gives: at 3/s
 // requests are granted at 0, 333333334, 666666667 and 1000000000 ns. The part by which the last time was
-// rounded up is remembered, so a rate of 3e9/s is kept as exactly as one of 3/s. Sums saturate at the
-// largest int64, 292 years.
+// rounded up is remembered, so a rate of 3e9/s is kept as exactly as one of 3/s: there a nanosecond holds three
+// permits, and they all go at its beginning. Sums saturate at the largest int64, 292 years.
 //
 // # Waiting and refunds
 //

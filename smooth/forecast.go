@@ -51,10 +51,14 @@ func (l *Ledger) TakeUpTo(now int64, n int) (taken int) {
 		return taken
 	}
 	if !c.unlimited() {
-		ready := math.Floor(l.stored + (l.early+epsilon)/c.Interval)
+		time, prepaid := l.early+epsilon, 0.0
 		if !l.upfront {
-			ready++ // prepaid by the next one
+			prepaid = 1 // by the next one
+			if c.Interval < 1 {
+				time = l.early + 1 - epsilon
+			}
 		}
+		ready := math.Floor(l.stored+time/c.Interval) + prepaid
 		n = int(min(float64(n), ready))
 	}
 	if n < 1 || !l.Take(now, n) {

@@ -65,6 +65,9 @@ func (l *Ledger) grant(now int64, wanted float64) (stored float64, ok bool) {
 		if amount > 0 && l.upfront {
 			return 0, false
 		}
+		if c.Interval < 1 && early > epsilon && amount > 0 { // permits of one nanosecond go within it
+			amount, early = amount-1, early-1
+		}
 	}
 	if l.history != nil {
 		if h := l.curve.toTime(l.curve.Capacity - stored); h < l.low {

@@ -438,3 +438,21 @@ func TestManyChangesOfTheRate(t *testing.T) {
 		require.InDelta(t, first+(second-first)/2, at, 1)
 	}
 }
+
+// Above 1e9/s a nanosecond holds more than one permit, and the clock tells no more: permits of one nanosecond
+// go within it, and any readings in a row, one a nanosecond, give what the rate does.
+func TestManyPermitsANanosecond(t *testing.T) {
+	for _, rate := range []float64{1.5e9, 3e9, 1e12, 7.3e12} {
+		l := New(bursty(rate, 0), 0, 0, false)
+		granted := 0
+		for now := range int64(20) {
+			for l.Take(now+100, 1) {
+				granted++
+			}
+			require.InDelta(t, rate/1e9*float64(now+1), granted, rate/1e12+1, "%v/s", rate)
+			require.Equal(t, now+101, l.NextFree(now+100))
+		}
+		require.InDelta(t, rate/1e9, l.TakeUpTo(500, 1_000_000), rate/1e12+1)
+		require.False(t, l.Take(500, 1))
+	}
+}

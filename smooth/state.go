@@ -25,5 +25,5 @@ func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 // Idle reports whether nothing is owed and no request waits, so that the store is the whole state.
 func (l *Ledger) Idle(now int64) bool {
 	l.advance(now)
-	return !l.waits && now >= l.next && l.early < epsilon
+	return !l.waits && now >= l.next && math.Abs(l.early) < epsilon
 }
