@@ -29,7 +29,7 @@ func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte)
 	return s.Store.Update(ctx, key, f)
 }
 
-// At a limit in a store, each call of which takes 5 ms: people wait for a slot and that. The queue asks at the last moment, so a change of the
+// At a limit in a store, each call of which takes 5 ms: people wait for a slot and one call more at most. The queue asks at the last moment, so a change of the
 // first rarely costs anything.
 func TestOnAStore(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
@@ -57,7 +57,7 @@ func TestOnAStore(t *testing.T) {
 		all.Wait()
 		slices.Sort(waits)
 		t.Log(waits[50], waits[98], waits[99], since(), store.calls.Load())
-		require.LessOrEqual(t, waits[98], 100*time.Millisecond+2*takes+time.Millisecond)
+		require.LessOrEqual(t, waits[99], 100*time.Millisecond+takes+time.Millisecond)
 		require.InEpsilon(t, 59.9, since().Seconds(), 0.01)
 		require.LessOrEqual(t, store.calls.Load(), int64(700), "of 600 grants")
 	})
