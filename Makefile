@@ -11,6 +11,7 @@
 GO          ?= go
 # It needs a newer Go than the library does, and fetches it.
 STATICCHECK := GOTOOLCHAIN=auto $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+APIDIFF     := GOTOOLCHAIN=auto $(GO) run golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 FUZZTIME    ?= 20s
 # The library: what a program may require.
 LIBRARY     := . reserve/shared/goredis
@@ -25,16 +26,17 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint race cross modules valkey benches fuzz faults bench demo demo-llm
+.PHONY: help test check lint apidiff race cross modules valkey benches fuzz faults bench demo demo-llm
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 test: ## all tests of the library; installs a Redis server on Debian
+	@echo "The library's tests: about 4 minutes with empty caches, 2 with full ones. The first lines come after a minute."
 	@.ci/setup redis-server
 	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
 
-check: lint modules race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
+check: lint modules apidiff race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
@@ -42,6 +44,13 @@ lint: ## gofmt, go vet, staticcheck
 
 modules: ## each go.mod and go.sum has what is needed, and no more
 	@for m in $(LIBRARY) $(PLUGS) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
+
+apidiff: ## the root module's exported names beside those of the last tag, if there is one
+	@tag=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || { echo "apidiff: no release so far"; exit 0; }; \
+	  old=$$(mktemp -d); trap 'git worktree remove --force "$$old/tag"; rm -rf "$$old"' EXIT; set -x; \
+	  git worktree add -q --detach "$$old/tag" "$$tag" && \
+	  (cd "$$old/tag" && $(APIDIFF) -m -w "$$old/api" github.com/nextfree/pace) && \
+	  $(APIDIFF) -m -incompatible "$$old/api" github.com/nextfree/pace
 
 race: ## the library's tests and the adapters' with the race detector; installs gcc on Debian
 	@.ci/setup gcc redis-server
@@ -76,7 +85,9 @@ bench: ## the benchmarks, then pace and its peers side by side
 	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window && $(GO) run ./stream
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
+	@echo "Downloading 32 MB and compiling, about a minute the first time; then the demo runs for some 20 s."
 	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
 
 demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
+	@echo "Downloading 25 MB and compiling SDKs, about three minutes the first time; then the demo runs for some 40 s."
 	@$(GO) build -C bench/llm -o ../out/demo-llm ./cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
