@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,41 +14,63 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme builds and vets the README's Go snippets in a module that requires pace, as a user's does, and runs
-// those that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
-func TestReadme(t *testing.T) {
+// imports are the packages that the documents' snippets use without importing them.
+var imports = []string{
+	"context", "database/sql", "errors", "fmt", "io", "io/fs", "log", "net/http", "net/netip", "os", "strconv",
+	"testing", "testing/synctest", "time",
+	"github.com/jonboulle/clockwork",
+	"github.com/nextfree/pace",
+	"github.com/nextfree/pace/reserve",
+	"github.com/nextfree/pace/reserve/calendar",
+	"github.com/nextfree/pace/reserve/fair",
+	"github.com/nextfree/pace/reserve/inbound",
+	"github.com/nextfree/pace/reserve/keyed",
+	"github.com/nextfree/pace/reserve/outbound",
+	"github.com/nextfree/pace/reserve/outbound/llm",
+	"github.com/nextfree/pace/reserve/pacetest",
+	"github.com/nextfree/pace/reserve/pool",
+	"github.com/nextfree/pace/reserve/shared",
+	"github.com/nextfree/pace/reserve/shared/file",
+	"github.com/nextfree/pace/reserve/stream",
+	"github.com/nextfree/pace/reserve/window",
+	"github.com/nextfree/pace/warmup",
+}
+
+// TestDocuments vets the Go snippets of README.md and guide.md in a module that requires pace, as a user's does, and
+// runs those that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
+func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
 	noteSources(t)
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-
 	dir := t.TempDir()
 	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
 	}
-	tests, programs, clients := 0, 0, 0
-	snippets := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllSubmatchIndex(readme, -1)
-	for i, at := range snippets {
-		snippet := string(readme[at[2]:at[3]])
-		require.Contains(t, snippet, "import ", "a snippet has its imports")
-		if strings.Contains(snippet, "github.com/redis/go-redis") {
-			compiled, err := os.ReadFile("reserve/shared/goredis/readme_test.go")
-			require.NoError(t, err)
-			require.Contains(t, string(compiled), snippet)
-			clients++
-			continue
+	snippets := regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	tests, clients := 0, 0
+	for _, document := range []string{"README.md", "guide.md"} {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		found := snippets.FindAllSubmatchIndex(text, -1)
+		require.Len(t, found, strings.Count(string(text), "```go"), document)
+		for _, at := range found {
+			snippet := string(text[at[2]:at[3]])
+			if strings.Contains(snippet, "goredis.") {
+				compiled, err := os.ReadFile("reserve/shared/goredis/readme_test.go")
+				require.NoError(t, err)
+				require.Contains(t, string(compiled), snippet)
+				clients++
+				continue
+			}
+			tests += strings.Count(snippet, "\nfunc Test") + strings.Count(snippet[:9], "func Test")
+			line := 1 + strings.Count(string(text[:at[2]]), "\n") // so that errors name the document's lines
+			file := fmt.Sprintf("%s/line%d_test.go", strings.TrimSuffix(strings.ToLower(document), ".md"), line)
+			write(file, fmt.Sprintf("%s//line %s/%s:%d\n%s", header(snippet), root, document, line, snippet))
 		}
-		programs += strings.Count(snippet, "package main")
-		tests += strings.Count(snippet, "\nfunc Test")
-		if !strings.HasPrefix(snippet, "package ") {
-			snippet = "package main; " + snippet
-		}
-		line := 1 + strings.Count(string(readme[:at[2]]), "\n") // so that errors name the README's lines
-		write(fmt.Sprintf("snippet%d_test.go", i), fmt.Sprintf("//line %s/README.md:%d\n%s", root, line, snippet))
 	}
-	require.Equal(t, strings.Count(string(readme), "```go"), len(snippets))
-	require.Equal(t, []int{1, 2, 1}, []int{programs, tests, clients})
+	require.Equal(t, []int{3, 1}, []int{tests, clients})
 
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(name)
@@ -62,21 +85,64 @@ func TestReadme(t *testing.T) {
 		require.NoError(t, err, "%s", output)
 		return string(output)
 	}
-	run("mod", "edit", "-module", "example.com/readme",
+	run("mod", "edit", "-module", "example.com/documents",
 		"-require", "github.com/nextfree/pace@v0.0.0", "-replace", "github.com/nextfree/pace="+root)
-	output := run("test", "-vet=all", "-v", ".")
+	output := run("test", "-vet=all", "-v", "./...")
 	require.Equal(t, tests, strings.Count(output, "--- PASS"), output)
 }
 
-// The README's pictures, and the files that it links to, are there.
-func TestReadmeLinks(t *testing.T) {
+// header returns what must stand before a snippet so that it is a file: its package and its imports.
+func header(snippet string) string {
+	if strings.HasPrefix(snippet, "package ") {
+		return ""
+	}
+	code := regexp.MustCompile(`(?m)//.*$`).ReplaceAllString(snippet, "")
+	var b strings.Builder
+	b.WriteString("package main; import (")
+	for _, name := range imports {
+		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(code) {
+			fmt.Fprintf(&b, "%q;", name)
+		}
+	}
+	b.WriteString(")\n")
+	return b.String()
+}
+
+// TestLinks looks for each file that a document links to, and for each heading.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)]*)?\)`)
+	for _, document := range []string{
+		"README.md", "guide.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "bench/README.md",
+	} {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			name, heading := document, match[2]
+			if match[1] != "" {
+				name = filepath.Join(filepath.Dir(document), match[1])
+				_, err := os.Stat(name)
+				require.NoError(t, err, document)
+			}
+			if heading != "" {
+				require.Contains(t, headings(t, name), heading, "%s: %s", document, name)
+			}
+		}
+	}
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	links := regexp.MustCompile(`\]\(([^)#:]+)[)#]`).FindAllSubmatch(readme, -1)
-	require.NotEmpty(t, links)
-	for _, link := range links {
-		require.FileExists(t, string(link[1]))
+	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 300, "what is longer belongs into guide.md")
+}
+
+// headings returns the anchors that GitHub makes of a document's headings.
+func headings(t *testing.T, name string) (anchors []string) {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	gone := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	for _, line := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		anchor := gone.ReplaceAllString(strings.ToLower(line[1]), "")
+		anchors = append(anchors, "#"+strings.ReplaceAll(anchor, " ", "-"))
 	}
+	return anchors
 }
 
 // noteSources looks at all folders of the library. So go test runs this test again when a source has

@@ -4,7 +4,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
 )
@@ -12,8 +11,8 @@ import (
 // newSharedLimiter is called once in each process.
 func newSharedLimiter() (*shared.Limiter, error) {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
-	return shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
+	return shared.New(goredis.Client(client), "api", pace.Must(pace.Bursty(100)))
 }
 
-// It is the README's; a test of the root compares the two.
+// It is the guide's; a test of the root compares the two.
 var _ = newSharedLimiter
