@@ -34,7 +34,7 @@ help: ## list the targets
 test: ## all tests of the library; installs a Redis server on Debian
 	@echo "The library's tests: about 4 minutes with empty caches, 2 with full ones. The first lines come after a minute."
 	@.ci/setup redis-server
-	@for m in $(LIBRARY); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done
+	@for m in $(LIBRARY); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -timeout 5m ./...) || exit 1; done
 
 check: lint modules apidiff race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
@@ -54,7 +54,7 @@ apidiff: ## the root module's exported names beside those of the last tag, if th
 
 race: ## the library's tests and the adapters' with the race detector; installs gcc on Debian
 	@.ci/setup gcc redis-server
-	@for m in $(LIBRARY) $(PLUGS); do (set -x; cd $$m && $(GO) test -race -timeout 8m ./...) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -race -timeout 8m ./...) || exit 1; done
 
 cross: ## compile the library and its tests for other systems
 	@for p in $(PLATFORMS); do for m in $(LIBRARY); do \
@@ -64,7 +64,7 @@ cross: ## compile the library and its tests for other systems
 valkey: ## the tests of shared limiters on Valkey; installs it on Debian
 	@.ci/setup redis-server valkey-server
 	@for m in reserve/shared reserve/shared/goredis; do \
-	  (set -x; cd $$m && PACE_REDIS=valkey-server $(GO) test -timeout 5m ./...) || exit 1; done
+	  (set -x; cd $$m && PACE_REQUIRE_REDIS=1 PACE_REDIS=valkey-server $(GO) test -timeout 5m ./...) || exit 1; done
 
 benches: ## the tests of the benchmarks
 	@for m in $(BENCH); do (set -x; cd $$m && $(GO) test -timeout 5m ./...) || exit 1; done

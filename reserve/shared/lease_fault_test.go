@@ -124,7 +124,7 @@ func TestAPauseWhileOthersBuy(t *testing.T) {
 				}
 			})
 		}
-		for range 20 {
+		for range 5 {
 			time.Sleep(200 * time.Millisecond)
 			require.NoError(s, p.PauseUntil(s.Context(), time.Now().Add(100*time.Millisecond)))
 			from := time.Since(s.begin)

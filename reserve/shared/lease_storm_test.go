@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,8 +32,12 @@ func TestLeasesInAStorm(t *testing.T) {
 		},
 	}
 	modes := []shared.Option{shared.FailClosed(), shared.FailOpen(), shared.Local(0.3)}
-	for name, policy := range policies {
+	for i, name := range slices.Sorted(maps.Keys(policies)) {
+		policy := policies[name]
 		for seed, rate := range []float64{1, 500, 20_000, 1e6} {
+			if seed != i%4 && !long() {
+				continue
+			}
 			t.Run(fmt.Sprint(name, " ", rate), func(t *testing.T) {
 				simulate(t, 3, reserve.Must(policy(rate)), 50*time.Millisecond, func(s *simulation) {
 					for i, p := range s.processes {

@@ -22,7 +22,7 @@ import (
 func TestSettlers(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {
 		t.Log("| saved up | callers | each takes | used of 1000/s | wanted |")
-		for _, row := range []struct {
+		for i, row := range []struct {
 			saved   time.Duration
 			callers int
 			takes   time.Duration
@@ -34,6 +34,9 @@ func TestSettlers(t *testing.T) {
 			{time.Minute, 16, 2 * time.Second, 994},
 			{time.Minute, 64, 8 * time.Second, 997},
 		} {
+			if c.brief() && i != 1 {
+				continue
+			}
 			used := settlers(t, c, row.saved, row.callers, row.takes)
 			t.Logf("| %v | %d | %v | %.0f | %v |", row.saved, row.callers, row.takes, used, row.want)
 			require.GreaterOrEqual(t, used, 0.95*row.want, row)

@@ -21,7 +21,7 @@ func TestStoreAgreesWithScript(t *testing.T) {
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		operations := 0
 		for name, policy := range policies {
-			for seed := range uint64(20) {
+			for seed := range uint64(queues(5)) {
 				for _, pay := range [][]reserve.Option{nil, {reserve.PayUpfront()}} {
 					what := fmt.Sprintf("%s, seed %d, %d options", name, seed, len(pay))
 					operations += same(t, c, what, seed, func(rate float64) *reserve.Policy { return reserve.Must(policy(rate, pay...)) })
@@ -160,5 +160,5 @@ func TestMemoryIsAStore(t *testing.T) {
 			stores[t] = shared.Memory()
 		}
 		return stores[t]
-	}, 2000)
+	}, 200)
 }

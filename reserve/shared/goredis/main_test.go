@@ -34,7 +34,7 @@ func connect(t testing.TB, s *server.Server) *redis.Client {
 
 // eachServer runs a test on the server that there is, under its name: see [server.Program].
 func eachServer(t *testing.T, test func(t *testing.T, c *redis.Client)) {
-	t.Run(server.Program(t), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
+	t.Run(server.Program(), func(t *testing.T) { test(t, connect(t, server.Start(t))) })
 }
 
 // newShared returns a limiter whose time-out no busy machine reaches, unless the options say

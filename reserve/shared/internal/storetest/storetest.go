@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,10 +23,13 @@ import (
 
 // Run runs the suite. Open returns a store for one test: the same one, opened again, each time it is called with the
 // same t, so that the states of its limiters are shared. Sequences is how many random sequences of 40 operations are
-// compared with Memory's; 0: 200.
+// compared with Memory's; 0: 200. The variable PACE_QUEUES says another number.
 func Run(t *testing.T, open func(t *testing.T) shared.Store, sequences int) {
 	if sequences == 0 {
 		sequences = 200
+	}
+	if more, err := strconv.Atoi(os.Getenv("PACE_QUEUES")); err == nil {
+		sequences = more
 	}
 	t.Run("update", func(t *testing.T) { update(t, open) })
 	t.Run("same as memory", func(t *testing.T) { same(t, open(t), sequences) })
