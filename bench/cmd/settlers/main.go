@@ -6,7 +6,7 @@
 // that went after the warm-up, per second.
 //
 // Beside pace stand golang.org/x/time/rate, given back what was too much by ReserveN(now, -n), and what is
-// possible: a naive bucket, recomputed at every step. A limiter exceeds by the permits that it let go, and had
+// possible: a naive bucket, recomputed at every step. A limiter exceeds its limit by the permits that it let go, and had
 // not back yet, beyond its rate and what it saves up, in the worst stretch of time.
 //
 // The exit status is 1 if pace is off by more than 3 % from what it aims at, in any row.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,15 +14,17 @@ import (
 	"github.com/nextfree/pace/bench/internal/picture"
 )
 
-// drawBars draws what is used in each load, and below it by how much that exceeds what is allowed.
+// drawBars draws by how many permits each limiter went over its limit, in the loads whose use can't be known beforehand and
+// whose store is small.
 func drawBars(w io.Writer, results []result) error {
-	used := picture.Plot("", "", "permits used, per second")
-	exceeds := picture.Plot("", "", "beyond rate and store, at worst")
-	var names, short []string
+	p := picture.Plot("", "", "permits over the limit, at worst")
+	var names []string
+	var drawn []result
 	for _, r := range results {
-		short = append(short, "saved up: "+r.savedUp())
-		names = append(names, fmt.Sprintf("saved up: %s\n%d callers\nreserve %d\nuse %s\n%s",
-			r.savedUp(), r.callers, r.reserves, r.settlesAt(), r.after()))
+		if r.actual.from < r.actual.to && r.saved <= largeStore {
+			drawn = append(drawn, r)
+			names = append(names, fmt.Sprintf("%d callers reserve %d,\nsettle at %s %s", r.callers, r.reserves, r.settlesAt(), r.after()))
+		}
 	}
 	var keys []picture.Key
 	for i, s := range []struct {
@@ -29,42 +32,43 @@ func drawBars(w io.Writer, results []result) error {
 		colour color.Color
 		of     func(result) outcome
 	}{
-		{"pace", picture.Blue, func(r result) outcome { return r.pace }},
-		{"possible within rate and store", picture.Grey, func(r result) outcome { return r.possible }},
-		{"x/time/rate, given ReserveN(now, -n)", picture.Orange, func(r result) outcome { return r.xtime }},
+		{"pace: r.Settle(used)", picture.Blue, func(r result) outcome { return r.pace }},
+		{"x/time/rate: l.ReserveN(now, used-reserved)", picture.Orange, func(r result) outcome { return r.xtime }},
 	} {
-		var above, below plotter.Values
-		for _, r := range results {
-			above = append(above, s.of(r).used)
-			below = append(below, r.exceeds(s.of(r)))
+		var values plotter.Values
+		var labels plotter.XYLabels
+		for x, r := range drawn {
+			over := r.exceeds(s.of(r))
+			values = append(values, over)
+			labels.XYs = append(labels.XYs, plotter.XY{X: float64(x), Y: over})
+			labels.Labels = append(labels.Labels, whole(over))
 		}
-		for _, p := range []struct {
-			*plot.Plot
-			plotter.Values
-		}{{used, above}, {exceeds, below}} {
-			bars, err := plotter.NewBarChart(p.Values, barWidth)
-			if err != nil {
-				return err
-			}
-			bars.Color, bars.LineStyle, bars.Offset = s.colour, draw.LineStyle{}, barWidth*vg.Length(i-1)
-			p.Add(bars)
-			if p.Plot == used {
-				keys = append(keys, picture.Key{Name: s.name, Thumb: bars})
-			}
+		bars, err := plotter.NewBarChart(values, barWidth)
+		if err != nil {
+			return err
 		}
+		bars.Color, bars.LineStyle, bars.Offset = s.colour, draw.LineStyle{}, barWidth*(vg.Length(i)-0.5)
+		numbers, err := plotter.NewLabels(labels)
+		if err != nil {
+			return err
+		}
+		for j := range numbers.TextStyle {
+			numbers.TextStyle[j].Font, numbers.TextStyle[j].XAlign = picture.Sans(11), draw.XCenter
+		}
+		numbers.Offset = vg.Point{X: bars.Offset, Y: vg.Points(3)}
+		p.Add(bars, numbers)
+		keys = append(keys, picture.Key{Name: s.name, Thumb: bars})
 	}
-	exceeds.NominalX(names...)
-	used.NominalX(short...) // the rest stands below the other
-	for _, p := range []*plot.Plot{used, exceeds} {
-		p.X.Tick.Label.Font = picture.Sans(9)
-		p.X.Min, p.X.Max, p.Y.Min = -0.5, float64(len(names))-0.5, 0
-	}
-	used.Y.Max = 1.05 * permitsPerSecond
-	exceeds.Y.Max = max(1, exceeds.Y.Max)
-	return picture.WritePNG(w, picture.Width, 16*vg.Centimeter,
-		fmt.Sprintf("Callers reserve more than they use, and settle later: what is used of %d permits a second",
-			permitsPerSecond),
-		[][]picture.Key{keys}, [][]*plot.Plot{{used}, {exceeds}})
+	p.NominalX(names...)
+	p.X.Tick.Label.Font = picture.Sans(10)
+	p.X.Min, p.X.Max, p.Y.Min = -0.5, float64(len(names))-0.5, 0
+	p.Y.Max = max(1, p.Y.Max*1.1)
+	return picture.WritePNG(w, picture.Width, 9.5*vg.Centimeter,
+		fmt.Sprintf("Permits over a limit of %d a second, where callers reserve more than they use and settle later", permitsPerSecond),
+		[][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }
 
-const barWidth = vg.Length(23)
+// largeStore is one second: with a minute stored, no load goes over the limit.
+const largeStore = time.Second
+
+const barWidth = vg.Length(80)

@@ -28,6 +28,7 @@ func main() {
 	duration := flag.Duration("duration", 2*time.Second, "how long each limiter runs at each rate, all rounds together")
 	rounds := flag.Int("rounds", 4, "in how many parts that time is cut")
 	out := flag.String("out", "out/spacing.png", "the picture's file")
+	one := flag.String("one", "out/spacing-5000.png", "the file of the picture of one setting, 5000/s and 64 goroutines")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 || *duration < 100*time.Millisecond*time.Duration(*rounds) {
 		fmt.Fprintln(os.Stderr, "spacing: -duration must be at least 100 ms for each of the -rounds, and there are no arguments")
@@ -35,7 +36,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *duration, *rounds, *out); err != nil {
+	if err := run(ctx, *duration, *rounds, *out, *one); err != nil {
 		fmt.Fprintln(os.Stderr, "spacing:", err)
 		os.Exit(1)
 	}
@@ -49,12 +50,17 @@ var (
 // A setting is a rate and how many goroutines want it.
 type setting struct{ perSecond, goroutines int }
 
-func run(ctx context.Context, duration time.Duration, rounds int, out string) (err error) {
+func run(ctx context.Context, duration time.Duration, rounds int, out, one string) (err error) {
 	file, err := picture.Create(out)
 	if err != nil {
 		return fmt.Errorf("can't write the picture: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	oneFile, err := picture.Create(one)
+	if err != nil {
+		return fmt.Errorf("can't write the picture: %w", err)
+	}
+	defer func() { err = errors.Join(err, oneFile.Close()) }()
 	fmt.Printf("%s. %v for each limiter at each rate, in %d rounds.\n\n", report.Machine(), duration, rounds)
 	results := map[setting][]result{}
 	var rows [][]string
@@ -77,7 +83,11 @@ func run(ctx context.Context, duration time.Duration, rounds int, out string) (e
 	if err := file.Save(func(w io.Writer) error { return drawCurves(w, results) }); err != nil {
 		return fmt.Errorf("can't write the picture: %w", err)
 	}
-	fmt.Printf("\nPicture: %s\n", out)
+	s := setting{5000, 64}
+	if err := oneFile.Save(func(w io.Writer) error { return drawOne(w, s, results[s]) }); err != nil {
+		return fmt.Errorf("can't write the picture: %w", err)
+	}
+	fmt.Printf("\nPictures: %s, %s\n", out, one)
 	return nil
 }
 

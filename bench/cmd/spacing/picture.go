@@ -43,14 +43,29 @@ func drawCurves(w io.Writer, results map[setting][]result) error {
 			plots[i] = append(plots[i], p)
 		}
 	}
+	return picture.WritePNG(w, picture.Width, 15*vg.Centimeter,
+		"How evenly calls are released: by how much the time between two of them is off", keys(), plots)
+}
+
+// drawOne draws the curves of one setting.
+func drawOne(w io.Writer, s setting, results []result) error {
+	p, err := curves(s, results)
+	if err != nil {
+		return err
+	}
+	p.Title.Text, p.X.Label.Text = "", "the time between two calls is off by at most, µs"
+	return picture.WritePNG(w, picture.Width, 9*vg.Centimeter,
+		fmt.Sprintf("%d calls a second, released to %d goroutines: the further left, the more evenly", s.perSecond, s.goroutines),
+		keys(), [][]*plot.Plot{{p}})
+}
+
+func keys() [][]picture.Key {
 	var keys []picture.Key
 	for i, l := range limiters {
 		keys = append(keys, picture.Key{Name: l.name, Thumb: &plotter.Line{LineStyle: lines[i]}})
 	}
-	keys = append(keys, picture.Key{Name: "1/rate: two calls at the same moment", Thumb: &plotter.Line{LineStyle: intervalLine}})
-	return picture.WritePNG(w, picture.Width, 15*vg.Centimeter,
-		"How evenly calls are released: by how much the time between two of them is off",
-		[][]picture.Key{{keys[paceStrict], keys[xtimeStrict], keys[uberDefault]}, {keys[paceBursty], keys[xtimeBursty], keys[len(keys)-1]}}, plots)
+	keys = append(keys, picture.Key{Name: "as much as one interval (1/rate)", Thumb: &plotter.Line{LineStyle: intervalLine}})
+	return [][]picture.Key{{keys[paceStrict], keys[xtimeStrict], keys[uberDefault]}, {keys[paceBursty], keys[xtimeBursty], keys[len(keys)-1]}}
 }
 
 var intervalLine = draw.LineStyle{Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}

@@ -73,27 +73,29 @@ func run(w io.Writer, out string) (err error) {
 
 	header := []string{"calls/s"}
 	var rows [][]string
-	var counts [][]float64
+	var all [][]time.Duration
 	for _, c := range contenders {
 		calls, err := calls(c)
 		if err != nil {
 			return err
 		}
-		counts = append(counts, count(calls))
+		all = append(all, calls)
 		rows = append(rows, []string{c.name})
 	}
 	for begin := time.Duration(0); begin < length(); begin += 5 * time.Second {
 		header = append(header, fmt.Sprintf(">%.0f to %.0f s", begin.Seconds(), (begin+5*time.Second).Seconds()))
-		for i, of := range counts {
-			sum := 0.
-			for _, n := range of[begin/step:][:5*time.Second/step] {
-				sum += n
+		for i, of := range all {
+			sum := 0
+			for _, at := range of {
+				if at >= begin && at < begin+5*time.Second {
+					sum++
+				}
 			}
-			rows[i] = append(rows[i], fmt.Sprintf("%.0f", sum/5))
+			rows[i] = append(rows[i], fmt.Sprintf("%.0f", float64(sum)/5))
 		}
 	}
 	report.Table(w, header, rows)
-	if err := file.Save(func(w io.Writer) error { return drawCalls(w, counts) }); err != nil {
+	if err := file.Save(func(w io.Writer) error { return drawCalls(w, all) }); err != nil {
 		return fmt.Errorf("can't write the picture: %w", err)
 	}
 	fmt.Fprintf(w, "\nPicture: %s\n", out)

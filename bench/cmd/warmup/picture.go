@@ -17,46 +17,59 @@ import (
 // step is the time that a bar of the picture stands for.
 const step = 500 * time.Millisecond
 
-// count counts the calls of every step.
-func count(at []time.Duration) []float64 {
-	counts := make([]float64, length()/step)
-	for _, t := range at {
+// count counts the calls of every step, without those that go at the same moment as the one before: the bursts, which it
+// returns by their times.
+func count(at []time.Duration) (counts []float64, bursts map[time.Duration]int) {
+	counts, bursts = make([]float64, length()/step), map[time.Duration]int{}
+	for i, t := range at {
 		counts[t/step]++
-	}
-	return counts
-}
-
-// drawCalls draws the calls of each limiter over time, one below the other, in the same scales.
-func drawCalls(w io.Writer, counts [][]float64) error {
-	tallest := 0.
-	for _, of := range counts {
-		for _, n := range of {
-			tallest = max(tallest, n/step.Seconds())
+		if i > 0 && t == at[i-1] {
+			counts[t/step]--
+			bursts[t]++
 		}
 	}
+	return counts, bursts
+}
+
+// drawCalls draws the calls of each limiter over time, one below the other, in the same scales: the rate, and each burst as
+// a line with its number of calls.
+func drawCalls(w io.Writer, calls [][]time.Duration) error {
+	const tallest = 1.7 * permitsPerSecond
 	var plots [][]*plot.Plot
 	var bars *plotter.Histogram
-	for i, of := range counts {
+	for i, at := range calls {
+		counts, bursts := count(at)
 		p := picture.Plot(contenders[i].name, "seconds", "calls/s")
 		p.X.Min, p.X.Max = 0, length().Seconds()
-		p.Y.Min, p.Y.Max = 0, tallest*1.05
-		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(5), picture.Every(100)
+		p.Y.Min, p.Y.Max = 0, tallest
+		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(5), picture.Every(50)
 		bars = &plotter.Histogram{FillColor: picture.Blue, Width: step.Seconds()}
-		for j, n := range of {
+		for j, n := range counts {
 			from := float64(j) * step.Seconds()
 			bars.Bins = append(bars.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n / step.Seconds()})
 		}
-		p.Add(idle(tallest*1.05), bars,
+		p.Add(idle(tallest), bars,
 			&plotter.Line{XYs: plotter.XYs{{X: 0, Y: permitsPerSecond}, {X: length().Seconds(), Y: permitsPerSecond}}, LineStyle: rateLine})
+		for t, n := range bursts {
+			top := plotter.XY{X: t.Seconds(), Y: 1.45 * permitsPerSecond}
+			label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{top}, Labels: []string{fmt.Sprintf("%d calls at once", n+1)}})
+			if err != nil {
+				return err
+			}
+			label.TextStyle[0].Font = picture.Sans(10)
+			label.Offset = vg.Point{X: vg.Points(4), Y: -vg.Points(4)}
+			p.Add(&plotter.Line{XYs: plotter.XYs{{X: t.Seconds(), Y: 0}, top}, LineStyle: burstLine}, label)
+		}
 		plots = append(plots, []*plot.Plot{p})
 	}
 	keys := []picture.Key{
-		{Name: "calls that go", Thumb: bars},
+		{Name: "calls that go, a second", Thumb: bars},
+		{Name: "a burst", Thumb: &plotter.Line{LineStyle: burstLine}},
 		{Name: "nobody asks", Thumb: &plotter.Polygon{Color: picture.Pale}},
 		{Name: fmt.Sprintf("the rate: %d calls/s", permitsPerSecond), Thumb: &plotter.Line{LineStyle: rateLine}},
 	}
 	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
-		"A caller that takes all it gets, before and after idle times",
+		"After an idle time: a bursty limiter lets a hundred calls go at once, a warming-up one begins slowly",
 		[][]picture.Key{keys}, plots)
 }
 
@@ -71,5 +84,7 @@ func idle(height float64) *plotter.Polygon {
 	}
 	return p
 }
+
+var burstLine = draw.LineStyle{Color: picture.Red, Width: vg.Points(2.5)}
 
 var rateLine = draw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
