@@ -18,8 +18,7 @@ LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
 PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
 # Beside it: pace and its peers.
-BENCH       := bench bench/inbound bench/inbound/routers bench/llm bench/outbound bench/shared bench/shared/fault \
-               bench/plug/k8s bench/plug/aws bench/plug/metrics
+BENCH       := bench bench/sdk bench/shared
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
 # the system calls and structures of internal/wake, so only the limiters themselves are compiled.
 PLATFORMS   := linux/386 windows/amd64 darwin/arm64
@@ -78,7 +77,7 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 
 faults: ## what callers see of a Redis that fails: a minute and a half
 	@.ci/setup redis-server
-	@cd bench/shared/fault && $(GO) run .
+	@cd bench/shared && $(GO) run ./fault
 
 bench: ## the benchmarks, then pace and its peers side by side
 	$(GO) test -run '^$$' -bench . ./...
@@ -90,4 +89,4 @@ demo: ## a local API that allows 50 calls/s, called unpaced and paced
 
 demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
 	@echo "Downloading 25 MB and compiling SDKs, about three minutes the first time; then the demo runs for some 40 s."
-	@$(GO) build -C bench/llm -o ../out/demo-llm ./cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
+	@$(GO) build -C bench/sdk -o ../out/demo-llm ./llm/cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png

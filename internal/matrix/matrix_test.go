@@ -29,7 +29,7 @@ var bounds = map[string]struct {
 }
 
 // Each client finishes at each kind of server in the time that it has, and without a herd, at 5/s and
-// at 50/s. What it takes at 500/s, and medians, are what bench/outbound/matrix is for.
+// at 50/s. What it takes at 500/s, and medians, are what bench/sdk/outbound/matrix is for.
 func TestMatrix(t *testing.T) {
 	for _, rate := range []float64{5, 50} {
 		for _, k := range Kinds {

@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// The experiment of bench/outbound, in fake time: 64 goroutines make 500 calls to a
+// The experiment of bench/sdk/outbound, in fake time: 64 goroutines make 500 calls to a
 // server that allows 50/s with a burst of 10, which takes 9.8 s at best.
 func TestExperiment(t *testing.T) {
 	for _, c := range []struct {

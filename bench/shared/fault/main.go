@@ -1,9 +1,9 @@
 // Command fault does to a Redis what a bad day does, while limiters use it, and says what their callers saw. Each fault
 // meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes' limiters on one key.
 //
-//	go run .                        # in bench/shared/fault: all faults, about a minute
-//	go run . -only cut,reset        # some
-//	go run . -server valkey-server  # another server from PATH
+//	go run ./fault                  # in bench/shared: all faults, about a minute
+//	go run ./fault -only cut,reset        # some
+//	go run ./fault -server valkey-server  # another server from PATH
 //
 // It needs redis-server and redis-cli. It exits with 1 if a row misses by a wide margin: see judge.
 package main

@@ -22,7 +22,7 @@ func measured(t *testing.T, text string, n int) int {
 	return int(r.scan.size.milli+999) / 1000
 }
 
-// The estimate of short texts, beside what o200k_base says. bench/llm/tokens measures whole texts.
+// The estimate of short texts, beside what o200k_base says. bench/sdk/llm/tokens measures whole texts.
 func TestTokens(t *testing.T) {
 	for _, c := range []struct {
 		text       string

@@ -1,0 +1,211 @@
+// Command k8s runs client-go's own tests of its limiters, of its workqueues and of its rest client
+// with pace's limiters in the place of its own, and prints as a Markdown table how they go, beside
+// how they go with its own.
+//
+// It copies client-go out of the module cache to a temporary folder, and there renames the
+// functions that make limiters and adds its own: see the folder swap. TestSwapped, which it adds
+// too, says that they are pace's. The exit status is 1 if a test fails that is not known to.
+package main
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed swap
+var swapped embed.FS
+
+const module = "k8s.io/client-go"
+
+// What is tested.
+var packages = []string{"./util/flowcontrol", "./util/workqueue", "./rest"}
+
+// What is renamed in the copy, so that those in swap can take its place.
+var renamed = []struct{ file, from, to string }{
+	{"util/flowcontrol/throttle.go", "func NewTokenBucketRateLimiter(", "func newOriginal("},
+	{"util/flowcontrol/throttle.go", "func NewTokenBucketRateLimiterWithClock(", "func newOriginalWithClock("},
+	{"util/workqueue/default_rate_limiters.go",
+		"func NewTypedItemExponentialFailureRateLimiter[", "func newOriginalExponential["},
+	{"util/workqueue/default_rate_limiters.go", "func DefaultTypedControllerRateLimiter[", "func originalDefault["},
+}
+
+func main() {
+	version := flag.String("version", "v0.31.0", "of client-go")
+	root := flag.String("root", "../..", "the folder of pace's module")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ok, err := run(os.Stdout, *version, *root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "k8s:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, version, root string) (ok bool, err error) {
+	root, err = filepath.Abs(root)
+	if err != nil {
+		return false, err
+	}
+	folder, err := os.MkdirTemp("", "pace-k8s-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(folder)
+	if err := fetch(version, folder); err != nil {
+		return false, err
+	}
+	before, err := test(folder)
+	if err != nil {
+		return false, err
+	}
+	if err := swap(folder, root); err != nil {
+		return false, err
+	}
+	after, err := test(folder)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(w, "The tests of %s %s.\n\n", module, version)
+	fmt.Fprintln(w, "| package | its own limiters: pass, fail | pace's: pass, fail |\n|---|---|---|")
+	for _, p := range packages {
+		a, b := before[p], after[p]
+		fmt.Fprintf(w, "| %s | %d, %d | %d, %d |\n", p, a.passed, len(a.failed), b.passed, len(b.failed))
+	}
+	fmt.Fprintln(w)
+	ok = true
+	for _, p := range packages {
+		for _, name := range after[p].failed {
+			test, sub, _ := strings.Cut(name, "/")
+			why, isKnown := known[test]
+			if !isKnown {
+				ok, why = false, "it should pass"
+			}
+			if sub == "" || !isKnown {
+				fmt.Fprintf(w, "Fails with pace's: %s %s: %s.\n", p, name, why)
+			}
+		}
+		ok = ok && len(before[p].failed) == 0 && after[p].passed+len(after[p].failed) >= before[p].passed
+	}
+	return ok, nil
+}
+
+// known are the tests that can't pass, and why.
+var known = map[string]string{
+	"TestRESTClientLimiter": "it compares two limiters that were made apart by reflect.DeepEqual, " +
+		"and pace's remember when they were made",
+}
+
+// fetch copies the module to a folder.
+func fetch(version, folder string) error {
+	out, err := output("", "mod", "download", "-json", module+"@"+version)
+	if err != nil {
+		return err
+	}
+	var m struct{ Dir string }
+	if err := json.Unmarshal(out, &m); err != nil {
+		return err
+	}
+	if err := os.CopyFS(folder, os.DirFS(m.Dir)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error { // the cache is read-only
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	})
+}
+
+// swap puts pace's limiters in the place of the copy's.
+func swap(folder, root string) error {
+	for _, r := range renamed {
+		path := filepath.Join(folder, r.file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if bytes.Count(text, []byte(r.from)) != 1 {
+			return fmt.Errorf("%s: there is not one %q", r.file, r.from)
+		}
+		if err := os.WriteFile(path, bytes.Replace(text, []byte(r.from), []byte(r.to), 1), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, p := range []string{"flowcontrol", "workqueue"} {
+		for file, as := range map[string]string{p + ".go.txt": "pace.go", p + "_test.go.txt": "pace_test.go"} {
+			text, err := swapped.ReadFile("swap/" + file)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(folder, "util", p, as), text, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	const pace, plug = "github.com/nextfree/pace", "github.com/nextfree/pace/reserve/plug/pacek8s"
+	_, err := output(folder, "mod", "edit", "-go=1.25.0",
+		"-require="+pace+"@v0.0.0", "-replace="+pace+"="+root,
+		"-require="+plug+"@v0.0.0", "-replace="+plug+"="+filepath.Join(root, "reserve/plug/pacek8s"))
+	return err
+}
+
+// A result is how the tests of a package went.
+type result struct {
+	passed int
+	failed []string
+}
+
+// test runs the tests in a folder, each subtest counted by itself.
+func test(folder string) (map[string]result, error) {
+	args := append([]string{"test", "-mod=mod", "-count=1", "-timeout=5m", "-vet=off", "-json"}, packages...)
+	out, failed := output(folder, args...)
+	results := map[string]result{}
+	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
+		var e struct{ Action, Package, Test string }
+		if err := lines.Decode(&e); err != nil {
+			return nil, fmt.Errorf("%w: %s", failed, out[max(0, len(out)-2000):])
+		}
+		p := "." + strings.TrimPrefix(e.Package, module)
+		r := results[p]
+		switch {
+		case e.Action == "pass" && e.Test != "":
+			r.passed++
+		case e.Action == "fail" && e.Test != "":
+			r.failed = append(r.failed, e.Test)
+		}
+		results[p] = r
+	}
+	for _, p := range packages {
+		if results[p].passed == 0 {
+			return nil, fmt.Errorf("the tests of %s did not run: %w: %s", p, failed, out[max(0, len(out)-2000):])
+		}
+	}
+	return results, nil
+}
+
+// output returns what the go command prints.
+func output(folder string, args ...string) ([]byte, error) {
+	c := exec.Command("go", args...)
+	c.Dir = folder
+	c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return out, err
+}
