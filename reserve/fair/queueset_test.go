@@ -43,10 +43,11 @@ func maxMin(capacity float64, demands []float64) []float64 {
 	return shares
 }
 
-// The demands of Kubernetes' API server, of the scenarios in which its queues are fair (k8s.io/apiserver v0.34.2, queueset_test.go). A seat for one
-// second there is a permit here. Each flow gets its max-min share, with at most the margin that they allow: 0.155 and 0.33 for calls of different
-// sizes, and 0.26 in the second half of "windup". What is about seats that stay taken after the call, or about no queue, has no counterpart.
-// Seats are given all at once at the begin and permits are not, so the time counts from when the first call's work is done.
+// The demands of Kubernetes' API server, of the scenarios in which its queues are fair (k8s.io/apiserver v0.34.2,
+// queueset_test.go). A seat for one second there is a permit here. Each flow gets its max-min share, with at most the
+// margin that they allow: 0.155 and 0.33 for calls of different sizes; and 0.02 in the second half of "windup", where
+// they allow 0.26. What is about seats that stay taken after the call, or about no queue, has no counterpart. Seats are
+// given all at once at the begin and permits are not, so the time counts from when the first call's work is done.
 func TestQueueset(t *testing.T) {
 	const quarter = 91 * 24 * time.Hour
 	second := time.Second

@@ -249,7 +249,7 @@ func (p *pair) change(random *rand.Rand) {
 // and changes meanwhile.
 func TestAgainstTheModel(t *testing.T) {
 	late := 0
-	n := runs(t, 1500)
+	n := runs(t, 600)
 	for seed := range uint64(n) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		p := newPair(t, seed, random)

@@ -2,10 +2,12 @@ package fair_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,8 +31,8 @@ func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte)
 	return s.Store.Update(ctx, key, f)
 }
 
-// At a limit in a store, each call of which takes 5 ms: people wait for a slot and one call more at most. The queue asks at the last moment, so a change of the
-// first rarely costs anything.
+// At a limit in a store, each call of which takes 5 ms: people wait for a slot and one call more at most. The queue asks
+// at the last moment, so a change of the first rarely costs anything.
 func TestOnAStore(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		const takes = 5 * time.Millisecond
@@ -61,4 +63,49 @@ func TestOnAStore(t *testing.T) {
 		require.InEpsilon(t, 59.9, since().Seconds(), 0.01)
 		require.LessOrEqual(t, store.calls.Load(), int64(700), "of 600 grants")
 	})
+}
+
+// A store that hangs: callers go when their contexts end, and not when the store answers. A call in the
+// name of one who has gone ends with him.
+func TestAStoreThatHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, since func() time.Duration) {
+		store := &hanging{Store: shared.Memory(), until: time.Now().Add(time.Minute)}
+		limit, err := shared.NewIn(store, "name", reserve.Must(pace.Bursty(10, pace.WithBurst(0))), shared.WithTimeout(time.Hour))
+		require.NoError(t, err)
+		q := reserve.Must(fair.New(limit, people))
+		var all sync.WaitGroup
+		ask := func(class string, leaves, want time.Duration) {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(fair.With(ctx, class, ""), leaves)
+				defer cancel()
+				_, err := q.Acquire(ctx, 1)
+				require.Equal(t, want, since().Truncate(time.Second), "%s: %v", class, err)
+				require.Equal(t, want == leaves, errors.Is(err, context.DeadlineExceeded), "%v", err)
+			})
+			synctest.Wait()
+		}
+		ask("batch", time.Second, time.Second) // is asked for
+		ask("batch", 2*time.Second, 2*time.Second)
+		ask("people", 3*time.Second, 3*time.Second)
+		ask("batch", time.Hour, time.Minute)
+		all.Wait()
+		for _, c := range q.Snapshot().Classes {
+			require.Zero(t, c.Waiting)
+		}
+	})
+}
+
+// A hanging store does not answer until then.
+type hanging struct {
+	shared.Store
+	until time.Time
+}
+
+func (s *hanging) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	select {
+	case <-time.After(time.Until(s.until)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Store.Update(ctx, key, f)
 }

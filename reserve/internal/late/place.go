@@ -37,6 +37,7 @@ type Place struct {
 	settled  bool
 	sleepers int           // in Wait
 	changed  chan struct{} // closed when the state or the hold changes; nil: nobody waits for that
+	stop     func()        // ends the call to a remote limit in its name; nil: there was none
 	told     time.Time     // what At returned last
 	went     int64         // when it was granted
 	err      error         // why it is over
@@ -198,7 +199,7 @@ func (p *Place) Wait(ctx context.Context) error {
 			finished = true
 			h := q.leave(p, err)
 			q.mu.Unlock()
-			q.left(h)
+			q.gone(h)
 			q.mu.Lock()
 			return err
 		}
@@ -227,7 +228,7 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	case !mine: // it was handed on, or granted meanwhile
 		return done.Cause(ctx)
 	case err == nil:
-		q.look()
+		err = q.lookFor(ctx)
 	}
 	return err
 }

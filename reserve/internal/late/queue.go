@@ -106,7 +106,9 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 	q.mu.Lock()
 	if h := q.bound; h != nil && h.place.sleepers == 0 && h.delay() <= 0 { // the timer may be late
 		q.mu.Unlock()
-		q.look()
+		if err := q.lookFor(ctx); err != nil {
+			return err
+		}
 		q.mu.Lock()
 	}
 	now := q.now()
@@ -122,9 +124,29 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 	look := q.urgent(now, p) || q.hopeless(now)
 	q.mu.Unlock()
 	if look {
-		q.look()
+		if err := q.lookFor(ctx); err != nil {
+			return q.refuse(p, err)
+		}
 	}
 	return q.admit(p, maxWait)
+}
+
+// refuse takes a place out again that has entered, if it has not been granted meanwhile.
+func (q *Queue) refuse(p *Place, why error) error {
+	q.mu.Lock()
+	if p.state == granted {
+		q.mu.Unlock()
+		return nil
+	}
+	if p.state == over {
+		why = p.err
+	} else {
+		q.order.Lapsed(q.now(), p)
+	}
+	h := q.leave(p, why)
+	q.mu.Unlock()
+	q.gone(h)
+	return why
 }
 
 // urgent reports whether the place may be the one to bind now. The queue must be locked.
@@ -161,12 +183,8 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 		q.stays(now, p)
 		return nil
 	}
-	err := p.late(now, wait)
-	h := q.leave(p, err)
-	q.order.Lapsed(now, p)
 	q.mu.Unlock()
-	q.left(h)
-	return err
+	return q.refuse(p, p.late(now, wait))
 }
 
 // stays has the queue look when a place that was admitted has to go at the latest. The queue must be locked, and is unlocked then.
@@ -198,6 +216,35 @@ func (q *Queue) look() {
 	q.binding.lock()
 	defer q.binding.unlock()
 	for q.step() {
+	}
+}
+
+// lookFor has the queue look, for a caller with that context. At a remote limit this may take long: if the context ends
+// meanwhile, it returns the cause, and the queue looks on.
+func (q *Queue) lookFor(ctx context.Context) error {
+	if !q.remote || ctx.Done() == nil {
+		q.look()
+		return nil
+	}
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		q.look()
+	}()
+	select {
+	case <-looked:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lookSoon has the queue look, for a caller to whom it does not matter when: at a remote limit elsewhere.
+func (q *Queue) lookSoon() {
+	if q.remote {
+		go q.look()
+	} else {
+		q.look()
 	}
 }
 
@@ -272,7 +319,7 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 	}
 	if q.remote { // the place that goes does not wait until the next one is bound
 		if q.waiting.Load() > 0 {
-			go q.look()
+			q.lookSoon()
 		}
 		return false
 	}
@@ -296,7 +343,18 @@ func (q *Queue) bind(p *Place, trial bool, maxWait time.Duration, tried bool) {
 			q.fail(p, reserve.ErrCancelled)
 		}
 	}()
-	h, err := q.target.reserve((*placeContext)(p), p, trial, maxWait)
+	ctx := context.Context((*placeContext)(p))
+	if q.remote {
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		q.mu.Lock()
+		if p.stop = stop; p.state >= granted { // it has left
+			stop()
+		}
+		q.mu.Unlock()
+	}
+	h, err := q.target.reserve(ctx, p, trial, maxWait)
 	complete = true
 	q.mu.Lock()
 	now := q.now()
@@ -482,6 +540,9 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	if h != nil {
 		p.told = h.last().At()
 	}
+	if p.stop != nil {
+		p.stop() // nobody waits for the limit's answer
+	}
 	q.over(p)
 	q.order.Remove(q.now(), p)
 	p.state, p.err = over, why
@@ -519,6 +580,15 @@ func (q *Queue) left(h *hold) {
 	q.changed()
 }
 
+// gone is left for a caller that must not wait for a remote limit.
+func (q *Queue) gone(h *hold) {
+	if h != nil && q.remote {
+		go q.left(h)
+	} else {
+		q.left(h)
+	}
+}
+
 // changed has the queue look after a change that may have made another place the first.
 func (q *Queue) changed() {
 	if q.waiting.Load() == 0 {
@@ -531,7 +601,7 @@ func (q *Queue) changed() {
 	same := h != nil && h.place == first && !q.target.many()
 	q.mu.Unlock()
 	if !same {
-		q.look()
+		q.lookSoon()
 	}
 }
 
@@ -553,7 +623,7 @@ func (q *Queue) poll() {
 	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
 	q.mu.Unlock()
 	if due {
-		q.look()
+		q.lookSoon()
 	}
 }
 
