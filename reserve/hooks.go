@@ -146,7 +146,7 @@ func (l *Limiter) latest() hooks.Outlook {
 
 // outlookAt returns the outlook at a time. The limiter must be locked.
 func (l *Limiter) outlookAt(now int64) (o hooks.Outlook) {
-	o.Rate, o.Wait = l.ledger.Rate(), l.waitAt(now)
+	o.Rate, o.Wait, o.MaxWait = l.ledger.Rate(), l.waitAt(now), l.cold.policy.terms.MaxWait
 	curve := l.cold.policy.terms.Curve
 	if curve == nil || curve.Free() {
 		o.Capacity, o.Stored = l.capacity(), l.ledger.Stored(now)

@@ -40,13 +40,14 @@ func TestOutlook(t *testing.T) {
 		_, err := c.l.Reserve(context.Background(), c.take)
 		require.NoError(t, err, c.name)
 		c.l.PauseUntil(clock.Now().Add(c.pause))
+		c.want.MaxWait = reserve.Forever
 		require.Equal(t, c.want, engine.Outlook(c.l), c.name)
 		require.Equal(t, c.want, engine.Latest(c.l), c.name)
 	}
 
 	l := reserve.Must(pace.NewBursty(10, own))
 	require.NoError(t, l.SetRate(20))
-	require.Equal(t, hooks.Outlook{Rate: 20, Capacity: 20}, engine.Outlook(l))
+	require.Equal(t, hooks.Outlook{Rate: 20, Capacity: 20, MaxWait: reserve.Forever}, engine.Outlook(l))
 
 	clock.Advance(100 * ms)
 	require.Equal(t, 2., engine.Outlook(l).Stored)

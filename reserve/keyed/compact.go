@@ -75,7 +75,8 @@ func (s *compact) outlook(p *reserve.Policy) hooks.Outlook {
 func (s *compact) outlookAt(p *reserve.Policy, now int64) (o hooks.Outlook) {
 	t := engine.Terms(p)
 	l := s.ledger(t)
-	o.Rate, o.Wait = l.Rate(), max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
+	o.Rate, o.MaxWait = l.Rate(), t.MaxWait
+	o.Wait = max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
 	if t.Curve.Free() {
 		o.Capacity, o.Stored = t.Curve.Capacity, l.Stored(now)
 	}

@@ -60,6 +60,23 @@ func allLocal(limits []Limit) bool {
 	return true
 }
 
+// allPatient reports whether all limiters let a call wait for any time.
+func allPatient(limits []Limit) bool {
+	for i := range limits {
+		switch by := limits[i].By.(type) {
+		case *reserve.Limiter:
+			if engine.Outlook(by).MaxWait < reserve.Forever {
+				return false
+			}
+		case keyhooks.Limiter:
+			if o, err := by.Outlook(); err != nil || o.MaxWait < reserve.Forever {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Lines holds the lines of all sets of keys. The zero value is ready to use.
 type Lines struct {
 	mu    sync.Mutex
@@ -84,7 +101,8 @@ func (l *Lines) Acquire(ctx context.Context, keys any, call uint64, limits []Lim
 		return limits[0].direct(ctx, maxWait)
 	}
 	w := &waiter{call: call, limits: limits}
-	ahead := l.enter(keys, w)
+	_, hurried := ctx.Deadline()
+	ahead := l.enter(keys, w, hurried || maxWait < reserve.Forever)
 	defer l.leave(keys, w)
 	if w.ready != nil {
 		if err := refuse(ctx, limits, ahead, maxWait); err != nil {

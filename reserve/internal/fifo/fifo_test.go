@@ -258,3 +258,54 @@ func TestALimitThatMovesUpIsChargedWhenTheCallGoes(t *testing.T) {
 		require.Equal(t, 2*time.Second, tokens.NextFree().Sub(b.begin))
 	})
 }
+
+// The calls ahead are looked at, one by one, only for a call that may be refused: for its own longest wait, its deadline,
+// or a limiter's longest wait.
+func TestLongestWaits(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		limiter []reserve.Option
+		maxWait time.Duration
+		timeout time.Duration
+		last    string
+	}{
+		{"none", nil, reserve.Forever, time.Hour, "d 3s"},
+		{"the call's", nil, 2500 * time.Millisecond, time.Hour, "d 0s refused: 3s"},
+		{"the deadline's", nil, reserve.Forever, 2500 * time.Millisecond, "d 0s refused: 3s"},
+		{"the limiter's", []reserve.Option{reserve.WithMaxWait(2500 * time.Millisecond)}, reserve.Forever, time.Hour, "d 0s refused: 3s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *book) {
+				by := reserve.Must(pace.NewBursty(1, append(c.limiter, pace.WithBurst(0))...))
+				for _, name := range []string{"a", "b", "c"} {
+					b.call(t.Context(), name, 0, "set", reserve.Forever, Limit{By: by, Permits: 1})
+				}
+				ctx := t.Context()
+				if c.timeout < time.Hour {
+					var cancel func()
+					ctx, cancel = context.WithTimeout(ctx, c.timeout)
+					defer cancel()
+				}
+				b.call(ctx, "d", 0, "set", c.maxWait, Limit{By: by, Permits: 1})
+				b.all.Wait()
+				require.Contains(t, b.went, c.last)
+			})
+		})
+	}
+}
+
+// A call that may wait for any time is not told what is ahead.
+func TestArrival(t *testing.T) {
+	bubble(t, func(t *testing.T, b *book) {
+		by := reserve.Must(window.New(1, time.Minute))
+		w := &waiter{limits: []Limit{{By: by, Permits: 1}}}
+		b.lines.enter("set", w, false)
+		waiting := &waiter{limits: []Limit{{By: by, Permits: 1}}}
+		require.Nil(t, b.lines.enter("set", waiting, false))
+		hurried := &waiter{limits: []Limit{{By: by, Permits: 1}}}
+		require.Equal(t, [][]int{{1, 1}}, b.lines.enter("set", hurried, true))
+		for _, one := range []*waiter{w, waiting, hurried} {
+			b.lines.leave("set", one)
+		}
+	})
+}

@@ -38,8 +38,9 @@ func (b *bits) has(i int) bool { return b.of.Load()&(1<<i) != 0 }
 func (b *bits) add(i int)      { b.of.Or(1 << i) }
 func (b *bits) remove(i int)   { b.of.And(^(1 << i)) }
 
-// enter puts a call in its line. It returns what the calls before it ask of each limit, if it must wait.
-func (l *Lines) enter(keys any, w *waiter) (ahead [][]int) {
+// enter puts a call in its line. It returns what the calls before it ask of each limit, if it must wait and may do so
+// only for so long: to look at all of them takes time in proportion to their number.
+func (l *Lines) enter(keys any, w *waiter, hurried bool) (ahead [][]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.lines[keys]
@@ -56,7 +57,9 @@ func (l *Lines) enter(keys any, w *waiter) (ahead [][]int) {
 	before := q.last(w.call)
 	if q.turn != nil {
 		w.ready = make(chan struct{})
-		ahead = q.ahead(before, w.limits)
+		if hurried || !allPatient(w.limits) {
+			ahead = q.ahead(before, w.limits)
+		}
 	}
 	if before == nil {
 		w.at = q.calls.PushFront(w)

@@ -32,6 +32,7 @@ type Outlook struct {
 	// are stored. Both are 0 for a warming-up limiter, whose stored permits can't be used at once.
 	Capacity, Stored float64
 	Wait             time.Duration // until a request for one permit would be granted
+	MaxWait          time.Duration // that callers are promised; 0: it is not known
 	// Window: the limiter grants at most Capacity in any Capacity/Rate seconds. No permits flow in on top of
 	// Stored.
 	Window bool
