@@ -25,7 +25,7 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint apidiff race cross modules valkey benches fuzz faults bench demo demo-llm
+.PHONY: help test check lint apidiff race cross modules long valkey benches fuzz faults bench demo demo-llm
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -35,7 +35,7 @@ test: ## all tests of the library; installs a Redis server on Debian
 	@.ci/setup redis-server
 	@for m in $(LIBRARY); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -timeout 5m ./...) || exit 1; done
 
-check: lint modules apidiff race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
+check: lint modules apidiff race cross long valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
@@ -59,6 +59,9 @@ cross: ## compile the library and its tests for other systems
 	@for p in $(PLATFORMS); do for m in $(LIBRARY); do \
 	  (set -x; cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
 	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build .) || exit 1; done
+
+long: ## the tests whose long form takes minutes: PACE_LONG
+	PACE_LONG=1 $(GO) test -timeout 20m ./reserve/outbound/llm
 
 valkey: ## the tests of shared limiters on Valkey; installs it on Debian
 	@.ci/setup redis-server valkey-server

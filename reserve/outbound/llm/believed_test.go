@@ -95,6 +95,10 @@ func streamed(prompt, output int, usage bool) *http.Response {
 
 // A stream that tells no usage is charged its estimate, once, and what it put out: it is as fast as one that does.
 func TestStreamsWithoutUsage(t *testing.T) {
+	calls := 300
+	if long {
+		calls = 1000
+	}
 	for _, output := range []int{100, 20} { // of at most 100
 		took := map[bool]time.Duration{}
 		for _, usage := range []bool{true, false} {
@@ -105,7 +109,7 @@ func TestStreamsWithoutUsage(t *testing.T) {
 				}
 				transport, err := New(s, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: s.tokens})
 				require.NoError(t, err)
-				took[usage] = together(t, transport, 1000, api, func(int) string { return chatBody(1000, `,"max_tokens":100,"stream":true`) })
+				took[usage] = together(t, transport, calls, api, func(int) string { return chatBody(1000, `,"max_tokens":100,"stream":true`) })
 				require.Zero(t, s.refused, usage)
 				t.Log(output, usage, took[usage])
 			})

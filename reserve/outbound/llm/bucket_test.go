@@ -89,8 +89,9 @@ func (s *bucketServer) best(calls []sized) time.Duration {
 
 // Against token buckets, buckets reach the optimum, where windows reach two thirds of it.
 func TestBuckets(t *testing.T) {
-	calls := realTrace(t)
-	l := Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 2_000_000, OutputTokensPerMinute: 100_000}
+	calls, q := trace(t)
+	output := max(q.tokens/20, 60_000) // ten seconds' worth is enough for the largest call
+	l := Limits{RequestsPerMinute: q.requests, InputTokensPerMinute: q.tokens, OutputTokensPerMinute: output}
 	for _, c := range []struct {
 		name  string
 		held  time.Duration
@@ -101,7 +102,9 @@ func TestBuckets(t *testing.T) {
 		{"a minute's worth", time.Minute, 95, []Option{WithBucket(time.Minute)}},
 		{"ten seconds' worth", 10 * time.Second, 95, []Option{WithBucket(10 * time.Second)}},
 	} {
-		server := func() *bucketServer { return &bucketServer{limits: [3]float64{1000, 2_000_000, 100_000}, held: c.held} }
+		server := func() *bucketServer {
+			return &bucketServer{limits: [3]float64{float64(q.requests), float64(q.tokens), float64(output)}, held: c.held}
+		}
 		best := server().best(calls)
 		synctest.Test(t, func(t *testing.T) {
 			s := server()
@@ -110,7 +113,7 @@ func TestBuckets(t *testing.T) {
 			begin := time.Now()
 			var all sync.WaitGroup
 			for _, c := range calls {
-				time.Sleep(c.at - time.Since(begin))
+				time.Sleep(max(1, c.at-time.Since(begin)))
 				all.Go(func() {
 					body, _ := text(sized{c.at, c.input, 4 * c.output})
 					status, err := post(transport, "https://a/v1/messages", body, "X-Input: "+strconv.Itoa(c.input), "X-Output: "+strconv.Itoa(c.output), "X-Max: "+strconv.Itoa(4*c.output))
