@@ -1,0 +1,36 @@
+// Package postgres keeps limiters in a table of PostgreSQL, for the processes and machines of a team that has no Redis.
+// It uses database/sql, with any driver (pgx's stdlib, lib/pq), and imports none.
+//
+//	db, err := sql.Open("pgx", "postgres://...")
+//	...
+//	err = postgres.Create(ctx, db, "pace_limits") // or run what Schema returns in a migration
+//	store, err := postgres.Open(db, "pace_limits")
+//	limiter, err := shared.NewIn(store, "api", reserve.Must(pace.Bursty(100)))
+//
+// # What is promised
+//
+// All processes that open the table share one limiter of each name. The arithmetic runs in Go, by the server's clock.
+// An update reads the row, and then replaces it if nobody else has done so meanwhile: two statements, each a
+// transaction of its own. So no lock is held while a process computes or an answer travels, and a process that is
+// killed, stopped or cut off keeps nobody waiting. It loses the permits that it was promised and has not used.
+//
+// If the answer to a write is lost, the store asks again whether the row has what it wrote, while its caller has time.
+// So a connection that breaks neither grants permits twice nor charges for them twice. A write that reaches the server
+// after its caller's time does nothing.
+//
+// Without [Durable] the server acknowledges a write before it is on its disk (synchronous_commit = off). A server that
+// crashes may then forget the permits of its last three wal_writer_delays, 0.6 s by default. The table is never damaged.
+//
+// # The table
+//
+// A row is some hundred bytes. Its key is the SHA-256 of the limiter's name, cut to 16 bytes: no API key is stored.
+// The user needs SELECT, INSERT, UPDATE and DELETE on the table. A row that has expired (its limiter has long been full)
+// counts as none. Whoever inserts a row removes those that have expired among the 8 that are next to it, so the table
+// does not grow for ever: with as many keys that come as go, an eighth of its rows have expired. Removing rows
+// whose time (expires) has passed is allowed at any moment.
+//
+// # Connections
+//
+// An update uses one connection at a time. database/sql keeps two idle ones: where many keys are busy, more
+// (SetMaxIdleConns) save connecting. lib/pq needs binary_parameters=yes, or it makes two round trips of each statement.
+package postgres

@@ -1,0 +1,253 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/turns"
+)
+
+// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. Several stores,
+// of this process and of others, may use one table. There is nothing to close but the database.
+//
+// The table's name has lower-case letters, digits and underscores, and perhaps a schema: "limits.pace". Open returns a
+// *[reserve.ValueError] for another one, and for a database that is nil.
+func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
+	name, err := quote(table)
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, &reserve.ValueError{Package: "postgres", Name: "database", Value: nil, Want: "a database"}
+	}
+	s := &store{db: db, table: table}
+	for _, opt := range opts {
+		if opt.set != nil {
+			opt.set(s)
+		}
+	}
+	returning := " RETURNING set_config('synchronous_commit', 'off', true)" // for this transaction
+	if s.durable {
+		returning = ""
+	}
+	s.selects = `SELECT clock_timestamp(), t.value, t.version, t.expires > clock_timestamp()
+		FROM (SELECT 1) one LEFT JOIN ` + name + ` t ON t.key = $1`
+	s.updates = `UPDATE ` + name + ` SET value = $2, version = $3, expires = clock_timestamp() + $4::bigint * interval '1 microsecond'
+		WHERE key = $1 AND clock_timestamp() <= $5 AND version = $6` + returning
+	s.inserts = `WITH gone AS (DELETE FROM ` + name + ` WHERE key IN (SELECT key FROM ` + name + ` WHERE key IN
+			(SELECT key FROM ` + name + ` WHERE key > $1 ORDER BY key LIMIT 8) AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED))
+		INSERT INTO ` + name + ` (key, value, version, expires)
+		SELECT $1::bytea, $2::bytea, $3::bigint, clock_timestamp() + $4::bigint * interval '1 microsecond'
+		WHERE clock_timestamp() <= $5 ON CONFLICT (key) DO NOTHING` + returning
+	return s, nil
+}
+
+// An Option changes one setting of a store.
+type Option struct{ set func(*store) }
+
+// Durable has each write obey the connection's synchronous_commit, which is on unless somebody has changed it: permits
+// are granted when the server's disk has them, so a server that crashes forgets none. It costs what the disk needs: a
+// tenth to nine tenths of the decisions a second; see the README. Default: synchronous_commit = off.
+func Durable() Option { return Option{func(s *store) { s.durable = true }} }
+
+// Schema returns the statement that makes a table, for a migration. The name is as in [Open].
+func Schema(table string) (string, error) {
+	name, err := quote(table)
+	if err != nil {
+		return "", err
+	}
+	// A hot row is written thousands of times a second. With half of each page free its versions stay on its page,
+	// where the server removes the old ones in passing, as no index has a column that changes.
+	return `CREATE TABLE IF NOT EXISTS ` + name + ` (
+	key     bytea PRIMARY KEY,    -- the SHA-256 of a limiter's name, its first 16 bytes
+	value   bytea NOT NULL,       -- the limiter's state
+	version bigint NOT NULL,      -- a random number, another one after each write
+	expires timestamptz NOT NULL  -- from then on the row may be removed
+) WITH (fillfactor = 50)`, nil
+}
+
+// Create makes a table by [Schema], if there is none of that name. Several processes may call it at the same time. It
+// returns an *[Error] that says why the server does not, and a *[reserve.ValueError] for the name as [Open] does.
+func Create(ctx context.Context, db *sql.DB, table string) error {
+	statement, err := Schema(table)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	if state(err) == "23505" || state(err) == "42P07" { // another process was making it
+		_, err = db.ExecContext(ctx, statement)
+	}
+	if err != nil {
+		return &Error{Op: "create", Table: table, State: state(err), Err: err, written: perhapsWritten(err)}
+	}
+	return nil
+}
+
+var names = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}$`)
+
+// quote returns a table's name as SQL has it.
+func quote(table string) (string, error) {
+	if !names.MatchString(table) {
+		return "", &reserve.ValueError{Package: "postgres", Name: "table", Value: fmt.Sprintf("%q", table),
+			Want: "a name of lower-case letters, digits and underscores, perhaps with a schema"}
+	}
+	return `"` + strings.ReplaceAll(table, ".", `"."`) + `"`, nil
+}
+
+type store struct {
+	db                        *sql.DB
+	table                     string
+	durable                   bool
+	selects, updates, inserts string
+	turns                     turns.Turns // callers of one process would only get in each other's way
+}
+
+// Update implements [shared.Store].
+func (s *store) Update(
+	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
+) error {
+	leave, err := s.turns.Take(ctx, key)
+	if err != nil {
+		return &Error{Op: "wait", Table: s.table, Err: err}
+	}
+	defer leave()
+	hash := sha256.Sum256([]byte(key))
+	u := update{store: s, key: hash[:16]}
+	var lost error // of a write that may have been done
+	for {
+		is, err := u.read(ctx)
+		switch {
+		case err != nil && again(err):
+			continue
+		case err != nil:
+			return s.failed(key, "read", err, lost != nil)
+		case u.wrote(is):
+			return nil
+		case lost != nil && (is.exists != u.was.exists || is.version != u.was.version):
+			return s.failed(key, "write", lost, true) // another process may have replaced what was written
+		case lost == nil:
+			var keep time.Duration
+			if u.value, keep, err = f(is.now, is.value); err != nil {
+				return err
+			}
+			u.plan(ctx, is, keep)
+		}
+		done, err := u.write(ctx)
+		switch {
+		case done && err == nil:
+			return nil
+		case err == nil || again(err): // another process was first
+		case perhapsWritten(err) && ctx.Err() == nil:
+			lost = err
+		default:
+			return s.failed(key, "write", err, lost != nil || perhapsWritten(err))
+		}
+	}
+}
+
+func (s *store) failed(key, op string, err error, written bool) error {
+	e := &Error{Op: op, Table: s.table, State: state(err), Err: err, written: written}
+	if wrong(err) {
+		return &shared.ConfigError{Key: key, Err: e}
+	}
+	return e
+}
+
+// A row is what a table has of a key.
+type row struct {
+	now     time.Time // the server's, when it was read
+	value   []byte    // nil: none that counts
+	exists  bool
+	version int64
+}
+
+// An update is one of a row: from what it was to a value. The version is new each time that the value is, so it tells
+// whether that was written. Writing it twice does nothing the second time.
+type update struct {
+	*store
+	key      []byte
+	was      row
+	value    []byte
+	keep     time.Duration
+	version  int64
+	notAfter time.Time // by the server's clock: then the caller has gone
+}
+
+// plan makes an update ready to be written.
+func (u *update) plan(ctx context.Context, was row, keep time.Duration) {
+	u.was, u.keep, u.version = was, max(0, keep), rand.Int64()
+	u.notAfter = was.now.Add(24 * time.Hour)
+	if by, limited := ctx.Deadline(); limited {
+		u.notAfter = was.now.Add(time.Until(by))
+	}
+}
+
+// wrote reports whether a row is what the update wrote.
+func (u *update) wrote(is row) bool { return u.value != nil && is.exists && is.version == u.version }
+
+func (u *update) read(ctx context.Context) (row, error) {
+	return within(ctx, func() (r row, err error) {
+		var version sql.NullInt64
+		var counts sql.NullBool
+		err = u.db.QueryRowContext(ctx, u.selects, u.key).Scan(&r.now, &r.value, &version, &counts)
+		r.exists, r.version = version.Valid, version.Int64
+		if !counts.Bool {
+			r.value = nil
+		}
+		return r, err
+	})
+}
+
+// write replaces the row, and reports whether it did: not if another process was first, or if it is too late.
+func (u *update) write(ctx context.Context) (bool, error) {
+	statement, args := u.inserts, []any{u.key, u.value, u.version, u.keep.Microseconds(), u.notAfter}
+	if u.was.exists {
+		statement, args = u.updates, append(args, u.was.version)
+	}
+	return within(ctx, func() (bool, error) {
+		// By itself sql.DB sends a statement again whose answer was lost, where lib/pq says only that the connection is
+		// bad. Then it would seem that another process was first.
+		conn, err := u.db.Conn(ctx)
+		if err != nil {
+			return false, err
+		}
+		defer conn.Close()
+		result, err := conn.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return false, err
+		}
+		n, err := result.RowsAffected()
+		return n == 1, err
+	})
+}
+
+// within runs what a driver does, for as long as the context lasts: lib/pq waits for a server that has stopped.
+func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		value, err := do()
+		answers <- answer{value, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err != nil && ctx.Err() != nil { // drivers say that in ways of their own
+			a.err = fmt.Errorf("%w: %w", context.Cause(ctx), a.err)
+		}
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
