@@ -17,6 +17,8 @@ FUZZTIME    ?= 20s
 LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
 PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
+# Stores of shared limiters that need a server in their tests, which make check runs.
+STORES      := reserve/shared/postgres
 # Beside it: pace and its peers.
 BENCH       := bench bench/sdk bench/shared
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
@@ -39,10 +41,10 @@ check: lint modules apidiff race cross long valkey benches ## all that test leav
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	@for m in $(LIBRARY) $(PLUGS) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS) $(STORES) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
 
 modules: ## each go.mod and go.sum has what is needed, and no more
-	@for m in $(LIBRARY) $(PLUGS) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS) $(STORES) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
 
 apidiff: ## the root module's exported names beside those of the last tag, if there is one
 	@tag=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || { echo "apidiff: no release so far"; exit 0; }; \
@@ -51,12 +53,13 @@ apidiff: ## the root module's exported names beside those of the last tag, if th
 	  (cd "$$old/tag" && $(APIDIFF) -m -w "$$old/api" github.com/nextfree/pace) && \
 	  $(APIDIFF) -m -incompatible "$$old/api" github.com/nextfree/pace
 
-race: ## the library's tests and the adapters' with the race detector; installs gcc on Debian
-	@.ci/setup gcc redis-server
-	@for m in $(LIBRARY) $(PLUGS); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -race -timeout 8m ./...) || exit 1; done
+race: ## all tests of the library, stores and adapters with the race detector; installs gcc and PostgreSQL on Debian
+	@.ci/setup gcc redis-server postgresql
+	@for m in $(LIBRARY) $(STORES) $(PLUGS); do \
+	  (set -x; cd $$m && PACE_REQUIRE_REDIS=1 PACE_REQUIRE_POSTGRES=1 $(GO) test -race -timeout 8m ./...) || exit 1; done
 
 cross: ## compile the library and its tests for other systems
-	@for p in $(PLATFORMS); do for m in $(LIBRARY); do \
+	@for p in $(PLATFORMS); do for m in $(LIBRARY) $(STORES); do \
 	  (set -x; cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
 	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build .) || exit 1; done
 

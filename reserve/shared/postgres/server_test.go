@@ -41,8 +41,8 @@ func programs(t testing.TB) string {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path)
 	}
-	if os.Getenv("PACE_POSTGRES") != "" {
-		require.Fail(t, "there is no PostgreSQL, and PACE_POSTGRES is set")
+	if os.Getenv("PACE_REQUIRE_POSTGRES") != "" {
+		require.Fail(t, "there is no PostgreSQL, and PACE_REQUIRE_POSTGRES is set")
 	}
 	t.Skip("there is no PostgreSQL: on Debian `.ci/setup postgresql` installs it")
 	return ""
