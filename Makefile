@@ -18,7 +18,7 @@ LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
 PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
 # Stores of shared limiters that need a server in their tests, which make check runs.
-STORES      := reserve/shared/postgres
+STORES      := reserve/shared/natskv reserve/shared/postgres
 # Beside it: pace and its peers.
 BENCH       := bench bench/sdk bench/shared
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but

@@ -15,20 +15,21 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/proxy"
 	"github.com/nextfree/pace/reserve/shared/postgres"
 )
 
 // A table is one of a server, behind a proxy.
 type table struct {
 	*server
-	proxy *proxy
+	proxy *proxy.Proxy
 	db    *sql.DB // not through the proxy
 	store shared.Store
 }
 
 func newTable(t *testing.T, s *server) *table {
-	p := newProxy(t, "127.0.0.1:"+s.port)
-	far := s.open("pace", p.addr())
+	p := proxy.New(t, "127.0.0.1:"+s.port)
+	far := s.open("pace", p.Addr())
 	t.Cleanup(func() { far.Close() })
 	tb := &table{server: s, proxy: p, db: s.connect(t)}
 	require.NoError(t, postgres.Create(t.Context(), tb.db, "limits"))
@@ -60,9 +61,9 @@ func TestCutDuringCommit(t *testing.T) {
 	tb := newTable(t, start(t))
 	want := ""
 	for _, word := range []string{"INSERT", "UPDATE"} {
-		for i, trap := range []func(*conversation, []byte){
-			(*conversation).sendUnanswered,
-			func(c *conversation, _ []byte) { c.cut() },
+		for i, trap := range []func(*proxy.Conversation, []byte){
+			(*proxy.Conversation).SendUnanswered,
+			func(c *proxy.Conversation, _ []byte) { c.Cut() },
 		} {
 			if word == "INSERT" {
 				_, err := tb.db.Exec("DELETE FROM limits")
@@ -71,7 +72,7 @@ func TestCutDuringCommit(t *testing.T) {
 			}
 			what := fmt.Sprint(word, i, " ")
 			want += what
-			tb.proxy.on(word, trap)
+			tb.proxy.On(word, trap)
 			times, err := add(t.Context(), tb.store, "k", what)
 			require.NoError(t, err, what)
 			require.Equal(t, 1, times, what)
@@ -87,14 +88,12 @@ func TestCutAndReplaced(t *testing.T) {
 	require.NoError(t, err)
 	_, err = add(t.Context(), other, "k", "a")
 	require.NoError(t, err)
-	tb.proxy.on("UPDATE", func(c *conversation, sent []byte) {
-		close(c.deaf)
-		_, _ = c.server.Write(sent)
-		<-c.answered
+	tb.proxy.On("UPDATE", func(c *proxy.Conversation, sent []byte) {
+		c.Send(sent)
 		if _, err := add(context.Background(), other, "k", "c"); err != nil {
 			t.Error(err)
 		}
-		c.cut()
+		c.Cut()
 	})
 	times, err := add(t.Context(), tb.store, "k", "b")
 	var e *postgres.Error
@@ -114,12 +113,10 @@ func TestLateWrite(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	gone, arrived := make(chan struct{}), make(chan struct{})
-	tb.proxy.on("UPDATE", func(c *conversation, sent []byte) {
+	tb.proxy.On("UPDATE", func(c *proxy.Conversation, sent []byte) {
 		<-gone
-		close(c.deaf)
-		_, _ = c.server.Write(sent)
-		<-c.answered
-		c.cut()
+		c.Send(sent)
+		c.Cut()
 		close(arrived)
 	})
 	_, err = add(ctx, tb.store, "k", "b")
@@ -136,7 +133,7 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	end := make(chan struct{})
-	tb.proxy.on("SELECT", func(*conversation, []byte) {
+	tb.proxy.On("SELECT", func(*proxy.Conversation, []byte) {
 		cancel(stop)
 		<-end
 	})

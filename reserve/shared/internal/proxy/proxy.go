@@ -1,4 +1,5 @@
-package postgres_test
+// Package proxy is a network between a client and a server that breaks at chosen moments, for tests.
+package proxy
 
 import (
 	"bytes"
@@ -9,43 +10,50 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proxy is a network between clients and the server. A trap, once set, catches what a client sends when that has a
+// A Proxy is a network between clients and the server. A trap, once set, catches what a client sends when that has a
 // word in it.
-type proxy struct {
+type Proxy struct {
 	to       string
 	listener net.Listener
 
 	mu    sync.Mutex
 	word  string
-	trap  func(c *conversation, sent []byte)
+	trap  func(c *Conversation, sent []byte)
 	conns []net.Conn
 	all   sync.WaitGroup
 }
 
-// A conversation is a client's with the server. Its trap runs in the place of sending, and may send, cut, or wait.
-type conversation struct {
+// A Conversation is a client's with the server. A trap runs in the place of sending, and may send, cut, or wait.
+type Conversation struct {
 	client, server net.Conn
 	deaf           chan struct{} // closed: answers do not reach the client
 	answered       chan struct{} // has one thing when an answer did not
 }
 
-func (c *conversation) cut() {
+// Cut ends the connection.
+func (c *Conversation) Cut() {
 	c.client.Close()
 	c.server.Close()
 }
 
-// sendUnanswered sends, waits for the server's answer, and cuts the connection in its place.
-func (c *conversation) sendUnanswered(sent []byte) {
+// SendUnanswered sends, and cuts the connection in the place of the server's answer.
+func (c *Conversation) SendUnanswered(sent []byte) {
+	c.Send(sent)
+	c.Cut()
+}
+
+// Send sends, and keeps the answer from the client. It returns when that is there.
+func (c *Conversation) Send(sent []byte) {
 	close(c.deaf)
 	_, _ = c.server.Write(sent)
 	<-c.answered
-	c.cut()
 }
 
-func newProxy(t *testing.T, to string) *proxy {
+// New starts a proxy to an address, and ends it with the test.
+func New(t testing.TB, to string) *Proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{to: to, listener: l}
+	p := &Proxy{to: to, listener: l}
 	p.all.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
@@ -59,17 +67,18 @@ func newProxy(t *testing.T, to string) *proxy {
 	return p
 }
 
-func (p *proxy) addr() string { return p.listener.Addr().String() }
+// Addr returns where clients find the proxy.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// on sets a trap for one message.
-func (p *proxy) on(word string, trap func(c *conversation, sent []byte)) {
+// On sets a trap for one message: what a client sends that has a word in it.
+func (p *Proxy) On(word string, trap func(c *Conversation, sent []byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.word, p.trap = word, trap
 }
 
 // caught returns the trap if it catches that, once.
-func (p *proxy) caught(sent []byte) func(*conversation, []byte) {
+func (p *Proxy) caught(sent []byte) func(*Conversation, []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.trap == nil || !bytes.Contains(sent, []byte(p.word)) {
@@ -80,7 +89,7 @@ func (p *proxy) caught(sent []byte) func(*conversation, []byte) {
 	return trap
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -94,14 +103,14 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		c := &conversation{client: client, server: server, deaf: make(chan struct{}), answered: make(chan struct{}, 1)}
+		c := &Conversation{client: client, server: server, deaf: make(chan struct{}), answered: make(chan struct{}, 1)}
 		p.all.Go(func() { p.ask(c) })
 		p.all.Go(func() { answer(c) })
 	}
 }
 
-func (p *proxy) ask(c *conversation) {
-	defer c.cut()
+func (p *Proxy) ask(c *Conversation) {
+	defer c.Cut()
 	b := make([]byte, 1<<16)
 	for {
 		n, err := c.client.Read(b)
@@ -116,8 +125,8 @@ func (p *proxy) ask(c *conversation) {
 	}
 }
 
-func answer(c *conversation) {
-	defer c.cut()
+func answer(c *Conversation) {
+	defer c.Cut()
 	b := make([]byte, 1<<16)
 	for {
 		n, err := c.server.Read(b)

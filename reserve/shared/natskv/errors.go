@@ -1,0 +1,87 @@
+package natskv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/nextfree/pace/reserve/shared"
+)
+
+// An Error says what went wrong with a bucket. A limiter wraps it in a *[shared.UnavailableError], or, where only
+// somebody who changes the server can help (no such bucket, no permission), in a *[shared.ConfigError].
+type Error struct {
+	Op      string // "read", "write", or "wait" for other callers of this process
+	Bucket  string
+	Err     error // of package nats or jetstream, or the cause of a context that is done
+	written bool  // something may have been written
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("natskv: can't %s the bucket %q: %v", e.Op, e.Bucket, e.Err)
+}
+
+// Unwrap returns Err, and [shared.ErrNotWritten] where nothing was written.
+func (e *Error) Unwrap() []error {
+	if e.written {
+		return []error{e.Err}
+	}
+	return []error{e.Err, shared.ErrNotWritten}
+}
+
+// A TTLError says that a bucket forgets a limiter before it is full again, and so would give permits away. A limiter
+// wraps it in a *[shared.ConfigError].
+type TTLError struct {
+	Bucket    string
+	TTL, Need time.Duration
+}
+
+func (e *TTLError) Error() string {
+	return fmt.Sprintf("natskv: the bucket %q forgets what is older than %v, and a limiter needs %v; set its TTL to 0 or longer",
+		e.Bucket, e.TTL, e.Need)
+}
+
+// errOld says that the server does not tell the time.
+var errOld = errors.New("the server is older than 2.10")
+
+// code returns JetStream's code of an error, or 0 if that is not an answer of the server's.
+func code(err error) jetstream.ErrorCode {
+	var e *jetstream.APIError
+	if errors.As(err, &e) {
+		return e.ErrorCode
+	}
+	return 0
+}
+
+// conflict reports whether another process has written first.
+func conflict(err error) bool {
+	return code(err) == jetstream.JSErrCodeStreamWrongLastSequence || errors.Is(err, jetstream.ErrKeyExists)
+}
+
+// perhapsWritten reports whether a write that failed so may have been done.
+func perhapsWritten(err error) bool {
+	return code(err) == 0 && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, nats.ErrDisconnected) &&
+		!errors.Is(err, nats.ErrReconnectBufExceeded) && !errors.Is(err, nats.ErrConnectionClosed)
+}
+
+// wrong returns the error if waiting does not cure it. The server refuses a request without an answer, and says so to
+// the connection.
+func (s *store) wrong(err error) error {
+	for _, e := range []error{jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,
+		jetstream.ErrInvalidBucketName, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, errOld} {
+		if errors.Is(err, e) {
+			return err
+		}
+	}
+	if last := s.js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		text := last.Error()
+		if strings.Contains(text, "$KV."+s.bucket+".") || strings.Contains(text, "KV_"+s.bucket) {
+			return fmt.Errorf("%w (%w)", last, err)
+		}
+	}
+	return nil
+}

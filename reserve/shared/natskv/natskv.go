@@ -1,0 +1,158 @@
+package natskv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/turns"
+)
+
+var buckets = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// Open returns a store in a bucket, which must have been made. It asks the server nothing. Several stores, of this
+// process and of others, may use one bucket. There is nothing to close but the connection. It returns a
+// *[reserve.ValueError] for a bucket's name that NATS does not allow, and where js is nil.
+func Open(js jetstream.JetStream, bucket string) (shared.Store, error) {
+	if js == nil {
+		return nil, &reserve.ValueError{Package: "natskv", Name: "JetStream", Value: nil, Want: "a JetStream"}
+	}
+	if !buckets.MatchString(bucket) {
+		return nil, &reserve.ValueError{Package: "natskv", Name: "bucket", Value: bucket,
+			Want: "a name of letters, digits, dashes and underscores"}
+	}
+	return &store{js: js, bucket: bucket}, nil
+}
+
+type store struct {
+	js     jetstream.JetStream
+	bucket string
+	turns  turns.Turns // callers of one process would only get in each other's way
+
+	mu sync.Mutex
+	kv jetstream.KeyValue // nil: the server has not been asked for it
+}
+
+// Update implements [shared.Store].
+func (s *store) Update(
+	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
+) error {
+	leave, err := s.turns.Take(ctx, key)
+	if err != nil {
+		return &Error{Op: "wait", Bucket: s.bucket, Err: err}
+	}
+	defer leave()
+	hash := sha256.Sum256([]byte(key))
+	u := update{store: s, key: hex.EncodeToString(hash[:16])}
+	for {
+		is, err := u.read(ctx)
+		if err != nil {
+			return s.failed(ctx, key, "read", err, false)
+		}
+		value, keep, err := f(is.now, is.value)
+		switch {
+		case err != nil:
+			return err
+		case is.ttl > 0 && keep > is.ttl:
+			return &shared.ConfigError{Key: key, Err: &TTLError{Bucket: s.bucket, TTL: is.ttl, Need: keep}}
+		}
+		if err = u.write(ctx, is, value); err == nil {
+			return nil
+		} else if !conflict(err) {
+			return s.failed(ctx, key, "write", err, perhapsWritten(err))
+		}
+	}
+}
+
+func (s *store) failed(ctx context.Context, key, op string, err error, written bool) error {
+	if refused := s.wrong(err); refused != nil {
+		return &shared.ConfigError{Key: key, Err: &Error{Op: op, Bucket: s.bucket, Err: refused, written: written}}
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return &Error{Op: op, Bucket: s.bucket, Err: err, written: written}
+}
+
+// An entry is what a bucket has of a key.
+type entry struct {
+	value    []byte // nil: none
+	revision uint64
+	now      time.Time // of the server, after it was read
+	ttl      time.Duration
+}
+
+// An update is one of a key's value.
+type update struct {
+	*store
+	key string
+}
+
+func (u *update) read(ctx context.Context) (entry, error) {
+	kv, err := u.open(ctx)
+	if err != nil {
+		return entry{}, err
+	}
+	var e entry
+	got, err := kv.Get(ctx, u.key)
+	switch {
+	case err == nil:
+		e.value, e.revision = got.Value(), got.Revision()
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return e, err
+	}
+	// After the value, so that it is never before the time at which that was written.
+	stream, err := u.js.Stream(ctx, "KV_"+u.bucket)
+	if err != nil {
+		return e, err
+	}
+	info := stream.CachedInfo()
+	if e.now, e.ttl = info.TimeStamp, info.Config.MaxAge; e.now.IsZero() {
+		return e, errOld
+	}
+	return e, nil
+}
+
+// open returns the bucket, unless there is no connection: then a request would wait for one, and a write might be sent
+// when its caller has gone. The bucket is asked for once, when it is there.
+func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
+	if c := s.js.Conn(); !c.IsConnected() {
+		return nil, nats.ErrDisconnected
+	}
+	s.mu.Lock()
+	kv := s.kv
+	s.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	kv, err := s.js.KeyValue(ctx, s.bucket)
+	if err == nil {
+		s.mu.Lock()
+		s.kv = kv
+		s.mu.Unlock()
+	}
+	return kv, err
+}
+
+// write replaces what was read.
+func (u *update) write(ctx context.Context, was entry, value []byte) error {
+	kv, err := u.open(ctx)
+	if err != nil {
+		return err
+	}
+	if was.revision == 0 {
+		_, err = kv.Create(ctx, u.key, value)
+	} else {
+		_, err = kv.Update(ctx, u.key, value, was.revision)
+	}
+	return err
+}
