@@ -4,6 +4,5 @@
 // all there are of some length, or that a fuzzer finds. Faults that a limiter might have are put into the model,
 // to see that the judge finds them.
 //
-// PACE_QUEUES in the environment says how many random queues a test runs, in place of a number that takes
-// seconds.
+// With PACE_LONG in the environment more queues are run, and longer ones; PACE_QUEUES says how many.
 package conform

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -11,17 +10,17 @@ import (
 )
 
 // Everything that can happen to a small limiter: each sequence of so many operations, for each small store,
-// judged by the model. Five operations in each run (half a second for each limiter); six with PACE_QUEUES set
-// (ten times as long).
+// judged by the model. Four operations in each run; where 600 queues are run five (half a second for each limiter),
+// and six (ten times as long) where more are.
 //
 // Everybody is asked for its time after each operation. In the shorter run of those who are not asked, that is only
 // after the last: one that has gone meanwhile says no time after it went.
 func TestExhaustive(t *testing.T) {
-	depth := 5
-	if os.Getenv("PACE_QUEUES") != "" {
+	depth := 4
+	if n := queues(t); n > 600 {
 		depth = 6
-	} else if testing.Short() || slow {
-		depth = 4
+	} else if n == 600 {
+		depth = 5
 	}
 	for _, upfront := range []bool{false, true} {
 		for capacity := range 4 {

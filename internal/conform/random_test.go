@@ -8,21 +8,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/internal/limitertest"
 )
 
-// queues is how many random queues a test runs: PACE_QUEUES of the environment, for the long run
-// (PACE_QUEUES=600000), or a number that takes
-// a few seconds. A row of 600,000 takes about five minutes.
+// queues is how many random queues a test runs: PACE_QUEUES of the environment (a row of 600,000 takes about five
+// minutes), 600 where PACE_LONG is set, or else what takes a second or two in all.
 func queues(t *testing.T) int {
 	if text := os.Getenv("PACE_QUEUES"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
 		return n
 	}
-	if testing.Short() || slow {
-		return 100
+	if os.Getenv("PACE_LONG") != "" {
+		return 600
 	}
-	return 600
+	if testing.Short() || limitertest.Slower > 1 {
+		return 50
+	}
+	return 150
 }
 
 // program is what a random queue does.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 )
@@ -215,7 +216,7 @@ func TestAMillionHostileHeaders(t *testing.T) {
 		own[want] = netip.MustParseAddr(want)
 	}
 	r := get("", "/")
-	rounds := 500_000 / less
+	rounds := 500_000 / limitertest.Slower
 	if testing.Short() {
 		rounds /= 10
 	}

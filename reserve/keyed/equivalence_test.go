@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/warmup"
@@ -46,7 +47,7 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 	for name, variant := range variants {
 		t.Run(name, func(t *testing.T) {
 			var dropped, grown int
-			for seed := range uint64(40 / less) {
+			for seed := range uint64(40 / limitertest.Slower) {
 				p := newTwins(t, seed, interval, variant)
 				p.exact = name != "warming up"
 				for range 400 {
@@ -58,8 +59,8 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 				grown += p.grown
 			}
 			if name != "no limit" { // of which nothing is ever remembered for long
-				require.Greater(t, dropped, 500/less)
-				require.Greater(t, grown, 500/less)
+				require.Greater(t, dropped, 500/limitertest.Slower)
+				require.Greater(t, grown, 500/limitertest.Slower)
 			}
 			t.Logf("%d keys dropped, %d of those had grown into whole limiters", dropped, grown)
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -28,7 +29,7 @@ func TestAFloodForgivesNobody(t *testing.T) {
 		promised = append(promised, &r)
 	}
 
-	const flood = 1_000_000 / less
+	const flood = 1_000_000 / limitertest.Slower
 	refused := 0
 	for i := range flood {
 		// Of each other one the limiter is a whole one, if it gets in.

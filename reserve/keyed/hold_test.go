@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
@@ -38,7 +39,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 		"a window":   func(o ...reserve.Option) (*reserve.Policy, error) { return window.Policy(8, s, o...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(200 / less) {
+			for seed := range uint64(200 / limitertest.Slower) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				clock := clockwork.NewFakeClock()
 				of := reserve.Must(policy(reserve.WithClock(clock)))
@@ -176,7 +177,7 @@ func TestHoldsAtTheSameTime(t *testing.T) {
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
-			for i := range 1000 / less {
+			for i := range 1000 / limitertest.Slower {
 				h, err := b.hold(fmt.Sprint(i%3), 1, 0)
 				if err != nil {
 					t.Error(err)
@@ -195,7 +196,7 @@ func TestHoldsAtTheSameTime(t *testing.T) {
 	for key := range 3 {
 		taken += 10_000 - b.one(fmt.Sprint(key)).Stored()
 	}
-	require.InDelta(t, 4*(1000/less), taken, 1e-6)
+	require.InDelta(t, 4*(1000/limitertest.Slower), taken, 1e-6)
 }
 
 func TestAllocationsOfAHold(t *testing.T) {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package conform
-
-const slow = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package inbound_test
-
-const less = 1
