@@ -64,7 +64,7 @@ cross: ## compile the library and its tests for other systems
 	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build .) || exit 1; done
 
 long: ## the tests whose long form takes minutes: PACE_LONG
-	PACE_LONG=1 $(GO) test -timeout 20m ./reserve/outbound/llm
+	PACE_LONG=1 $(GO) test -timeout 20m ./internal/... ./reserve/outbound/llm
 
 valkey: ## the tests of shared limiters on Valkey; installs it on Debian
 	@.ci/setup redis-server valkey-server

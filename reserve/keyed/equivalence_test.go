@@ -47,7 +47,7 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 	for name, variant := range variants {
 		t.Run(name, func(t *testing.T) {
 			var dropped, grown int
-			for seed := range uint64(40 / limitertest.Slower) {
+			for seed := range uint64(20 / limitertest.Slower) {
 				p := newTwins(t, seed, interval, variant)
 				p.exact = name != "warming up"
 				for range 400 {
@@ -59,8 +59,8 @@ func TestEveryKeyIsLikeAPlainLimiter(t *testing.T) {
 				grown += p.grown
 			}
 			if name != "no limit" { // of which nothing is ever remembered for long
-				require.Greater(t, dropped, 500/limitertest.Slower)
-				require.Greater(t, grown, 500/limitertest.Slower)
+				require.Greater(t, dropped, 250/limitertest.Slower)
+				require.Greater(t, grown, 250/limitertest.Slower)
 			}
 			t.Logf("%d keys dropped, %d of those had grown into whole limiters", dropped, grown)
 		})

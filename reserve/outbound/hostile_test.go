@@ -59,9 +59,9 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// A storm: 10,000 requests are refused at once, and the rate is cut once.
+// A storm: 3,000 requests are refused at once, and the rate is cut once.
 func TestStorm(t *testing.T) {
-	const requests = 10_000
+	const requests = 3_000
 	var arrived sync.WaitGroup
 	arrived.Add(requests)
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {
