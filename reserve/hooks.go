@@ -29,6 +29,14 @@ func init() {
 			return l.refuseBehind(ctx, ahead, n, maxWait)
 		},
 
+		Ledger: func(p *Policy, saved []byte, then int64, wall func(int64) time.Time) (any, error) {
+			if saved == nil {
+				return p.variant.Ledger(then, wall), nil
+			}
+			return p.variant.Load(saved, then, wall)
+		},
+		Kind: func(p *Policy) (pkg, limiter string) { return p.variant.Package, p.variant.Limiter },
+
 		Outlook: (*Limiter).outlook,
 		Latest:  (*Limiter).latest,
 		Await:   await,

@@ -19,7 +19,11 @@ func (o *order) write(list []*request, now int64) {
 			o.pause = float64(r.pause)
 		}
 		if r.refund != nil {
-			o.refunds = append(o.refunds, r.refund.comeback(o.terms))
+			if o.terms.book != nil {
+				o.refunds = append(o.refunds, comeback{number: r.refund.slot.number, kept: float64(r.refund.permits)})
+			} else {
+				o.refunds = append(o.refunds, r.refund.comeback(o.terms))
+			}
 		}
 		if r.permits > 0 {
 			limit := r.maxWait
@@ -34,6 +38,9 @@ func (o *order) write(list []*request, now int64) {
 // give puts the answer into the requests. The keeper decided at the given time of the limiter's. It returns the state
 // after all of them.
 func (o *order) give(list []*request, decided int64) state {
+	if o.terms.book != nil {
+		return o.giveOfBook(list, decided)
+	}
 	now, waits := o.state, o.waits
 	for _, r := range list {
 		r.seen = o.state
@@ -72,6 +79,27 @@ func (o *order) give(list []*request, decided int64) state {
 		r.after = now
 	}
 	return now
+}
+
+// giveOfBook is give, where the keeper says all.
+func (o *order) giveOfBook(list []*request, decided int64) state {
+	i := 0
+	for _, r := range list {
+		r.seen, r.after = o.state, o.after
+		if r.permits == 0 {
+			continue
+		}
+		wait := o.waits[i]
+		if r.granted = wait >= 0; r.granted {
+			r.wait = toWait(wait)
+			r.ready = saturate.Add(decided, r.wait)
+			r.slot = slot{number: o.numbers[i], permits: r.permits, terms: o.terms}
+		} else {
+			r.wait = toWait(-1 - wait)
+		}
+		i++
+	}
+	return o.after
 }
 
 // send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that

@@ -15,6 +15,16 @@
 // arithmetic in Go, to the last bit. Everything else, in this text and in the methods, is the same for both. [Memory]
 // is a store for tests. Packages file, postgres and natskv, beside this one, have others.
 //
+// # Windows, and quotas by the calendar
+//
+// A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean what they
+// mean in one process, with these differences. Promised times don't move: what is given back goes to requests made
+// afterwards, and to those at once if nobody else waits. Of the last 512 requests each can be given back, in whatever
+// order; what older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the
+// periods of a calendar follow it; what was granted before that can't be given back any more. SetRate and WithLease do
+// not apply. With [Local] each process alone keeps its share of the window or the period, which it begins with nothing
+// used.
+//
 // # How it asks
 //
 // While a call to the store is on its way, the requests that arrive wait, and go together in the next call. With 64

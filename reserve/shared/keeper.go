@@ -28,7 +28,9 @@ type order struct {
 	late    bool    // after notAfter: there is no more to the answer
 	state   state   // before them
 	waits   []float64
-	buffer  []byte // the keeper's
+	after   state     // after them, and
+	numbers []float64 // their numbers: of a book only; give works out those of a curve
+	buffer  []byte    // the keeper's
 }
 
 // A wanted is a number of permits that are asked for, if they can be had within limit.
@@ -40,6 +42,9 @@ type state struct {
 	slot         float64 // the number at the end of the queue
 	stored, debt float64
 	deferred     float64 // permits that can be had at once in spite of the debt
+	// Of a book: what is stored, less what requests wait for. There debt is how long a request for one permit waits, and
+	// again one for as many as the last that was decided.
+	level, again float64
 }
 
 // A comeback is the part of a slot that a refund gives back, in today's terms.

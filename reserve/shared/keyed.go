@@ -53,7 +53,7 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 }
 
 func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
-	t, err := describe(policy)
+	t, err := describe(policy, &s, n)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type Limiter struct {
 // a process may start empty: Redis forgets a limiter that has been idle for long enough to fill, and can't tell the
 // two apart.
 //
-// It returns a *[CurveError] for a policy that the script can't do (a window's; see [NewIn]), a
+// It returns a *[CurveError] for a policy that the script can't do (a window's or a calendar's; see [NewIn]), a
 // *[reserve.OptionError] for a policy with WithStored, and a *[reserve.ValueError] for a bad value of an option, for
 // a client, a policy or an option that is nil, and for a client whose settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
@@ -68,7 +68,7 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 }
 
 func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter, error) {
-	t, err := describe(policy)
+	t, err := describe(policy, &s, n)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +169,9 @@ func (l *Limiter) reserve(
 ) (*promise, reserve.Promise, error) {
 	if n < 1 {
 		return nil, nil, valueError("permits", n, "at least 1")
+	}
+	if of := l.terms.Load().book; of != nil && of.most > 0 && n > of.most {
+		return nil, nil, &reserve.SizeError{Permits: n, Max: of.most}
 	}
 	maxWait = max(0, min(maxWait, l.maxWait))
 	r := buys(n, int64(maxWait), never)
@@ -306,6 +309,14 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 		return l.alone, nil
 	}
 	t := l.terms.Load()
+	if t.book != nil {
+		alone := t.book.policy.Limiter()
+		if err := alone.SetRate(t.book.rate * l.share); err != nil {
+			return nil, err
+		}
+		l.alone, l.since = alone, answers
+		return l.alone, nil
+	}
 	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
 	if t.upfront {
 		opts = append(opts, reserve.PayUpfront())

@@ -92,7 +92,9 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 func (l *Limiter) snapshot(s state) Snapshot {
 	t := l.terms.Load()
 	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred + l.leases.stored()}
-	if s.debt > 0 && t.curve.Interval > 0 {
+	if t.book != nil {
+		shot.Level = s.level
+	} else if s.debt > 0 && t.curve.Interval > 0 {
 		shot.Level = s.deferred - s.debt/t.curve.Interval
 	}
 	shot.Wait = s.wait(t, 1)
@@ -105,6 +107,9 @@ func (l *Limiter) snapshot(s state) Snapshot {
 // wait returns how long a request would wait.
 func (s state) wait(t *terms, permits float64) time.Duration {
 	wait := s.debt
+	if t.book != nil && permits > 1 {
+		wait = s.again
+	}
 	if t.upfront {
 		_, cost := t.curve.Price(s.stored, permits)
 		wait += cost
@@ -179,7 +184,7 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 		d.Left = local.limiter.alone.Stored()
 	case alone == nil:
 		d.Wait = after.wait(t, float64(n))
-		if d.Left = after.stored; after.debt > 0 {
+		if d.Left = after.stored; after.debt > 0 && t.book == nil {
 			d.Left = after.deferred
 		}
 	}

@@ -16,16 +16,27 @@ type terms struct {
 	capacity float64            // -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
+	book     *book              // nil: all is in the curve
 }
 
-// describe checks that the script can do what the policy says.
-func describe(p *reserve.Policy) (*terms, error) {
+// describe checks that the keeper can do what the policy says.
+func describe(p *reserve.Policy, s *settings, n *nodes) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
 	}
 	t := engine.Terms(p)
+	if _, script := n.single.keeper.(*scriptKeeper); t.Curve == nil && script {
+		return nil, &CurveError{Why: "Redis's script can't do a window or a quota by the calendar; a store can (NewIn)"}
+	}
 	if t.Curve == nil {
-		return nil, &CurveError{Why: "it keeps no store of permits (a window's?)"}
+		b, curve, err := newBook(p)
+		if err != nil {
+			return nil, err
+		}
+		if s.horizon > 0 {
+			return nil, &reserve.OptionError{Package: "shared", Option: "WithLease", Limiter: b.limiter}
+		}
+		return &terms{curve: curve, capacity: b.capacity, book: b}, nil
 	}
 	if t.Stored > 0 && t.Stored < t.Curve.Capacity {
 		const full = "a shared limiter, which starts with a full store"

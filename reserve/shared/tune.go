@@ -3,6 +3,8 @@ package shared
 import (
 	"context"
 	"time"
+
+	"github.com/nextfree/pace/reserve"
 )
 
 // Rate returns the number of fresh permits per second that this process uses.
@@ -11,10 +13,14 @@ func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 // SetRate changes the rate of this process's requests, from now on; every process
 // has its own, and they may differ while a new version is rolled out. Debt keeps
 // its time, and stored permits scale with the capacity. For a rate that is not positive it returns
-// a *[reserve.ValueError]. After any error the rate is what it was.
+// a *[reserve.ValueError], and for a window or a quota by the calendar a *[reserve.OptionError]. After any error
+// the rate is what it was.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
+	}
+	if b := l.terms.Load().book; b != nil {
+		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: b.limiter}
 	}
 	t, err := l.terms.Load().atRate(permitsPerSecond)
 	if err != nil {

@@ -121,6 +121,12 @@ type Hooks[P, L, R any] struct {
 	// Promise returns what NewReservation got, and nil for a limiter's reservation.
 	Promise func(R) any
 
+	// Ledger returns a ledger (a reserve.Ledger) for a policy that is not smooth's: that of a new limiter, or what
+	// AppendState of another has saved then. Wall returns what the wall clock shows at a time of the limiter's.
+	Ledger func(p P, saved []byte, then int64, wall func(t int64) time.Time) (any, error)
+	// Kind returns the package of a policy's variant, and what errors call its limiters.
+	Kind func(P) (pkg, limiter string)
+
 	// Said tells a quota by the calendar what a server says: so many permits are left until then. It does nothing for other
 	// limiters.
 	Said func(l L, left float64, end time.Time)

@@ -1,0 +1,296 @@
+package shared_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/redis"
+	"github.com/nextfree/pace/reserve/window"
+)
+
+// books are policies that a store can do, and Redis's script can't.
+var books = map[string]*reserve.Policy{
+	"window":     reserve.Must(window.Policy(10, time.Second)),
+	"day":        reserve.Must(calendar.Policy(10, calendar.Daily(time.UTC, 0))),
+	"spread":     reserve.Must(calendar.Policy(10, calendar.Every(time.Minute), calendar.Spread(2))),
+	"from first": reserve.Must(calendar.Policy(10, calendar.FromFirst(time.Minute))),
+}
+
+// Processes whose callers never give up get what one process's get from a limiter of its own, at the same times,
+// however many requests the store has folded.
+func TestBooksAgreeWithOneProcess(t *testing.T) {
+	for name, policy := range books {
+		for seed := range uint64(queues(5)) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 40))
+				begin := time.Now()
+				one, store := reserve.Must(bubbled(name)).Limiter(), shared.Memory()
+				var both []*shared.Limiter
+				for range 2 {
+					both = append(both, reserve.Must(shared.NewIn(store, "book", policy)))
+				}
+				for i := range 800 {
+					at := fmt.Sprintf("%s, seed %d, request %d", name, seed, i)
+					n, most := 1+random.IntN(4), time.Duration(random.ExpFloat64()*float64(20*time.Second))
+					if random.IntN(4) == 0 {
+						most = 0
+					}
+					want, refused := one.ReserveWithin(t.Context(), n, most)
+					got, err := both[random.IntN(2)].ReserveWithin(t.Context(), n, most)
+					require.Equal(t, refused == nil, err == nil, at)
+					if err == nil {
+						require.WithinDuration(t, want.At(), got.At(), 2*time.Microsecond, at)
+					}
+					if random.IntN(3) == 0 {
+						time.Sleep(time.Duration(random.ExpFloat64() * float64(3*time.Second)).Truncate(time.Microsecond))
+					}
+				}
+				require.Greater(t, time.Since(begin), time.Minute)
+			})
+		}
+	}
+}
+
+// bubbled returns the policy of that name on the bubble's clock.
+func bubbled(name string) (*reserve.Policy, error) {
+	switch name {
+	case "window":
+		return window.Policy(10, time.Second)
+	case "day":
+		return calendar.Policy(10, calendar.Daily(time.UTC, 0))
+	case "spread":
+		return calendar.Policy(10, calendar.Every(time.Minute), calendar.Spread(2))
+	default:
+		return calendar.Policy(10, calendar.FromFirst(time.Minute))
+	}
+}
+
+// Whatever comes back, whenever: no window and no day has more than it may, none that waits is late, and what comes
+// back can be had.
+func TestBooksGiveBack(t *testing.T) {
+	for _, name := range []string{"window", "day"} {
+		for seed := range uint64(queues(20)) {
+			synctest.Test(t, func(t *testing.T) {
+				random, store := rand.New(rand.NewPCG(seed, 41)), shared.Memory()
+				length := map[string]time.Duration{"window": time.Second, "day": 24 * time.Hour}[name]
+				l := reserve.Must(shared.NewIn(store, "back", books[name]))
+				other := reserve.Must(shared.NewIn(store, "back", books[name]))
+				type use struct {
+					at time.Time
+					n  int
+				}
+				var uses []use
+				var held []*reserve.Reservation
+				for range 400 {
+					switch random.IntN(3) {
+					case 0:
+						time.Sleep(time.Duration(random.ExpFloat64() * float64(length) / 8))
+					case 1:
+						r, err := l.ReserveWithin(t.Context(), 1+random.IntN(4), 3*length)
+						l, other = other, l
+						if err == nil {
+							held = append(held, &r)
+						}
+					case 2:
+						if len(held) == 0 {
+							continue
+						}
+						i := random.IntN(len(held))
+						kept := random.IntN(2)
+						if r := held[i]; kept > 0 {
+							r.Settle(kept)
+							uses = append(uses, use{r.At(), kept})
+						} else {
+							r.Cancel()
+						}
+						held = slices.Delete(held, i, i+1)
+					}
+				}
+				for _, r := range held {
+					uses = append(uses, use{r.At(), r.Permits()})
+				}
+				for _, u := range uses {
+					sum := 0
+					for _, v := range uses {
+						same := v.at.UTC().Truncate(length).Equal(u.at.UTC().Truncate(length))
+						if name == "window" {
+							same = !v.at.Before(u.at) && v.at.Before(u.at.Add(length-2*time.Microsecond))
+						}
+						if same {
+							sum += v.n
+						}
+					}
+					require.LessOrEqual(t, sum, 10, "%s, seed %d", name, seed)
+				}
+			})
+		}
+		synctest.Test(t, func(t *testing.T) { // and what comes back can be had
+			l := reserve.Must(shared.NewIn(shared.Memory(), "back", books[name]))
+			first, err := l.ReserveWithin(t.Context(), 8, 0)
+			require.NoError(t, err)
+			waits, err := l.Reserve(t.Context(), 8)
+			require.NoError(t, err)
+			require.Positive(t, waits.Delay())
+			ok, err := l.TryAcquire(t.Context(), 2)
+			require.NoError(t, err)
+			require.False(t, ok, "the other was first")
+			waits.Cancel()
+			time.Sleep(time.Second / 2)
+			ok, err = l.TryAcquire(t.Context(), 2)
+			require.NoError(t, err)
+			require.True(t, ok)
+			first.Settle(3)
+			shot, err := l.Snapshot(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 5.0, shot.Level)
+			require.Equal(t, 10.0, shot.Capacity)
+			require.Zero(t, shot.Wait)
+			d, err := l.Decide(t.Context(), 4)
+			require.NoError(t, err)
+			require.True(t, d.Granted)
+			require.Equal(t, 1.0, d.Left)
+			require.Positive(t, d.Wait, "the next four")
+		})
+	}
+}
+
+// A pause, its end, and a reset, for both processes.
+func TestBooksPause(t *testing.T) {
+	for name, policy := range books {
+		synctest.Test(t, func(t *testing.T) {
+			store := shared.Memory()
+			one := reserve.Must(shared.NewIn(store, "pause", policy))
+			two := reserve.Must(shared.NewIn(store, "pause", policy))
+			require.NoError(t, one.PauseUntil(t.Context(), time.Now().Add(time.Hour)), name)
+			next, err := two.NextFree(t.Context())
+			require.NoError(t, err)
+			require.WithinDuration(t, time.Now().Add(time.Hour), next, time.Millisecond, name)
+			require.NoError(t, two.Resume(t.Context()))
+			time.Sleep(time.Second) // so long the other believes what it knows
+			ok, err := one.TryAcquire(t.Context(), 1)
+			require.NoError(t, err)
+			require.True(t, ok, name)
+			r, err := two.Reserve(t.Context(), 10)
+			require.NoError(t, err)
+			require.Positive(t, r.Delay(), name)
+			require.NoError(t, one.Reset(t.Context()))
+			r.Cancel() // of what was before, nothing comes back
+			shot, err := two.Snapshot(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 10.0, shot.Level, name)
+		})
+	}
+}
+
+func TestBooksRefuse(t *testing.T) {
+	store := shared.Memory()
+	l := reserve.Must(shared.NewIn(store, "refuse", books["window"]))
+	_, err := l.Acquire(t.Context(), 11)
+	var size *reserve.SizeError
+	require.ErrorAs(t, err, &size)
+	require.EqualError(t, l.SetRate(t.Context(), 5), "shared: SetRate does not apply to a window")
+	_, err = shared.NewIn(store, "refuse", books["day"], shared.WithLease(time.Second))
+	require.EqualError(t, err, "shared: WithLease does not apply to a calendar's quota")
+	_, err = shared.New(&redis.Client{}, "refuse", books["day"])
+	var curve *shared.CurveError
+	require.ErrorAs(t, err, &curve)
+
+	require.NoError(t, l.PauseUntil(t.Context(), time.Now())) // nothing
+	ok, err := l.TryAcquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, ok)
+	day := reserve.Must(shared.NewIn(store, "refuse", books["day"]))
+	_, err = day.TryAcquire(t.Context(), 1)
+	var config *shared.ConfigError
+	require.ErrorAs(t, err, &config, "the state is a window's")
+	bucket := reserve.Must(shared.NewIn(store, "refuse", reserve.Must(policies["bursty"](10))))
+	_, err = bucket.TryAcquire(t.Context(), 1)
+	require.ErrorAs(t, err, &config)
+}
+
+// A state that is cut off or damaged anywhere is refused, and never panics.
+func TestBooksWhoseStateIsDamaged(t *testing.T) {
+	for name, policy := range books {
+		store := &spoiled{Store: shared.Memory(), spoil: func(b []byte) []byte { return b }}
+		l := reserve.Must(shared.NewIn(store, "damaged", policy))
+		for range 5 {
+			_, err := l.Reserve(t.Context(), 7)
+			require.NoError(t, err)
+		}
+		size := 0
+		store.spoil = func(b []byte) []byte { size = len(b); return b }
+		_, err := l.Stored(t.Context())
+		require.NoError(t, err)
+		for i := range size {
+			for _, spoil := range []func(b []byte) []byte{
+				func(b []byte) []byte { return b[:i] },
+				func(b []byte) []byte { b[i] ^= byte(1 + i%255); return b },
+			} {
+				store.spoil = spoil
+				_, err := l.Stored(t.Context())
+				var refused *shared.StateError
+				require.ErrorAs(t, err, &refused, "%s, byte %d", name, i)
+			}
+		}
+	}
+}
+
+// A spoiled store does something to each value that it returns.
+type spoiled struct {
+	shared.Store
+	spoil func(b []byte) []byte
+}
+
+func (s *spoiled) Update(ctx context.Context, key string, f decision) error {
+	return s.Store.Update(ctx, key, func(now time.Time, old []byte) ([]byte, time.Duration, error) {
+		if old != nil {
+			old = s.spoil(slices.Clone(old))
+		}
+		return f(now, old)
+	})
+}
+
+// While the store fails, each process alone keeps to its share of a day.
+func TestBooksWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failing{Store: shared.Memory()}
+		l := reserve.Must(shared.NewIn(s, "fails", books["day"], shared.Local(0.5)))
+		_, err := l.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		s.fails = true
+		granted := 0
+		for range 20 {
+			ok, err := l.TryAcquire(t.Context(), 1)
+			require.NoError(t, err)
+			if ok {
+				granted++
+			}
+		}
+		require.Equal(t, 5, granted)
+	})
+}
+
+type failing struct {
+	shared.Store
+	fails bool
+}
+
+func (f *failing) Update(ctx context.Context, key string, do decision) error {
+	if f.fails {
+		return shared.ErrNotWritten
+	}
+	return f.Store.Update(ctx, key, do)
+}
+
+// A decision is what a store's Update gets.
+type decision = func(now time.Time, old []byte) (value []byte, keep time.Duration, err error)
