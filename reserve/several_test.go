@@ -82,7 +82,7 @@ type askedContext struct {
 
 func (c *askedContext) Done() <-chan struct{} {
 	if c.times.Add(1) > 1000 {
-		panic("they wake each other for ever")
+		panic("they wake each other without end")
 	}
 	return c.Context.Done()
 }

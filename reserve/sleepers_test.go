@@ -107,7 +107,7 @@ func (c *crowd) step(random *rand.Rand, rate float64, policies []*reserve.Policy
 			require.True(c, e.over)
 			require.ErrorIs(c, e.err, context.Canceled)
 		}
-	case op < 28: // anyone says what it came to
+	case op < 28: // anyone settles
 		if len(c.all) > 0 {
 			e := c.all[len(c.all)-1-random.IntN(min(len(c.all), 100))]
 			actual := random.IntN(6)

@@ -326,7 +326,7 @@ func TestGivenUpTakeNoMemory(t *testing.T) {
 	require.Equal(t, int64(1), q.before(q.index(199_999)))
 }
 
-// The memory of a queue that is used for ever is that of its longest moment.
+// The memory of a queue that is used without end is that of its longest moment.
 func TestQueueIsBounded(t *testing.T) {
 	var q queue
 	for number := uint64(1); number < 100_000; number++ {

@@ -51,9 +51,9 @@ func Cost(cost func(*http.Request) int) TierOption {
 	}
 }
 
-// ChargeAfter has a request pay what its answer came to: failed logins, or bytes. The request still
+// ChargeAfter has a request pay by its answer: failed logins, or bytes. The request still
 // takes its cost beforehand (1, or what [Cost] and [WithCost] say), so that many requests at once don't
-// pass unpaid. When the handler has returned, the function says what the request came to: if that
+// pass unpaid. When the handler has returned, the function says what the request costs: if that
 // is less, the rest comes back; if it is more, the key's next requests pay for it. 0 or less means nothing.
 // If the handler panics, its request pays its cost.
 //

@@ -43,7 +43,7 @@ func (k *Limiters[K]) Refresh(key K) error {
 	return a.err
 }
 
-// Forget drops all that is remembered of the key: its next request finds it as if nothing had been
+// Forget drops the state of the key: its next request finds it as if nothing had been
 // asked since [New], with the policy that the function then returns. So what the key owes is
 // forgiven. Requests of it that wait keep their times.
 func (k *Limiters[K]) Forget(key K) {

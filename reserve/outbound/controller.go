@@ -68,7 +68,7 @@ func (c *controller) follow() {
 	}
 }
 
-// open blocks while a probe finds out what the server says, until late (zero: for ever). It reports
+// open blocks while a probe finds out what the server says, until late (zero: without end). It reports
 // whether the caller is the next probe.
 func (c *controller) open(ctx context.Context, late time.Time, maxWait time.Duration) (probe bool, err error) {
 	var after <-chan time.Time

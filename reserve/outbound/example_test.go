@@ -79,7 +79,7 @@ func ExampleAdaptive() {
 	// Output: 1.633 calls/s: 100 a minute, less 2 %
 }
 
-// Tokens: 100 are estimated, and what it came to is in the response.
+// Tokens: 100 are estimated, and the number used is in the response.
 func ExampleWithCost() {
 	server := httptest.NewServer(api)
 	defer server.Close()
@@ -110,7 +110,7 @@ func ExampleWithCost() {
 }
 
 // Requests and tokens a minute, in one transport: 160 tokens are estimated for a request, and what
-// it came to is in a header of the response.
+// were used is in a header of the response.
 func ExampleWithLimit() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Tokens-Used", "60")

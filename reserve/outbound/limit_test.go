@@ -65,7 +65,7 @@ func TestRequestsAndTokens(t *testing.T) {
 	})
 }
 
-// What a call came to is known at the end of its body: the body comes unchanged, and the limit is
+// What a call used is known at the end of its body: the body comes unchanged, and the limit is
 // settled once, however it ends.
 func TestUsed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -76,7 +76,7 @@ type journal struct {
 
 func newJournal() *journal { return &journal{begin: time.Now()} }
 
-// note takes note of a request and returns its number, from 1.
+// note records a request and returns its number, from 1.
 func (j *journal) note(r *http.Request) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// A sale is what one client was promised, and what is known now of what it came to.
+// A sale is what one client was promised, and how many permits it used as far as is known.
 type sale struct {
 	begin     float64 // the stretch of time that it bought begins, in nanoseconds
 	ready     float64

@@ -218,6 +218,6 @@ func TestAPoolThatPromisesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, s.charged)
 	case <-time.After(10 * time.Second):
-		require.Fail(t, "the caller asks the pool for ever")
+		require.Fail(t, "the caller asks the pool without end")
 	}
 }

@@ -73,7 +73,7 @@ type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
 	// Level is the number of permits that are stored; while any are owed it is negative: minus the fresh permits that
-	// have to come first, for those that have gone and those that wait.
+	// have to come first, for the requests that were granted and for those that wait.
 	Level float64
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A dribble gives 100 bytes at a time, for ever.
+// A dribble gives 100 bytes at a time, without end.
 type dribble struct{}
 
 func (dribble) Read(p []byte) (int, error) { return min(100, len(p)), nil }

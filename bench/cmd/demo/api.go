@@ -57,7 +57,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "done\n")
 }
 
-// refuse takes note of a call, and reports whether it is too much.
+// refuse records a call, and reports whether it is too much.
 func (a *api) refuse(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

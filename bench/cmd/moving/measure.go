@@ -21,7 +21,7 @@ const (
 	takes          = 20 * time.Millisecond
 )
 
-// A result is what one run came to. Times are in microseconds.
+// A result is what one run measured. Times are in microseconds.
 type result struct {
 	settlements, calls float64 // per second
 	cpu                float64 // seconds per second

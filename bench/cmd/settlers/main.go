@@ -2,7 +2,7 @@
 // costs, and settle when they know. It prints a Markdown table and draws a picture.
 //
 // Callers reserve, wait, take their time, settle at less, and begin again, in simulated time: nothing
-// sleeps, and the same seed gives the same numbers. The permits used are those that calls really came to, of all
+// sleeps, and the same seed gives the same numbers. The permits used are those that calls really used, of all
 // that went after the warm-up, per second.
 //
 // Beside pace stand golang.org/x/time/rate, given back what was too much by ReserveN(now, -n), and what is

@@ -7,7 +7,7 @@ import (
 )
 
 // A load is a number of callers, each of which reserves permits, waits for them, takes
-// some time, settles at what the call came to, and begins again.
+// some time, settles at what the call used, and begins again.
 type load struct {
 	saved    time.Duration // so much idle time is saved up, as permits
 	callers  int

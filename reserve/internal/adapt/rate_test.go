@@ -133,7 +133,7 @@ func TestWasteMakesPatient(t *testing.T) {
 	require.Less(t, risen(1), 6.)
 	require.InDelta(t, 8/0.78, risen(8), 2)
 	require.InDelta(t, 16/0.78, risen(16), 3)
-	require.Less(t, risen(10_000), 40., "but not for ever")
+	require.Less(t, risen(10_000), 40., "but not without end")
 }
 
 // One cut follows a limit that fell while calls were stopped: the sooner the refusal, the deeper; and

@@ -13,7 +13,7 @@ import (
 
 var errRefused = errors.New("refused")
 
-// A book takes note of what is called, and lets one promise fail or panic.
+// A book records what is called, and lets one promise fail or panic.
 type book struct {
 	calls       []string
 	fail, panic int // -1: none

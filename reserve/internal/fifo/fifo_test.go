@@ -22,7 +22,7 @@ func evenly(rate float64) *reserve.Limiter {
 	return reserve.Must(pace.NewBursty(rate, pace.WithBurst(0)))
 }
 
-// A book takes note of when calls went.
+// A book records when calls went.
 type book struct {
 	lines Lines
 	begin time.Time
@@ -31,7 +31,7 @@ type book struct {
 	all   sync.WaitGroup
 }
 
-// call makes a call, with a number, and takes note of when it went, or of its error. It returns when the call is in line.
+// call makes a call, with a number, and records when it went, or its error. It returns when the call is in line.
 func (b *book) call(ctx context.Context, name string, number uint64, set any, maxWait time.Duration, limits ...Limit) {
 	b.all.Go(func() {
 		err := b.lines.Acquire(ctx, set, number, limits, maxWait)

@@ -15,7 +15,7 @@ type trip func(r *http.Request) (*http.Response, error)
 
 func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// A first call that gets no answer does not keep the others for ever.
+// A first call that gets no answer does not keep the others waiting without end.
 func TestFirstCallHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

@@ -64,7 +64,7 @@ func (c *call) price(k kind) int {
 	if a.of.settles {
 		input, output = c.class.expect(&c.prompt, int(a.going.Load()), a.of.now())
 	}
-	return max(1, k.of(input, output)) // what it came to is charged even where nothing was expected
+	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
 }
 
 // depart says that an attempt is sent.

@@ -66,7 +66,7 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 
 // GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a
 // *[reserve.WaitError] at once and takes nothing; the SDK does not try such a call again. A context
-// that ends while it waits gives the permit back. The inner retryer's token is had before, and given
+// that ends while it waits gives the permit back. The inner retryer's token is taken before, and given
 // back if there is no permit.
 func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	release, err := r.RetryerV2.GetAttemptToken(ctx) // before the permit, so that its waits make no bursts
@@ -92,7 +92,7 @@ func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) err
 	return r.RetryerV2.GetRetryToken(ctx, err)
 }
 
-// hear takes note of what came of an attempt.
+// hear records the outcome of an attempt.
 func (r *Retryer) hear(sent time.Time, err error) {
 	now := time.Now()
 	switch wait, throttled := r.pause(now, err); {

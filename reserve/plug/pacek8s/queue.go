@@ -24,7 +24,7 @@ type QueueLimiter[T comparable] struct {
 	recent, older map[T]*item
 }
 
-// An item is what is remembered of one.
+// An item is the state of one item of the queue.
 type item struct {
 	failures int
 	held     *reserve.Reservation // the latest; nil: none

@@ -10,7 +10,7 @@ type Record struct {
 	At      time.Time
 	Asked   int    // prompt and max_tokens
 	Tokens  int    // charged now; 0 if it was refused
-	Used    int    // what it came to: prompt and reply
+	Used    int    // what the call used: prompt and reply
 	Reply   int    // tokens of that
 	Refused string // by which limit: "requests", "tokens", "input-tokens" or "output-tokens"; empty: it was answered
 	Larger  bool   // than could ever be allowed
@@ -20,7 +20,7 @@ type Record struct {
 type Counts struct {
 	Answered, Refused, Larger int
 	Tokens                    int // charged now
-	Used, Reply               int // what the calls came to, and what of that are replies
+	Used, Reply               int // what the calls used, and what of that are replies
 	MostRequests, MostTokens  int // answered and charged in any window
 }
 

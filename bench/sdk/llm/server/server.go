@@ -154,7 +154,7 @@ func (s *Server) admit(c *call, h http.Header, f format) (*account, *refusal) {
 	return a, why
 }
 
-// settle takes note of how many tokens the reply has. The last time counts.
+// settle records how many tokens the reply has. The last time counts.
 func (s *Server) settle(a *account, c *call, made int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

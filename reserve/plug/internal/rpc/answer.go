@@ -23,7 +23,7 @@ type Answer struct {
 // https://github.com/grpc/proposal/blob/master/A6-client-retries.md.
 const Pushback = "Grpc-Retry-Pushback-Ms"
 
-// Tell takes note of the times that a server has told: delays of RetryInfo, and those in the header.
+// Tell records the times that a server has told: delays of RetryInfo, and those in the header.
 // It reports whether there is one.
 func (a *Answer) Tell(delays ...time.Duration) (told bool) {
 	for _, d := range delays {
