@@ -72,6 +72,12 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		}
 		m.own = t.policy(k, m.size, m.daily).Limiter()
 		m.by = m.own
+		if t.changed != nil {
+			engine.Watch(m.own, func(bool) bool {
+				t.changed()
+				return true
+			})
+		}
 		m.active.Store(true)
 		a.limits[k] = m
 	}

@@ -96,7 +96,7 @@ func streamed(prompt, output int, usage bool) *http.Response {
 // A stream that tells no usage is charged its estimate, once, and what it put out: it is as fast as one that does.
 func TestStreamsWithoutUsage(t *testing.T) {
 	calls := 300
-	if long {
+	if long() {
 		calls = 1000
 	}
 	for _, output := range []int{100, 20} { // of at most 100

@@ -1,15 +1,18 @@
 package llm_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/llm"
 	"github.com/nextfree/pace/reserve/shared"
@@ -55,6 +58,44 @@ func ExampleWithModel() {
 		llm.AnswerRefusals(), llm.WithOutbound(outbound.WithMaxWait(5*time.Minute)))
 	fmt.Println(transport != nil, err)
 	// Output: true <nil>
+}
+
+// A model at OpenAI and at Azure, where it has another name, used as one; people before a batch. The client is for OpenAI's
+// SDK, whose base URL and key do not count.
+func ExampleNewDeployments() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Println(r.URL.Path, r.Header.Get("Authorization")+r.Header.Get("Api-Key"), string(body))
+		model(w, r)
+	}))
+	defer server.Close()
+	openai, _ := url.Parse(server.URL + "/v1")
+	azure, _ := url.Parse(server.URL + "/openai/deployments/sweden?api-version=2024-10-21")
+
+	transport, err := llm.NewDeployments(nil, []llm.Deployment{
+		{Provider: llm.OpenAI(), Base: openai, Header: http.Header{"Authorization": {"Bearer sk-1"}},
+			Limits: llm.Limits{RequestsPerMinute: 1000, TokensPerMinute: 2_000_000}},
+		{Provider: llm.AzureOpenAI(), Base: azure, Header: http.Header{"Api-Key": {"key-2"}},
+			Models: map[string]string{"gpt-5": "sweden"}, Limits: llm.Limits{RequestsPerMinute: 600, TokensPerMinute: 1_000_000}},
+	}, llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+	for range 2 {
+		ctx := fair.With(context.Background(), "batch", "")
+		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://any/v1/chat/completions", strings.NewReader(`{"model":"gpt-5","max_tokens":9}`))
+		response, err := client.Do(request)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		response.Body.Close()
+	}
+	// Output:
+	// /v1/chat/completions Bearer sk-1 {"model":"gpt-5","max_tokens":9}
+	// /openai/deployments/sweden/chat/completions key-2 {"model":"sweden","max_tokens":9}
 }
 
 // redis is the client of a Redis server that all machines use: goredis.Client(redis.NewClient(…)).

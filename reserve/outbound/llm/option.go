@@ -7,6 +7,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
@@ -29,6 +30,9 @@ type settings struct {
 	maxKeys  int
 	clock    clockwork.Clock // nil: the real one
 	outbound []outbound.Option
+	classOf  func(*http.Request) (class, tenant string)
+	classes  []fair.Class // nil: first come, first served
+	changed  func()       // called when a limit may grant at another time; nil: nobody asks
 }
 
 // WithModel gives a model limits of its own, in place of those given to [New].
@@ -201,6 +205,29 @@ func WithMaxKeys(n int) Option {
 func WithOutbound(opts ...outbound.Option) Option {
 	return func(s *settings) error {
 		s.outbound = append(s.outbound, opts...)
+		return nil
+	}
+}
+
+// WithClasses has calls that wait go in the order of package fair in place of first come, first served: people before a
+// batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those that
+// [fair.With] has put into the request's context, which an SDK passes on.
+//
+//	llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"})
+//	...
+//	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
+//
+// See [outbound.WithClasses] for what it means at one quota; the order holds for the calls of one key. With
+// [NewDeployments] it holds for all calls. It returns the errors of [fair.New].
+func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
+	if of == nil {
+		of = func(r *http.Request) (class, tenant string) { return fair.From(r.Context()) }
+	}
+	return func(s *settings) error {
+		if _, err := fair.New(new(door), classes, fair.WithTenants(nil)); err != nil {
+			return err
+		}
+		s.classOf, s.classes = of, classes
 		return nil
 	}
 }

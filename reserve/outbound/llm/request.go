@@ -25,6 +25,9 @@ type call struct {
 	left   atomic.Bool
 	opened func() // ends its turn at its class's turnstile; nil: it has none
 
+	departs func()           // called when it has been charged, or will not be so for a while; nil: nobody waits for that
+	spent   func(tokens int) // called with what it came to; nil: nobody asks
+
 	reading *reading // of the latest response
 	one     reading  // the first of them: most calls have no other
 }
@@ -73,7 +76,15 @@ func (c *call) depart() {
 		c.account.going.Add(1)
 		c.settleIn()
 	}
+	c.departed()
 	c.sent = c.account.of.now()
+}
+
+// departed lets the next call through to the same deployment.
+func (c *call) departed() {
+	if c.departs != nil {
+		c.departs()
+	}
 }
 
 // settleIn gives up the call's claim to its account's place: what was charged keeps that from now on.

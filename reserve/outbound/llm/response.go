@@ -108,5 +108,8 @@ func (d *reading) end() {
 			}
 		}
 	}
+	if c.spent != nil && c.reading == d {
+		c.spent(max(1, sum(n.input, n.output)))
+	}
 	c.leave()
 }

@@ -48,13 +48,13 @@ func realTrace(t *testing.T) (calls []sized) {
 	return calls
 }
 
-// long says that the tests take minutes: PACE_LONG is set, as make check does.
-var long = os.Getenv("PACE_LONG") != ""
+// long reports whether the tests take minutes: PACE_LONG is set, as make check does.
+func long() bool { return os.Getenv("PACE_LONG") != "" }
 
 // trace returns the real trace, and a quota that it takes nine minutes to go through; or a part of it, and a fifth of
 // the quota.
 func trace(t *testing.T) ([]sized, quota) {
-	if !long {
+	if !long() {
 		return realTrace(t)[:1000], quota{200, 400_000}
 	}
 	return realTrace(t), quota{1000, 2_000_000}
@@ -266,7 +266,7 @@ func text(c sized) (string, int) {
 // burstyTrace has bursts of calls whose sizes have a heavy tail.
 func burstyTrace() (calls []sized) {
 	bursts := 5
-	if long {
+	if long() {
 		bursts = 15
 	}
 	random := rand.New(rand.NewPCG(3, 4))

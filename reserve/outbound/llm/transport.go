@@ -66,6 +66,9 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 			return nil, err
 		}
 	}
+	if t.classes != nil && t.changed == nil {
+		t.settings.outbound = append(t.settings.outbound, outbound.WithClasses(t.classOf, t.classes...))
+	}
 	for k := range kinds {
 		t.settings.outbound = append(t.settings.outbound, outbound.WithLimit(t.limit(k)))
 	}
@@ -127,6 +130,16 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return send, err
 	}
+	t.enroll(c, r)
+	if t.asks {
+		send = c.askForUsage(send)
+	}
+	c.prompt.body = nil
+	return send.WithContext(c), nil
+}
+
+// enroll finds out what a request that has been read would cost, and whose quota it uses.
+func (t *Transport) enroll(c *call, r *http.Request) {
 	if c.endpoint.model != "" {
 		c.model = c.endpoint.model
 	}
@@ -138,23 +151,19 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 		input, output := t.estimate(r, c.prompt.body)
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
 	}
-	if t.asks {
-		send = c.askForUsage(send)
-	}
-	c.prompt.body = nil
 	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(r, t.preset.credential)}
 	if t.key != nil {
 		key = t.key(r, key)
 	}
 	c.account, c.waits = t.enter(key), true
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state})
-	return send.WithContext(c), nil
 }
 
 // send sends a call, once the limits of its account are known.
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
 	defer func() {
 		c.settleIn()
+		c.departed()
 		if response == nil || c.reading == nil || c.reading.response != response { // nothing reads what it used
 			c.leave()
 		}
@@ -170,6 +179,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		err = c.fits()
 	}
 	if err == nil && c.state && t.settles {
+		c.departed() // nobody knows how long this takes
 		c.opened, err = c.class.first.enter(c.Context, t.clock, c.class.isKnown)
 	}
 	if err != nil {

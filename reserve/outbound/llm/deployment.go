@@ -1,0 +1,128 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A Deployment is one of several that serve the same models, or one of several keys: see [NewDeployments].
+type Deployment struct {
+	// Provider says how it counts. Every deployment must speak the same API as the caller: [OpenAI] and [AzureOpenAI] do.
+	Provider Provider
+	// Base is what its provider's SDK calls the base URL: https://api.openai.com/v1,
+	// https://NAME.openai.azure.com/openai/v1, or with the name of a deployment,
+	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. Of a request's address, what comes
+	// behind /v1 (/v1beta, /deployments/DEPLOYMENT) is put behind it. Its query goes before the request's.
+	Base *url.URL
+	// Header is set in each request: the deployment's credential. No other deployment gets it.
+	Header http.Header
+	// Models are the models that it serves: the name that callers use, and the name that the deployment has for it. Nil:
+	// all, by the callers' names.
+	Models map[string]string
+	// Limits are those of each of its models. What is 0 is learned, as in [New].
+	Limits Limits
+	// Tier: deployments of a lower tier are used first, as long as one of them has room.
+	Tier int
+}
+
+// credentials are the headers that are the caller's word of whose quota it uses. No deployment gets them.
+var credentials = []string{
+	"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project",
+}
+
+// name returns what the deployment calls a model, and whether it serves that. A request need not say which.
+func (d *Deployment) name(model string) (name string, ok bool) {
+	if d.Models == nil || model == "" {
+		return model, true
+	}
+	name, ok = d.Models[model]
+	return name, ok
+}
+
+// rewrite returns a request as it goes to the deployment, but for its body.
+func (d *Deployment) rewrite(r *http.Request, e *endpoint, name string) *http.Request {
+	own := r.WithContext(r.Context())
+	own.Header = r.Header.Clone()
+	if own.Header == nil {
+		own.Header = http.Header{}
+	}
+	for _, c := range credentials {
+		own.Header.Del(c)
+	}
+	for key, values := range d.Header {
+		own.Header[http.CanonicalHeaderKey(key)] = values[:len(values):len(values)]
+	}
+	path := callPath(r.URL.EscapedPath())
+	if e.model != "" && name != e.model {
+		path = strings.Replace(path, url.PathEscape(e.model), url.PathEscape(name), 1)
+	}
+	own.URL = d.Base.JoinPath(path)
+	if query := r.URL.Query(); len(query) > 0 {
+		query.Del("key") // Google's form of a credential
+		for key, values := range d.Base.Query() {
+			query[key] = values
+		}
+		own.URL.RawQuery = query.Encode()
+	}
+	own.Host = ""
+	return own
+}
+
+// callPath returns a path without what an SDK's base URL has: up to the version, or the name of a deployment.
+func callPath(path string) string {
+	if _, after, ok := strings.Cut(path, "/deployments/"); ok {
+		_, rest, _ := strings.Cut(after, "/")
+		return rest
+	}
+	for rest := path; ; {
+		_, after, ok := strings.Cut(rest, "/v")
+		if !ok {
+			return strings.TrimPrefix(path, "/")
+		}
+		version, call, _ := strings.Cut(after, "/")
+		if version != "" && version[0] >= '0' && version[0] <= '9' {
+			return call
+		}
+		rest = after
+	}
+}
+
+// rename returns a body of JSON with another name in its field "model", at the top.
+func rename(body []byte, name string) ([]byte, bool) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return nil, false
+	}
+	var out []byte
+	copied := 0
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return nil, false
+		}
+		if end := int(d.InputOffset()); key == "model" {
+			out = append(append(out, body[copied:end-len(value)]...), quoted...)
+			copied = end
+		}
+	}
+	return append(out, body[copied:]...), true
+}
+
+// withBody gives a request a body that can be sent again.
+func withBody(r *http.Request, body []byte) {
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
+}
