@@ -79,9 +79,6 @@ func (lim *Limiter) Burst() int {
 	return lim.burst
 }
 
-// Tokens returns the number of tokens that are there now. It is negative while events wait.
-func (lim *Limiter) Tokens() float64 { return lim.TokensAt(time.Now()) }
-
 // TokensAt is Tokens at time t.
 func (lim *Limiter) TokensAt(t time.Time) float64 {
 	if body := lim.bodyOf(); body != nil {

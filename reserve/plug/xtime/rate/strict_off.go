@@ -10,3 +10,8 @@ const Strict = false
 //
 //go:fix inline
 func (lim *Limiter) Allow() bool { return lim.Pace().Allow() }
+
+// Tokens returns the number of tokens that are there now. It is negative while events wait.
+//
+//go:fix inline
+func (lim *Limiter) Tokens() float64 { return lim.Pace().Snapshot().Level }

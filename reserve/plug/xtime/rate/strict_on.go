@@ -10,3 +10,6 @@ const Strict = true
 
 // Allow reports whether an event may happen now, and takes its token.
 func (lim *Limiter) Allow() bool { return lim.AllowN(time.Now(), 1) }
+
+// Tokens returns the number of tokens that are there now. It is negative while events wait.
+func (lim *Limiter) Tokens() float64 { return lim.TokensAt(time.Now()) }
