@@ -16,7 +16,7 @@ FUZZTIME    ?= 20s
 # The library: what a program may require.
 LIBRARY     := . reserve/shared/goredis
 # Adapters to other libraries, which make check tests.
-PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom)
+PLUGS       := $(addprefix reserve/plug/pace,azure aws connect grpc k8s otel prom vet) reserve/plug/xtime
 # Stores of shared limiters that need a server in their tests, which make check runs.
 STORES      := reserve/shared/natskv reserve/shared/postgres
 # Beside it: pace and its peers.

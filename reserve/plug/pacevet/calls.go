@@ -1,0 +1,235 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+const (
+	xtime = "golang.org/x/time/rate"
+	pace  = "github.com/nextfree/pace"
+	body  = pace + "/reserve/plug/xtime/rate"
+)
+
+// A kind is what a call does with a limiter.
+type kind int
+
+const (
+	other  kind = iota
+	wait        // it blocks until there are permits, and returns an error
+	take        // it takes permits that are there now
+	hold        // it reserves permits
+	cancel      // it gives back a reservation
+	create      // it makes a limiter
+)
+
+// A use is a call of a limiter's method or of a constructor.
+type use struct {
+	kind kind
+	fn   *types.Func
+	n    ast.Expr // how many permits; nil: one
+}
+
+// path returns the path of the package that has the function.
+func (u use) path() string { return u.fn.Pkg().Path() }
+
+// isRate reports whether it is one of the API of golang.org/x/time/rate.
+func (u use) isRate() bool { return u.path() == xtime || u.path() == body }
+
+// isOne reports whether the call asks for one permit.
+func (u use) isOne(info *types.Info) bool {
+	if u.n == nil {
+		return true
+	}
+	v := info.Types[u.n].Value
+	return v != nil && constant.Compare(v, token.EQL, constant.MakeInt64(1))
+}
+
+// useOf says what a call does.
+func useOf(info *types.Info, call *ast.CallExpr) (u use) {
+	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	if fn == nil || fn.Pkg() == nil {
+		return
+	}
+	u.fn = fn
+	path, sig := fn.Pkg().Path(), fn.Signature()
+	results := sig.Results()
+	switch {
+	case path != xtime && path != pace && !strings.HasPrefix(path, pace+"/"):
+		return
+	case u.isRate():
+		switch fn.Name() {
+		case "NewLimiter":
+			u.kind = create
+		case "Wait", "WaitN":
+			u.kind = wait
+		case "Allow", "AllowN":
+			u.kind = take
+		case "Reserve", "ReserveN":
+			u.kind = hold
+		case "Cancel", "CancelAt":
+			u.kind = cancel
+		}
+	default:
+		switch name := fn.Name(); {
+		case name == "Wait" || name == "Acquire":
+			if n := results.Len(); n > 0 && isError(results.At(n-1).Type()) {
+				u.kind = wait
+			}
+		case sig.Recv() != nil && (name == "TryAcquire" || name == "Allow" || name == "TakeUpTo"):
+			u.kind = take
+		case strings.HasPrefix(name, "Reserve") && results.Len() == 2 &&
+			isNamed(results.At(0).Type(), pace+"/reserve", "Reservation"):
+			u.kind = hold
+		case name == "Cancel" && sig.Recv() != nil && isNamed(sig.Recv().Type(), pace+"/reserve", "Reservation"):
+			u.kind = cancel
+		case results.Len() > 0 && isNamed(results.At(0).Type(), pace+"/reserve", "Limiter") &&
+			(sig.Recv() == nil && strings.HasPrefix(name, "New") || sig.Recv() != nil && name == "Limiter"):
+			u.kind = create
+		}
+	}
+	if u.kind == wait || u.kind == take || u.kind == hold { // n is the only int
+		for i := range sig.Params().Len() {
+			if b, ok := sig.Params().At(i).Type().(*types.Basic); ok && b.Kind() == types.Int && i < len(call.Args) {
+				u.n = call.Args[i]
+			}
+		}
+	}
+	return
+}
+
+// isNamed reports whether it is the type, or a pointer to it.
+func isNamed(t types.Type, path, name string) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
+}
+
+// has reports whether the type is one of the tuple's.
+func has(tuple *types.Tuple, path, name string) bool {
+	for i := range tuple.Len() {
+		if isNamed(tuple.At(i).Type(), path, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
+
+// isFunc reports whether the call is of a function of a package, or a method of one of its types, by one of the
+// names.
+func isFunc(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
+	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != path {
+		return false
+	}
+	for _, name := range names {
+		if fn.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// variable returns the variable that an expression names, or nil.
+func variable(info *types.Info, e ast.Expr) *types.Var {
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		v, _ := info.ObjectOf(id).(*types.Var)
+		return v
+	}
+	return nil
+}
+
+// receiver returns what a method is called of.
+func receiver(call *ast.CallExpr) ast.Expr {
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+		return sel.X
+	}
+	return nil
+}
+
+// calls lists the calls in a tree.
+func calls(root ast.Node) (all []*ast.CallExpr) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			all = append(all, c)
+		}
+		return true
+	})
+	return
+}
+
+// enclosing returns the body of the innermost function around a node, and the function.
+func enclosing(c inspector.Cursor) (*ast.BlockStmt, ast.Node) {
+	for f := range c.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
+		switch f := f.Node().(type) {
+		case *ast.FuncDecl:
+			return f.Body, f
+		case *ast.FuncLit:
+			return f.Body, f
+		}
+	}
+	return nil, nil
+}
+
+// root returns the cursor of all files.
+func root(pass *analysis.Pass) inspector.Cursor {
+	return pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+}
+
+// inTest reports whether the node is in a test.
+func inTest(pass *analysis.Pass, n ast.Node) bool {
+	return strings.HasSuffix(pass.Fset.Position(n.Pos()).Filename, "_test.go")
+}
+
+// neverEnds reports whether a context is context.Background() or context.TODO(), directly or by a variable that
+// is never anything else.
+func neverEnds(info *types.Info, around ast.Node, ctx ast.Expr) bool {
+	if call, ok := ast.Unparen(ctx).(*ast.CallExpr); ok {
+		return isFunc(info, call, "context", "Background", "TODO")
+	}
+	v := variable(info, ctx)
+	if v == nil || around == nil {
+		return false
+	}
+	times, never := 0, true
+	set := func(lhs []ast.Expr, rhs []ast.Expr) {
+		for i, l := range lhs {
+			if variable(info, l) != v {
+				continue
+			}
+			times++
+			call, ok := ast.Expr(nil), false
+			if len(lhs) == len(rhs) {
+				call, ok = rhs[i], true
+			}
+			c, isCall := call.(*ast.CallExpr)
+			never = never && ok && isCall && isFunc(info, c, "context", "Background", "TODO")
+		}
+	}
+	ast.Inspect(around, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			set(n.Lhs, n.Rhs)
+		case *ast.ValueSpec:
+			var names []ast.Expr
+			for _, name := range n.Names {
+				names = append(names, name)
+			}
+			set(names, n.Values)
+		}
+		return true
+	})
+	return times > 0 && never
+}

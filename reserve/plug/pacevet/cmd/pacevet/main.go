@@ -1,0 +1,12 @@
+// Command pacevet runs package pacevet's analyzers: on the packages that its arguments name, or as `go vet
+// -vettool=$(which pacevet) ./...`. With -fix it applies the fixes that are safe; `pacevet help` lists the
+// analyzers.
+package main
+
+import (
+	"golang.org/x/tools/go/analysis/multichecker"
+
+	"github.com/nextfree/pace/reserve/plug/pacevet"
+)
+
+func main() { multichecker.Main(pacevet.Analyzers()...) }

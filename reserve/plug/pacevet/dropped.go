@@ -1,0 +1,95 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+// Dropped names reservations that nobody waits for.
+var Dropped = &analysis.Analyzer{
+	Name: "dropped",
+	Doc: `dropped: a reservation is taken, and nobody waits for it
+
+Reserve does not wait. It takes the permits and says when they may be used, and who does not look at that time
+goes at once:
+
+	if !lim.Reserve().OK() { // true for all but requests above the burst
+		return errTooMany
+	}
+
+Use Allow (TryAcquire) for what is dropped when there is nothing, Wait (Acquire) for what waits; or keep the
+reservation, and look at its Delay. For permits that are taken after the fact, say that nobody is to wait: _ =
+lim.ReserveN(now, n).
+
+It names a call whose reservation is not kept, or of which only OK is asked, and one of pace of which only the
+error is kept. It leaves alone: a reservation that is assigned to the blank identifier alone or with its
+error; one of which anything else is asked, or that goes elsewhere; tests.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Dropped",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      dropped,
+}
+
+func dropped(pass *analysis.Pass) (any, error) {
+	info := pass.TypesInfo
+	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
+		call := c.Node().(*ast.CallExpr)
+		u := useOf(info, call)
+		if u.kind != hold || inTest(pass, call) {
+			continue
+		}
+		say := func(why string) {
+			pass.ReportRangef(call, "%s's reservation is dropped%s: it takes permits, and nobody waits for them",
+				u.fn.Name(), why)
+		}
+		switch p := c.Parent().Node().(type) {
+		case *ast.ExprStmt, *ast.GoStmt, *ast.DeferStmt:
+			say("")
+		case *ast.SelectorExpr:
+			if p.Sel.Name == "OK" {
+				say(" after OK")
+			}
+		case *ast.AssignStmt:
+			if len(p.Rhs) != 1 {
+				continue
+			}
+			if len(p.Lhs) == 2 && isBlank(p.Lhs[0]) && !isBlank(p.Lhs[1]) {
+				say("")
+			}
+			around, _ := enclosing(c)
+			if r := variable(info, p.Lhs[0]); r != nil && around != nil && onlyOK(info, around, p.Lhs[0], r) {
+				say(" after OK")
+			}
+		}
+	}
+	return nil, nil
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// onlyOK reports whether the variable is used by calls of OK and in no other way, besides where it is set.
+func onlyOK(info *types.Info, around ast.Node, set ast.Expr, r *types.Var) bool {
+	if r.Pos() < around.Pos() || r.Pos() > around.End() { // of the package, a parameter, or of a function around
+		return false
+	}
+	oks, uses := 0, 0
+	ast.Inspect(around, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if variable(info, n.X) == r && n.Sel.Name == "OK" {
+				oks++
+			}
+		case *ast.Ident:
+			if n != set && info.ObjectOf(n) == r {
+				uses++
+			}
+		}
+		return true
+	})
+	return oks > 0 && oks == uses
+}

@@ -1,0 +1,174 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// ErrorText names comparisons of errors by their text.
+var ErrorText = &analysis.Analyzer{
+	Name: "errortext",
+	Doc: `errortext: a limiter's error is told by its text
+
+	if strings.Contains(err.Error(), "would exceed context deadline") {
+
+The text is for people, and pace's differs. The errors of reserve/plug/xtime/rate and of pace are
+context.DeadlineExceeded where a deadline is the reason, and pace's have types:
+
+	if errors.Is(err, context.DeadlineExceeded) {
+
+	if late, ok := errors.AsType[*pace.WaitError](err); ok { // late.Wait says for how long
+
+golang.org/x/time/rate's are neither; there its text is the only way until the import path is changed.
+
+It names comparisons (==, !=, switch) and strings.Contains, HasPrefix, HasSuffix and EqualFold of err.Error(),
+if the text is one of x/time/rate's, or if in this function err comes from a limiter only. It leaves alone:
+all other texts and errors; text that is printed. Where errors and context are imported and the limiter is not
+x/time/rate's, it offers a fix.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#ErrorText",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      errorText,
+}
+
+// texts are what nobody's errors say but those of limiters with the API of golang.org/x/time/rate.
+var texts = []string{"would exceed context deadline", "exceeds limiter's burst", "rate: Wait(n="}
+
+func errorText(pass *analysis.Pass) (any, error) {
+	info := pass.TypesInfo
+	for c := range root(pass).Preorder(
+		(*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil), (*ast.SwitchStmt)(nil),
+	) {
+		var pairs [][2]ast.Expr
+		negated := false
+		switch n := c.Node().(type) {
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				pairs, negated = [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}}, n.Op == token.NEQ
+			}
+		case *ast.CallExpr:
+			if len(n.Args) == 2 && isFunc(info, n, "strings", "Contains", "HasPrefix", "HasSuffix", "EqualFold") {
+				pairs = [][2]ast.Expr{{n.Args[0], n.Args[1]}}
+			}
+		case *ast.SwitchStmt:
+			for _, s := range n.Body.List {
+				for _, e := range s.(*ast.CaseClause).List {
+					if n.Tag != nil {
+						pairs = append(pairs, [2]ast.Expr{n.Tag, e})
+					}
+				}
+			}
+		}
+		for _, p := range pairs {
+			err := textOf(info, p[0])
+			if err == nil {
+				continue
+			}
+			text := ""
+			if v := info.Types[p[1]].Value; v != nil && v.Kind() == constant.String {
+				text = constant.StringVal(v)
+			}
+			around, _ := enclosing(c)
+			path := source(info, around, err)
+			if path == "" && !isTheirs(text) {
+				continue
+			}
+			d := analysis.Diagnostic{Pos: c.Node().Pos(), End: c.Node().End()}
+			d.Message = "a limiter's error is told by its text: use errors.Is with context.DeadlineExceeded, or errors.As"
+			if path == xtime {
+				d.Message = "a limiter's error is told by its text, for golang.org/x/time/rate's has no type: " +
+					"that of reserve/plug/xtime/rate is context.DeadlineExceeded"
+			}
+			id, isIdent := ast.Unparen(err).(*ast.Ident)
+			_, isSwitch := c.Node().(*ast.SwitchStmt)
+			if path != "" && path != xtime && strings.Contains(text, texts[0]) && isIdent && !isSwitch &&
+				imported(c, "errors") && imported(c, "context") {
+				is := "errors.Is(" + id.Name + ", context.DeadlineExceeded)"
+				if negated {
+					is = "!" + is
+				}
+				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Use errors.Is",
+					TextEdits: []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(is)}}}}
+			}
+			pass.Report(d)
+			break
+		}
+	}
+	return nil, nil
+}
+
+// textOf returns the error whose Error is called.
+func textOf(info *types.Info, e ast.Expr) ast.Expr {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 0 {
+		return nil
+	}
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && sel.Sel.Name == "Error" {
+		if t := info.TypeOf(sel.X); t != nil && isError(t) {
+			return sel.X
+		}
+	}
+	return nil
+}
+
+func isTheirs(text string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(text, t) })
+}
+
+// source returns the path of the limiter's package from which alone the error's variable is set; "" if there are
+// others.
+func source(info *types.Info, around ast.Node, err ast.Expr) (path string) {
+	v := variable(info, err)
+	if v == nil || around == nil {
+		return ""
+	}
+	others := v.Pos() < around.Pos() || v.Pos() > around.End() // a parameter, or set elsewhere
+	ast.Inspect(around, func(n ast.Node) bool {
+		switch a := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range a.Lhs {
+				if variable(info, l) != v {
+					continue
+				}
+				call, ok := ast.Unparen(a.Rhs[len(a.Rhs)-1]).(*ast.CallExpr)
+				if !ok || len(a.Rhs) > 1 {
+					others = true
+					continue
+				}
+				if u := useOf(info, call); u.kind == wait || u.kind == hold {
+					path = u.path()
+				} else {
+					others = true
+				}
+			}
+		case *ast.UnaryExpr:
+			if a.Op == token.AND && variable(info, a.X) == v {
+				others = true
+			}
+		}
+		return true
+	})
+	if others {
+		return ""
+	}
+	return path
+}
+
+// imported reports whether the file imports a package by its own name.
+func imported(c inspector.Cursor, path string) bool {
+	for f := range c.Enclosing((*ast.File)(nil)) {
+		for _, i := range f.Node().(*ast.File).Imports {
+			if i.Path.Value == `"`+path+`"` && i.Name == nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package pacevet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+// Ignored names calls that wait for permits, and whose error nobody looks at.
+var Ignored = &analysis.Analyzer{
+	Name: "ignored",
+	Doc: `ignored: the error of Wait or Acquire is ignored
+
+Wait returns an error when there are no permits: the context has ended, its deadline would come first (at
+once, while the context still lives), or more than the burst is asked for. Who ignores it goes without
+permits, and goes the faster, the more others wait.
+
+	if err := lim.Wait(ctx); err != nil {
+		return err
+	}
+
+It leaves alone: an error that is assigned to the blank identifier; one permit under context.Background() or
+TODO(), for which there is always a time; a call whose next statement asks the context itself; tests. In a
+function whose only result is an error it offers a fix.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Ignored",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      ignored,
+}
+
+func ignored(pass *analysis.Pass) (any, error) {
+	info := pass.TypesInfo
+	for c := range root(pass).Preorder((*ast.ExprStmt)(nil), (*ast.GoStmt)(nil)) {
+		var call *ast.CallExpr
+		switch n := c.Node().(type) {
+		case *ast.ExprStmt:
+			call, _ = ast.Unparen(n.X).(*ast.CallExpr)
+		case *ast.GoStmt:
+			call = n.Call
+		}
+		if call == nil || len(call.Args) == 0 || inTest(pass, call) {
+			continue
+		}
+		u := useOf(info, call)
+		if u.kind != wait {
+			continue
+		}
+		around, fn := enclosing(c)
+		if neverEnds(info, around, call.Args[0]) && (!u.isRate() || u.isOne(info)) {
+			continue
+		}
+		if next, ok := c.NextSibling(); ok && asksContext(info, next.Node()) {
+			continue
+		}
+		d := analysis.Diagnostic{
+			Pos: call.Pos(), End: call.End(),
+			Message: fmt.Sprintf("the error of %s is ignored: whoever gets no permits goes too", u.fn.Name()),
+		}
+		if _, ok := c.Node().(*ast.ExprStmt); ok && returnsError(info, fn) {
+			before := "if err := "
+			if u.fn.Signature().Results().Len() == 2 {
+				before = "if _, err := "
+			}
+			d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Return the error", TextEdits: []analysis.TextEdit{
+				{Pos: call.Pos(), End: call.Pos(), NewText: []byte(before)},
+				{Pos: call.End(), End: call.End(), NewText: []byte("; err != nil {\n\treturn err\n}")},
+			}}}
+		}
+		pass.Report(d)
+	}
+	return nil, nil
+}
+
+// asksContext reports whether a statement calls Err or Done of a context.
+func asksContext(info *types.Info, n ast.Node) bool {
+	if b, ok := n.(*ast.IfStmt); ok { // its condition, not what it does
+		n = &ast.IfStmt{Init: b.Init, Cond: b.Cond, Body: &ast.BlockStmt{}}
+	}
+	for _, call := range calls(n) {
+		if isFunc(info, call, "context", "Err", "Done", "Cause") {
+			return true
+		}
+	}
+	return false
+}
+
+// returnsError reports whether a function returns an error and nothing else.
+func returnsError(info *types.Info, fn ast.Node) bool {
+	var t types.Type
+	switch fn := fn.(type) {
+	case *ast.FuncDecl:
+		t = info.TypeOf(fn.Name)
+	case *ast.FuncLit:
+		t = info.TypeOf(fn)
+	default:
+		return false
+	}
+	r := t.(*types.Signature).Results()
+	return r.Len() == 1 && isError(r.At(0).Type())
+}

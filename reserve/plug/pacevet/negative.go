@@ -1,0 +1,52 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+// Negative names negative numbers of tokens.
+var Negative = &analysis.Analyzer{
+	Name: "negative",
+	Doc: `negative: a negative number of tokens, to give some back
+
+golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. Those who wait already
+do not move up, and pace's limiters take no negative numbers: reserve/plug/xtime/rate gives nothing back for
+them.
+
+Keep the reservation and Cancel it, if nothing was used. If less was used than was reserved, pace's Settle
+says how much:
+
+	r, err := lim.Pace().Reserve(ctx, estimate)
+	...
+	r.Settle(used)
+
+It names a constant below zero and an expression that begins with a minus, in AllowN, ReserveN and WaitN.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Negative",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      negative,
+}
+
+func negative(pass *analysis.Pass) (any, error) {
+	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
+		u := useOf(pass.TypesInfo, c.Node().(*ast.CallExpr))
+		if u.n == nil || !u.isRate() {
+			continue
+		}
+		bad := false
+		if v := pass.TypesInfo.Types[u.n].Value; v != nil {
+			bad = constant.Sign(v) < 0
+		} else if minus, ok := ast.Unparen(u.n).(*ast.UnaryExpr); ok {
+			bad = minus.Op == token.SUB
+		}
+		if bad {
+			pass.ReportRangef(u.n, "%s of a negative number of tokens: cancel the reservation instead, or settle it",
+				u.fn.Name())
+		}
+	}
+	return nil, nil
+}

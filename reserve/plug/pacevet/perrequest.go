@@ -1,0 +1,202 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// PerRequest names limiters that are made for each request.
+var PerRequest = &analysis.Analyzer{
+	Name: "perrequest",
+	Doc: `perrequest: a limiter that is made for each request limits nothing
+
+	func handle(w http.ResponseWriter, r *http.Request) {
+		lim := rate.NewLimiter(10, 5)
+		if !lim.Allow() {
+
+A new limiter is full, so its first request always goes. Make one for all requests: in the handler's struct, a
+package's variable, or outside of the function that is returned. For a limiter for each client keep them in a
+map, or use pace's keyed.
+
+It names a limiter that is made in an HTTP handler (also gin's, echo's, fiber's), a RoundTrip, a gRPC
+interceptor or in the body of a loop, and does not outlive it: a local variable that is only asked there, once
+each time. It leaves alone: a limiter that is stored, returned, handed on or captured by a function; one that
+is asked in a loop inside, as for the chunks of a download; one in a loop whose rate depends on what the loop
+is about; tests. A limiter that is asked where it is made it names everywhere.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#PerRequest",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      perRequest,
+}
+
+func perRequest(pass *analysis.Pass) (any, error) {
+	info := pass.TypesInfo
+	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
+		call := c.Node().(*ast.CallExpr)
+		u := useOf(info, call)
+		if u.kind != create || inTest(pass, call) {
+			continue
+		}
+		made := c // the whole expression: pace.Must and parentheses around the call
+		for {
+			p := made.Parent()
+			if m, ok := p.Node().(*ast.CallExpr); ok && m.Fun != made.Node() && isMust(info, m) {
+				made = p
+			} else if _, ok := p.Node().(*ast.ParenExpr); ok {
+				made = p
+			} else {
+				break
+			}
+		}
+		if asked, ok := made.Parent().Parent().Node().(*ast.CallExpr); ok && receiver(asked) == made.Node() {
+			if k := useOf(info, asked).kind; k == wait || k == take || k == hold {
+				pass.ReportRangef(call, "a limiter that is made where it is asked limits nothing: make one for all")
+			}
+			continue
+		}
+		v := local(info, made)
+		loop, fn := around(made)
+		if v == nil || fn == nil {
+			continue
+		}
+		what := ""
+		switch {
+		case loop != nil:
+			if !dependsOn(info, call, loop) {
+				what = "each round of a loop"
+			}
+		case isHandler(info, fn):
+			what = "each request"
+		}
+		if what != "" && onlyAsked(info, made, v) {
+			pass.ReportRangef(call, "a limiter that is made for %s limits nothing: make one for all", what)
+		}
+	}
+	return nil, nil
+}
+
+func isMust(info *types.Info, call *ast.CallExpr) bool {
+	return isFunc(info, call, pace, "Must") || isFunc(info, call, pace+"/reserve", "Must")
+}
+
+// local returns the local variable that is declared with the expression.
+func local(info *types.Info, made inspector.Cursor) *types.Var {
+	switch p := made.Parent().Node().(type) {
+	case *ast.AssignStmt:
+		if p.Tok == token.DEFINE && len(p.Rhs) == 1 {
+			v, _ := info.Defs[ident(p.Lhs[0])].(*types.Var)
+			return v
+		}
+	case *ast.ValueSpec:
+		if len(p.Values) == 1 {
+			if v, _ := info.Defs[p.Names[0]].(*types.Var); v != nil && v.Parent() != v.Pkg().Scope() {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+func ident(e ast.Expr) *ast.Ident {
+	id, _ := e.(*ast.Ident)
+	return id
+}
+
+// around returns the innermost loop around a node, if it is in the innermost function's, and that function.
+func around(c inspector.Cursor) (loop, fn ast.Node) {
+	for child := c; ; {
+		p := child.Parent()
+		switch n := p.Node().(type) {
+		case nil:
+			return nil, nil
+		case *ast.FuncDecl, *ast.FuncLit:
+			return loop, n
+		case *ast.ForStmt:
+			if loop == nil && child.Node() == n.Body {
+				loop = n
+			}
+		case *ast.RangeStmt:
+			if loop == nil && child.Node() == n.Body {
+				loop = n
+			}
+		}
+		child = p
+	}
+}
+
+// dependsOn reports whether an expression uses what is declared in the loop.
+func dependsOn(info *types.Info, e ast.Expr, loop ast.Node) (yes bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if o := info.Uses[id]; o != nil && loop.Pos() <= o.Pos() && o.Pos() < loop.End() {
+				yes = true
+			}
+		}
+		return true
+	})
+	return
+}
+
+// onlyAsked reports whether the variable's limiter is asked for permits where it is made, and nothing else
+// happens to it: no loop and no function inside asks it, and it goes nowhere.
+func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
+	block, _ := enclosing(made)
+	loop, fn := around(made)
+	asked := false
+	for c := range up(made, block).Preorder((*ast.Ident)(nil)) {
+		id := c.Node().(*ast.Ident)
+		if info.Uses[id] != v {
+			continue
+		}
+		call, ok := c.Parent().Parent().Node().(*ast.CallExpr)
+		if !ok || receiver(call) != ast.Expr(id) {
+			return false
+		}
+		if k := useOf(info, call).kind; k == wait || k == take || k == hold {
+			asked = true
+		}
+		if l, f := around(c); l != loop || f != fn {
+			return false
+		}
+	}
+	return asked
+}
+
+// up returns the cursor of a node around.
+func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
+	for c.Node() != n {
+		c = c.Parent()
+	}
+	return c
+}
+
+// isHandler reports whether a function is called for each request.
+func isHandler(info *types.Info, fn ast.Node) bool {
+	var sig *types.Signature
+	name := ""
+	switch fn := fn.(type) {
+	case *ast.FuncDecl:
+		sig, name = info.TypeOf(fn.Name).(*types.Signature), fn.Name.Name
+	case *ast.FuncLit:
+		sig = info.TypeOf(fn).(*types.Signature)
+	}
+	for _, t := range [][2]string{
+		{"github.com/gin-gonic/gin", "Context"},
+		{"github.com/labstack/echo/v4", "Context"},
+		{"github.com/labstack/echo/v5", "Context"},
+		{"github.com/gofiber/fiber/v2", "Ctx"},
+		{"github.com/gofiber/fiber/v3", "Ctx"},
+		{"google.golang.org/grpc", "UnaryServerInfo"},
+		{"google.golang.org/grpc", "StreamServerInfo"},
+	} {
+		if has(sig.Params(), t[0], t[1]) {
+			return true
+		}
+	}
+	return has(sig.Params(), "net/http", "ResponseWriter") && has(sig.Params(), "net/http", "Request") ||
+		name == "RoundTrip" && has(sig.Params(), "net/http", "Request") && has(sig.Results(), "net/http", "Response")
+}

@@ -1,0 +1,13 @@
+package a
+
+import (
+	"testing"
+
+	"golang.org/x/time/rate"
+)
+
+func TestA(t *testing.T) {
+	r := rate.NewLimiter(1, 1).Reserve()
+	defer r.Cancel()
+	work()
+}

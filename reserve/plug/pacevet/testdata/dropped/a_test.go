@@ -1,0 +1,9 @@
+package a
+
+import (
+	"testing"
+
+	"golang.org/x/time/rate"
+)
+
+func TestA(t *testing.T) { rate.NewLimiter(1, 1).Reserve() }
