@@ -9,8 +9,15 @@ import (
 	"github.com/nextfree/pace/reserve/attime"
 )
 
+// A working limiter is pace's, and what it was made of.
+type working struct {
+	*reserve.Limiter
+	limit Limit
+	burst int
+}
+
 // bodyOf returns the limiter of pace that does the work, or nil in a strict program.
-func (lim *Limiter) bodyOf() *reserve.Limiter {
+func (lim *Limiter) bodyOf() *working {
 	if body := lim.body.Load(); body != nil {
 		return body
 	}
@@ -20,7 +27,7 @@ func (lim *Limiter) bodyOf() *reserve.Limiter {
 	case Strict && !lim.begun:
 		lim.begun, lim.tokens = true, float64(lim.burst)
 	case !Strict && lim.body.Load() == nil:
-		lim.body.Store(attime.New(lim.policy()))
+		lim.body.Store(&working{attime.New(lim.policy()), lim.limit, lim.burst})
 	}
 	return lim.body.Load()
 }
@@ -40,48 +47,40 @@ func (lim *Limiter) policy() *reserve.Policy {
 // A Reservation says when events may happen that were reserved. Cancel it if they don't.
 type Reservation struct {
 	ok        bool
-	timeToAct time.Time
-	lim       *Limiter
-	tokens    int
-	limit     Limit // then; of a strict limiter
-
-	promise reserve.Reservation // of a limiter of pace
-	bound   bool                // there is a promise
+	bound     bool                // there is a promise
+	timeToAct time.Time           // without a promise, and for golang.org/x/time/rate's tests
+	promise   reserve.Reservation // of a limiter of pace
+	strict    *strictly           // of a strict limiter, if it is OK
 }
 
 // reserveN is ReserveN within a longest wait, for wait and for golang.org/x/time/rate's tests.
 func (lim *Limiter) reserveN(t time.Time, n int, maxFutureReserve time.Duration) (r Reservation) {
 	lim.reserve(t, n, maxFutureReserve, &r)
+	if r.bound {
+		r.timeToAct = attime.Ready(&r.promise, t)
+	}
 	return
 }
 
 // reserve fills in the reservation.
 func (lim *Limiter) reserve(t time.Time, n int, most time.Duration, r *Reservation) {
 	body := lim.bodyOf()
-	if body == nil {
-		lim.strictly(t, n, most, r)
-		return
-	}
-	r.lim, r.tokens = lim, n
-	lim.mu.Lock()
-	limit, burst := lim.limit, lim.burst
-	lim.mu.Unlock()
 	switch {
-	case limit == Inf:
+	case body == nil:
+		lim.strictly(t, n, most, r)
+	case body.limit == Inf:
 		r.ok, r.timeToAct = true, t
-	case n > burst:
+	case n > body.burst:
 	case n <= 0: // it takes nothing, but waits for what is owed
-		owed := max(0, -attime.Level(body, t))
-		wait := limit.durationFromTokens(owed)
+		owed := max(0, -attime.Level(body.Limiter, t))
+		wait := body.limit.durationFromTokens(owed)
 		if owed == 0 {
 			wait = 0
 		}
 		r.ok, r.timeToAct = wait <= most, t.Add(wait)
 	default:
-		if attime.Reserve(body, t, n, most, &r.promise) == nil {
-			r.ok, r.bound = true, true
-			r.timeToAct = attime.Ready(&r.promise, t)
-		}
+		r.bound = attime.Reserve(body.Limiter, t, n, most, &r.promise) == nil
+		r.ok = r.bound
 	}
 }
 
@@ -112,10 +111,9 @@ func (r *Reservation) Cancel() { r.CancelAt(time.Now()) }
 // CancelAt is Cancel at time t.
 func (r *Reservation) CancelAt(t time.Time) {
 	switch {
-	case !r.ok:
 	case r.bound:
 		attime.Settle(&r.promise, t, 0)
-	case r.lim.bodyOf() == nil:
+	case r.strict != nil:
 		r.cancelStrictly(t)
 	}
 }

@@ -48,7 +48,7 @@ type Limiter struct {
 	last, lastEvent time.Time
 	begun           bool // a strict limiter has been used
 
-	body atomic.Pointer[reserve.Limiter] // nil: it was not used yet, or is strict
+	body atomic.Pointer[working] // nil: it was not used yet, or is strict
 }
 
 // NewLimiter returns a limiter of events up to rate r, with bursts of up to b. It is full.
@@ -60,7 +60,7 @@ func NewLimiter(r Limit, b int) *Limiter { return &Limiter{limit: r, burst: b} }
 // In a strict program (see [Strict]) there is none, and Pace panics.
 func (lim *Limiter) Pace() *reserve.Limiter {
 	if body := lim.bodyOf(); body != nil {
-		return body
+		return body.Limiter
 	}
 	panic("rate: a program that is built with -tags xtimestrict has no limiters of pace")
 }
@@ -82,7 +82,7 @@ func (lim *Limiter) Burst() int {
 // TokensAt is Tokens at time t.
 func (lim *Limiter) TokensAt(t time.Time) float64 {
 	if body := lim.bodyOf(); body != nil {
-		return attime.Level(body, t)
+		return attime.Level(body.Limiter, t)
 	}
 	lim.mu.Lock()
 	defer lim.mu.Unlock()
@@ -93,7 +93,7 @@ func (lim *Limiter) TokensAt(t time.Time) float64 {
 // otherwise.
 func (lim *Limiter) AllowN(t time.Time, n int) bool {
 	if body := lim.body.Load(); body != nil && n > 0 {
-		return attime.Take(body, t, n)
+		return attime.Take(body.Limiter, t, n)
 	}
 	return lim.reserveN(t, n, 0).ok
 }
@@ -124,7 +124,7 @@ func (lim *Limiter) WaitN(ctx context.Context, n int) (err error) {
 	if body == nil || n <= 0 {
 		return lim.wait(ctx, n, time.Now(), realTimer)
 	}
-	if err := lim.tooMany(n); err != nil {
+	if err := tooMany(n, body.limit, body.burst); err != nil {
 		return err
 	}
 	if _, err = body.Acquire(ctx, n); err != nil {
@@ -134,11 +134,9 @@ func (lim *Limiter) WaitN(ctx context.Context, n int) (err error) {
 }
 
 // tooMany returns the error of a request for more than the burst.
-func (lim *Limiter) tooMany(n int) error {
-	lim.mu.Lock()
-	defer lim.mu.Unlock()
-	if n > lim.burst && lim.limit != Inf {
-		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, lim.burst)
+func tooMany(n int, limit Limit, burst int) error {
+	if n > burst && limit != Inf {
+		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, burst)
 	}
 	return nil
 }
@@ -173,7 +171,7 @@ func realTimer(d time.Duration) (<-chan time.Time, func() bool, func()) {
 func (lim *Limiter) wait(
 	ctx context.Context, n int, t time.Time, newTimer func(time.Duration) (<-chan time.Time, func() bool, func()),
 ) error {
-	if err := lim.tooMany(n); err != nil {
+	if err := tooMany(n, lim.Limit(), lim.Burst()); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -230,5 +228,6 @@ func (lim *Limiter) change(t time.Time, set func()) {
 		return
 	}
 	set()
-	pace.Must(0, attime.Replace(body, t, lim.policy())) // of the same kind, so it is no error
+	pace.Must(0, attime.Replace(body.Limiter, t, lim.policy())) // of the same kind, so it is no error
+	lim.body.Store(&working{body.Limiter, lim.limit, lim.burst})
 }
