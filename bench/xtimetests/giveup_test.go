@@ -13,9 +13,9 @@ import (
 	pace "github.com/nextfree/pace/reserve/plug/xtime/rate"
 )
 
-// What client-go does at QPS 20 and a burst of 40: 64 callers wait for their turns again and again, and half of them give up
-// after a second, and ask again. With pace's body all of the 20 a second go. In golang.org/x/time/rate each of those who gave
-// up has pushed the others back, and next to none go.
+// What client-go does at QPS 20 and a burst of 40: 64 callers wait for their turns again and again, and half of them
+// give up after a second, and ask again. With pace's body all of the 20 a second go. In golang.org/x/time/rate each of
+// those who gave up has pushed the others back, and next to none go.
 func TestHalfOfTheCallersGiveUp(t *testing.T) {
 	const qps, burst = 20, 40
 	ofPace := share(t, pace.NewLimiter(qps, burst), qps)

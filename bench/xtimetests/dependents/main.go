@@ -6,12 +6,16 @@
 // temporary folder. Arguments choose programs by a part of their name; without any it runs all, in some ten minutes with
 // warm caches, and downloads 1 GB with cold ones.
 //
+// With -fix it changes the programs' import path instead, has `go fix -inline` carry on to pace what it can, and goimports
+// mend the imports; prints what that has rewritten, what pacevet says of the program, and how many tests pass then.
+//
 // The exit status is 1 if a test that passes without the line does not pass with it, in three attempts.
 package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -51,7 +55,9 @@ var programs = []program{
 }
 
 func main() {
-	ok, err := run(os.Stdout, os.Stderr, os.Args[1:])
+	fix := flag.Bool("fix", false, "change the import path, and run go fix")
+	flag.Parse()
+	ok, err := run(os.Stdout, os.Stderr, *fix, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "dependents:", err)
 	}
@@ -60,13 +66,32 @@ func main() {
 	}
 }
 
-func run(w, progress io.Writer, only []string) (ok bool, err error) {
-	ours, err := goTool("", "list", "-m", "-f", "{{.Path}}={{.Dir}}", "github.com/nextfree/pace",
+func run(w, progress io.Writer, fix bool, only []string) (ok bool, err error) {
+	output, err := goTool("", "list", "-m", "-f", "{{.Dir}}", "github.com/nextfree/pace",
 		"github.com/nextfree/pace/reserve/plug/xtime")
 	if err != nil {
 		return false, err
 	}
-	lines := strings.Fields(strings.ReplaceAll(string(ours), "github.com/nextfree/pace/reserve/plug/xtime=", "golang.org/x/time="))
+	dirs := strings.Fields(string(output))
+	if len(dirs) != 2 {
+		return false, fmt.Errorf("go list: %q", output)
+	}
+	ours := ours{pace: dirs[0], xtime: dirs[1]}
+	header := []string{"program", "what", "packages", ">pass without", ">pass with", "what differs"}
+	if fix {
+		header = []string{"program", ">files", ">rewritten by go fix", ">named by pacevet", ">pass before", ">pass after",
+			"what differs"}
+		bin, err := os.MkdirTemp("", "pacevet")
+		if err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(bin)
+		ours.pacevet = filepath.Join(bin, "pacevet")
+		module := filepath.Join(ours.xtime, "..", "pacevet")
+		if _, err := goTool(module, "build", "-o", ours.pacevet, "./cmd/pacevet"); err != nil {
+			return false, err
+		}
+	}
 	ok = true
 	var rows [][]string
 	for _, p := range programs {
@@ -74,16 +99,18 @@ func run(w, progress io.Writer, only []string) (ok bool, err error) {
 			continue
 		}
 		fmt.Fprintln(progress, "dependents:", p.module)
-		without, with, err := p.both(lines)
+		row, good, err := p.run(progress, ours, fix)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", p.module, err)
 		}
-		row, good := judge(p, without, with)
 		rows, ok = append(rows, row), ok && good
 	}
-	report.Table(w, []string{"program", "what", "packages", ">pass without", ">pass with", "what differs"}, rows)
+	report.Table(w, header, rows)
 	return ok && len(rows) > 0, nil
 }
+
+// ours are the folders of pace's modules, and the command pacevet.
+type ours struct{ pace, xtime, pacevet string }
 
 // results are how tests ended, by package and name: "pass", "fail" or "skip".
 type results map[string]string
@@ -117,46 +144,57 @@ func judge(p program, without, with results) (row []string, ok bool) {
 		fmt.Sprint(with.count("pass")), says}, len(differ) == 0 && without.count("pass") > 0
 }
 
-// both runs the program's tests without the replace lines and with them.
-func (p program) both(lines []string) (without, with results, err error) {
-	downloaded, err := goTool("", "mod", "download", "-json", p.module)
-	if err != nil {
-		return nil, nil, err
-	}
-	var m struct{ Dir string }
-	if err := json.Unmarshal(downloaded, &m); err != nil {
-		return nil, nil, fmt.Errorf("go mod download: %w", err)
-	}
+// run runs the program's tests before and after the change, and says in a row how they went.
+func (p program) run(progress io.Writer, ours ours, fix bool) (row []string, ok bool, err error) {
 	folder, err := os.MkdirTemp("", "dependents")
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	defer os.RemoveAll(folder)
-	if err := os.CopyFS(folder, os.DirFS(m.Dir)); err != nil {
-		return nil, nil, err
-	}
 	if err := p.prepare(folder); err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	if without, err = p.test(folder, nil); err != nil {
-		return nil, nil, err
+	without, err := p.test(folder, nil)
+	if err != nil {
+		return nil, false, err
 	}
-	args := []string{"mod", "edit"}
-	for _, l := range lines {
-		args = append(args, "-replace="+l)
+	if fix {
+		m, err := p.move(folder, ours)
+		if err != nil {
+			return nil, false, err
+		}
+		fmt.Fprint(progress, m)
+		with, err := p.testAgain(folder, without)
+		if err != nil {
+			return nil, false, err
+		}
+		row, ok = judge(p, without, with)
+		return append([]string{p.module, fmt.Sprint(m.files), fmt.Sprint(len(m.lines)), fmt.Sprint(len(m.found))}, row[3:]...),
+			ok, nil
 	}
-	if _, err := goTool(folder, args...); err != nil {
-		return nil, nil, err
+	if _, err := goTool(folder, "mod", "edit", "-replace=golang.org/x/time="+ours.xtime,
+		"-replace=github.com/nextfree/pace="+ours.pace); err != nil {
+		return nil, false, err
 	}
 	used, err := goTool(folder, "list", "-f", "{{.Dir}}", "golang.org/x/time/rate")
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	if !strings.Contains(string(used), filepath.Join("plug", "xtime", "rate")) {
-		return nil, nil, fmt.Errorf("the line does nothing: the package is %s", used)
+	if strings.TrimSpace(string(used)) != filepath.Join(ours.xtime, "rate") {
+		return nil, false, fmt.Errorf("the line does nothing: the package is %s", used)
 	}
+	with, err := p.testAgain(folder, without)
+	if err != nil {
+		return nil, false, err
+	}
+	row, ok = judge(p, without, with)
+	return row, ok, nil
+}
+
+// testAgain runs all tests, and those that have passed before and fail now twice more: some fail now and then.
+func (p program) testAgain(folder string, without results) (with results, err error) {
 	with, err = p.test(folder, nil)
-	for range 2 { // those that fail now and then
+	for range 2 {
 		var again []string
 		for name, before := range without {
 			if before == "pass" && with[name] != "pass" {
@@ -173,13 +211,24 @@ func (p program) both(lines []string) (without, with results, err error) {
 			}
 		}
 	}
-	return without, with, err
+	return with, err
 }
 
-// prepare makes the module one that can be built by itself, by a Go that can build pace.
+// prepare copies the module to the folder, and makes it one that can be built by itself, by a Go that can build pace.
 func (p program) prepare(folder string) error {
+	downloaded, err := goTool("", "mod", "download", "-json", p.module)
+	if err != nil {
+		return err
+	}
+	var m struct{ Dir string }
+	if err := json.Unmarshal(downloaded, &m); err != nil {
+		return fmt.Errorf("go mod download: %w", err)
+	}
+	if err := os.CopyFS(folder, os.DirFS(m.Dir)); err != nil {
+		return err
+	}
 	// What the module proxy gives out is read-only.
-	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -262,16 +311,19 @@ func read(output []byte) (results, error) {
 	return r, nil
 }
 
-func goTool(folder string, args ...string) ([]byte, error) {
+func goTool(folder string, args ...string) ([]byte, error) { return tool(folder, "go", args...) }
+
+// tool runs a command in a folder, without what this module's environment says of modules; "": here, with it.
+func tool(folder, name string, args ...string) ([]byte, error) {
 	var stderr bytes.Buffer
-	c := exec.Command("go", args...)
+	c := exec.Command(name, args...)
 	c.Dir, c.Stderr = folder, &stderr
 	if folder != "" {
 		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
 	}
 	output, err := c.Output()
 	if err != nil {
-		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+		err = fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, &stderr)
 	}
 	return output, err
 }
