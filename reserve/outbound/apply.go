@@ -27,6 +27,9 @@ func (c *call) read() reply.Reply {
 	}
 	for i := range c.charges {
 		a := &c.charges[i]
+		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
+			c.t.clocks.getOr(keys{a.limit, a.key}, new(serverClock)).correct(a.said, c.sent, c.heard, s.Refused)
+		}
 		a.chance = s.Refused && a.rate != nil && a.rate.chance(c.sent)
 	}
 	c.attempt.block = 0

@@ -29,6 +29,7 @@ type Transport struct {
 	derated     derated
 	classQueues memory[*classQueue] // by the keys of their calls
 	blocks      blocks
+	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
 }

@@ -217,6 +217,7 @@ func (d *Dialect) read(h http.Header, now time.Time, names *names, s *Reply) boo
 		return true
 	}
 	l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
+	l.Undated = epoch && h.Get("Date") == ""
 	return true
 }
 

@@ -49,8 +49,21 @@ type Limit struct {
 	Short bool
 	// Ends is when the window ends that Left is of; 0: it does not say, or it is a bucket.
 	Ends time.Duration
+	// Undated says that the end was given as a point in time by a server that does not tell its own time: if the local
+	// clock is wrong, so is Ends.
+	Undated bool
 	// Bucket says that what is left grows steadily, at Rate, and not at the end of a window.
 	Bucket bool
+}
+
+// Ahead corrects what follows from the end of a window, for a server whose clock is ahead of the local one.
+func (l *Limit) Ahead(by time.Duration) {
+	left, last := l.Left, l.Ends-by
+	*l = Limit{Name: l.Name, Left: left, Undated: l.Undated, Short: left == 0}
+	if last > 0 {
+		l.Short = false
+		l.left(left, last, true)
+	}
 }
 
 // Wants returns for how long, of a bucket, a request of that cost is too much.

@@ -1,0 +1,68 @@
+package outbound
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
+)
+
+// A serverClock is how far a server's clock is ahead of the local one, as far as the windows of a limit tell. It is for
+// servers that send no Date.
+//
+// A response that says "nothing is left until t" is believed, for half a minute at first. If a call that is sent
+// afterwards is accepted, in another window and before t, the server's clock is ahead: by as much as is left until t, or
+// more. By how much it is ahead at most, each response tells: the window that it names is not over. Each window brings
+// the two nearer.
+type serverClock struct {
+	mu    sync.Mutex
+	ends  time.Time // of the latest window of which nothing was left, by the server's clock
+	heard time.Time // when it said so first; by the local clock
+	sure  bool      // a window was over when it was to be
+
+	ahead       bool
+	least, most time.Duration
+}
+
+const (
+	// untried is how long a stop may be before it is known whether the server's clock is right.
+	untried = 30 * time.Second
+	// near is when the end of a window is known well enough to be waited for. Before, a refusal or two tell it.
+	near = 4 * time.Second
+	// offBy is how much earlier than it was to be a window may end: ends are in whole seconds.
+	offBy = 1500 * time.Millisecond
+)
+
+// correct has what a response says of a limit follow from the server's clock. The call was sent, and the response heard,
+// at these times.
+func (k *serverClock) correct(l *reply.Limit, sent, heard time.Time, refused bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	left, ends := l.Ends, heard.Add(l.Ends)
+	same := ends.Sub(k.ends).Abs() < time.Second
+	if sent.After(k.heard) && !k.ends.IsZero() && !same && ends.After(k.ends) {
+		early := k.ends.Sub(heard)
+		switch {
+		case early <= offBy:
+			k.sure = true
+		case !refused && !k.ahead:
+			k.ahead, k.least, k.most = true, early, left
+		case !refused:
+			k.least = max(k.least, early)
+		}
+	}
+	k.sure = k.sure || refused && same && heard.Sub(k.heard) >= untried/2
+	if l.Left == 0 && !same {
+		k.ends, k.heard = ends, heard
+	}
+	switch k.most = min(k.most, left); {
+	case k.ahead && k.most < k.least-offBy: // one of the clocks was set
+		k.ahead = false
+	case k.ahead && k.most-k.least > near:
+		l.Ahead(k.most)
+	case k.ahead:
+		l.Ahead((k.most + k.least) / 2)
+	case !k.sure && l.Stop > untried:
+		l.Stop = untried
+	}
+}
