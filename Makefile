@@ -27,7 +27,7 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint apidiff race cross modules long valkey benches fuzz faults bench demo demo-llm
+.PHONY: help test check lint apidiff race cross modules long valkey benches fuzz faults bench demo demo-llm demo-shared
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -96,3 +96,7 @@ demo: ## a local API that allows 50 calls/s, called unpaced and paced
 demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
 	@echo "Downloading 25 MB and compiling SDKs, about three minutes the first time; then the demo runs for some 40 s."
 	@$(GO) build -C bench/sdk -o ../out/demo-llm ./llm/cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
+
+demo-shared: ## three processes share a limit through a file, and one of them is killed
+	@echo "Downloading 32 MB and compiling, about a minute the first time; then the demo runs for 8 s."
+	@$(GO) build -C bench -o out/ ./cmd/demo-shared && bench/out/demo-shared -out bench/out/demo-shared.png

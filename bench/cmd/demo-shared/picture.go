@@ -1,0 +1,100 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"io"
+	"slices"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+
+	"github.com/nextfree/pace/bench/internal/picture"
+)
+
+// step is the time that a bar stands for.
+const step = 400 * time.Millisecond
+
+var colours = []color.Color{picture.Blue, picture.Green, picture.Grey, picture.Red, picture.Sky}
+
+// draw draws the calls of all processes over time, one upon the other, the one that is killed on top. Time begins with
+// the first call, since processes take a while to start.
+func draw(w io.Writer, e experiment, begin time.Time, calls []call) error {
+	p := picture.Plot("", "seconds", "calls allowed, a second")
+	first := slices.MinFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) }).at
+	killed := begin.Add(e.killed()).Sub(time.Unix(0, first))
+	e.lasts = (begin.Add(e.lasts).Sub(time.Unix(0, first))).Truncate(step)
+	p.X.Min, p.X.Max = 0, e.lasts.Seconds()
+	p.Y.Min, p.Y.Max = 0, 1.2*e.rate
+	p.X.Tick.Marker = picture.Every(max(1, int(e.lasts.Seconds()/10)))
+	heights := stack(e, first, calls)
+	for i := e.processes - 1; i >= 0; i-- { // each stands in front of the one with one process more
+		h := &plotter.Histogram{FillColor: colour(e, i), Width: step.Seconds()}
+		for bin, n := range heights[i] {
+			from := float64(bin) * step.Seconds()
+			h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
+		}
+		p.Add(h)
+	}
+	limit := vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1.5), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: e.rate}, {X: e.lasts.Seconds(), Y: e.rate}}, LineStyle: limit})
+	var labels plotter.XYLabels
+	say := func(x, y float64, text string) {
+		labels.XYs, labels.Labels = append(labels.XYs, plotter.XY{X: x, Y: y}), append(labels.Labels, text)
+	}
+	say(0.02*e.lasts.Seconds(), 1.04*e.rate, fmt.Sprintf("the limit: %g calls a second", e.rate))
+	for i := range e.processes {
+		say(0.06*e.lasts.Seconds(), (float64(i)+0.45)/float64(e.processes)*e.rate, fmt.Sprintf("process %d", i+1))
+	}
+	if e.kill {
+		at := killed.Seconds()
+		p.Add(&plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: 1.1 * e.rate}},
+			LineStyle: vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1.5)}})
+		say(at+0.01*e.lasts.Seconds(), 1.04*e.rate, fmt.Sprintf("process %d is killed: the others get its share", e.processes))
+		for i := range e.processes - 1 {
+			say(at+0.06*e.lasts.Seconds(), (float64(i)+0.45)/float64(e.processes-1)*e.rate, fmt.Sprintf("process %d", i+1))
+		}
+	}
+	text, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	for i := range text.TextStyle {
+		text.TextStyle[i].Font = picture.Sans(12)
+		if name := labels.Labels[i]; len(name) < 12 { // on a colour
+			text.TextStyle[i].Color = color.White
+		}
+	}
+	p.Add(text)
+	return picture.WritePNG(w, picture.Width, 10*vg.Centimeter,
+		fmt.Sprintf("%d processes share one limit through a file: no server", e.processes), nil, [][]*plot.Plot{{p}})
+}
+
+// stack returns for each process, and each step of time, the calls a second of it and of those before it.
+func stack(e experiment, first int64, calls []call) [][]float64 {
+	heights := make([][]float64, e.processes)
+	for i := range heights {
+		heights[i] = make([]float64, int(e.lasts/step))
+	}
+	for _, c := range calls {
+		bin := time.Duration(c.at-first) / step
+		if int(bin) >= len(heights[0]) {
+			continue
+		}
+		for i := c.process; i < e.processes; i++ {
+			heights[i][bin] += 1 / step.Seconds()
+		}
+	}
+	return heights
+}
+
+func colour(e experiment, process int) color.Color {
+	if e.kill && process == e.processes-1 {
+		return picture.Orange
+	}
+	return colours[process%len(colours)]
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/file"
+)
+
+// A call is one that the limit allowed.
+type call struct {
+	process  int
+	at, gone int64 // when it might go, and when it went: nanoseconds since 1970
+	took     time.Duration
+}
+
+// work is what each process does: it calls until it is ended or killed, and writes each call.
+func work(ctx context.Context, dir string, e experiment, out io.Writer) error {
+	store, err := file.Open(dir)
+	if err != nil {
+		return err
+	}
+	policy, err := pace.Bursty(e.rate, pace.WithBurst(0))
+	if err != nil {
+		return err
+	}
+	limiter, err := shared.NewIn(store, "api", policy, shared.WithTimeout(10*time.Second))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.lasts)
+	defer cancel()
+	var mu sync.Mutex
+	errs := make(chan error)
+	for range e.callers {
+		go func() {
+			errs <- func() error {
+				for ctx.Err() == nil {
+					begin := time.Now()
+					r, err := limiter.Reserve(context.WithoutCancel(ctx), 1)
+					if err != nil {
+						return err
+					}
+					took := time.Since(begin)
+					at := r.At()
+					if r.Wait(ctx) != nil {
+						return nil
+					}
+					mu.Lock()
+					_, err = fmt.Fprintln(out, at.UnixNano(), time.Now().UnixNano(), int64(took))
+					mu.Unlock()
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}()
+		}()
+	}
+	for range e.callers {
+		if failed := <-errs; failed != nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// watch runs the processes, and returns their calls and when they began.
+func watch(ctx context.Context, e experiment) (calls []call, begin time.Time, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, begin, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	counts := make([]int, e.processes)
+	var readers sync.WaitGroup
+	var all []*exec.Cmd
+	begin = time.Now()
+	for p := range e.processes {
+		cmd := exec.CommandContext(ctx, self, "-worker", e.dir, "-rate", fmt.Sprint(e.rate), "-callers", fmt.Sprint(e.callers),
+			"-seconds", fmt.Sprint(e.lasts.Seconds()))
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, begin, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, begin, err
+		}
+		all = append(all, cmd)
+		readers.Go(func() {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				c := call{process: p}
+				var took int64
+				if n, _ := fmt.Sscan(lines.Text(), &c.at, &c.gone, &took); n != 3 {
+					continue // it was killed while it wrote
+				}
+				c.took = time.Duration(took)
+				mu.Lock()
+				calls = append(calls, c)
+				counts[p]++
+				mu.Unlock()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		readers.Wait()
+		close(done)
+	}()
+	killed := time.After(e.killed())
+	if !e.kill {
+		killed = nil
+	}
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	last := make([]int, e.processes)
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		case <-killed:
+			if err := all[e.processes-1].Process.Kill(); err != nil {
+				return nil, begin, err
+			}
+			fmt.Printf("      process %d is killed\n", e.processes)
+		case now := <-second.C:
+			mu.Lock()
+			var parts []string
+			sum := 0
+			for p, n := range counts {
+				parts = append(parts, fmt.Sprintf("%3d", n-last[p]))
+				sum += n - last[p]
+				last[p] = n
+			}
+			mu.Unlock()
+			fmt.Printf("%3.0f s  %s = %d calls in this second\n", now.Sub(begin).Seconds(), strings.Join(parts, " + "), sum)
+		}
+	}
+	for p, cmd := range all {
+		if err := cmd.Wait(); err != nil && ctx.Err() == nil && !(e.kill && p == e.processes-1) {
+			return nil, begin, fmt.Errorf("process %d: %w", p+1, err)
+		}
+	}
+	return calls, begin, ctx.Err()
+}
