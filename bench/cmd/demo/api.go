@@ -3,12 +3,13 @@ package main
 import (
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/nextfree/pace/bench/internal/demo"
 )
 
 // How long the API takes to answer a call that it allows.
@@ -17,27 +18,10 @@ const fastest, slowest = 20 * time.Millisecond, 60 * time.Millisecond
 // An api is a limited HTTP API. Its judge of what is too much is not pace but
 // golang.org/x/time/rate, so that the demo does not measure pace by itself.
 type api struct {
-	url    string
-	server *http.Server
-
 	mu     sync.Mutex
 	bucket *rate.Limiter
 	begin  time.Time
-	calls  []call
-}
-
-// A call is what the API saw of it.
-type call struct {
-	at      time.Duration
-	refused bool
-}
-
-func startAPI(l net.Listener) *api {
-	a := &api{url: "http://" + l.Addr().String()}
-	a.reset()
-	a.server = &http.Server{Handler: a}
-	go a.server.Serve(l) // until it is closed
-	return a
+	calls  []demo.Call
 }
 
 // reset makes the API forget all calls, and fills its bucket.
@@ -62,15 +46,13 @@ func (a *api) refuse(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	refused := !a.bucket.AllowN(now, 1)
-	a.calls = append(a.calls, call{at: now.Sub(a.begin), refused: refused})
+	a.calls = append(a.calls, demo.Call{At: now.Sub(a.begin), Refused: refused})
 	return refused
 }
 
 // seen returns the calls since reset.
-func (a *api) seen() []call {
+func (a *api) seen() []demo.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.calls
 }
-
-func (a *api) close() { a.server.Close() }

@@ -7,21 +7,18 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// The names of the halves.
-const unpaced, paced = "unpaced", "paced"
-
 // newClient returns the client of a half. All that pace changes is in here.
 func newClient(name string) *http.Client {
 	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: goroutines}
-	if name == paced {
+	if name == demo.Paced {
 		// What the API's documentation says: 50 calls/s, and 10 at one moment, that is 9
 		// stored ones and the one that is always prepaid.
 		limiter := reserve.Must(pace.NewBursty(callsPerSecond, pace.WithCapacity(burst-1)))
@@ -32,63 +29,29 @@ func newClient(name string) *http.Client {
 
 // A half is what became of the calls.
 type half struct {
-	name     string
-	took     time.Duration
-	answered int
-	longest  time.Duration // that a goroutine waited for one answer
-	seen     []call        // by the API
+	demo.Outcome
+	seen []demo.Call // by the API
 }
 
-// makeCalls makes all calls, in as many goroutines as there should be, or those
-// for which there is time.
+// makeCalls makes all calls, or those for which there is time. An error that is no refusal ends them.
 func makeCalls(ctx context.Context, name, url string) (half, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-
 	client := newClient(name)
 	defer client.CloseIdleConnections()
-	todo := make(chan struct{}, calls)
-	for range calls {
-		todo <- struct{}{}
-	}
-	close(todo)
-
-	h := half{name: name}
-	var mu sync.Mutex // guards h
-	var all sync.WaitGroup
-	bar := newProgress(name)
-	begin := time.Now()
-	for range goroutines {
-		all.Go(func() {
-			for range todo {
-				since := time.Now()
-				err := callUntilAnswered(ctx, client, url)
-				mu.Lock()
-				h.longest = max(h.longest, time.Since(since))
-				if err == nil {
-					h.answered++
-					bar.done(h.answered)
-				}
-				mu.Unlock()
-				switch {
-				case errors.Is(err, context.DeadlineExceeded):
-					return
-				case err != nil:
-					fail(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	h.took = time.Since(begin)
-	bar.end()
+	o := demo.Work(ctx, name, goroutines, make([]struct{}, calls), func(ctx context.Context, _ struct{}) error {
+		err := callUntilAnswered(ctx, client, url)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			fail(err)
+		}
+		return err
+	})
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return h, err
+		return half{}, err
 	}
-	return h, nil
+	return half{Outcome: o}, nil
 }
 
 // callUntilAnswered calls the API until it does not refuse.
@@ -141,24 +104,21 @@ func callOnce(ctx context.Context, client *http.Client, url string) (retryAfter 
 	}
 }
 
-func (h half) row() []string {
+// Row is the half's in the table.
+func (h half) Row() []string {
 	refused := 0
 	for _, c := range h.seen {
-		if c.refused {
+		if c.Refused {
 			refused++
 		}
 	}
-	took := fmt.Sprintf("%.1f s", h.took.Seconds())
-	if h.answered < calls {
-		took = "stopped after " + took
-	}
 	return []string{
-		h.name,
-		took,
-		fmt.Sprint(h.answered),
+		h.Name,
+		h.Time(h.Answered < calls),
+		fmt.Sprint(h.Answered),
 		fmt.Sprint(len(h.seen)),
 		fmt.Sprint(refused),
 		fmt.Sprintf("%.0f %%", 100*float64(refused)/float64(max(1, len(h.seen)))),
-		fmt.Sprintf("%.1f s", h.longest.Seconds()),
+		fmt.Sprintf("%.1f s", h.Longest.Seconds()),
 	}
 }

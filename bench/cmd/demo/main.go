@@ -6,18 +6,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/nextfree/pace/bench/internal/picture"
-	"github.com/nextfree/pace/bench/internal/report"
+	"github.com/nextfree/pace/bench/internal/demo"
 )
 
 const (
@@ -30,66 +22,27 @@ const (
 	limit = 20 * time.Second
 )
 
-func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "the address of the API; port 0: any that is free")
-	out := flag.String("out", "out/demo.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q; see -help\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, *addr, *out)
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted")
-		os.Exit(130)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
-}
+func main() { theDemo().Main() }
 
-func run(ctx context.Context, addr, out string) (err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
+func theDemo() demo.Demo[half] {
+	api := &api{}
+	return demo.Demo[half]{
+		Handler: api,
+		Intro: func(url string) string {
+			return fmt.Sprintf(`%s is an API that allows %d calls/s with a burst of %d, and answers any other
+with 429 and Retry-After: 1. A call takes it %d to %d ms. %d goroutines make %d calls; one
+that is refused waits as long as Retry-After says, and tries again.
+`, url, callsPerSecond, burst, fastest.Milliseconds(), slowest.Milliseconds(), goroutines, calls)
+		},
+		Half: func(ctx context.Context, name, url string) (half, error) {
+			api.reset()
+			h, err := makeCalls(ctx, name, url)
+			h.seen = api.seen()
+			return h, err
+		},
+		Header: []string{"", ">time", ">calls answered", ">calls sent", ">refused", ">wasted", ">longest wait"},
+		Outro: fmt.Sprintf("At best it takes %.1f s: %d calls at once, and the other %d at %d/s. The picture shows the calls in every %v.",
+			(time.Duration(calls-burst) * time.Second / callsPerSecond).Seconds(), burst, calls-burst, callsPerSecond, step),
+		Draw: draw,
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("can't start the API: %w", err)
-	}
-	api := startAPI(listener)
-	defer api.close()
-
-	fmt.Printf("%s is an API that allows %d calls/s with a burst of %d, and answers any other\n", api.url, callsPerSecond, burst)
-	fmt.Printf("with 429 and Retry-After: 1. A call takes it %d to %d ms. %d goroutines make %d calls; one\n",
-		fastest.Milliseconds(), slowest.Milliseconds(), goroutines, calls)
-	fmt.Printf("that is refused waits as long as Retry-After says, and tries again.\n\n")
-	var halves []half
-	for _, name := range []string{unpaced, paced} {
-		api.reset()
-		h, err := makeCalls(ctx, name, api.url)
-		if err != nil {
-			return err
-		}
-		h.seen = api.seen()
-		halves = append(halves, h)
-	}
-
-	fmt.Println()
-	var rows [][]string
-	for _, h := range halves {
-		rows = append(rows, h.row())
-	}
-	report.Table(os.Stdout, []string{"", ">time", ">calls answered", ">calls sent", ">refused", ">wasted", ">longest wait"}, rows)
-	atBest := time.Duration(calls-burst) * time.Second / callsPerSecond
-	fmt.Printf("\nAt best it takes %.1f s: %d calls at once, and the other %d at %d/s.\n", atBest.Seconds(), burst, calls-burst, callsPerSecond)
-	if err := file.Save(func(w io.Writer) error { return draw(w, halves) }); err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Printf("Picture, calls in every 100 ms: %s\n", out)
-	return nil
 }

@@ -2,15 +2,14 @@ package main
 
 import (
 	"fmt"
-	"image/color"
 	"io"
 	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	vgdraw "gonum.org/v1/plot/vg/draw"
 
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/internal/picture"
 )
 
@@ -23,16 +22,16 @@ func draw(w io.Writer, halves []half) error {
 	tallest := 0.
 	bars := make([][2]*plotter.Histogram, len(halves))
 	for i, h := range halves {
-		all, answered := count(h.seen)
+		all, answered := demo.Count(h.seen, step)
 		for _, n := range all {
 			tallest = max(tallest, n)
 		}
-		bars[i] = [2]*plotter.Histogram{histogram(all, picture.Red), histogram(answered, picture.Blue)}
-		end = max(end, h.took)
+		bars[i] = [2]*plotter.Histogram{demo.Histogram(all, step, picture.Red), demo.Histogram(answered, step, picture.Blue)}
+		end = max(end, h.Took)
 	}
 	var plots [][]*plot.Plot
 	for i, h := range halves {
-		row := h.row()
+		row := h.Row()
 		p := picture.Plot(fmt.Sprintf("%s: %s, %s calls sent, %s refused, longest wait %s", row[0], row[1], row[3], row[4], row[6]),
 			"seconds", "calls in 100 ms")
 		p.X.Min, p.X.Max = 0, end.Seconds()
@@ -41,13 +40,13 @@ func draw(w io.Writer, halves []half) error {
 		grid := plotter.NewGrid()
 		grid.Horizontal.Color, grid.Vertical.Color = picture.Pale, picture.Pale
 		p.Add(grid, bars[i][0], bars[i][1], // those answered stand before all, so that those refused are seen above them
-			&plotter.Line{XYs: plotter.XYs{{X: 0, Y: allowed}, {X: end.Seconds(), Y: allowed}}, LineStyle: allowedLine})
+			demo.Allowed(allowed, end))
 		plots = append(plots, []*plot.Plot{p})
 	}
 	keys := []picture.Key{
 		{Name: "answered", Thumb: bars[0][1]},
 		{Name: "refused with 429", Thumb: bars[0][0]},
-		{Name: fmt.Sprintf("what the API allows: %d calls/s", callsPerSecond), Thumb: &plotter.Line{LineStyle: allowedLine}},
+		{Name: fmt.Sprintf("what the API allows: %d calls/s", callsPerSecond), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
 	}
 	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
 		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d", calls, goroutines, callsPerSecond, burst),
@@ -56,29 +55,3 @@ func draw(w io.Writer, halves []half) error {
 
 // allowed is how many calls the API allows in a step.
 const allowed = callsPerSecond * float64(step) / float64(time.Second)
-
-var allowedLine = vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
-
-// count counts the calls of every step: all of them, and those that were answered.
-func count(seen []call) (all, answered []float64) {
-	for _, c := range seen {
-		i := int(c.at / step)
-		for i >= len(all) {
-			all, answered = append(all, 0), append(answered, 0)
-		}
-		all[i]++
-		if !c.refused {
-			answered[i]++
-		}
-	}
-	return all, answered
-}
-
-func histogram(counts []float64, c color.Color) *plotter.Histogram {
-	h := &plotter.Histogram{FillColor: c, Width: step.Seconds()}
-	for i, n := range counts {
-		from := float64(i) * step.Seconds()
-		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
-	}
-	return h
-}

@@ -16,30 +16,27 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
-	"github.com/nextfree/pace/bench/internal/picture"
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
 )
 
 func main() {
 	rounds := flag.Int("rounds", 3, "how often the goroutines give up; the median counts")
 	out := flag.String("out", "out/ghosts.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 1 {
-		fmt.Fprintln(os.Stderr, "ghosts: -rounds must be at least 1, and there are no arguments")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ok, err := run(ctx, os.Stdout, []crowd{{10_000, 300 * time.Millisecond}, {100_000, 5 * time.Second}}, *rounds, *out)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "ghosts:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+	command.Main("ghosts", func() string {
+		if *rounds < 1 {
+			return "-rounds must be at least 1"
+		}
+		return ""
+	}, func(ctx context.Context) error {
+		ok, err := run(ctx, os.Stdout, []crowd{{10_000, 300 * time.Millisecond}, {100_000, 5 * time.Second}}, *rounds, *out)
+		if err == nil && !ok {
+			err = errors.New("pace misses an aim")
+		}
+		return err
+	})
 }
 
 // A crowd is a number of goroutines, and the processor time that all may take to give up.
@@ -55,12 +52,17 @@ const (
 )
 
 func run(ctx context.Context, w io.Writer, crowds []crowd, rounds int, out string) (ok bool, err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return false, fmt.Errorf("can't write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	ok = true
+	err = command.Draw(w, out, func() (func(io.Writer) error, error) {
+		var waits map[string][]time.Duration
+		ok, waits, err = measureAll(ctx, w, crowds, rounds)
+		return func(w io.Writer) error { return drawBars(w, waits) }, err
+	})
+	return ok, err
+}
+
+// measureAll prints both tables, and returns the waits that the first one has.
+func measureAll(ctx context.Context, w io.Writer, crowds []crowd, rounds int) (ok bool, waits map[string][]time.Duration, err error) {
+	ok, waits = true, map[string][]time.Duration{}
 	reached := func(r bool) string {
 		if r {
 			return "yes"
@@ -76,7 +78,6 @@ func run(ctx context.Context, w io.Writer, crowds []crowd, rounds int, out strin
 		header = append(header, ">"+o.name)
 	}
 	var rows [][]string
-	waits := map[string][]time.Duration{}
 	for _, n := range queues {
 		for _, c := range contenders {
 			row, good := []string{fmt.Sprint(n), c.name}, true
@@ -104,7 +105,7 @@ func run(ctx context.Context, w io.Writer, crowds []crowd, rounds int, out strin
 			fmt.Fprintf(os.Stderr, "ghosts: %d goroutines, %s\n", crowd.goroutines, s.name)
 			r, err := measure(ctx, s, crowd.goroutines, rounds)
 			if err != nil {
-				return false, err
+				return false, nil, err
 			}
 			row := []string{fmt.Sprint(crowd.goroutines), s.name, seconds(r.asking), seconds(r.leaving), "", seconds(r.next), ""}
 			if s.pace {
@@ -116,11 +117,7 @@ func run(ctx context.Context, w io.Writer, crowds []crowd, rounds int, out strin
 	report.Table(w, []string{">goroutines", "limiter", ">CPU to ask, s", ">CPU to give up, s", ">at most",
 		">next caller's wait, s", "reached"}, rows)
 
-	if err := file.Save(func(w io.Writer) error { return drawBars(w, waits) }); err != nil {
-		return false, fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Fprintf(w, "\nPicture: %s\n", out)
-	return ok, nil
+	return ok, waits, nil
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()) }

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
 )
 
@@ -19,17 +19,12 @@ func main() {
 	duration := flag.Duration("duration", 2*time.Second, "how long each of the two runs in a round")
 	rounds := flag.Int("rounds", 5, "how often both run; medians count")
 	goroutines := flag.Int("goroutines", 1000, "how many sleep at any time, about")
-	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 1 || *goroutines < 1 || *duration < 100*time.Millisecond {
-		fmt.Fprintln(os.Stderr, "moving: -rounds and -goroutines must be positive, -duration at least 100 ms; no arguments")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, *duration, *rounds, *goroutines); err != nil {
-		fmt.Fprintln(os.Stderr, "moving:", err)
-		os.Exit(1)
-	}
+	command.Main("moving", func() string {
+		if *rounds < 1 || *goroutines < 1 || *duration < 100*time.Millisecond {
+			return "-rounds and -goroutines must be positive, -duration at least 100 ms"
+		}
+		return ""
+	}, func(ctx context.Context) error { return run(ctx, os.Stdout, *duration, *rounds, *goroutines) })
 }
 
 func run(ctx context.Context, w io.Writer, duration time.Duration, rounds, goroutines int) error {

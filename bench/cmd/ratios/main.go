@@ -8,6 +8,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/peers"
 	"github.com/nextfree/pace/bench/internal/report"
 )
@@ -23,19 +25,12 @@ func main() {
 	testing.Init() // so that testing.Benchmark finds its flags
 	rounds := flag.Int("rounds", 11, "how often each benchmark runs")
 	each := flag.Duration("each", 40*time.Millisecond, "about how long a benchmark runs in a round")
-	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 1 || *each <= 0 {
-		fmt.Fprintln(os.Stderr, "ratios: -rounds and -each must be positive, and there are no arguments")
-		os.Exit(2)
-	}
-	if err := flag.Set("test.benchtime", each.String()); err != nil {
-		fmt.Fprintln(os.Stderr, "ratios:", err)
-		os.Exit(1)
-	}
-	if err := run(*rounds, *each); err != nil {
-		fmt.Fprintln(os.Stderr, "ratios:", err)
-		os.Exit(1)
-	}
+	command.Main("ratios", func() string {
+		if *rounds < 1 || *each <= 0 {
+			return "-rounds and -each must be positive"
+		}
+		return ""
+	}, func(context.Context) error { return run(*rounds, *each) })
 }
 
 func run(rounds int, each time.Duration) error {
@@ -62,6 +57,9 @@ func run(rounds int, each time.Duration) error {
 		{"Reserve in a queue, and Cancel", peers.ReserveAndCancel(), []int{1}, halfOfXTime},
 	}
 	fmt.Printf("%s. Medians of %d rounds of %v.\n", report.Machine(), rounds, each)
+	if err := flag.Set("test.benchtime", each.String()); err != nil {
+		return err
+	}
 	var goals [][]string
 	for _, t := range tables {
 		fmt.Fprintf(os.Stderr, "ratios: %s\n", t.title)

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/nextfree/pace/bench/internal/picture"
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
 )
 
@@ -30,18 +31,18 @@ func main() {
 	counted := flag.Duration("for", 20*time.Minute, "simulated time in which they do")
 	seed := flag.Uint64("seed", 1, "of the times and amounts")
 	out := flag.String("out", "out/settlers.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 || *warmUp < 0 || *counted < time.Second {
-		fmt.Fprintln(os.Stderr, "settlers: -for must be at least 1 s, -warmup not negative, and there are no arguments")
-		os.Exit(2)
-	}
-	ok, err := run(os.Stdout, simulation{*warmUp, *counted, *seed}, *out)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "settlers:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+	command.Main("settlers", func() string {
+		if *warmUp < 0 || *counted < time.Second {
+			return "-for must be at least 1 s, -warmup not negative"
+		}
+		return ""
+	}, func(context.Context) error {
+		ok, err := run(os.Stdout, simulation{*warmUp, *counted, *seed}, *out)
+		if err == nil && !ok {
+			err = errors.New("pace is off by more than 3 % in some row")
+		}
+		return err
+	})
 }
 
 // The loads. Aim is what pace should use, where a number for it was derived; 0: what is possible.
@@ -76,15 +77,18 @@ type result struct {
 func (r result) reached() bool { return math.Abs(r.pace.used/r.aim-1) <= off }
 
 func run(w io.Writer, s simulation, out string) (ok bool, err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return false, fmt.Errorf("can't write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	err = command.Draw(w, out, func() (func(io.Writer) error, error) {
+		var results []result
+		ok, results = s.all(w)
+		return func(w io.Writer) error { return drawBars(w, results) }, nil
+	})
+	return ok, err
+}
 
+// all runs all loads, and prints the table.
+func (s simulation) all(w io.Writer) (ok bool, results []result) {
 	fmt.Fprintf(w, "Simulated: %v after a warm-up of %v, seed %d.\n\n", s.counted, s.warmUp, s.seed)
 	ok = true
-	var results []result
 	var rows [][]string
 	for _, l := range loads {
 		r := result{load: l.load, aim: l.aim}
@@ -99,11 +103,7 @@ func run(w io.Writer, s simulation, out string) (ok bool, err error) {
 	}
 	report.Table(w, []string{"saved up", ">callers", ">reserve", "settle at", "when",
 		">pace uses/s", ">aims at", ">ratio", "reached", ">possible", ">x/time/rate uses/s", ">pace exceeds by", ">x/time/rate exceeds by"}, rows)
-	if err := file.Save(func(w io.Writer) error { return drawBars(w, results) }); err != nil {
-		return false, fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Fprintf(w, "\nPicture: %s\n", out)
-	return ok, nil
+	return ok, results
 }
 
 func (r result) row() []string {

@@ -16,7 +16,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/bench/internal/picture"
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
@@ -53,31 +53,24 @@ var contenders = []contender{
 
 func main() {
 	out := flag.String("out", "out/warmup.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "warmup: unexpected argument %q; see -help\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	if err := run(os.Stdout, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "warmup:", err)
-		os.Exit(1)
-	}
+	command.Main("warmup", nil, func(context.Context) error { return run(os.Stdout, *out) })
 }
 
-func run(w io.Writer, out string) (err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+func run(w io.Writer, out string) error {
+	return command.Draw(w, out, func() (func(io.Writer) error, error) {
+		all, err := table(w)
+		return func(w io.Writer) error { return drawCalls(w, all) }, err
+	})
+}
 
+// table prints how many calls went, and returns when.
+func table(w io.Writer) (all [][]time.Duration, err error) {
 	header := []string{"calls/s"}
 	var rows [][]string
-	var all [][]time.Duration
 	for _, c := range contenders {
 		calls, err := calls(c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, calls)
 		rows = append(rows, []string{c.name})
@@ -95,11 +88,7 @@ func run(w io.Writer, out string) (err error) {
 		}
 	}
 	report.Table(w, header, rows)
-	if err := file.Save(func(w io.Writer) error { return drawCalls(w, all) }); err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Fprintf(w, "\nPicture: %s\n", out)
-	return nil
+	return all, nil
 }
 
 // calls returns when one caller goes, who asks for the next permit as soon as it got one.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nextfree/pace/bench/internal/cpu"
 )
 
 // recorder is a ResponseWriter whose own cost is next to nothing, so that what is
@@ -127,7 +129,7 @@ func measureHandler(c contender, tiers []tier, want int) (cost, error) {
 	wrong, n := 0, 0
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	begin, used := time.Now(), cpu()
+	begin, used := time.Now(), cpu.Time()
 	for time.Since(begin) < handlerRound {
 		for _, r := range requests {
 			if serve(r) != want {
@@ -136,7 +138,7 @@ func measureHandler(c contender, tiers []tier, want int) (cost, error) {
 		}
 		n += clients
 	}
-	used = cpu() - used
+	used = cpu.Time() - used
 	runtime.ReadMemStats(&after)
 	if wrong > n/100 && c.name != "bare handler" {
 		return cost{}, fmt.Errorf("%d of %d requests were not answered %d", wrong, n, want)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nextfree/pace/bench/internal/cpu"
 )
 
 // keySetups are limits for each client: by how many clients from how many goroutines requests come, in
@@ -61,9 +63,9 @@ func measureKeys(out io.Writer, rounds int) error {
 		}
 		for range rounds {
 			for i, h := range handlers {
-				used := cpu()
+				used := cpu.Time()
 				serveAll(h, requests, setup.goroutines, perKeyRound)
-				ns := float64(cpu()-used) / perKeyRound
+				ns := float64(cpu.Time()-used) / perKeyRound
 				if least[i][s] == 0 || ns < least[i][s] {
 					least[i][s] = ns
 				}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nextfree/pace/bench/internal/cpu"
 )
 
 // connections is how many clients send requests at the same time, one after another
@@ -72,13 +74,13 @@ func measureConnections(c contender, each time.Duration) (load, error) {
 	times := make([][]time.Duration, connections)
 	errs := make([]error, connections)
 	var all sync.WaitGroup
-	begin, used := time.Now(), cpu()
+	begin, used := time.Now(), cpu.Time()
 	for i := range connections {
 		all.Go(func() { times[i], errs[i] = client(ctx, l.Addr().String()) })
 	}
 	all.Wait()
 	took := time.Since(begin)
-	used = cpu() - used
+	used = cpu.Time() - used
 	if err := server.Close(); err != nil {
 		return load{}, err
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/pacetest"
 )
 
 // A refusing server refuses all calls that come before a time, and answers others. It is real HTTP over pipes,
@@ -55,34 +54,9 @@ func (s *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func simulated(t *testing.T, server http.Handler, f func(t *testing.T, base http.RoundTripper)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)))
-		conns := make(pipes)
-		s := &http.Server{Handler: server}
-		go s.Serve(conns)
-		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			conns <- theirs
-			return ours, nil
-		}}
-		defer synctest.Wait()
-		defer s.Close()
-		defer base.CloseIdleConnections()
-		f(t, base)
+		f(t, pacetest.Client(t, server).Transport)
 	})
 }
-
-// pipes is a net.Listener of what is sent to it.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	if c, ok := <-p; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (p pipes) Close() error { close(p); return nil } // http.Server calls it once
-
-func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 func tenPerSecond() *reserve.Limiter { return reserve.Must(pace.NewBursty(10, pace.WithBurst(0))) }
 

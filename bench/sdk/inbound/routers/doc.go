@@ -1,5 +1,5 @@
-// Package routers shows inbound's middleware in other routers than http.ServeMux: chi, gin and echo. It
-// is a module of its own, so that nothing else has to download them. The tests run the examples.
+// Package routers shows inbound's middleware in other routers than http.ServeMux: chi, gin and echo.
+// The tests run the examples.
 //
 // The middleware is an ordinary func(http.Handler) http.Handler. Routers differ in how it learns the
 // route, which [inbound.Endpoint] reads from the request's Pattern: net/http and chi fill that in, gin and echo do not.

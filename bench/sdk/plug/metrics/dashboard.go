@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -29,7 +32,7 @@ type query struct{ expr, legend string }
 
 // readDashboard reads a dashboard of Grafana's.
 func readDashboard(file string) ([]panel, error) {
-	text, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +43,7 @@ func readDashboard(file string) ([]panel, error) {
 			Targets     []struct{ Expr, LegendFormat string }
 		}
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
+	if err := json.Unmarshal(content, &d); err != nil {
 		return nil, err
 	}
 	var panels []panel
@@ -72,7 +75,7 @@ func write(w io.Writer, panels []panel) error {
 		}
 		plots[len(plots)-1] = append(plots[len(plots)-1], one)
 	}
-	const title = "What Prometheus saw: the queries of dashboard.json"
+	const title = "What Prometheus saw, over seconds: the queries of dashboard.json"
 	return picture.WritePNG(w, picture.Width, 20*vg.Centimeter, title, nil, plots)
 }
 
@@ -80,6 +83,7 @@ var colours = []color.Color{
 	picture.Blue, picture.Red, picture.Green, picture.Orange, picture.Sky, picture.Grey, color.Black,
 }
 
+// plot draws the curves, each with its name beside its end.
 func (p *panel) plot() (*plot.Plot, error) {
 	y := ""
 	if p.seconds {
@@ -87,15 +91,15 @@ func (p *panel) plot() (*plot.Plot, error) {
 	}
 	one := picture.Plot(p.title, "", y)
 	one.Title.TextStyle.Font = picture.Sans(8)
-	one.Legend.TextStyle.Font = picture.Sans(7)
-	one.Legend.Top, one.Legend.Left = true, true
-	top := 0.
+	var names plotter.XYLabels
+	var styles []text.Style
+	low, top, end := 0., 1e-3, 0.
 	for i, c := range p.curves {
 		var points plotter.XYs
 		for _, at := range c.points {
 			if !math.IsNaN(at.value) && !math.IsInf(at.value, 0) {
 				points = append(points, plotter.XY{X: at.seconds, Y: at.value})
-				top = max(top, at.value)
+				low, top, end = min(low, at.value), max(top, at.value), max(end, at.seconds)
 			}
 		}
 		if len(points) == 0 {
@@ -105,11 +109,52 @@ func (p *panel) plot() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.LineStyle = draw.LineStyle{Color: colours[i%len(colours)], Width: vg.Points(1.2)}
+		colour := colours[i%len(colours)]
+		line.LineStyle = draw.LineStyle{Color: colour, Width: vg.Points(1.2)}
 		one.Add(line)
-		one.Legend.Add(strings.TrimSpace(c.name), line)
+		names.XYs, names.Labels = append(names.XYs, points[len(points)-1]), append(names.Labels, c.name)
+		styles = append(styles, text.Style{Color: colour, Font: picture.Sans(7), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler})
 	}
-	one.X.Min = 0
-	one.Y.Max = max(1e-3, top) * (1.15 + 0.1*float64(len(p.curves))) // room for the legend
+	one.X.Min, one.X.Max, one.Y.Min, one.Y.Max = 0, 1.5*end, low, top+0.05*(top-low)
+	spread(names.XYs, 0.075*(one.Y.Max-low))
+	dropCommon(names.Labels)
+	labels, err := plotter.NewLabels(names)
+	if err != nil {
+		return nil, err
+	}
+	labels.TextStyle, labels.Offset = styles, vg.Point{X: vg.Points(3)}
+	one.Add(labels)
 	return one, nil
+}
+
+// spread moves labels up until they are so far apart.
+func spread(at plotter.XYs, apart float64) {
+	order := make([]int, len(at))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(at[a].Y, at[b].Y) })
+	for i := 1; i < len(order); i++ {
+		at[order[i]].Y = max(at[order[i]].Y, at[order[i-1]].Y+apart)
+	}
+}
+
+// dropCommon takes away the words with which all names end.
+func dropCommon(names []string) {
+	for {
+		suffix := ""
+		for i, name := range names {
+			cut := strings.LastIndexByte(strings.TrimSpace(name), ' ')
+			if cut < 0 || i > 0 && name[cut:] != suffix {
+				return
+			}
+			suffix = name[cut:]
+		}
+		if len(names) == 0 {
+			return
+		}
+		for i := range names {
+			names[i] = strings.TrimSuffix(names[i], suffix)
+		}
+	}
 }

@@ -5,26 +5,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/sdk/llm/server"
 )
 
-// The names of the halves.
-const unpaced, paced = "unpaced", "paced"
-
 // A half is what became of the calls.
 type half struct {
-	name             string
-	took, longest    time.Duration // in all; of one call
-	answered, failed int
-	charged          int // tokens, by pace
-	seen             []server.Record
-	counts           server.Counts
+	demo.Outcome
+	charged int // tokens, by pace
+	seen    []server.Record
+	counts  server.Counts
 }
 
 // makeCalls makes all calls, or those for which there is time.
@@ -42,42 +37,8 @@ func makeCalls(ctx context.Context, name, url string) (half, error) {
 	}
 	client := openai.NewClient(option.WithBaseURL(url), option.WithAPIKey("key"), option.WithHTTPClient(&http.Client{Transport: transport}))
 
-	todo := make(chan job, calls)
-	for _, j := range jobs() {
-		todo <- j
-	}
-	close(todo)
-
-	h := half{name: name}
-	var mu sync.Mutex // guards h
-	var all sync.WaitGroup
-	bar := newProgress(name)
-	begin := time.Now()
-	for range goroutines {
-		all.Go(func() {
-			for j := range todo {
-				if ctx.Err() != nil {
-					return
-				}
-				since := time.Now()
-				err := call(ctx, client, j)
-				mu.Lock()
-				h.longest = max(h.longest, time.Since(since))
-				if err == nil {
-					h.answered++
-				} else {
-					h.failed++
-				}
-				bar.done(h.answered, h.failed)
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	h.took = time.Since(begin)
-	h.charged = meter.sum()
-	bar.end()
-	return h, whole.Err()
+	o := demo.Work(ctx, name, goroutines, jobs(), func(ctx context.Context, j job) error { return call(ctx, client, j) })
+	return half{Outcome: o, charged: meter.sum()}, whole.Err()
 }
 
 // A job is what a call asks for, in tokens.
@@ -111,17 +72,14 @@ func call(ctx context.Context, client openai.Client, j job) error {
 
 var header = []string{"", ">time", ">answered", ">failed", ">calls sent", ">429s", ">tokens charged", ">tokens used", ">longest wait"}
 
-func (h half) row() []string {
-	took := fmt.Sprintf("%.1f s", h.took.Seconds())
-	if h.answered+h.failed < calls {
-		took = "stopped after " + took
-	}
+// Row is the half's in the table.
+func (h half) Row() []string {
 	charged := "-"
-	if h.name == paced {
+	if h.Name == demo.Paced {
 		charged = fmt.Sprint(h.charged)
 	}
 	return []string{
-		h.name, took, fmt.Sprint(h.answered), fmt.Sprint(h.failed), fmt.Sprint(len(h.seen)), fmt.Sprint(h.counts.Refused),
-		charged, fmt.Sprint(h.counts.Used), fmt.Sprintf("%.1f s", h.longest.Seconds()),
+		h.Name, h.Time(h.Answered+h.Failed < calls), fmt.Sprint(h.Answered), fmt.Sprint(h.Failed), fmt.Sprint(len(h.seen)),
+		fmt.Sprint(h.counts.Refused), charged, fmt.Sprint(h.counts.Used), fmt.Sprintf("%.1f s", h.Longest.Seconds()),
 	}
 }

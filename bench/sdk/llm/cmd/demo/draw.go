@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"image/color"
 	"io"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/internal/picture"
 	"github.com/nextfree/pace/bench/sdk/llm/server"
 )
@@ -21,18 +21,15 @@ const step = 250 * time.Millisecond
 // allowed is the limit, in 1000 tokens per second.
 const allowed = tokens / 1000. / (float64(minute) / float64(time.Second))
 
-var (
-	allowedLine = vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
-	usedLine    = vgdraw.LineStyle{Color: picture.Blue, Width: vg.Points(1.5)}
-)
+var usedLine = vgdraw.LineStyle{Color: picture.Blue, Width: vg.Points(1.5)}
 
 // draw draws each half in a row: to the left the tokens per second, to the right the calls.
 func draw(w io.Writer, halves []half) error {
 	var end time.Duration
 	tallest := 0.
 	for _, h := range halves {
-		end = max(end, h.took)
-		all, _ := count(h.seen)
+		end = max(end, h.Took)
+		all, _ := demo.Count(calledAt(h.seen), step)
 		for _, n := range all {
 			tallest = max(tallest, n)
 		}
@@ -40,16 +37,16 @@ func draw(w io.Writer, halves []half) error {
 	var plots [][]*plot.Plot
 	var bars [2]*plotter.Histogram
 	for _, h := range halves {
-		p := picture.Plot(fmt.Sprintf("%s: %.1f s, %d calls answered, %d failed", h.name, h.took.Seconds(), h.answered, h.failed),
+		p := picture.Plot(fmt.Sprintf("%s: %.1f s, %d calls answered, %d failed", h.Name, h.Took.Seconds(), h.Answered, h.Failed),
 			"seconds", "1000 tokens per second")
 		p.Y.Min, p.Y.Max = 0, allowed*1.2
 		p.Y.Tick.Marker = picture.Every(2)
-		p.Add(&plotter.Line{XYs: used(h.seen, h.took), LineStyle: usedLine, FillColor: picture.Sky},
-			&plotter.Line{XYs: plotter.XYs{{X: 0, Y: allowed}, {X: end.Seconds(), Y: allowed}}, LineStyle: allowedLine})
+		p.Add(&plotter.Line{XYs: used(h.seen, h.Took), LineStyle: usedLine, FillColor: picture.Sky},
+			demo.Allowed(allowed, end))
 
-		all, answered := count(h.seen)
-		bars = [2]*plotter.Histogram{histogram(all, picture.Red), histogram(answered, picture.Blue)}
-		q := picture.Plot(fmt.Sprintf("%s: %d calls sent, %d refused", h.name, len(h.seen), h.counts.Refused), "seconds", fmt.Sprintf("calls in %v", step))
+		all, answered := demo.Count(calledAt(h.seen), step)
+		bars = [2]*plotter.Histogram{demo.Histogram(all, step, picture.Red), demo.Histogram(answered, step, picture.Blue)}
+		q := picture.Plot(fmt.Sprintf("%s: %d calls sent, %d refused", h.Name, len(h.seen), h.counts.Refused), "seconds", fmt.Sprintf("calls in %v", step))
 		q.Y.Min, q.Y.Max = 0, tallest*1.05
 		q.Y.Tick.Marker = picture.Every(20)
 		q.Add(bars[0], bars[1]) // those answered stand before all, so that those refused are seen above them
@@ -65,7 +62,7 @@ func draw(w io.Writer, halves []half) error {
 			{Name: fmt.Sprintf("tokens used, mean of %v", minute), Thumb: &plotter.Line{LineStyle: usedLine}},
 			{Name: "answered", Thumb: bars[1]},
 		}, {
-			{Name: fmt.Sprintf("what the server allows: %d in any %v", tokens, minute), Thumb: &plotter.Line{LineStyle: allowedLine}},
+			{Name: fmt.Sprintf("what the server allows: %d in any %v", tokens, minute), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
 			{Name: "refused with 429", Thumb: bars[0]},
 		},
 	}
@@ -73,19 +70,12 @@ func draw(w io.Writer, halves []half) error {
 		fmt.Sprintf("%d streamed calls of %d goroutines with openai-go", calls, goroutines), keys, plots)
 }
 
-// count counts the calls of every step: all of them, and those that were answered.
-func count(seen []server.Record) (all, answered []float64) {
+// calledAt returns what the server saw as the demos have it.
+func calledAt(seen []server.Record) (calls []demo.Call) {
 	for _, r := range seen {
-		i := int(r.At.Sub(seen[0].At) / step)
-		for i >= len(all) {
-			all, answered = append(all, 0), append(answered, 0)
-		}
-		all[i]++
-		if r.Refused == "" {
-			answered[i]++
-		}
+		calls = append(calls, demo.Call{At: r.At.Sub(seen[0].At), Refused: r.Refused != ""})
 	}
-	return all, answered
+	return calls
 }
 
 // used returns the tokens used in the server's window before each moment, in 1000 tokens per
@@ -101,13 +91,4 @@ func used(seen []server.Record, end time.Duration) (line plotter.XYs) {
 		line = append(line, plotter.XY{X: at.Seconds(), Y: float64(tokens) / 1000 / minute.Seconds()})
 	}
 	return line
-}
-
-func histogram(counts []float64, c color.Color) *plotter.Histogram {
-	h := &plotter.Histogram{FillColor: c, Width: step.Seconds()}
-	for i, n := range counts {
-		from := float64(i) * step.Seconds()
-		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
-	}
-	return h
 }

@@ -7,21 +7,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/sdk/llm/server"
-
-	"github.com/nextfree/pace/bench/internal/picture"
-	"github.com/nextfree/pace/bench/internal/report"
 )
 
 const (
@@ -38,68 +28,28 @@ const (
 	tokens   = 14_000
 )
 
-func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "the address of the server; port 0: any that is free")
-	out := flag.String("out", "out/demo.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q; see -help\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, *addr, *out)
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted")
-		os.Exit(130)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
-}
+func main() { theDemo().Main() }
 
-func run(ctx context.Context, addr, out string) (err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("can't start the server: %w", err)
-	}
+func theDemo() demo.Demo[half] {
 	api := server.New(server.Quota{Requests: requests, Tokens: tokens, Window: minute})
-	httpServer := &http.Server{Handler: api}
-	go httpServer.Serve(listener) // until it is closed
-	defer httpServer.Close()
-	url := "http://" + listener.Addr().String() + "/v1"
-
-	fmt.Printf("%s speaks as OpenAI does, and allows %d requests and %d tokens in any %v.\n", url, requests, tokens, minute)
-	fmt.Printf("%d goroutines make %d streamed calls with openai-go, which tries a call that is refused up to twice again.\n\n", goroutines, calls)
-	var halves []half
-	for _, name := range []string{unpaced, paced} {
-		api.Reset()
-		h, err := makeCalls(ctx, name, url)
-		if err != nil {
-			return err
-		}
-		h.seen, h.counts = api.Records(), api.Counts()
-		halves = append(halves, h)
+	return demo.Demo[half]{
+		Handler: api,
+		Intro: func(url string) string {
+			return fmt.Sprintf(`%s speaks as OpenAI does, and allows %d requests and %d tokens in any %v.
+%d goroutines make %d streamed calls with openai-go, which tries a call that is refused up to twice again.
+`, url, requests, tokens, minute, goroutines, calls)
+		},
+		Half: func(ctx context.Context, name, url string) (half, error) {
+			api.Reset()
+			h, err := makeCalls(ctx, name, url+"/v1")
+			h.seen, h.counts = api.Records(), api.Counts()
+			return h, err
+		},
+		Header: header,
+		Outro: fmt.Sprintf("Tokens are those of prompts and replies: charged by pace, and used by the server's count. "+
+			"At best it takes %.1f s.", atBest().Seconds()),
+		Draw: draw,
 	}
-
-	fmt.Println()
-	var rows [][]string
-	for _, h := range halves {
-		rows = append(rows, h.row())
-	}
-	report.Table(os.Stdout, header, rows)
-	fmt.Printf("\nTokens are those of prompts and replies: charged by pace, and used by the server's count. At best it takes %.1f s.\n", atBest().Seconds())
-	if err := file.Save(func(w io.Writer) error { return draw(w, halves) }); err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Printf("Picture, tokens per second and calls: %s\n", out)
-	return nil
 }
 
 // atBest is the time that all calls take if what the server allows is used as soon as it can be,

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/llm"
@@ -16,7 +17,7 @@ const margin = 100 * time.Millisecond
 
 // newTransport returns that of a half. All that pace changes is in here.
 func newTransport(name string, base http.RoundTripper, m *meter) (http.RoundTripper, error) {
-	if name == unpaced {
+	if name == demo.Unpaced {
 		return base, nil
 	}
 	limits := llm.Limits{RequestsPerMinute: requests, TokensPerMinute: tokens}

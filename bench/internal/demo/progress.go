@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 // would leave nothing but control characters, as a line now and then.
 type progress struct {
 	name  string
+	calls int
 	begin time.Time
 	bar   *progressbar.ProgressBar // nil: no terminal
 }
 
-func newProgress(name string) *progress {
-	p := &progress{name: name, begin: time.Now()}
+func newProgress(name string, calls int) *progress {
+	p := &progress{name: name, calls: calls, begin: time.Now()}
 	if term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.bar = progressbar.NewOptions(calls,
 			progressbar.OptionSetWriter(os.Stderr),
@@ -33,7 +34,12 @@ func newProgress(name string) *progress {
 	return p
 }
 
-func (p *progress) title(failed int) string { return fmt.Sprintf("%-8s%4d failed", p.name, failed) }
+func (p *progress) title(failed int) string {
+	if failed == 0 {
+		return fmt.Sprintf("%-19s", p.name)
+	}
+	return fmt.Sprintf("%-8s%4d failed", p.name, failed)
+}
 
 // done says how many calls were answered and how many failed.
 func (p *progress) done(answered, failed int) {
@@ -42,9 +48,9 @@ func (p *progress) done(answered, failed int) {
 	case p.bar != nil:
 		p.bar.Describe(p.title(failed))
 		p.bar.Set(n)
-	case n%(calls/4) == 0:
+	case n%max(1, p.calls/4) == 0:
 		fmt.Fprintf(os.Stderr, "%s: %d of %d calls answered and %d failed after %.1f s\n",
-			p.name, answered, calls, failed, time.Since(p.begin).Seconds())
+			p.name, answered, p.calls, failed, time.Since(p.begin).Seconds())
 	}
 }
 

@@ -1,0 +1,164 @@
+// Package demo is what the demos have in common: a server on this machine is called twice, unpaced and paced by
+// pace, and a table and a picture say what became of the calls.
+package demo
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"image/color"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/nextfree/pace/bench/internal/command"
+	"github.com/nextfree/pace/bench/internal/report"
+)
+
+// The names of the halves.
+const Unpaced, Paced = "unpaced", "paced"
+
+// A Demo is what differs. H is what became of the calls of a half.
+type Demo[H interface{ Row() []string }] struct {
+	Handler http.Handler
+	Intro   func(url string) string
+	Half    func(ctx context.Context, name, url string) (H, error)
+	Header  []string
+	Outro   string
+	Draw    func(w io.Writer, halves []H) error
+}
+
+// Main runs the demo as a command.
+func (d Demo[H]) Main() {
+	addr := flag.String("addr", "127.0.0.1:0", "the address of the server; port 0: any that is free")
+	out := flag.String("out", "out/demo.png", "the picture's file")
+	command.Main("demo", nil, func(ctx context.Context) error { return d.Run(ctx, *addr, *out) })
+}
+
+// Run runs the demo.
+func (d Demo[H]) Run(ctx context.Context, addr, out string) error {
+	return command.Draw(os.Stdout, out, func() (func(io.Writer) error, error) {
+		listener, err := net.Listen("tcp", addr)
+		if err != nil {
+			return nil, fmt.Errorf("can't start the server: %w", err)
+		}
+		server := &http.Server{Handler: d.Handler}
+		go server.Serve(listener) // until it is closed
+		defer server.Close()
+		url := "http://" + listener.Addr().String()
+		fmt.Println(d.Intro(url))
+		var halves []H
+		var rows [][]string
+		for _, name := range []string{Unpaced, Paced} {
+			h, err := d.Half(ctx, name, url)
+			if err != nil {
+				return nil, err
+			}
+			halves, rows = append(halves, h), append(rows, h.Row())
+		}
+		fmt.Println()
+		report.Table(os.Stdout, d.Header, rows)
+		fmt.Printf("\n%s\n", d.Outro)
+		return func(w io.Writer) error { return d.Draw(w, halves) }, nil
+	})
+}
+
+// An Outcome is what all demos say of a half.
+type Outcome struct {
+	Name             string
+	Took, Longest    time.Duration // in all; that a goroutine waited for one answer
+	Answered, Failed int
+}
+
+// Work makes the calls, one for each job, in so many goroutines. It stops when the context ends.
+func Work[J any](ctx context.Context, name string, goroutines int, jobs []J, call func(ctx context.Context, job J) error) Outcome {
+	todo := make(chan J, len(jobs))
+	for _, j := range jobs {
+		todo <- j
+	}
+	close(todo)
+	o := Outcome{Name: name}
+	var mu sync.Mutex // guards o
+	var all sync.WaitGroup
+	bar := newProgress(name, len(jobs))
+	begin := time.Now()
+	for range goroutines {
+		all.Go(func() {
+			for j := range todo {
+				if ctx.Err() != nil {
+					return
+				}
+				since := time.Now()
+				err := call(ctx, j)
+				mu.Lock()
+				o.Longest = max(o.Longest, time.Since(since))
+				if err == nil {
+					o.Answered++
+				} else {
+					o.Failed++
+				}
+				bar.done(o.Answered, o.Failed)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	o.Took = time.Since(begin)
+	bar.end()
+	return o
+}
+
+// Time is that of all calls, or of those that were made until it was stopped.
+func (o Outcome) Time(stopped bool) string {
+	took := fmt.Sprintf("%.1f s", o.Took.Seconds())
+	if stopped {
+		took = "stopped after " + took
+	}
+	return took
+}
+
+// A Call is when a server saw it, since the first.
+type Call struct {
+	At      time.Duration
+	Refused bool
+}
+
+// Count counts the calls of every step: all of them, and those that were answered.
+func Count(seen []Call, step time.Duration) (all, answered []float64) {
+	for _, c := range seen {
+		i := int(c.At / step)
+		for i >= len(all) {
+			all, answered = append(all, 0), append(answered, 0)
+		}
+		all[i]++
+		if !c.Refused {
+			answered[i]++
+		}
+	}
+	return all, answered
+}
+
+// Histogram draws counts of every step.
+func Histogram(counts []float64, step time.Duration, c color.Color) *plotter.Histogram {
+	h := &plotter.Histogram{FillColor: c, Width: step.Seconds()}
+	for i, n := range counts {
+		from := float64(i) * step.Seconds()
+		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
+	}
+	return h
+}
+
+// AllowedLine is the style of what a server allows.
+var AllowedLine = draw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+
+// Allowed draws what a server allows.
+func Allowed(y float64, end time.Duration) *plotter.Line {
+	return &plotter.Line{XYs: plotter.XYs{{X: 0, Y: y}, {X: end.Seconds(), Y: y}}, LineStyle: AllowedLine}
+}
