@@ -29,8 +29,6 @@ const (
 	saturate = "saturate" // Acquire in a loop: writes when each permit was granted, at once
 )
 
-const leasedRate = 5_000
-
 // leases measures processes that lease: decisions a second at a rate that is never reached, and then, at one that
 // is, how evenly and how fairly it is kept, also when one of them is killed.
 func leases(addr string, horizon time.Duration, seconds float64) error {
@@ -41,13 +39,13 @@ func leases(addr string, horizon time.Duration, seconds float64) error {
 	return leasedRates(addr, horizon, 2*seconds)
 }
 
-// leaser starts a process that leases.
-func leaser(addr, what string, horizon time.Duration, goroutines int, seconds float64) (*exec.Cmd, io.Reader, error) {
+// worker starts a process that shares a rate; with a horizon, it leases.
+func worker(addr, what string, horizon time.Duration, rate, goroutines int, seconds float64) (*exec.Cmd, io.Reader, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(self, "-worker", addr, "-does", what, "-lease", horizon.String(),
+	cmd := exec.Command(self, "-worker", addr, "-does", what, "-lease", horizon.String(), "-rate", strconv.Itoa(rate),
 		"-goroutines", strconv.Itoa(goroutines), "-seconds", strconv.FormatFloat(seconds, 'f', -1, 64))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -64,7 +62,7 @@ func leasedDecisions(addr string, horizon time.Duration, seconds float64) error 
 	var all []*exec.Cmd
 	var outputs []io.Reader
 	for range 4 {
-		cmd, out, err := leaser(addr, decide, horizon, 4, seconds)
+		cmd, out, err := worker(addr, decide, horizon, unreached, 4, seconds)
 		if err != nil {
 			return err
 		}
@@ -112,58 +110,37 @@ func scripts(c *redis.Client) int {
 // leasedRates has processes with 8, 16, 24 and 32 callers saturate a rate. The last one is killed in the middle.
 func leasedRates(addr string, horizon time.Duration, seconds float64) error {
 	callers := []int{8, 16, 24, 32}
-	grants := make([][]int64, len(callers))
-	var all []*exec.Cmd
-	var readers sync.WaitGroup
-	for i, n := range callers {
-		cmd, out, err := leaser(addr, saturate, horizon, n, seconds)
-		if err != nil {
-			return err
-		}
-		all = append(all, cmd)
-		readers.Go(func() {
-			var b [8]byte
-			for {
-				if _, err := io.ReadFull(out, b[:]); err != nil {
-					return
-				}
-				grants[i] = append(grants[i], int64(binary.LittleEndian.Uint64(b[:])))
-			}
-		})
+	s, err := saturated(addr, horizon, leasedRate, callers, seconds)
+	if err != nil {
+		return err
 	}
 	time.Sleep(time.Duration(seconds / 2 * float64(time.Second)))
 	killed := time.Now().UnixNano()
-	if err := all[3].Process.Kill(); err != nil {
+	if err := s.all[3].Process.Kill(); err != nil {
 		return err
 	}
-	readers.Wait()
-	for i, cmd := range all {
-		if err := cmd.Wait(); err != nil && i != 3 {
-			return err
-		}
+	times, err := s.wait(3)
+	if err != nil {
+		return err
 	}
-	times := slices.Concat(grants...)
-	slices.Sort(times)
 	begin := times[0] + int64(time.Second/2)
 	end := times[len(times)-1] - int64(time.Second/4)
 	fmt.Printf("  saturated at %d/s by 8, 16, 24 and 32 callers; the last process is killed in the middle\n", leasedRate)
-	windows("before it dies", times, begin, killed)
-	windows("after it died", times, killed+int64(horizon), end)
+	windows("before it dies: ", times, begin, killed, 100*time.Millisecond, leasedRate)
+	windows("after it died: ", times, killed+int64(horizon), end, 100*time.Millisecond, leasedRate)
 	fmt.Printf("    lost when it died: %.0f permits; over capacity + rate * t: at most %.0f permits\n",
 		float64(leasedRate)*0.5-float64(count(times, killed-int64(time.Second/10), killed+int64(4*time.Second/10))), excess(times, leasedRate))
 	sum, each := 0, 0
 	for i, n := range callers {
-		sum, each = sum+count(sorted(grants[i]), begin, killed), each+n
+		sum, each = sum+count(s.grants[i], begin, killed), each+n
 	}
 	fmt.Print("    of its fair share each process got")
 	for i, n := range callers {
-		fmt.Printf(" %.3f", float64(count(sorted(grants[i]), begin, killed))*float64(each)/float64(n)/float64(sum))
+		fmt.Printf(" %.3f", float64(count(s.grants[i], begin, killed))*float64(each)/float64(n)/float64(sum))
 	}
 	fmt.Println()
 	return nil
 }
-
-func sorted(times []int64) []int64 { return slices.Sorted(slices.Values(times)) }
 
 // count returns how many of the times are in a window.
 func count(times []int64, from, to int64) int {
@@ -172,26 +149,25 @@ func count(times []int64, from, to int64) int {
 	return j - i
 }
 
-// windows says how evenly the rate is kept.
-func windows(when string, times []int64, begin, end int64) {
-	const window = int64(100 * time.Millisecond)
+// windows says how evenly a rate is kept.
+func windows(when string, times []int64, begin, end int64, window time.Duration, rate float64) {
 	var counts []int
-	for from := begin; from+window <= end; from += window {
-		counts = append(counts, count(times, from, from+window))
+	for from := begin; from+int64(window) <= end; from += int64(window) {
+		counts = append(counts, count(times, from, from+int64(window)))
 	}
 	if len(counts) == 0 {
 		return
 	}
 	sum, off := 0, 0
-	const ideal = leasedRate / 10
+	ideal := rate * window.Seconds()
 	for _, n := range counts {
 		sum += n
-		if math.Abs(float64(n-ideal)) > ideal/100 {
+		if math.Abs(float64(n)-ideal) > ideal/100 {
 			off++
 		}
 	}
 	of := func(n float64) float64 { return 100 * (n/ideal - 1) }
-	fmt.Printf("    %s: over 100 ms mean %+.3f %%, least %+.2f %%, most %+.2f %%; %d of %d more than 1 %% off\n", when,
+	fmt.Printf("    %sover %v mean %+.3f %%, least %+.2f %%, most %+.2f %%; %d of %d more than 1 %% off\n", when, window,
 		of(float64(sum)/float64(len(counts))), of(float64(slices.Min(counts))), of(float64(slices.Max(counts))), off, len(counts))
 }
 
@@ -206,15 +182,19 @@ func excess(times []int64, rate float64) (most float64) {
 	return most
 }
 
-// lease is one of the processes.
-func lease(addr, what string, horizon time.Duration, goroutines int, seconds float64) {
+// work is what one of the processes does.
+func work(addr, what string, horizon time.Duration, rate float64, goroutines int, seconds float64) {
 	c := connect(addr)
 	defer c.Close()
-	policy, name := reserve.Must(pace.Bursty(leasedRate, pace.WithBurst(0))), "saturated "+horizon.String()
+	policy := reserve.Must(pace.Bursty(rate, pace.WithBurst(0)))
 	if what == decide {
-		policy, name = reserve.Must(pace.Bursty(unreached)), "decide "+horizon.String()
+		policy = reserve.Must(pace.Bursty(rate))
 	}
-	l := reserve.Must(shared.New(goredis.Client(c), name, policy, shared.WithTimeout(time.Second), shared.WithLease(horizon)))
+	options := []shared.Option{shared.WithTimeout(time.Second)}
+	if horizon > 0 {
+		options = append(options, shared.WithLease(horizon))
+	}
+	l := reserve.Must(shared.New(goredis.Client(c), what+" "+horizon.String(), policy, options...))
 	ctx := context.Background()
 	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	var granted atomic.Int64
@@ -223,7 +203,7 @@ func lease(addr, what string, horizon time.Duration, goroutines int, seconds flo
 		wg.Go(func() {
 			var b [8]byte
 			for n := int64(0); ; n++ {
-				if n%100 == 0 && !time.Now().Before(end) {
+				if (what == saturate || n%100 == 0) && !time.Now().Before(end) {
 					granted.Add(n)
 					return
 				}

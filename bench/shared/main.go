@@ -26,16 +26,13 @@ func main() {
 	seconds := flag.Float64("seconds", 1, "the length of a round")
 	rounds := flag.Int("rounds", 3, "rounds; the median counts")
 	worker := flag.String("worker", "", "the address of a server: be one of the processes that share a rate (internal)")
-	does := flag.String("does", "share", "what that process does (internal)")
+	does := flag.String("does", saturate, "what that process does (internal)")
+	perSecond := flag.Float64("rate", rate, "the rate that it shares (internal)")
 	goroutines := flag.Int("goroutines", 16, "of that process (internal)")
 	horizon := flag.Duration("lease", 0, "measure only processes that lease, with this horizon")
 	flag.Parse()
-	switch {
-	case *worker != "" && *does == "share":
-		share(*worker, *seconds)
-		return
-	case *worker != "":
-		lease(*worker, *does, *horizon, *goroutines, *seconds)
+	if *worker != "" {
+		work(*worker, *does, *horizon, *perSecond, *goroutines, *seconds)
 		return
 	}
 	redis.SetLogger(quiet{}) // of dialling before the server is up
@@ -53,7 +50,7 @@ func main() {
 	}
 	throughput(addr, time.Duration(*seconds*float64(time.Second)), *rounds)
 	localRefusals(addr)
-	if err := processes(addr, 4, 4*(*seconds)); err != nil {
+	if err := processes(addr, 4*(*seconds)); err != nil {
 		fatal(err)
 	}
 	for _, horizon := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {

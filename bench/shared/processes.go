@@ -1,112 +1,84 @@
 package main
 
 import (
-	"bufio"
-	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
-const rate = 2000
+// What is asked of processes that share a key: permits a second.
+const (
+	rate       = 2_000
+	leasedRate = 5_000
+)
 
-// processes starts n processes that share one rate, and says how evenly it is kept.
-func processes(addr string, n int, seconds float64) error {
-	self, err := os.Executable()
+// started are processes that saturate a rate, with so many callers each, and write when each permit was granted.
+type started struct {
+	all     []*exec.Cmd
+	grants  [][]int64
+	readers sync.WaitGroup
+}
+
+func saturated(addr string, horizon time.Duration, rate int, callers []int, seconds float64) (*started, error) {
+	s := &started{grants: make([][]int64, len(callers))}
+	for i, n := range callers {
+		cmd, out, err := worker(addr, saturate, horizon, rate, n, seconds)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, cmd)
+		s.readers.Go(func() {
+			var b [8]byte
+			for {
+				if _, err := io.ReadFull(out, b[:]); err != nil {
+					return
+				}
+				s.grants[i] = append(s.grants[i], int64(binary.LittleEndian.Uint64(b[:])))
+			}
+		})
+	}
+	return s, nil
+}
+
+// wait returns all times in their order, and each process's own, when all have ended. One may have been killed.
+func (s *started) wait(killed int) (times []int64, err error) {
+	s.readers.Wait()
+	for i, cmd := range s.all {
+		if err := cmd.Wait(); err != nil && i != killed {
+			return nil, err
+		}
+		slices.Sort(s.grants[i])
+	}
+	times = slices.Concat(s.grants...)
+	slices.Sort(times)
+	return times, nil
+}
+
+// processes starts four processes that share one rate, and says how evenly it is kept.
+func processes(addr string, seconds float64) error {
+	callers := []int{16, 16, 16, 16}
+	s, err := saturated(addr, 0, rate, callers, seconds+1)
 	if err != nil {
 		return err
 	}
-	var outputs []io.Reader
-	var all []*exec.Cmd
-	for range n {
-		cmd := exec.Command(self, "-worker", addr, "-seconds", strconv.FormatFloat(seconds+1, 'f', -1, 64))
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		outputs, all = append(outputs, out), append(all, cmd)
+	times, err := s.wait(-1)
+	if err != nil {
+		return err
 	}
-	var mu sync.Mutex
-	var times []int64
-	var counts []int
-	var wg sync.WaitGroup
-	for _, out := range outputs {
-		wg.Go(func() {
-			var mine []int64
-			for lines := bufio.NewScanner(out); lines.Scan(); {
-				at, err := strconv.ParseInt(lines.Text(), 10, 64)
-				if err == nil {
-					mine = append(mine, at)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			times, counts = append(times, mine...), append(counts, len(mine))
-		})
+	var counts []string
+	for _, g := range s.grants {
+		counts = append(counts, fmt.Sprint(len(g)))
 	}
-	wg.Wait()
-	for _, cmd := range all {
-		if err := cmd.Wait(); err != nil {
-			return err
-		}
-	}
-	slices.Sort(times)
 	// All have begun after half a second, and none has ended half a second before the end.
 	begin, end := times[0]+int64(time.Second/2), times[len(times)-1]-int64(time.Second/2)
-	fmt.Printf("\n%d processes with 16 goroutines each on one key at %d/s: %v calls\n", n, rate, counts)
+	fmt.Printf("\n%d processes with 16 goroutines each on one key at %d/s: [%s] calls\n", len(callers), rate, strings.Join(counts, " "))
 	for _, window := range []time.Duration{100 * time.Millisecond, time.Second} {
-		least, most := len(times), 0
-		sum, windows := 0, 0
-		for from := begin; from+int64(window) <= end; from += int64(window) {
-			i, _ := slices.BinarySearch(times, from)
-			j, _ := slices.BinarySearch(times, from+int64(window))
-			least, most = min(least, j-i), max(most, j-i)
-			sum += j - i
-			windows++
-		}
-		ideal := rate * window.Seconds()
-		fmt.Printf("  over %v: mean %+.3f %%, least %+.2f %%, most %+.2f %% of the rate (%d windows)\n", window,
-			100*(float64(sum)/float64(windows)/ideal-1), 100*(float64(least)/ideal-1), 100*(float64(most)/ideal-1), windows)
+		windows("", times, begin, end, window, rate)
 	}
 	return nil
-}
-
-// share is one of the processes: it acquires for so long, and prints when.
-func share(addr string, seconds float64) {
-	c := connect(addr)
-	defer c.Close()
-	l := reserve.Must(shared.New(goredis.Client(c), "processes", reserve.Must(pace.Bursty(rate, pace.WithBurst(0))), shared.WithTimeout(time.Second)))
-	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
-	times := make([][]int64, 16)
-	var wg sync.WaitGroup
-	for g := range times {
-		wg.Go(func() {
-			for time.Now().Before(end) {
-				if _, err := l.Acquire(context.Background(), 1); err != nil {
-					fatal(err)
-				}
-				times[g] = append(times[g], time.Now().UnixNano())
-			}
-		})
-	}
-	wg.Wait()
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	for _, at := range slices.Concat(times...) {
-		fmt.Fprintln(out, at)
-	}
 }
