@@ -11,17 +11,18 @@ import (
 
 // A Deployment is one of several that serve the same models, or one of several keys: see [NewDeployments].
 type Deployment struct {
-	// Provider says how it counts. Every deployment must speak the same API as the caller: [OpenAI] and [AzureOpenAI] do.
+	// Provider says how it counts. Every deployment must speak the same API as the caller: [OpenAI] and [AzureOpenAI]
+	// do.
 	Provider Provider
 	// Base is what its provider's SDK calls the base URL: https://api.openai.com/v1,
 	// https://NAME.openai.azure.com/openai/v1, or with the name of a deployment,
-	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. Of a request's address, what comes
-	// behind /v1 (/v1beta, /deployments/DEPLOYMENT) is put behind it. Its query goes before the request's.
+	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. Of a request's address, what
+	// comes behind /v1 (/v1beta, /deployments/DEPLOYMENT) is put behind it. Its query goes before the request's.
 	Base *url.URL
 	// Header is set in each request: the deployment's credential. No other deployment gets it.
 	Header http.Header
-	// Models are the models that it serves: the name that callers use, and the name that the deployment has for it. Nil:
-	// all, by the callers' names.
+	// Models are the models that it serves: the name that callers use, and the name that the deployment has for it.
+	// Nil: all, by the callers' names.
 	Models map[string]string
 	// Limits are those of each of its models. What is 0 is learned, as in [New].
 	Limits Limits

@@ -12,16 +12,16 @@ import (
 	"github.com/nextfree/pace/reserve/internal/late"
 )
 
-// Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]; all methods
-// may be called at the same time. It must not be copied.
+// Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]; all
+// methods may be called at the same time. It must not be copied.
 type Deployments struct {
 	door    *door
 	queue   *fair.Queue
 	classOf func(*http.Request) (class, tenant string)
 }
 
-// NewDeployments returns a transport that sends each call to the deployment that has room for it first: several keys, or
-// a model at OpenAI and at Azure. Base (nil: [http.DefaultTransport]) and the options are as in [New].
+// NewDeployments returns a transport that sends each call to the deployment that has room for it first: several keys,
+// or a model at OpenAI and at Azure. Base (nil: [http.DefaultTransport]) and the options are as in [New].
 //
 //	transport, err := llm.NewDeployments(nil, []llm.Deployment{
 //		{Provider: llm.OpenAI(), Base: openai, Header: http.Header{"Authorization": {"Bearer " + key}},
@@ -32,30 +32,30 @@ type Deployments struct {
 //	})
 //
 // Calls wait in one line, and the deployment is chosen when a call is the first: of those that serve its model and have
-// room for it, the one of the lowest tier, and then the one that was not used for longest. The call is charged there and
-// nowhere else, at that deployment's own estimate. A call larger than one deployment's limit goes to another. With
-// deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute, a real trace of 8,819 calls takes
-// 99 % of the sum of the limits, and no call is refused.
+// room for it, the one of the lowest tier, and then the one that was not used for longest. The call is charged there
+// and nowhere else, at that deployment's own estimate. A call larger than one deployment's limit goes to another. With
+// deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute, a real trace of 8,819 calls
+// takes 99 % of the sum of the limits, and no call is refused.
 //
-// The caller names the model as it likes: [Deployment].Models says what each deployment calls it, and the name is replaced
-// in the body, or in the path. Headers that are a credential (Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key,
-// OpenAI-Organization, OpenAI-Project) and Google's key in the query are removed, and the deployment's set in their place.
-// Scheme and host of the request do not count.
+// The caller names the model as it likes: [Deployment].Models says what each deployment calls it, and the name is
+// replaced in the body, or in the path. Headers that are a credential (Authorization, Api-Key, X-Api-Key,
+// X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project) and Google's key in the query are removed, and the deployment's
+// set in their place. Scheme and host of the request do not count.
 //
-// A call that is refused (429, 503, 529) goes on to the next deployment at once, keeps its place in the line if it has to
-// wait, and goes to each once; the last refusal is the answer. A request whose body has more than 8 MiB and no GetBody is
-// sent once. What breaks, and any other status, is the answer.
+// A call that is refused (429, 503, 529) goes on to the next deployment at once, keeps its place in the line if it has
+// to wait, and goes to each once; the last refusal is the answer. A request whose body has more than 8 MiB and no
+// GetBody is sent once. What breaks, and any other status, is the answer.
 //
 // A response's Set-Cookie is removed, and its Request is the caller's. A redirect to another host is followed without a
 // deployment's header, and without pacing.
 //
-// What a deployment keeps (files, earlier responses, conversations) no other one knows: use [New] for calls that refer to
-// that. A request that asks no model for anything goes to the first deployment. The name of a model in a form, as in
+// What a deployment keeps (files, earlier responses, conversations) no other one knows: use [New] for calls that refer
+// to that. A request that asks no model for anything goes to the first deployment. The name of a model in a form, as in
 // transcriptions, is not replaced. Deployments that share a quota must be one. Limits on Redis ([WithLimiters]) are
 // asked when the deployment has been chosen. With [outbound.WithRetries] a refused call waits where it was refused.
 //
-// It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host, and the
-// errors of New.
+// It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host, and
+// the errors of New.
 func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Option) (*Deployments, error) {
 	if len(deployments) == 0 {
 		return nil, &reserve.ValueError{Package: "llm", Name: "the number of deployments", Value: 0, Want: "at least 1"}
@@ -69,7 +69,8 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 	for i, one := range deployments {
 		if one.Base == nil || one.Base.Scheme == "" || one.Base.Host == "" {
 			return nil, &reserve.ValueError{
-				Package: "llm", Name: fmt.Sprintf("Base of deployment %d", i), Value: one.Base, Want: "a URL with a scheme and a host",
+				Package: "llm", Name: fmt.Sprintf("Base of deployment %d", i), Value: one.Base,
+				Want: "a URL with a scheme and a host",
 			}
 		}
 		one.Header = one.Header.Clone()
@@ -197,7 +198,9 @@ func (d *Deployments) route(r *http.Request, e *endpoint) (*route, error) {
 	if o.end(); large != nil {
 		return nil, large
 	}
-	return nil, &reserve.ValueError{Package: "llm", Name: "the model", Value: model, Want: "one that a deployment serves"}
+	return nil, &reserve.ValueError{
+		Package: "llm", Name: "the model", Value: model, Want: "one that a deployment serves",
+	}
 }
 
 // end gives up what is left of the call's claims.
@@ -275,7 +278,11 @@ func (o *route) another() bool {
 
 // isRefusal reports whether a response says that the provider has no room for the call.
 func isRefusal(r *http.Response) bool {
-	return r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusServiceUnavailable || r.StatusCode == 529
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
+		return true
+	}
+	return false
 }
 
 // toCaller makes a response one to the caller's request.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/outbound"
 )
 
 func urlOf(s string) *url.URL { return reserve.Must(url.Parse(s)) }
@@ -174,7 +175,7 @@ func TestDeploymentRefuses(t *testing.T) {
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		for i := range 300 {
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			all.Go(func() {
 				status, err := post(transport, api, fmt.Sprintf(`{"model":"m","n":%d}`, i))
 				require.NoError(t, err)
@@ -347,6 +348,29 @@ func TestDeploymentsAreFreed(t *testing.T) {
 		_, err = post(transport, api, `{"model":"m"}`)
 		require.NoError(t, err)
 		require.InDelta(t, 60.25, time.Since(begin).Seconds(), 0.01)
+		transport.requireOver(t)
+	})
+}
+
+// While a call is on its way through to a deployment, one with a deadline is not refused.
+func TestDeploymentIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan bool)
+		transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) { return used(1, 1), nil }), two()[:1],
+			WithOutbound(outbound.WithHooks(outbound.Hooks{Waited: func(*http.Request, time.Duration) { <-hold }})))
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := postWithin(ctx, transport, api, `{"model":"m","max_tokens":5}`)
+				require.NoError(t, err)
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		close(hold)
+		all.Wait()
 		transport.requireOver(t)
 	})
 }

@@ -59,8 +59,8 @@ func (d *door) Rate() (sum float64) {
 	return sum
 }
 
-// wouldWait returns how long the call would wait for its deployment's limits, with so many tokens more; and whether it fits
-// into them at all.
+// wouldWait returns how long the call would wait for its deployment's limits, with so many tokens more; and whether it
+// fits into them at all.
 func (c *call) wouldWait(more int) (longest time.Duration, fits bool) {
 	fits = true
 	for k := range kinds {
@@ -112,7 +112,9 @@ func (d *door) take(o *route, more int) (wait time.Duration, ok bool) {
 	wait, best := reserve.Forever, -1
 	for i, w := range options {
 		switch m := d.members[i]; {
-		case w < 0 || m.busy: // whoever is there kicks when it is charged
+		case w < 0:
+		case m.busy: // whoever is there kicks when it is charged, which is soon
+			wait = min(wait, max(w, time.Millisecond))
 		case w > 0:
 			wait = min(wait, w)
 		case best < 0 || m.before(d.members[best]):
@@ -157,7 +159,9 @@ type routeKey struct{}
 func (d *door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	o, ok := ctx.Value(routeKey{}).(*route)
 	if !ok {
-		return reserve.Reservation{}, &reserve.ValueError{Package: "llm", Name: "the context", Value: ctx, Want: "that of a call"}
+		return reserve.Reservation{}, &reserve.ValueError{
+			Package: "llm", Name: "the context", Value: ctx, Want: "that of a call",
+		}
 	}
 	t := &turn{o: o, n: n, more: max(0, n-o.tokens), stopped: make(chan struct{})}
 	if wait := t.look(); wait > 0 && maxWait <= 0 {
@@ -166,8 +170,8 @@ func (d *door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) 
 	return reserve.NewReservation(t), nil
 }
 
-// A turn is a call's time at the door. It is a promise that is kept when the call has got through; a more urgent call may
-// take it away until then.
+// A turn is a call's time at the door. It is a promise that is kept when the call has got through; a more urgent call
+// may take it away until then.
 type turn struct {
 	o    *route
 	n    int
@@ -219,6 +223,7 @@ func (t *turn) Wait(ctx context.Context) error {
 		ready, over := t.ready, t.over
 		t.mu.Unlock()
 		if over {
+			d.kick() // for the call that has the turn now: this one may have taken what it was to get
 			return reserve.ErrCancelled
 		}
 		if ready {
@@ -229,7 +234,6 @@ func (t *turn) Wait(ctx context.Context) error {
 		case <-timer.Chan():
 		case <-d.kicked:
 		case <-t.stopped:
-			d.kick() // for the call that has the turn now
 		case <-ctx.Done():
 			timer.Stop()
 			d.kick()

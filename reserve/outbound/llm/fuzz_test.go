@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
 )
 
 // FuzzStream: whatever comes, nothing breaks, a usage is within its bounds, and it is the same in
@@ -102,5 +104,25 @@ func FuzzPrompt(f *testing.F) {
 		if json.Valid(text) && len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 			require.True(t, p.json)
 		}
+	})
+}
+
+// FuzzRename: a document has the other name in its field "model", and nothing else is changed.
+func FuzzRename(f *testing.F) {
+	f.Add([]byte(question), "swe")
+	f.Add([]byte(` {"a":{"model":1}, "mod\u0065l" : {"x":[1]} ,"b":"\"model\":2","model":"y"} `), "a\"b\\")
+	f.Fuzz(func(t *testing.T, text []byte, name string) {
+		var before, after map[string]json.RawMessage
+		if json.Unmarshal(text, &before) != nil || before == nil {
+			rename(text, name)
+			return
+		}
+		renamed, ok := rename(text, name)
+		require.True(t, ok)
+		require.NoError(t, json.Unmarshal(renamed, &after))
+		if _, there := before["model"]; there {
+			before["model"] = reserve.Must(json.Marshal(name))
+		}
+		require.Equal(t, before, after)
 	})
 }

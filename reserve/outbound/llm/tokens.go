@@ -274,6 +274,3 @@ func (m *meter) end() {
 	}
 	*m = meter{milli: m.milli}
 }
-
-// tokens returns the estimate for the texts that have ended, rounded up.
-func (m *meter) tokens() int { return int(min((m.milli+999)/1000, maxTokens)) }
