@@ -56,14 +56,12 @@ type stored interface {
 // that are still to go are in front of new ones: a new request is decided as of the moment at which the last of them
 // has gone.
 //
-// Times are nanoseconds on the limiter's own clock, which is the store's but never runs back: ahead is what it is
-// ahead of the store's.
+// Times are nanoseconds on the store's clock. Where that was set back, all of them are moved with it.
 type journal struct {
 	*book
 	base    []byte // AppendState's, at then; nil: a new ledger's
 	then    int64
-	last    int64 // when the journal was written, on the store's clock
-	ahead   int64
+	last    int64  // when the journal was written
 	first   uint64 // the number of the first entry
 	entries []entryOf
 }
@@ -116,7 +114,7 @@ func decodeJournal(b []byte, of *book, at int64) (*journal, error) {
 	if string(text()) != of.kind {
 		return nil, &StateError{len(b)}
 	}
-	j.last, j.ahead, j.then, j.first = int64(number()), int64(number()), int64(number()), number()
+	j.last, j.then, j.first = int64(number()), int64(number()), number()
 	if base := text(); len(base) > 0 {
 		j.base = slices.Clone(base)
 	}
@@ -125,7 +123,7 @@ func decodeJournal(b []byte, of *book, at int64) (*journal, error) {
 		bad = bad || e.at < before || e.permits < 0
 		j.entries, before = append(j.entries, e), e.at
 	}
-	if bad || j.last < 0 || j.ahead < 0 || j.then < 0 {
+	if bad || j.last < 0 || j.then < 0 {
 		return nil, &StateError{len(b)}
 	}
 	return j, nil
@@ -134,7 +132,7 @@ func decodeJournal(b []byte, of *book, at int64) (*journal, error) {
 func (j *journal) encode() []byte {
 	b := append([]byte(journalMagic), byte(len(j.kind)))
 	b = append(b, j.kind...)
-	for _, n := range []uint64{uint64(j.last), uint64(j.ahead), uint64(j.then), j.first, uint64(len(j.base))} {
+	for _, n := range []uint64{uint64(j.last), uint64(j.then), j.first, uint64(len(j.base))} {
 		b = binary.AppendUvarint(b, n)
 	}
 	b = append(b, j.base...)
@@ -146,21 +144,21 @@ func (j *journal) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decide decides an order at a time of the store's, and reports whether the journal has changed, and for how long it
-// has to be kept.
-func (j *journal) decide(o *order, at int64) (changed bool, keep time.Duration, err error) {
-	o.decided, o.late = float64(at/1000), false
-	if back := j.last - at; back > slack { // the clock was set back: no time has passed
-		if _, err = j.fold(j.last+j.ahead, math.MaxInt); err != nil {
+// decide decides an order, and reports whether the journal has changed, and for how long it has to be kept.
+func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration, err error) {
+	o.decided, o.late = float64(now/1000), false
+	if back := j.last - now; back > slack { // the clock was set back: no time has passed
+		if _, err = j.fold(j.last, math.MaxInt); err != nil {
 			return false, 0, err
 		}
-		j.ahead += back
-		j.then, changed = at+j.ahead, true
+		j.then, changed = now, true
+		for i := range j.entries {
+			j.entries[i].at -= back
+		}
 	} else {
-		at = max(at, j.last)
+		now = max(now, j.last)
 	}
-	j.last = at
-	now := at + j.ahead
+	j.last = now
 	for _, r := range o.refunds {
 		if i := uint64(r.number) - j.first; i < uint64(len(j.entries)) && uint64(r.number) >= j.first {
 			j.entries[i].permits = max(0, j.entries[i].permits-int64(r.kept))
@@ -233,8 +231,7 @@ func (j *journal) wait(l stored, now, from int64, permits float64) float64 {
 // fold returns the ledger as of now, behind what has gone of the journal. The first n of that become part of the base,
 // or all, if fewer have gone.
 func (j *journal) fold(now int64, n int) (stored, error) {
-	wall := func(t int64) time.Time { return time.Unix(0, t-j.ahead) }
-	ledger, err := engine.Ledger(j.policy, j.base, j.then, wall)
+	ledger, err := engine.Ledger(j.policy, j.base, j.then, func(t int64) time.Time { return time.Unix(0, t) })
 	if err != nil {
 		return nil, &StateError{len(j.base)}
 	}

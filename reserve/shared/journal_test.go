@@ -192,6 +192,47 @@ func TestBooksPause(t *testing.T) {
 	}
 }
 
+// The store's clock is set back an hour: nobody gains, nobody waits longer, and what was promised goes first.
+func TestBooksWhoseClockIsSetBack(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0)
+	l := reserve.Must(shared.NewIn(&clocked{shared.Memory(), &now}, "back", books["window"], shared.WithTimeout(time.Minute)))
+	reserves := func(n int) time.Duration {
+		r, err := l.Decide(t.Context(), n)
+		require.NoError(t, err)
+		if r.Granted {
+			return 0
+		}
+		return r.Wait
+	}
+	require.Zero(t, reserves(10))
+	_, err := l.Reserve(t.Context(), 4) // in a second
+	require.NoError(t, err)
+	now = now.Add(-time.Hour + 500*time.Millisecond)
+	_, err = l.Reserve(t.Context(), 4) // what passed while the clock was set is not known
+	require.NoError(t, err)
+	snap := func() time.Duration {
+		shot, err := l.Snapshot(t.Context())
+		require.NoError(t, err)
+		return shot.Wait
+	}
+	require.Equal(t, time.Second, snap(), "behind both")
+	now = now.Add(600 * time.Millisecond)
+	require.Equal(t, 400*time.Millisecond, snap())
+	now = now.Add(400 * time.Millisecond)
+	require.Zero(t, snap())
+	require.Equal(t, time.Second, reserves(3), "2 are left")
+}
+
+// A clocked store has the test's clock.
+type clocked struct {
+	shared.Store
+	now *time.Time
+}
+
+func (c *clocked) Update(ctx context.Context, key string, f decision) error {
+	return c.Store.Update(ctx, key, func(_ time.Time, old []byte) ([]byte, time.Duration, error) { return f(*c.now, old) })
+}
+
 func TestBooksRefuse(t *testing.T) {
 	store := shared.Memory()
 	l := reserve.Must(shared.NewIn(store, "refuse", books["window"]))

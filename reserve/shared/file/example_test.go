@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/file"
 )
@@ -37,4 +40,43 @@ func ExampleOpen() {
 	// Output:
 	// true <nil>
 	// false <nil>
+}
+
+// A command-line tool that cron starts each minute makes 5,000 calls a day, and the rest waits for tomorrow.
+func ExampleOpen_eachMinute() {
+	dir := reserve.Must(os.MkdirTemp("", "limits")) // in a program, a folder of os.UserCacheDir()
+	defer os.RemoveAll(dir)
+
+	store, err := file.Open(dir)
+	if err != nil {
+		panic(err)
+	}
+	day := reserve.Must(calendar.Policy(5000, calendar.Daily(time.Local, 0)))
+	api := reserve.Must(shared.NewIn(store, "api", day))
+	for _, job := range []string{"a", "b"} {
+		if ok, err := api.TryAcquire(context.Background(), 1); !ok {
+			fmt.Println("tomorrow:", job, err)
+			continue
+		}
+		fmt.Println("done:", job)
+	}
+	// Output:
+	// done: a
+	// done: b
+}
+
+// A day's budget of tokens in a file, which all processes and all runs share: five lines.
+func ExampleOpen_tokensOfADay() {
+	dir := reserve.Must(os.MkdirTemp("", "limits"))
+	defer os.RemoveAll(dir)
+
+	store := reserve.Must(file.Open(dir))
+	day := reserve.Must(calendar.Policy(1_000_000, calendar.Daily(time.UTC, 0)))
+	tokens := reserve.Must(shared.NewIn(store, "tokens", day))
+	r := reserve.Must(tokens.ReserveWithin(context.Background(), 4000, 0)) // the estimate of a call
+	r.Settle(1200)                                                         // what it used
+
+	left, err := tokens.Stored(context.Background())
+	fmt.Println(left, err)
+	// Output: 998800 <nil>
 }
