@@ -4,9 +4,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("pace")
 
 // NewBursty returns a limiter that saves up permits while it is idle, one second's
 // worth by default, and hands those out at once: Guava's SmoothBursty.
@@ -74,7 +78,7 @@ type store struct {
 func WithBurst(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithBurst", func(s *store) error {
 		if d < 0 {
-			return &reserve.ValueError{Package: "pace", Name: "WithBurst", Value: d, Want: "0 or more"}
+			return valueError("WithBurst", d, "0 or more")
 		}
 		*s = store{burst: d}
 		return nil
@@ -86,7 +90,7 @@ func WithBurst(d time.Duration) reserve.Option {
 func WithCapacity(permits float64) reserve.Option {
 	return reserve.NewOption("WithCapacity", func(s *store) error {
 		if !(permits >= 0 && permits <= math.MaxFloat64) {
-			return &reserve.ValueError{Package: "pace", Name: "WithCapacity", Value: permits, Want: "0 or more permits, and a finite number"}
+			return valueError("WithCapacity", permits, "0 or more permits, and a finite number")
 		}
 		*s = store{capacity: permits, fixed: true}
 		return nil

@@ -29,7 +29,7 @@ import (
 func All(rs ...Reserver) Reserver {
 	for _, r := range rs {
 		if isnil.Value(r) {
-			panic(&ValueError{Package: "reserve", Name: "a limiter of All", Value: nil, Want: "a limiter"})
+			panic(valueError("a limiter of All", nil, "a limiter"))
 		}
 	}
 	return all(slices.Clone(rs))

@@ -55,7 +55,7 @@ func (l *Limiter) replaceAt(at time.Time, p *Policy) error {
 	defer l.mu.Unlock()
 	now := l.read(t)
 	if want := l.cold.policy.differs(p); want != "" {
-		return &ValueError{Package: "reserve", Name: "Replace's policy", Value: p, Want: want}
+		return valueError("Replace's policy", p, want)
 	}
 	if p.terms.Curve != nil {
 		l.ledger.Retime(now, p.terms.Curve.Rate)

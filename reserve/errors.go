@@ -57,9 +57,14 @@ func (e *OptionError) Error() string {
 // ErrCancelled is returned by [Reservation.Wait] for a reservation that was cancelled.
 var ErrCancelled = errors.New("reserve: the reservation was cancelled")
 
+// valueError makes the error for a bad value that is given to this package: the others have package invalid.
+func valueError(name string, value any, want string) error {
+	return &ValueError{Package: "reserve", Name: name, Value: value, Want: want}
+}
+
 func checkPermits(n int) error {
 	if n < 1 {
-		return &ValueError{Package: "reserve", Name: "permits", Value: n, Want: "at least 1"}
+		return valueError("permits", n, "at least 1")
 	}
 	return nil
 }

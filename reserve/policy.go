@@ -45,7 +45,7 @@ type Option struct {
 // panics if the function is nil, as http.HandleFunc does.
 func NewOption[S any](name string, set func(*S) error) Option {
 	if set == nil {
-		panic(&ValueError{Package: "reserve", Name: "NewOption's function", Value: nil, Want: "a function"})
+		panic(valueError("NewOption's function", nil, "a function"))
 	}
 	return Option{name: name, set: func(setting any) (bool, error) {
 		s, ok := setting.(*S)
@@ -62,7 +62,7 @@ func NewOption[S any](name string, set func(*S) error) Option {
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
 		if isnil.Value(c) {
-			return &ValueError{Package: "reserve", Name: "WithClock", Value: nil, Want: "a clock"}
+			return valueError("WithClock", nil, "a clock")
 		}
 		s.clock = hooks.On(c)
 		return nil
@@ -90,7 +90,7 @@ func WithMaxWait(d time.Duration) Option {
 func WithSlack(d time.Duration) Option {
 	return NewOption("WithSlack", func(s *common) error {
 		if d < 0 {
-			return &ValueError{Package: "reserve", Name: "WithSlack", Value: d, Want: "0 or more"}
+			return valueError("WithSlack", d, "0 or more")
 		}
 		s.slack = d
 		return nil
@@ -103,7 +103,7 @@ func WithSlack(d time.Duration) Option {
 func WithStored(permits float64) Option {
 	return NewOption("WithStored", func(s *paying) error {
 		if !(permits >= 0) {
-			return &ValueError{Package: "reserve", Name: "WithStored", Value: permits, Want: "0 or more permits"}
+			return valueError("WithStored", permits, "0 or more permits")
 		}
 		s.stored = permits
 		return nil

@@ -58,7 +58,7 @@ type Promise interface {
 // panics if p is nil.
 func NewReservation(p Promise) Reservation {
 	if isnil.Value(p) {
-		panic(&ValueError{Package: "reserve", Name: "NewReservation's promise", Value: nil, Want: "a promise"})
+		panic(valueError("NewReservation's promise", nil, "a promise"))
 	}
 	return Reservation{promise: &p}
 }

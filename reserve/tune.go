@@ -58,7 +58,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if want := l.cold.policy.differs(p); want != "" {
-		return &ValueError{Package: "reserve", Name: "SetPolicy's policy", Value: p, Want: want}
+		return valueError("SetPolicy's policy", p, want)
 	}
 	l.replace(now, p)
 	return nil

@@ -32,9 +32,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("warmup")
 
 // New returns a limiter that warms up: it is cold at first and after an idle time of a period, and
 // takes a period under load to reach the rate. At 100/s with a period of 10 s, a cold limiter begins
@@ -58,7 +62,7 @@ func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option)
 // keys. Its errors are the same.
 func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if period <= 0 {
-		return nil, &reserve.ValueError{Package: "warmup", Name: "period", Value: period, Want: "more than 0"}
+		return nil, valueError("period", period, "more than 0")
 	}
 	w := warming{period: float64(period), coldFactor: 3}
 	return reserve.NewPolicy(reserve.Variant{
@@ -72,7 +76,7 @@ func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Opti
 func WithColdFactor(f float64) reserve.Option {
 	return reserve.NewOption("WithColdFactor", func(w *warming) error {
 		if !(f >= 1 && f <= math.MaxFloat64) {
-			return &reserve.ValueError{Package: "warmup", Name: "WithColdFactor", Value: f, Want: "a number of at least 1"}
+			return valueError("WithColdFactor", f, "a number of at least 1")
 		}
 		w.coldFactor = f
 		return nil

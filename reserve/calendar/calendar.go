@@ -4,8 +4,12 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("calendar")
 
 // New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000
 // a day, reset at midnight in California. It starts with none of the present period's used.
@@ -25,7 +29,7 @@ func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
 // the same.
 func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) {
 	if n < 1 {
-		return nil, &reserve.ValueError{Package: "calendar", Name: "n", Value: n, Want: "at least 1 permit"}
+		return nil, valueError("n", n, "at least 1 permit")
 	}
 	if err := per.check(); err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ type settings struct {
 func Spread(soonest float64) reserve.Option {
 	return reserve.NewOption("Spread", func(s *settings) error {
 		if !(soonest >= 1) {
-			return &reserve.ValueError{Package: "calendar", Name: "Spread", Value: soonest, Want: "1 or more times the even rate"}
+			return valueError("Spread", soonest, "1 or more times the even rate")
 		}
 		s.spread = soonest
 		return nil
@@ -75,7 +79,7 @@ func Spread(soonest float64) reserve.Option {
 func WithMargin(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithMargin", func(s *settings) error {
 		if most := s.period.nominal() / 4; d < 0 || d > most {
-			return &reserve.ValueError{Package: "calendar", Name: "WithMargin", Value: d, Want: "0 to a quarter of the period"}
+			return valueError("WithMargin", d, "0 to a quarter of the period")
 		}
 		s.margin = d
 		return nil

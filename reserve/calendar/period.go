@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
 )
 
 // A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst];
@@ -77,22 +76,19 @@ func (p Period) String() string {
 
 // check returns what is wrong with the period.
 func (p Period) check() error {
-	invalid := func(name string, value any, want string) error {
-		return &reserve.ValueError{Package: "calendar", Name: name, Value: value, Want: want}
-	}
 	switch {
 	case p.kind == none:
-		return invalid("per", p, "a Period of Daily, Weekly, Monthly, Every or FromFirst")
+		return valueError("per", p, "a Period of Daily, Weekly, Monthly, Every or FromFirst")
 	case p.kind <= monthly && p.loc == nil:
-		return invalid("loc", nil, "a location, time.UTC for one")
+		return valueError("loc", nil, "a location, time.UTC for one")
 	case p.at < 0 || p.at >= 24*time.Hour:
-		return invalid("at", p.at, "a time of day, 0 to under 24 h")
+		return valueError("at", p.at, "a time of day, 0 to under 24 h")
 	case p.kind == weekly && (p.weekday < time.Sunday || p.weekday > time.Saturday):
-		return invalid("day", int(p.weekday), "a day of the week")
+		return valueError("day", int(p.weekday), "a day of the week")
 	case p.kind == monthly && (p.day < 1 || p.day > 31):
-		return invalid("day", p.day, "1 to 31")
+		return valueError("day", p.day, "1 to 31")
 	case p.kind >= every && p.length <= 0:
-		return invalid("d", p.length, "a positive duration")
+		return valueError("d", p.length, "a positive duration")
 	}
 	return nil
 }

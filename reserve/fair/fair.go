@@ -9,10 +9,14 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/late"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("fair")
 
 // A Class is a kind of requests, such as those that people wait for, or those of a batch.
 type Class struct {
@@ -66,7 +70,7 @@ func WithTenants(weight func(tenant string) float64) Option {
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
-			s.bad = &reserve.ValueError{Package: "fair", Name: "WithClock", Value: nil, Want: "a clock"}
+			s.bad = valueError("WithClock", nil, "a clock")
 		}
 		s.clock = c
 	}
@@ -79,7 +83,7 @@ func WithClock(c clockwork.Clock) Option {
 // sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
-		return nil, &reserve.ValueError{Package: "fair", Name: "the limit", Value: nil, Want: "a Reserver"}
+		return nil, valueError("the limit", nil, "a Reserver")
 	}
 	return newQueue(by, late.One(by), classes, opts)
 }
@@ -88,7 +92,7 @@ func newQueue(by reserve.Reserver, target late.Target, classes []Class, opts []O
 	var s settings
 	for _, opt := range opts {
 		if opt == nil {
-			return nil, &reserve.ValueError{Package: "fair", Name: "an option", Value: nil, Want: "an option"}
+			return nil, valueError("an option", nil, "an option")
 		}
 		opt(&s)
 	}
@@ -109,16 +113,16 @@ func newQueue(by reserve.Reserver, target late.Target, classes []Class, opts []O
 
 func check(classes []Class) error {
 	bad := func(c Class, field string, value any, want string) error {
-		return &reserve.ValueError{Package: "fair", Name: fmt.Sprintf("%s of class %q", field, c.Name), Value: value, Want: want}
+		return valueError(fmt.Sprintf("%s of class %q", field, c.Name), value, want)
 	}
 	if len(classes) == 0 {
-		return &reserve.ValueError{Package: "fair", Name: "the number of classes", Value: 0, Want: "at least 1"}
+		return valueError("the number of classes", 0, "at least 1")
 	}
 	names := map[string]bool{}
 	for _, c := range classes {
 		switch {
 		case names[c.Name]:
-			return &reserve.ValueError{Package: "fair", Name: "the name of a class", Value: c.Name, Want: "one that no other class has"}
+			return valueError("the name of a class", c.Name, "one that no other class has")
 		case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 			return bad(c, "Weight", c.Weight, "a positive number, or 0 for the default of 1")
 		case c.MaxAge < 0:
@@ -148,12 +152,12 @@ func (e *FullError) Error() string {
 // reserve puts a request into the queue.
 func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*entry, error) {
 	if n < 1 {
-		return nil, &reserve.ValueError{Package: "fair", Name: "permits", Value: n, Want: "at least 1"}
+		return nil, valueError("permits", n, "at least 1")
 	}
 	c := q.order.classes[0]
 	if name != "" || q.byName[""] != nil {
 		if c = q.byName[name]; c == nil {
-			return nil, &reserve.ValueError{Package: "fair", Name: "the class", Value: name, Want: "one of " + q.names()}
+			return nil, valueError("the class", name, "one of "+q.names())
 		}
 	}
 	e := &entry{class: c, weight: 1, rank: late.RankOf(ctx)}
@@ -164,7 +168,7 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 		}
 		if !(e.weight > 0) || math.IsInf(e.weight, 1) {
 			name := fmt.Sprintf("the weight of tenant %q", tenant)
-			return nil, &reserve.ValueError{Package: "fair", Name: name, Value: e.weight, Want: "a positive number"}
+			return nil, valueError(name, e.weight, "a positive number")
 		}
 	}
 	e.Permits, e.Place.Leave, e.Group, e.Data = n, c.Leave, c.group, e

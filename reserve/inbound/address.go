@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // ErrNoAddress is the error of key functions that find no address where they were
@@ -29,7 +27,7 @@ type AddressOption func(*addresses) error
 func IPv6Prefix(bits int) AddressOption {
 	return func(a *addresses) error {
 		if bits < 1 || bits > 128 {
-			return &reserve.ValueError{Package: "inbound", Name: "IPv6Prefix", Value: bits, Want: "1 to 128 bits"}
+			return valueError("IPv6Prefix", bits, "1 to 128 bits")
 		}
 		a.bits = bits
 		return nil
@@ -47,7 +45,7 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 // proxy only adds to or lets through. More than one value is an error, as is none.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "TrustedHeader", Value: `""`, Want: "the name of a header"}
+		return nil, valueError("TrustedHeader", `""`, "the name of a header")
 	}
 	name = http.CanonicalHeaderKey(name)
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {

@@ -3,8 +3,6 @@ package inbound
 import (
 	"errors"
 	"net/http"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has
@@ -27,7 +25,7 @@ func Endpoint(r *http.Request) (string, error) {
 // that the mux has no pattern for share one key.
 func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
 	if mux == nil {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "EndpointOf", Value: nil, Want: "a ServeMux"}
+		return nil, valueError("EndpointOf", nil, "a ServeMux")
 	}
 	return func(r *http.Request) (string, error) {
 		_, pattern := mux.Handler(r)

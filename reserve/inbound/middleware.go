@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
@@ -55,7 +54,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		fields:    fields{quotas: true, jitter: defaultJitter},
 	}
 	if len(tiers) == 0 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: "tiers", Value: len(tiers), Want: "at least 1"}
+		return nil, valueError("tiers", len(tiers), "at least 1")
 	}
 	seen := map[string]bool{}
 	for _, t := range tiers {
@@ -63,11 +62,10 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		case t.err != nil:
 			return nil, t.err
 		case t.reserve == nil:
-			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier", Value: "the zero Tier",
-				Want: "one from Global or PerKey"}
+			return nil, valueError("a tier", "the zero Tier", "one from Global or PerKey")
 		case !wellNamed(t.name) || seen[t.name]:
-			return nil, &reserve.ValueError{Package: "inbound", Name: "a tier's name", Value: fmt.Sprintf("%q", t.name),
-				Want: "printable ASCII without quotes and backslashes, and another for each tier"}
+			return nil, valueError("a tier's name", fmt.Sprintf("%q", t.name),
+				"printable ASCII without quotes and backslashes, and another for each tier")
 		}
 		seen[t.name] = true
 		m.chargesAfter = m.chargesAfter || t.after != nil
@@ -101,7 +99,7 @@ func wellNamed(name string) bool {
 // bufio.ReadWriter, once it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
-		panic(&reserve.ValueError{Package: "inbound", Name: "Handler", Value: nil, Want: "a handler"})
+		panic(valueError("Handler", nil, "a handler"))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.chargesAfter {

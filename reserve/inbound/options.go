@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/internal/invalid"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("inbound")
 
 // defaultJitter is WithJitter's default.
 const defaultJitter = 3 * time.Second
@@ -28,10 +31,10 @@ type Option func(*Middleware) error
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
 		if maxWait <= 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithQueue", Value: maxWait, Want: "a positive wait"}
+			return valueError("WithQueue", maxWait, "a positive wait")
 		}
 		if atMost < 1 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithQueue", Value: atMost, Want: "at least 1 request"}
+			return valueError("WithQueue", atMost, "at least 1 request")
 		}
 		m.queue.maxWait, m.queue.places = maxWait, atMost
 		return nil
@@ -44,10 +47,10 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
 		if delay <= 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithTarpit", Value: delay, Want: "a positive delay"}
+			return valueError("WithTarpit", delay, "a positive delay")
 		}
 		if atMost < 1 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithTarpit", Value: atMost, Want: "at least 1 request"}
+			return valueError("WithTarpit", atMost, "at least 1 request")
 		}
 		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)
 		return nil
@@ -105,7 +108,7 @@ func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "WithJitter", Value: d, Want: "0 or more"}
+			return valueError("WithJitter", d, "0 or more")
 		}
 		m.fields.jitter = d
 		return nil
@@ -129,7 +132,7 @@ func WithXRateLimit() Option {
 // checkFunction returns the error of a function that is nil.
 func checkFunction(name string, isNil bool) error {
 	if isNil {
-		return &reserve.ValueError{Package: "inbound", Name: name, Value: nil, Want: "a function"}
+		return valueError(name, nil, "a function")
 	}
 	return nil
 }

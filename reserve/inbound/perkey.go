@@ -68,10 +68,10 @@ func PerKey[K comparable](
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
 		if n < 1 {
-			return &reserve.ValueError{Package: "inbound", Name: "MaxKeys", Value: n, Want: "at least 1 key"}
+			return valueError("MaxKeys", n, "at least 1 key")
 		}
 		if t.maxKeys == 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "MaxKeys", Value: n, Want: "a tier from PerKey"}
+			return valueError("MaxKeys", n, "a tier from PerKey")
 		}
 		t.maxKeys = n
 		return nil
@@ -100,8 +100,7 @@ func PerKeyBy[K comparable](
 	t := Tier{name: name}
 	switch {
 	case isnil.Value(by):
-		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiters of tier " + name,
-			Value: nil, Want: "limiters"}
+		t.err = valueError("the limiters of tier "+name, nil, "limiters")
 		return t
 	case key == nil:
 		t.err = noKey(name)
@@ -167,7 +166,7 @@ func (f ReserverFunc[K]) ReserveWithin(
 func (f ReserverFunc[K]) find(key K) (reserve.Reserver, error) {
 	by, err := f(key)
 	if err == nil && isnil.Value(by) {
-		err = &reserve.ValueError{Package: "inbound", Name: "the limiter of a key", Value: nil, Want: "a limiter or an error"}
+		err = valueError("the limiter of a key", nil, "a limiter or an error")
 	}
 	return by, err
 }

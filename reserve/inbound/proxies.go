@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // XForwardedFor is the first address that is not a trusted proxy's, going back from the connection
@@ -43,12 +41,12 @@ var xForwardedFor = trail{
 // pastProxies makes the key function of the given name that trusts networks of proxies.
 func (t *trail) pastProxies(name string, trusted []netip.Prefix, opts []AddressOption) (Address, error) {
 	if len(trusted) == 0 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: trusted, Want: "at least 1 network of proxies"}
+		return nil, valueError(name, trusted, "at least 1 network of proxies")
 	}
 	proxies := make([]netip.Prefix, len(trusted))
 	for i, p := range trusted {
 		if !p.IsValid() || p.Addr().Is4In6() {
-			return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: p, Want: "networks of IPv4 or IPv6 addresses"}
+			return nil, valueError(name, p, "networks of IPv4 or IPv6 addresses")
 		}
 		proxies[i] = p.Masked()
 	}
@@ -76,7 +74,7 @@ func (t *trail) pastProxies(name string, trusted []netip.Prefix, opts []AddressO
 // pastHops makes the key function of the given name that trusts so many proxies.
 func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Address, error) {
 	if proxies < 1 {
-		return nil, &reserve.ValueError{Package: "inbound", Name: name, Value: proxies, Want: "at least 1 proxy"}
+		return nil, valueError(name, proxies, "at least 1 proxy")
 	}
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
 		hop := 0

@@ -60,8 +60,7 @@ func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	t := Tier{name: name}
 	if isnil.Value(by) {
-		t.err = &reserve.ValueError{Package: "inbound", Name: "the limiter of tier " + name,
-			Value: nil, Want: "a limiter"}
+		t.err = valueError("the limiter of tier "+name, nil, "a limiter")
 		return t
 	}
 	t.reserve = func(
@@ -105,11 +104,11 @@ func (t *Tier) outlook(h *keyhooks.Hold) (hooks.Outlook, bool) {
 func (t *Tier) quotaByKey() bool { return t.look != nil && t.quota == quota{} }
 
 func noKey(name string) error {
-	return &reserve.ValueError{Package: "inbound", Name: "the key of tier " + name, Value: nil, Want: "a function"}
+	return valueError("the key of tier "+name, nil, "a function")
 }
 
 func noPolicy(name string) error {
-	return &reserve.ValueError{Package: "inbound", Name: "the policy of tier " + name, Value: nil, Want: "a policy"}
+	return valueError("the policy of tier "+name, nil, "a policy")
 }
 
 // A TierError says which tier an error comes from.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // A TierOption changes one setting of a tier.
@@ -31,10 +29,10 @@ func Overload() TierOption { return func(t *Tier) error { t.overload = true; ret
 func Quota(requests int, window time.Duration) TierOption {
 	return func(t *Tier) error {
 		if requests < 1 || int64(requests) > maxInteger {
-			return &reserve.ValueError{Package: "inbound", Name: "Quota", Value: requests, Want: "1 to 999999999999999 requests"}
+			return valueError("Quota", requests, "1 to 999999999999999 requests")
 		}
 		if window < time.Second || window%time.Second != 0 {
-			return &reserve.ValueError{Package: "inbound", Name: "Quota", Value: window, Want: "a window of whole seconds"}
+			return valueError("Quota", window, "a window of whole seconds")
 		}
 		t.quota = quota{requests: int64(requests), seconds: int64(window / time.Second)}
 		return nil
@@ -90,5 +88,5 @@ func (t Tier) with(opts []TierOption) Tier {
 
 // noOption is the error of an option that is nil.
 func noOption(i int) error {
-	return &reserve.ValueError{Package: "inbound", Name: fmt.Sprint("option ", i+1), Value: nil, Want: "an option"}
+	return valueError(fmt.Sprint("option ", i+1), nil, "an option")
 }

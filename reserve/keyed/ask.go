@@ -68,7 +68,7 @@ func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (*reserve.Policy, error) {
 	}()
 	policy, err := k.policy(a.key)
 	if policy == nil && err == nil {
-		err = &reserve.ValueError{Package: "keyed", Name: "policy", Value: policy, Want: "a policy or an error"}
+		err = valueError("policy", policy, "a policy or an error")
 	}
 	returned = true
 	return policy, err

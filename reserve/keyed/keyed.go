@@ -8,9 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("keyed")
 
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
 // remembered and none of those looked at can be dropped. Nothing was taken.
@@ -116,7 +120,7 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 // notNil panics if what a constructor was given is nil.
 func notNil(isNil bool, name, want string) {
 	if isNil {
-		panic(&reserve.ValueError{Package: "keyed", Name: name, Value: nil, Want: want})
+		panic(valueError(name, nil, want))
 	}
 }
 

@@ -8,11 +8,15 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("outbound")
 
 // An Option changes one setting of [New], which returns the option's error.
 type Option func(*settings) error
@@ -263,9 +267,4 @@ func (s *settings) setCost() error {
 		}
 	}
 	return nil
-}
-
-// valueError returns the error for a value that New refuses.
-func valueError(name string, value any, want string) error {
-	return &reserve.ValueError{Package: "outbound", Name: name, Value: value, Want: want}
 }

@@ -6,8 +6,12 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("pacetest")
 
 // An Option changes one setting of [New].
 type Option func(*settings) error

@@ -3,8 +3,6 @@ package pacetest
 import (
 	"math"
 	"time"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // A Rule says for which calls a [Server] has room. It comes from [Window], [FixedWindow], [Bucket],
@@ -82,10 +80,6 @@ func checkWindow(name string, n int, per time.Duration) error {
 		return valueError(name, per, "a positive time")
 	}
 	return nil
-}
-
-func valueError(name string, value any, want string) error {
-	return &reserve.ValueError{Package: "pacetest", Name: name, Value: value, Want: want}
 }
 
 // window remembers when each permit was taken, oldest first.

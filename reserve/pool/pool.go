@@ -7,10 +7,14 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/late"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("pool")
 
 // A Member is one of several that can serve a request.
 type Member[T any] struct {
@@ -50,7 +54,7 @@ type Option func(*settings)
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {
-			s.bad = &reserve.ValueError{Package: "pool", Name: "WithSlack", Value: d, Want: "0 or more"}
+			s.bad = valueError("WithSlack", d, "0 or more")
 		}
 	}
 }
@@ -60,7 +64,7 @@ func WithSlack(d time.Duration) Option {
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
-			s.bad = &reserve.ValueError{Package: "pool", Name: "WithClock", Value: nil, Want: "a clock"}
+			s.bad = valueError("WithClock", nil, "a clock")
 			return
 		}
 		s.clock = c
@@ -73,7 +77,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	var s settings
 	for _, opt := range opts {
 		if opt == nil {
-			return nil, &reserve.ValueError{Package: "pool", Name: "an option", Value: nil, Want: "an option"}
+			return nil, valueError("an option", nil, "an option")
 		}
 		opt(&s)
 	}
@@ -81,13 +85,13 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 		return nil, s.bad
 	}
 	if len(list) == 0 {
-		return nil, &reserve.ValueError{Package: "pool", Name: "the number of members", Value: 0, Want: "at least 1"}
+		return nil, valueError("the number of members", 0, "at least 1")
 	}
 	m := &members[T]{list: append([]Member[T](nil), list...)}
 	limits := make([]late.Member, len(list))
 	for i, one := range m.list {
 		if isnil.Value(one.By) {
-			return nil, &reserve.ValueError{Package: "pool", Name: fmt.Sprintf("By of member %d", i), Value: nil, Want: "a Reserver"}
+			return nil, valueError(fmt.Sprintf("By of member %d", i), nil, "a Reserver")
 		}
 		limits[i] = late.Member{By: one.By, Tier: one.Tier}
 	}
@@ -136,7 +140,7 @@ func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 
 func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.Duration) (*late.Place, error) {
 	if n < 1 {
-		return nil, &reserve.ValueError{Package: "pool", Name: "permits", Value: n, Want: "at least 1"}
+		return nil, valueError("permits", n, "at least 1")
 	}
 	place := &late.Place{Permits: n, Hint: key, Except: late.ExceptOf(ctx)}
 	return place, m.queue.Enter(ctx, place, maxWait)

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/internal/invalid"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("shared")
 
 // An UnavailableError says that the store could not be asked, or did not answer in time: killed, stopped, slow,
 // loading, out of memory, a replica. With [FailOpen] and [Local] only methods that can't be answered without the
@@ -50,11 +53,6 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
-
-// valueError returns the error for a bad value of an argument or option.
-func valueError(name string, value any, want string) error {
-	return &reserve.ValueError{Package: "shared", Name: name, Value: value, Want: want}
-}
 
 // errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("shared: the request reached Redis after its time")

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"math"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("stream")
 
 // Sizes of steps, in bytes.
 const (
@@ -19,7 +23,7 @@ const (
 // notNil panics if an argument is nil.
 func notNil(v any, name string) {
 	if isnil.Value(v) {
-		panic(&reserve.ValueError{Package: "stream", Name: name, Value: nil, Want: "a value"})
+		panic(valueError(name, nil, "a value"))
 	}
 }
 

@@ -80,8 +80,12 @@ package window
 import (
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("window")
 
 // New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a
 // minute. It starts empty.
@@ -101,10 +105,10 @@ func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, er
 // are New's.
 func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if n < 1 {
-		return nil, &reserve.ValueError{Package: "window", Name: "n", Value: n, Want: "at least 1 permit"}
+		return nil, valueError("n", n, "at least 1 permit")
 	}
 	if per <= 0 {
-		return nil, &reserve.ValueError{Package: "window", Name: "per", Value: per, Want: "a positive duration"}
+		return nil, valueError("per", per, "a positive duration")
 	}
 	rate, length := reserve.Per(float64(n), per), min(int64(per), longest)
 	return reserve.NewPolicy(reserve.Variant{

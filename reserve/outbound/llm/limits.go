@@ -1,7 +1,5 @@
 package llm
 
-import "github.com/nextfree/pace/reserve"
-
 // Limits are what a provider allows for one model and credential. A limit of 0 is learned from the headers of the first
 // response, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: no response raises it,
 // but one that tells a lower limit is followed; if it is less than half of what it was, when a second one in
@@ -69,7 +67,7 @@ func (l *Limits) list() [kinds]int {
 func (l *Limits) check() error {
 	for k, n := range l.list() {
 		if n < 0 {
-			return &reserve.ValueError{Package: "llm", Name: "the limit of " + names[k], Value: n, Want: "0 or more"}
+			return valueError("the limit of "+names[k], n, "0 or more")
 		}
 	}
 	return nil

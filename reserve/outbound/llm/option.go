@@ -6,10 +6,14 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound"
 )
+
+// valueError makes the error for a bad value.
+var valueError = invalid.In("llm")
 
 // An Option changes one setting of [New].
 type Option func(*settings) error
@@ -52,7 +56,7 @@ func WithModel(model string, l Limits) Option {
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
 		if f == nil {
-			return &reserve.ValueError{Package: "llm", Name: "WithEstimate", Value: nil, Want: "a function"}
+			return valueError("WithEstimate", nil, "a function")
 		}
 		s.estimate = f
 		return nil
@@ -75,7 +79,7 @@ func WithMargin(d time.Duration) Option {
 func WithRequestWindow(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 || d > time.Minute {
-			return &reserve.ValueError{Package: "llm", Name: "WithRequestWindow", Value: d, Want: "more than 0 and at most a minute"}
+			return valueError("WithRequestWindow", d, "more than 0 and at most a minute")
 		}
 		s.window = d
 		return nil
@@ -91,7 +95,7 @@ func WithRequestWindow(d time.Duration) Option {
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
-			return &reserve.ValueError{Package: "llm", Name: "WithBucket", Value: capacity, Want: "from a second to an hour"}
+			return valueError("WithBucket", capacity, "from a second to an hour")
 		}
 		s.bucket = capacity
 		return nil
@@ -145,7 +149,7 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 func WithKey(f func(r *http.Request, key Key) Key) Option {
 	return func(s *settings) error {
 		if f == nil {
-			return &reserve.ValueError{Package: "llm", Name: "WithKey", Value: nil, Want: "a function"}
+			return valueError("WithKey", nil, "a function")
 		}
 		s.key = f
 		return nil
@@ -193,7 +197,7 @@ func RefuseTooLarge() Option {
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
-			return &reserve.ValueError{Package: "llm", Name: "WithMaxKeys", Value: n, Want: "at least 1"}
+			return valueError("WithMaxKeys", n, "at least 1")
 		}
 		s.maxKeys = n
 		return nil
@@ -236,7 +240,7 @@ func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
 		if c == nil {
-			return &reserve.ValueError{Package: "llm", Name: "WithClock", Value: nil, Want: "a clock"}
+			return valueError("WithClock", nil, "a clock")
 		}
 		s.clock = c
 		s.outbound = append(s.outbound, outbound.WithClock(c))

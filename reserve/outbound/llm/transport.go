@@ -47,10 +47,7 @@ type Transport struct {
 // refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
 	if p.preset == nil {
-		return nil, &reserve.ValueError{
-			Package: "llm", Name: "the provider", Value: "none",
-			Want: "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()",
-		}
+		return nil, valueError("the provider", "none", "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()")
 	}
 	if err := l.check(); err != nil {
 		return nil, err
