@@ -139,7 +139,6 @@ type change struct {
 type grant struct {
 	r        *reserve.Reservation // nil: by TryAcquire
 	permits  int
-	sold     time.Duration
 	at       time.Duration
 	went     bool
 	settled  bool

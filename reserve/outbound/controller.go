@@ -140,13 +140,13 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 func (c *controller) set(rate float64) {
 	unlimited := math.IsInf(c.limiter.Rate(), 1)
 	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
-		r.Retime(rate) // fails for no positive number
+		_ = r.Retime(rate) // fails for no positive number
 	} else {
-		c.limiter.SetRate(rate)
+		_ = c.limiter.SetRate(rate)
 	}
 	if s, ok := c.limiter.(interface{ Stored() float64 }); ok && unlimited {
 		if n := int(min(math.Ceil(s.Stored()), math.MaxInt32)); n > 0 {
-			c.limiter.ReserveWithin(context.Background(), n, reserve.Forever)
+			_, _ = c.limiter.ReserveWithin(context.Background(), n, reserve.Forever)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (c *controller) restore() {
 	defer c.mu.Unlock()
 	if ceiling := c.rate.Ceiling(); c.rate.Now() != ceiling {
 		c.rate = adapt.New(ceiling)
-		c.limiter.SetRate(ceiling)
+		_ = c.limiter.SetRate(ceiling)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // inFlight bounds how many requests are out at a time, for each key. A key without requests takes no
@@ -149,16 +151,7 @@ func (p *place) leave() {
 
 // placed returns a response's body that gives the place back when it is closed, and not before: until
 // then the server may still be at work on it.
-func placed(body io.ReadCloser, p *place) io.ReadCloser {
-	b := &placedBody{body, p}
-	if w, ok := body.(io.Writer); ok { // of an upgraded connection
-		return struct {
-			*placedBody
-			io.Writer
-		}{b, w}
-	}
-	return b
-}
+func placed(of io.ReadCloser, p *place) io.ReadCloser { return bodies.Instead(of, &placedBody{of, p}) }
 
 type placedBody struct {
 	io.ReadCloser

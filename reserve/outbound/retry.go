@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // again prepares a refused call for another attempt, after a time of its own or, at 0, when it is its turn.
@@ -23,7 +24,7 @@ func (c *call) again(after time.Duration) bool {
 	}
 	c.plan() // by what was learned since
 	if !c.mayWait() || !c.t.budget.retry() {
-		closeBody(next)
+		bodies.Close(next)
 		return false
 	}
 	drain(c.response.Body)
@@ -115,12 +116,6 @@ func drain(body io.ReadCloser) {
 	defer slow.Stop()
 	io.CopyN(io.Discard, body, maxDrain+1)
 	body.Close()
-}
-
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		r.Body.Close()
-	}
 }
 
 // A budget bounds retries to a share of the requests.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // settle tells each limit what an attempt used: now, or when the body has ended.
@@ -83,13 +85,7 @@ func (w *watchedBody) watch(r *http.Response) {
 		w.stop = context.AfterFunc(w.call.ctx, w.over)
 		w.mu.Unlock()
 	}
-	r.Body = w
-	if rw, ok := w.ReadCloser.(io.Writer); ok { // of an upgraded connection
-		r.Body = struct {
-			*watchedBody
-			io.Writer
-		}{w, rw}
-	}
+	r.Body = bodies.Instead(w.ReadCloser, w)
 }
 
 func (w *watchedBody) Read(p []byte) (n int, err error) {
@@ -97,7 +93,7 @@ func (w *watchedBody) Read(p []byte) (n int, err error) {
 	w.mu.Lock()
 	if !w.ended && n > 0 {
 		for i := range w.usages {
-			w.usages[i].usage.Write(p[:n])
+			_, _ = w.usages[i].usage.Write(p[:n])
 		}
 	}
 	w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 // behind returns how long a request for n permits would wait at a limiter behind others. At a window a size that is larger than the window counts as
 // several requests.
 func behind(l *reserve.Limiter, ahead iter.Seq[int], n int) time.Duration {
-	wait, err := 0*time.Second, error(nil)
+	var wait time.Duration
+	var err error
 	if o := engine.Outlook(l); o.Window && o.Capacity >= 1 {
 		wait, err = engine.Behind(l, pieces(ahead, int(o.Capacity)), n)
 	} else {

@@ -165,7 +165,7 @@ func (a *account) follow(k kind, n int32, long bool) {
 		return
 	}
 	m.size, m.daily = n, daily
-	m.own.SetPolicy(a.of.policy(k, n, daily)) // of the same kind
+	_ = m.own.SetPolicy(a.of.policy(k, n, daily)) // of the same kind
 	m.active.Store(true)
 }
 

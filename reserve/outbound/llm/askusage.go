@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // usageWanted is what a request must have for its stream to tell its usage.
@@ -24,7 +26,7 @@ func (c *call) askForUsage(r *http.Request) *http.Request {
 	}
 	text := make([]byte, 0, len(c.body)+len(usageWanted))
 	text = append(append(append(append(text, before...), '{'), usageWanted...), after...)
-	closeBody(r)
+	bodies.Close(r)
 	asking := r.WithContext(r.Context())
 	asking.ContentLength = int64(len(text))
 	asking.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }

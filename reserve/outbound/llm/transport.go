@@ -6,6 +6,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New];
@@ -109,7 +110,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := &call{Context: r.Context(), endpoint: e}
 	send, err := t.prepare(c, r)
 	if err != nil {
-		closeBody(r)
+		bodies.Close(r)
 		return nil, err
 	}
 	response, err := t.send(c, send)
@@ -180,7 +181,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		c.opened, err = c.class.first.enter(c.Context, t.clock, c.class.isKnown)
 	}
 	if err != nil {
-		closeBody(r)
+		bodies.Close(r)
 		return nil, err
 	}
 	response, err = t.paced.RoundTrip(r)
@@ -233,10 +234,4 @@ func (t *Transport) now() time.Time {
 		return time.Now()
 	}
 	return t.clock.Now()
-}
-
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		r.Body.Close()
-	}
 }
