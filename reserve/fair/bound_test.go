@@ -2,6 +2,7 @@ package fair_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -135,4 +136,60 @@ func TestIdleTenants(t *testing.T) {
 	after := memory()
 	require.Less(t, int64(after)-int64(before), int64(200_000), "bytes")
 	runtime.KeepAlive(q)
+}
+
+// A tenant, or a class, whose weight is next to nothing: however it went alone before, the others share as they would
+// without it.
+func TestTinyWeights(t *testing.T) {
+	const tiny = math.SmallestNonzeroFloat64
+	weights := map[string]float64{"tiny": tiny, "one": 1, "three": 3}
+	for _, tenants := range []bool{true, false} {
+		bubble(t, func(t *testing.T, since func() time.Duration) {
+			classes := []fair.Class{{}}
+			if !tenants {
+				classes = []fair.Class{{Name: "tiny", Weight: tiny}, {Name: "one", Weight: 1}, {Name: "three", Weight: 3}}
+			}
+			q := reserve.Must(fair.New(evenly(100), classes, fair.WithTenants(func(tenant string) float64 {
+				if tenants {
+					return weights[tenant]
+				}
+				return 1
+			})))
+			got := map[string]int{}
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			ask := func(name string, n int) {
+				class := name
+				if tenants {
+					class = ""
+				}
+				r, err := q.Tenant(class, name).ReserveWithin(ctx, 1, reserve.Forever)
+				require.NoError(t, err)
+				all.Go(func() {
+					require.NoError(t, r.Wait(ctx))
+					mu.Lock()
+					defer mu.Unlock()
+					got[name]++
+					r.Settle(n)
+				})
+			}
+			for range 5 {
+				ask("tiny", 0)
+			}
+			all.Wait()
+			clear(got)
+			for range 300 {
+				ask("one", 1)
+				ask("three", 1)
+				ask("tiny", 1)
+			}
+			time.Sleep(4 * time.Second)
+			mu.Lock()
+			share := maps.Clone(got)
+			mu.Unlock()
+			all.Wait()
+			require.InEpsilon(t, 3, float64(share["three"])/float64(share["one"]), 0.05, "%v", share)
+			require.LessOrEqual(t, share["tiny"], 1, "%v", share)
+		})
+	}
 }

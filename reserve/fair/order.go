@@ -51,10 +51,19 @@ func (s *share) end() {
 	s.busy = false
 	s.level.busy--
 	if s.level.busy == 0 { // a busy period is over: no class owes anything
+		s.level.virtual = 0
 		for _, other := range s.level.flows {
-			s.level.virtual = max(s.level.virtual, other.start)
+			other.start = 0
 		}
 	}
+}
+
+// dearest is the largest cost of a request: beside a larger tag those of the others would be lost.
+const dearest = 1e12
+
+// cost returns by how much a tag grows for so many permits.
+func cost(permits int, weight float64) float64 {
+	return max(-dearest, min(float64(permits)/weight, dearest))
 }
 
 // charge grants permits / weight.
@@ -284,9 +293,9 @@ func (o *order) Grant(now int64, p *late.Place) {
 	c.granted += uint64(p.Permits)
 	c.longest = max(c.longest, now-e.arrived)
 	if e.wasAged {
-		c.aged.charge(float64(p.Permits) / c.Weight)
+		c.aged.charge(cost(p.Permits, c.Weight))
 	} else {
-		c.share.charge(float64(p.Permits) / c.Weight)
+		c.share.charge(cost(p.Permits, c.Weight))
 	}
 	c.grant(e)
 	e.unlink(now)
@@ -312,9 +321,9 @@ func (o *order) Settle(now int64, p *late.Place, more int) {
 		s = &c.aged.share
 	}
 	if s.level.busy > 0 { // else no class owes anything
-		s.start += float64(more) / c.Weight
+		s.start += cost(more, c.Weight)
 	}
-	c.settle(e, float64(more)/e.weight)
+	c.settle(e, cost(more, e.weight))
 }
 
 // Lapsed counts a request that was refused.

@@ -80,7 +80,7 @@ func (c *class) remove(e *entry) {
 func (c *class) grant(e *entry) {
 	f := e.flow
 	c.virtual = max(c.virtual, f.start)
-	f.start += float64(e.Permits) / e.weight
+	f.start += cost(e.Permits, e.weight)
 	c.latest = max(c.latest, f.start)
 	c.remove(e)
 	if f.head != nil {
@@ -111,8 +111,7 @@ const kept = 64
 
 // forget ends a busy period: no request of the class waits, and no tenant owes anything.
 func (c *class) forget() {
-	c.virtual = max(c.virtual, c.latest)
-	c.latest, c.floor = c.virtual, c.virtual
+	c.virtual, c.latest, c.floor = 0, 0, 0
 	c.period++
 	if c.peak > kept {
 		c.flows, c.idle, c.active = nil, nil, nil
@@ -123,13 +122,13 @@ func (c *class) forget() {
 	c.idle = c.idle[:0]
 }
 
-// settle corrects a tenant's tag by the cost of a request that has gone. A tenant that waits gets all of it; one that does not owes what is
+// settle corrects a tenant's tag by what a request that has gone costs more. A tenant that waits gets all of it; one that does not owes what is
 // more than virtual time.
-func (c *class) settle(e *entry, cost float64) {
+func (c *class) settle(e *entry, more float64) {
 	f := c.flows[e.tenant]
 	switch {
 	case f == nil:
-		if cost <= 0 || c.waiting == 0 {
+		if more <= 0 || c.waiting == 0 {
 			return
 		}
 		start := c.floor
@@ -137,15 +136,15 @@ func (c *class) settle(e *entry, cost float64) {
 			start = e.flow.start // it was forgotten because this was not above virtual time
 		}
 		f = c.newFlow(e.tenant)
-		f.start = start + cost
+		f.start = start + more
 		e.flow = f
 		c.rest(f)
 	case f.head != nil:
-		f.start += cost
+		f.start += more
 		c.active.fix(f)
 	default:
 		c.idle.remove(f)
-		f.start += cost
+		f.start += more
 		c.rest(f)
 	}
 	c.latest = max(c.latest, f.start)
@@ -273,13 +272,13 @@ func (s *simulation) next() *entry {
 		return nil
 	}
 	e := first.entry
-	cost := float64(e.Permits) / from.class.Weight
+	price := cost(e.Permits, from.class.Weight)
 	if e != from.old {
-		from.start += cost
+		from.start += price
 		from.pop()
 		return e
 	}
-	from.agedStart += cost
+	from.agedStart += price
 	for i := range from.flows {
 		if f := &from.flows[i]; f.head == e { // the oldest of a class is the first of its tenant
 			from.advance(i)
@@ -298,7 +297,7 @@ func (c *simulated) pop() { c.advance(0) }
 // advance charges the flow with that index, and moves it to its place.
 func (c *simulated) advance(i int) {
 	f := &c.flows[i]
-	f.start += float64(f.head.Permits) / f.weight
+	f.start += cost(f.head.Permits, f.weight)
 	if f.head = f.head.next; f.head == nil {
 		last := len(c.flows) - 1
 		c.flows[i] = c.flows[last]
