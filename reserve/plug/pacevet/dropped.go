@@ -37,7 +37,7 @@ func dropped(pass *analysis.Pass) (any, error) {
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
 		u := useOf(info, call)
-		if u.kind != hold || inTest(pass, call) {
+		if u.kind != hold || inTest(pass, call) || u.n != nil && isNegative(info, u.n) { // the last is named by negative
 			continue
 		}
 		say := func(why string) {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"go/types"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
@@ -37,16 +38,19 @@ func negative(pass *analysis.Pass) (any, error) {
 		if u.n == nil || !u.isRate() {
 			continue
 		}
-		bad := false
-		if v := pass.TypesInfo.Types[u.n].Value; v != nil {
-			bad = constant.Sign(v) < 0
-		} else if minus, ok := ast.Unparen(u.n).(*ast.UnaryExpr); ok {
-			bad = minus.Op == token.SUB
-		}
-		if bad {
+		if isNegative(pass.TypesInfo, u.n) {
 			pass.ReportRangef(u.n, "%s of a negative number of tokens: cancel the reservation instead, or settle it",
 				u.fn.Name())
 		}
 	}
 	return nil, nil
+}
+
+// isNegative reports whether an expression is a constant below zero, or begins with a minus.
+func isNegative(info *types.Info, n ast.Expr) bool {
+	if v := info.Types[n].Value; v != nil {
+		return constant.Sign(v) < 0
+	}
+	minus, ok := ast.Unparen(n).(*ast.UnaryExpr)
+	return ok && minus.Op == token.SUB
 }

@@ -29,7 +29,8 @@
 //
 // # Replace
 //
-// A replace line counts in the main module alone: libraries can't bring it along, and go install of a module that has one
-// refuses. It swaps the package for all dependencies of the build, client-go's and Temporal's too. go mod vendor and
-// workspaces (go.work has replace lines of its own) know it. To take it back, remove the line.
+// A replace line acts on the whole build, client-go's and Temporal's use of the package too, and in the main module alone:
+// libraries can't bring it along, and go install of a module that has one refuses. go mod vendor knows it; workspaces have
+// lines of their own in go.work. The program needs Go 1.25. Who imports this package under its own path beside the line has
+// two packages, whose types differ. To take it back, remove the line.
 package rate

@@ -46,18 +46,29 @@ func (lim *Limiter) policy() *reserve.Policy {
 
 // A Reservation says when events may happen that were reserved. Cancel it if they don't.
 type Reservation struct {
-	ok        bool
-	bound     bool                // there is a promise
-	timeToAct time.Time           // without a promise, and for golang.org/x/time/rate's tests
-	promise   reserve.Reservation // of a limiter of pace
-	strict    *strictly           // of a strict limiter, if it is OK
+	ok       bool
+	bound    bool                // there is a promise
+	promise  reserve.Reservation // of a limiter of pace
+	*settled                     // if there is no promise
 }
 
-// reserveN is ReserveN within a longest wait, for wait and for golang.org/x/time/rate's tests.
+// A settled time does not change any more.
+type settled struct {
+	timeToAct time.Time
+
+	strict *Limiter // a strict limiter, from which tokens were taken at a limit; otherwise nil
+	tokens int
+	limit  Limit
+}
+
+// reserveN is ReserveN within a longest wait, for wait and for golang.org/x/time/rate's tests, which read timeToAct.
 func (lim *Limiter) reserveN(t time.Time, n int, maxFutureReserve time.Duration) (r Reservation) {
 	lim.reserve(t, n, maxFutureReserve, &r)
-	if r.bound {
-		r.timeToAct = attime.Ready(&r.promise, t)
+	switch {
+	case r.bound:
+		r.settled = &settled{timeToAct: attime.Ready(&r.promise, t)}
+	case !r.ok:
+		r.settled = new(settled)
 	}
 	return
 }
@@ -69,7 +80,7 @@ func (lim *Limiter) reserve(t time.Time, n int, most time.Duration, r *Reservati
 	case body == nil:
 		lim.strictly(t, n, most, r)
 	case body.limit == Inf:
-		r.ok, r.timeToAct = true, t
+		r.ok, r.settled = true, &settled{timeToAct: t}
 	case n > body.burst:
 	case n <= 0: // it takes nothing, but waits for what is owed
 		owed := max(0, -attime.Level(body.Limiter, t))
@@ -77,7 +88,7 @@ func (lim *Limiter) reserve(t time.Time, n int, most time.Duration, r *Reservati
 		if owed == 0 {
 			wait = 0
 		}
-		r.ok, r.timeToAct = wait <= most, t.Add(wait)
+		r.ok, r.settled = wait <= most, &settled{timeToAct: t.Add(wait)}
 	default:
 		r.bound = attime.Reserve(body.Limiter, t, n, most, &r.promise) == nil
 		r.ok = r.bound
@@ -96,11 +107,10 @@ func (r *Reservation) DelayFrom(t time.Time) time.Duration {
 	if !r.ok {
 		return InfDuration
 	}
-	when := r.timeToAct
 	if r.bound {
-		when = attime.Ready(&r.promise, t)
+		return max(0, attime.Ready(&r.promise, t).Sub(t))
 	}
-	return max(0, when.Sub(t))
+	return max(0, r.timeToAct.Sub(t))
 }
 
 // Cancel says that the events do not happen. Whatever of their tokens would still be there comes back, also after their
@@ -113,7 +123,7 @@ func (r *Reservation) CancelAt(t time.Time) {
 	switch {
 	case r.bound:
 		attime.Settle(&r.promise, t, 0)
-	case r.strict != nil:
+	case r.ok && r.strict != nil:
 		r.cancelStrictly(t)
 	}
 }

@@ -16,19 +16,12 @@ func (lim *Limiter) advance(t time.Time) float64 {
 // settleAt brings the tokens up to a time, before limit or burst change.
 func (lim *Limiter) settleAt(t time.Time) { lim.tokens, lim.last = lim.advance(t), t }
 
-// A strictly made reservation has taken tokens at a limit.
-type strictly struct {
-	lim    *Limiter
-	tokens int
-	limit  Limit
-}
-
 // strictly fills in a reservation.
 func (lim *Limiter) strictly(t time.Time, n int, most time.Duration, r *Reservation) {
 	lim.mu.Lock()
 	defer lim.mu.Unlock()
 	if lim.limit == Inf {
-		r.ok, r.timeToAct = true, t
+		r.ok, r.settled = true, &settled{timeToAct: t}
 		return
 	}
 	left := lim.advance(t) - float64(n)
@@ -39,26 +32,25 @@ func (lim *Limiter) strictly(t time.Time, n int, most time.Duration, r *Reservat
 	if n > lim.burst || wait > most {
 		return
 	}
-	r.ok, r.timeToAct, r.strict = true, t.Add(wait), &strictly{lim, n, lim.limit}
+	r.ok, r.settled = true, &settled{t.Add(wait), lim, n, lim.limit}
 	lim.tokens, lim.last, lim.lastEvent = left, t, r.timeToAct
 }
 
 // cancelStrictly gives back the tokens, less those that were reserved behind them, until their time has come.
 func (r *Reservation) cancelStrictly(t time.Time) {
-	s := r.strict
-	lim := s.lim
+	lim := r.strict
 	lim.mu.Lock()
 	defer lim.mu.Unlock()
-	if lim.limit == Inf || s.tokens == 0 || r.timeToAct.Before(t) {
+	if lim.limit == Inf || r.tokens == 0 || r.timeToAct.Before(t) {
 		return
 	}
-	back := float64(s.tokens) - s.limit.tokensFromDuration(lim.lastEvent.Sub(r.timeToAct))
+	back := float64(r.tokens) - r.limit.tokensFromDuration(lim.lastEvent.Sub(r.timeToAct))
 	if back <= 0 {
 		return
 	}
 	lim.tokens, lim.last = min(float64(lim.burst), lim.advance(t)+back), t
 	if r.timeToAct.Equal(lim.lastEvent) { // it was the newest
-		if before := r.timeToAct.Add(s.limit.durationFromTokens(-float64(s.tokens))); !before.Before(t) {
+		if before := r.timeToAct.Add(r.limit.durationFromTokens(-float64(r.tokens))); !before.Before(t) {
 			lim.lastEvent = before
 		}
 	}

@@ -66,5 +66,6 @@ func kept(ctx context.Context, lim *rate.Limiter, p *pace.Limiter) (*rate.Reserv
 // Permits that are taken after the fact.
 func charged(ctx context.Context, lim *rate.Limiter, p *pace.Limiter, n int) {
 	_ = lim.ReserveN(time.Now(), n)
+	lim.ReserveN(time.Now(), -n) // negative names it
 	_, _ = p.Reserve(ctx, n)
 }
