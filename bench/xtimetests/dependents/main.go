@@ -134,8 +134,14 @@ func judge(p program, without, with results) (row []string, ok bool) {
 	}
 	slices.Sort(differ)
 	says := strings.Join(differ, ", ")
-	if n := without.count("fail"); n > 0 && says == "" {
-		says = fmt.Sprintf("nothing; %d fail in both", n)
+	both := 0
+	for name, before := range without {
+		if before == "fail" && with[name] == "fail" {
+			both++
+		}
+	}
+	if both > 0 && says == "" {
+		says = fmt.Sprintf("nothing; %d fail in both", both)
 	}
 	if says == "" {
 		says = "nothing"
