@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
@@ -33,6 +34,7 @@ type Variant struct {
 	Capacity float64       // permits; of a window, how many it allows
 	Burst    time.Duration // in place of Capacity: what is saved up, as a time
 	Per      time.Duration // of a window: its length
+	Most     int           // of a calendar: so much of a request counts when it goes, the rest is of later periods
 	Upfront  bool
 	Fixed    bool // the rate can't be changed, and there are no pauses
 
@@ -108,6 +110,12 @@ func Variants() []Variant {
 	add(Variant{Name: "window", Rate: 5, Capacity: 5, Per: time.Second}, func(float64) (*reserve.Policy, error) {
 		return window.Policy(5, time.Second)
 	})
+	// A quota by the clock: the end of one period and the beginning of the next one are a stretch with two quotas.
+	for _, period := range []calendar.Period{calendar.Every(time.Second), calendar.FromFirst(time.Second)} {
+		add(Variant{Name: period.String(), Rate: 5, Capacity: 10, Per: time.Second, Most: 5}, func(float64) (*reserve.Policy, error) {
+			return calendar.Policy(5, period)
+		})
+	}
 	return all
 }
 
@@ -357,6 +365,9 @@ func (e *Envelope) kept(from, to time.Duration) (sum float64) {
 
 // cost is what a request takes: permits, or of a store in time the least time that it ever stood for.
 func (e *Envelope) cost(g *grant) float64 {
+	if most := e.Variant.Most; most > 0 {
+		return float64(min(g.permits, most))
+	}
 	if e.Variant.Burst == 0 {
 		return float64(g.permits)
 	}
