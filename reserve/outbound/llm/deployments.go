@@ -10,6 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]; all
@@ -132,7 +133,7 @@ func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 		response, err := first.base.RoundTrip(first.rewrite(r, &e, e.model))
 		return toCaller(response, r), err
 	}
-	defer closeBody(r)
+	defer bodies.Close(r)
 	o, err := d.route(r, &e)
 	if err != nil {
 		return nil, err
