@@ -17,7 +17,9 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
 )
 
@@ -96,6 +98,7 @@ func same(t *testing.T, store shared.Store, sequences int) {
 	policies := []*reserve.Policy{
 		reserve.Must(pace.Bursty(10)), reserve.Must(pace.Bursty(1000.5, pace.WithCapacity(7.5))),
 		reserve.Must(pace.TokenBucket(3, 20)), reserve.Must(warmup.Policy(10, 2*time.Second)),
+		reserve.Must(window.Policy(10, time.Second)), reserve.Must(calendar.Policy(10, calendar.Daily(time.UTC, 0))),
 	}
 	for seed := range uint64(sequences) {
 		random := rand.New(rand.NewPCG(seed, 31))
