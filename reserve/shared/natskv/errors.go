@@ -41,8 +41,8 @@ type TTLError struct {
 }
 
 func (e *TTLError) Error() string {
-	return fmt.Sprintf("natskv: the bucket %q forgets what is older than %v, and a limiter needs %v; set its TTL to 0 or longer",
-		e.Bucket, e.TTL, e.Need)
+	return fmt.Sprintf("natskv: the bucket %q forgets what is older than %v, and a limiter needs %v; "+
+		"set its TTL to 0 or longer", e.Bucket, e.TTL, e.Need)
 }
 
 // errOld says that the server does not tell the time.
@@ -72,7 +72,8 @@ func perhapsWritten(err error) bool {
 // the connection.
 func (s *store) wrong(err error) error {
 	for _, e := range []error{jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,
-		jetstream.ErrInvalidBucketName, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, errOld} {
+		jetstream.ErrInvalidBucketName, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount,
+		errOld} {
 		if errors.Is(err, e) {
 			return err
 		}

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 // start starts a server with JetStream in this process.
 func start(t testing.TB, dir string, change func(o *server.Options)) *server.Server {
 	t.Helper()
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir,
+		NoLog: true, NoSigs: true}
 	if change != nil {
 		change(o)
 	}
@@ -126,7 +127,8 @@ func TestRefused(t *testing.T) {
 		store, err := natskv.Open(connect(t, s.ClientURL(), nats.UserInfo(tt.user, "")), tt.bucket)
 		require.NoError(t, err)
 		for _, mode := range []shared.Option{shared.FailClosed(), shared.FailOpen(), shared.Local(0.5)} {
-			l, err := shared.NewIn(store, "api", reserve.Must(pace.TokenBucket(1, 10)), mode, shared.WithTimeout(300*time.Millisecond))
+			policy := reserve.Must(pace.TokenBucket(1, 10))
+			l, err := shared.NewIn(store, "api", policy, mode, shared.WithTimeout(300*time.Millisecond))
 			require.NoError(t, err)
 			_, err = l.Acquire(t.Context(), 11)
 			var config *shared.ConfigError

@@ -19,15 +19,15 @@
 // after its caller's time does nothing.
 //
 // Without [Durable] the server acknowledges a write before it is on its disk (synchronous_commit = off). A server that
-// crashes may then forget the permits of its last three wal_writer_delays, 0.6 s by default. The table is never damaged.
+// crashes may then forget the permits of its last three wal_writer_delays, 0.6 s by default. The table stays whole.
 //
 // # The table
 //
 // A row is some hundred bytes. Its key is the SHA-256 of the limiter's name, cut to 16 bytes: no API key is stored.
-// The user needs SELECT, INSERT, UPDATE and DELETE on the table. A row that has expired (its limiter has long been full)
-// counts as none. Whoever inserts a row removes those that have expired among the 8 that are next to it, so the table
-// does not grow for ever: with as many keys that come as go, an eighth of its rows have expired. Removing rows
-// whose time (expires) has passed is allowed at any moment.
+// The user needs SELECT, INSERT, UPDATE and DELETE on the table. A row that has expired (its limiter has long been
+// full) counts as none. Whoever inserts a row removes those that have expired among the 8 that are next to it, so the
+// table does not grow for ever: with as many keys that come as go, an eighth of its rows have expired. Rows whose time
+// (expires) has passed may be removed at any moment.
 //
 // # Connections
 //

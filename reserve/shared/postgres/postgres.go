@@ -15,8 +15,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
-// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. Several stores,
-// of this process and of others, may use one table. There is nothing to close but the database.
+// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. Several
+// stores, of this process and of others, may use one table. There is nothing to close but the database.
 //
 // The table's name has lower-case letters, digits and underscores, and perhaps a schema: "limits.pace". Open returns a
 // *[reserve.ValueError] for another one, and for a database that is nil.
@@ -40,10 +40,12 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 	}
 	s.selects = `SELECT clock_timestamp(), t.value, t.version, t.expires > clock_timestamp()
 		FROM (SELECT 1) one LEFT JOIN ` + name + ` t ON t.key = $1`
-	s.updates = `UPDATE ` + name + ` SET value = $2, version = $3, expires = clock_timestamp() + $4::bigint * interval '1 microsecond'
+	s.updates = `UPDATE ` + name + `
+		SET value = $2, version = $3, expires = clock_timestamp() + $4::bigint * interval '1 microsecond'
 		WHERE key = $1 AND clock_timestamp() <= $5 AND version = $6` + returning
 	s.inserts = `WITH gone AS (DELETE FROM ` + name + ` WHERE key IN (SELECT key FROM ` + name + ` WHERE key IN
-			(SELECT key FROM ` + name + ` WHERE key > $1 ORDER BY key LIMIT 8) AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED))
+			(SELECT key FROM ` + name + ` WHERE key > $1 ORDER BY key LIMIT 8) AND expires < clock_timestamp()
+			FOR UPDATE SKIP LOCKED))
 		INSERT INTO ` + name + ` (key, value, version, expires)
 		SELECT $1::bytea, $2::bytea, $3::bigint, clock_timestamp() + $4::bigint * interval '1 microsecond'
 		WHERE clock_timestamp() <= $5 ON CONFLICT (key) DO NOTHING` + returning

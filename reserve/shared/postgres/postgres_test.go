@@ -12,7 +12,8 @@ import (
 )
 
 func TestBadArguments(t *testing.T) {
-	for _, name := range []string{"", "Limits", "a.b.c", `a"; DROP TABLE b; --`, "a b", ".a", "1a", strings.Repeat("a", 64)} {
+	long := strings.Repeat("a", 64)
+	for _, name := range []string{"", "Limits", "a.b.c", `a"; DROP TABLE b; --`, "a b", ".a", "1a", long} {
 		_, err := postgres.Open(nil, name)
 		var value *reserve.ValueError
 		require.ErrorAs(t, err, &value, name)

@@ -85,13 +85,15 @@ func launch(t testing.TB, settings ...string) *server {
 		s.who = unprivileged(t)
 		require.NoError(t, os.Chown(dir, int(s.who.Uid), int(s.who.Gid)))
 	}
-	out, err := s.command("initdb", "-D", s.data, "-U", "pace", "-A", "trust", "--no-sync", "--no-locale", "-E", "UTF8").CombinedOutput()
+	initdb := s.command("initdb", "-D", s.data, "-U", "pace", "-A", "trust", "--no-sync", "--no-locale", "-E", "UTF8")
+	out, err := initdb.CombinedOutput()
 	require.NoError(t, err, string(out))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.port = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	_ = l.Close()
-	config := "unix_socket_directories = ''\nlisten_addresses = '127.0.0.1'\nport = " + s.port + "\nshared_buffers = 16MB\nmax_connections = 200\n"
+	config := "unix_socket_directories = ''\nlisten_addresses = '127.0.0.1'\nport = " + s.port + "\n" +
+		"shared_buffers = 16MB\nmax_connections = 200\n"
 	for _, line := range settings {
 		config += line + "\n"
 	}
