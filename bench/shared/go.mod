@@ -5,6 +5,8 @@ go 1.25.0
 require (
 	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/go-redis/redis_rate/v10 v10.0.1
+	github.com/nats-io/nats-server/v2 v2.11.8
+	github.com/nats-io/nats.go v1.44.0
 	github.com/nextfree/pace v0.0.0
 	github.com/nextfree/pace/reserve/shared/goredis v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
@@ -12,6 +14,20 @@ require (
 	github.com/stretchr/testify v1.11.1
 	github.com/throttled/throttled/v2 v2.15.0
 	github.com/zeromicro/go-zero v1.10.3
+)
+
+require (
+	github.com/google/go-tpm v0.9.5 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.2 // indirect
+	github.com/klauspost/compress v1.18.6 // indirect
+	github.com/minio/highwayhash v1.0.3 // indirect
+	github.com/nats-io/jwt/v2 v2.7.4 // indirect
+	github.com/nats-io/nkeys v0.4.11 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
+	golang.org/x/crypto v0.48.0 // indirect
+	golang.org/x/sync v0.19.0 // indirect
 )
 
 require (
@@ -25,10 +41,13 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/mux v1.8.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.27.7 // indirect
+	github.com/jackc/pgx/v5 v5.8.0
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nextfree/pace/reserve/shared/natskv v0.0.0
+	github.com/nextfree/pace/reserve/shared/postgres v0.0.0
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
@@ -69,3 +88,7 @@ require (
 replace github.com/nextfree/pace => ../..
 
 replace github.com/nextfree/pace/reserve/shared/goredis => ../../reserve/shared/goredis
+
+replace github.com/nextfree/pace/reserve/shared/postgres => ../../reserve/shared/postgres
+
+replace github.com/nextfree/pace/reserve/shared/natskv => ../../reserve/shared/natskv

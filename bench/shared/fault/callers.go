@@ -6,19 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
 const (
-	rate      = 1000.0 // permits per second of a key
-	store     = 100.0  // permits
-	processes = 4      // with a client and a limiter each
-	timeout   = 50 * time.Millisecond
+	processes = 4                     // with a client and a limiter each
 	hurry     = 20 * time.Millisecond // the deadline of callers that have less time than the timeout
 
 	before = 400 * time.Millisecond
@@ -38,10 +32,17 @@ var modes = []mode{
 	{"Local(1/4)", shared.Local(1.0 / processes)},
 }
 
+// limits are what the limiters of a world are.
+type limits struct {
+	rate, store float64 // permits per second of a key, and permits
+	timeout     time.Duration
+}
+
 // A group is the processes that share a key and a way of failing.
 type group struct {
 	mode
-	clients  []redis.UniversalClient
+	limits
+	close    []func()
 	limiters []*shared.Limiter
 
 	mu    sync.Mutex
@@ -54,6 +55,7 @@ type group struct {
 type call struct {
 	process          int
 	begin, from, end time.Time
+	timeout          time.Duration
 	beyond           time.Duration // how much longer than the timeout, or than its own deadline, it took
 	granted, failed  bool
 }
@@ -62,12 +64,11 @@ type call struct {
 func (m mode) key() string { return "pace:{" + m.name + "}" }
 
 func newGroup(m mode, w *world) *group {
-	g := &group{mode: m}
+	g := &group{mode: m, limits: w.limits}
 	for range processes {
-		c := w.client()
-		g.clients = append(g.clients, c)
-		g.limiters = append(g.limiters, reserve.Must(shared.New(goredis.Client(c), m.name,
-			reserve.Must(pace.Bursty(rate, pace.WithCapacity(store))), m.option, shared.WithTimeout(timeout))))
+		l, closes := w.limiter(m.name, reserve.Must(pace.Bursty(g.rate, pace.WithCapacity(g.store))), m.option, shared.WithTimeout(g.timeout))
+		g.close = append(g.close, closes)
+		g.limiters = append(g.limiters, l)
 	}
 	return g
 }
@@ -110,18 +111,18 @@ func (g *group) run(stop <-chan struct{}) {
 	if g.hung > 0 { // they still use the clients
 		return
 	}
-	for _, c := range g.clients {
-		_ = c.Close()
+	for _, closes := range g.close {
+		closes()
 	}
 }
 
 // once makes one call.
 func (g *group) once(process int, do func(ctx context.Context, l *shared.Limiter, c *call) error) {
-	c := call{process: process, begin: time.Now()}
+	c := call{process: process, timeout: g.timeout, begin: time.Now()}
 	c.from = c.begin
 	err := do(context.Background(), g.limiters[process], &c)
 	c.end = time.Now()
-	c.beyond += c.end.Sub(c.from) - timeout
+	c.beyond += c.end.Sub(c.from) - g.timeout
 	var unavailable *shared.UnavailableError
 	var config *shared.ConfigError
 	var wait *reserve.WaitError
@@ -148,7 +149,7 @@ func acquire(ctx context.Context, l *shared.Limiter, c *call) error {
 func acquireInAHurry(ctx context.Context, l *shared.Limiter, c *call) error {
 	ctx, cancel := context.WithTimeout(ctx, hurry)
 	defer cancel()
-	c.beyond = timeout - hurry
+	c.beyond = c.timeout - hurry
 	return acquire(ctx, l, c)
 }
 

@@ -16,15 +16,15 @@ type row struct {
 	back        time.Duration // after the fault's end Redis decides again, at the rate
 	failed      int           // calls that returned an error of Redis's, of so many
 	calls       int
+	timeout     time.Duration
 	hung        int
 	odd         []error
 	goroutines  int
 }
 
 const (
-	mostBeyond = 50 * time.Millisecond
-	mostBack   = time.Second
-	wide       = 5 // times as much is a miss on a busy machine too
+	mostBack = time.Second
+	wide     = 5 // times as much is a miss on a busy machine too
 )
 
 const heading = `| fault | when Redis fails | longest call beyond the timeout | permits over the envelope | back after | calls, of them refused with an error | hung | goroutines left | holds |
@@ -51,7 +51,7 @@ func (r row) misses(factor int) string {
 			all = append(all, what)
 		}
 	}
-	note(r.beyond > mostBeyond*time.Duration(factor), "a call took too long")
+	note(r.beyond > r.timeout*time.Duration(factor), "a call took too long")
 	note(r.over > r.may, "too many permits")
 	note(r.back > mostBack*time.Duration(factor), "back too late")
 	note(r.hung > 0, "callers hang")
@@ -66,7 +66,7 @@ func (r row) misses(factor int) string {
 func (g *group) judge(f fault, begun, ended time.Time) row {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd}
+	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd, timeout: g.timeout}
 	for _, c := range g.calls {
 		r.beyond = max(r.beyond, c.beyond)
 		if c.failed {
@@ -81,12 +81,12 @@ func (g *group) judge(f fault, begun, ended time.Time) row {
 			return c.end.After(begun) && c.begin.Before(back)
 		})
 	}
-	r.over = over(counted)
+	r.over = g.over(counted)
 	if f.loses { // the server begins with a full store, and does not know what it promised those who wait
-		r.may += store + processes*len(waiting) + 1
+		r.may += int(g.store) + processes*len(waiting) + 1
 	}
 	if g.name != "FailClosed" { // processes find Redis again one after another
-		r.may += store
+		r.may += int(g.store)
 	}
 	return r
 }
@@ -111,7 +111,7 @@ func (g *group) back(ended time.Time) time.Time {
 				granted++
 			}
 		}
-		if float64(granted) >= 0.9*rate*stretch.Seconds() {
+		if float64(granted) >= 0.9*g.rate*stretch.Seconds() {
 			return at
 		}
 	}
@@ -121,7 +121,7 @@ func (g *group) back(ended time.Time) time.Time {
 // over returns by how much calls were granted more than the envelope: in any stretch of t seconds a
 // store and rate*t permits, and the last one's own. A grant counts in a stretch if all of the time
 // in which it can have been made does.
-func over(calls []call) int {
+func (l limits) over(calls []call) int {
 	var granted []call
 	for _, c := range calls {
 		if c.granted {
@@ -137,7 +137,7 @@ func over(calls []call) int {
 				continue
 			}
 			n++
-			worst = max(worst, n-store-rate*c.end.Sub(first.from).Seconds())
+			worst = max(worst, n-l.store-l.rate*c.end.Sub(first.from).Seconds())
 		}
 	}
 	return int(worst)

@@ -1,11 +1,11 @@
-// Command fault does to a Redis what a bad day does, while limiters use it, and says what their callers saw. Each fault
+// Command fault does to a Redis, a PostgreSQL and a NATS what a bad day does, while limiters use them, and says what their callers saw. Each fault
 // meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes' limiters on one key.
 //
 //	go run ./fault                  # in bench/shared: all faults, about a minute
 //	go run ./fault -only cut,reset        # some
 //	go run ./fault -server valkey-server  # another server from PATH
 //
-// It needs redis-server and redis-cli. It exits with 1 if a row misses by a wide margin: see judge.
+// It needs redis-server and redis-cli, and PostgreSQL in /usr/lib/postgresql. It exits with 1 if a row misses by a wide margin: see judge.
 package main
 
 import (
@@ -30,8 +30,12 @@ func main() {
 	program := flag.String("server", "redis-server", "the server's program")
 	only := flag.String("only", "", "names of faults, or beginnings of them, separated by commas; default: all")
 	atOnce := flag.Int("parallel", 2, "how many faults at a time")
+	nats := flag.String("nats", "", "be a NATS server: its address and folder, separated by a comma (internal)")
 	flag.BoolVar(&verbose, "v", false, "print how many permits were granted (and how many calls failed) in each 0.1 s")
 	flag.Parse()
+	if *nats != "" {
+		serveNATS(*nats)
+	}
 	redis.SetLogger(quiet{}) // of connections that break
 	var chosen []fault
 	for _, f := range faults() {
