@@ -375,6 +375,78 @@ func TestDeploymentIsBusy(t *testing.T) {
 	})
 }
 
+// Calls of two classes that are refused, break, leave, have deadlines and panic, at random: in the end all are over, and
+// whoever has time is answered.
+func TestDeploymentsAtRandom(t *testing.T) {
+	seeds := 5
+	if long() {
+		seeds = 50
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			dice := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return random.IntN(n)
+			}
+			list := []Deployment{}
+			for i, host := range []string{"a", "b", "c"} {
+				list = append(list, Deployment{
+					Provider: OpenAI(), Base: urlOf("https://" + host + "/v1"), Tier: i / 2,
+					Limits: Limits{RequestsPerMinute: 20 + 10*i, TokensPerMinute: 3000},
+				})
+			}
+			transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+				if r.Body != nil {
+					io.Copy(io.Discard, r.Body)
+					r.Body.Close()
+				}
+				time.Sleep(time.Duration(dice(3000)) * time.Millisecond)
+				switch dice(20) {
+				case 0:
+					return nil, io.ErrUnexpectedEOF
+				case 1, 2:
+					return says(429, "{}", "Retry-After: "+strconv.Itoa(dice(30))), nil
+				case 3:
+					return says(503, "{}"), nil
+				case 4:
+					panic("base")
+				}
+				return used(dice(200), dice(100)), nil
+			}), list, WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"}))
+			require.NoError(t, err)
+			var all sync.WaitGroup
+			for i := range 200 {
+				time.Sleep(time.Duration(dice(500)) * time.Millisecond)
+				class, size, patience := []string{"people", "batch"}[dice(2)], dice(100), time.Duration(dice(400))*time.Second
+				ctx, cancel := context.WithCancel(fair.With(t.Context(), class, ""))
+				switch i % 3 {
+				case 0:
+					time.AfterFunc(patience, cancel)
+				case 1:
+					ctx, cancel = context.WithTimeout(ctx, patience+1)
+				}
+				all.Go(func() {
+					defer cancel()
+					defer func() {
+						if broken := recover(); broken != nil {
+							require.Equal(t, "base", broken)
+						}
+					}()
+					_, err := postWithin(ctx, transport, api, chatBody(size, `,"max_tokens":100`))
+					if i%3 == 2 && err != nil {
+						require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+					}
+				})
+			}
+			all.Wait()
+			transport.requireOver(t)
+		})
+	}
+}
+
 // A redirect leads to another host without any deployment's credential.
 func TestDeploymentRedirects(t *testing.T) {
 	var got []string
