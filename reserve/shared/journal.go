@@ -216,7 +216,7 @@ func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration,
 	if n := len(o.asked); n > 0 {
 		o.after.debt, o.after.again = j.wait(ledger, now, from, 1), j.wait(ledger, now, from, o.asked[n-1].permits)
 	}
-	return changed, j.keep(now), nil
+	return changed, j.keep(now, o.after.debt), nil
 }
 
 // wait returns how long a request, made now behind all others, would wait.
@@ -295,14 +295,14 @@ func (j *journal) pause(now int64, d float64) error {
 	return nil
 }
 
-// keep returns for how long the journal says more than a new one would, at most: until all have gone, and three windows
-// or periods later, and one more for each that they use up.
-func (j *journal) keep(now int64) time.Duration {
+// keep returns for how long the journal says more than a new one would, at most: until all have gone and a permit is free
+// again (so behind a pause), and three windows or periods later, and one more for each that they use up.
+func (j *journal) keep(now int64, debt float64) time.Duration {
 	last, sum := now, 0.0
 	for _, e := range j.entries {
 		last, sum = max(last, e.at), sum+float64(e.permits)
 	}
 	length := j.capacity / j.rate * 1e9
-	d := float64(last-now) + length*(3+sum/j.capacity) + 1e9
+	d := max(float64(last-now), debt) + length*(3+sum/j.capacity) + 1e9
 	return time.Duration(min(d, longest))
 }

@@ -192,6 +192,39 @@ func TestBooksPause(t *testing.T) {
 	}
 }
 
+// A store may forget a value as soon as it was kept for as long as it was to be: not before a pause is over.
+func TestBooksKeepAPause(t *testing.T) {
+	for name, policy := range books {
+		store := &forgetful{now: time.Unix(1_790_000_000, 0)}
+		one := reserve.Must(shared.NewIn(store, "pause", policy))
+		two := reserve.Must(shared.NewIn(store, "pause", policy))
+		_, err := one.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.NoError(t, one.PauseUntil(t.Context(), time.Now().Add(400*24*time.Hour)))
+		store.now = store.now.Add(399 * 24 * time.Hour)
+		ok, err := two.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.False(t, ok, name)
+	}
+}
+
+// A forgetful store has the test's clock, one value, and keeps that no longer than it has to.
+type forgetful struct {
+	now, until time.Time
+	value      []byte
+}
+
+func (s *forgetful) Update(_ context.Context, _ string, f decision) error {
+	if !s.now.Before(s.until) {
+		s.value = nil
+	}
+	value, keep, err := f(s.now, s.value)
+	if err == nil {
+		s.value, s.until = value, s.now.Add(keep)
+	}
+	return err
+}
+
 // The store's clock is set back an hour: nobody gains, nobody waits longer, and what was promised goes first.
 func TestBooksWhoseClockIsSetBack(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
