@@ -238,7 +238,7 @@ func TestSetByAnotherGoroutine(t *testing.T) {
 			s.Sleep(context.Background())
 		}()
 		for range i % 100 * 10 { // some moments
-			time.Now()
+			_ = time.Now()
 		}
 		if i%2 == 0 {
 			s.Set(time.Duration(i%40)*time.Microsecond, 0)

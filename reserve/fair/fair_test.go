@@ -119,7 +119,7 @@ func TestHandedOn(t *testing.T) {
 		require.NoError(t, b.Wait(ctx))
 		require.Equal(t, 2*time.Second, since())
 		b.Settle(1)
-		require.Equal(t, 3*time.Second, limit.NextFree().Sub(time.Now())+since())
+		require.Equal(t, 3*time.Second, time.Until(limit.NextFree())+since())
 		s := q.Snapshot()
 		require.Equal(t, []fair.ClassSnapshot{
 			{Class: "people", Refused: 1},

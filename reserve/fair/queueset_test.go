@@ -1,7 +1,6 @@
 package fair_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -147,7 +146,7 @@ func TestQueueset(t *testing.T) {
 					for i, share := range maxMin(s.capacity, demands) {
 						worst = max(worst, math.Abs(got[h][i]/share-1))
 					}
-					t.Log(fmt.Sprintf("part %d: off by %.4f, may be %v: %.3f", h, worst, s.margins[h], got[h]))
+					t.Logf("part %d: off by %.4f, may be %v: %.3f", h, worst, s.margins[h], got[h])
 					require.LessOrEqual(t, worst, s.margins[h]+1e-6)
 				}
 			})
