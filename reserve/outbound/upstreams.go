@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/nextfree/pace/internal/isnil"
@@ -156,7 +157,7 @@ func (u *upstream) rewrite(r *http.Request) *http.Request {
 		own.Header = http.Header{}
 	}
 	for name, values := range u.header {
-		own.Header[name] = values[:len(values):len(values)]
+		own.Header[http.CanonicalHeaderKey(name)] = values[:len(values):len(values)]
 	}
 	to := *r.URL
 	to.Scheme, to.Host, to.User = u.base.Scheme, u.base.Host, u.base.User
@@ -197,10 +198,21 @@ func (u *upstream) own(to, callers *url.URL) *url.URL {
 	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.base.EscapedPath(), "/")); ok {
 		own.RawPath = raw
 	}
-	if query, ok := strings.CutPrefix(to.RawQuery, u.base.RawQuery); ok && u.base.RawQuery != "" {
-		own.RawQuery = strings.TrimPrefix(query, "&")
+	if added := u.base.Query(); len(added) > 0 {
+		own.RawQuery = without(to.RawQuery, added)
 	}
 	return &own
+}
+
+// without returns a query without some of its values, which may have been encoded in another way.
+func without(query string, values url.Values) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
+		pair, _ := url.ParseQuery(one)
+		for name, value := range pair {
+			return slices.Contains(values[name], value[0])
+		}
+		return false
+	}), "&")
 }
 
 // elsewhere reports whether a request follows a redirect to another host than that of the first request.

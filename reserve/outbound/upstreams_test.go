@@ -234,3 +234,32 @@ func TestUpstreamsInput(t *testing.T) {
 	_, err = outbound.NewUpstreams(nil, []outbound.Upstream{{Base: mustURL("http://x")}})
 	require.NoError(t, err)
 }
+
+// A credential reaches no other upstream: not in a redirect's query either, wherever the server has put it, and a header
+// takes the place of the request's, however it is written.
+func TestUpstreamCredentialsStay(t *testing.T) {
+	var got []string
+	base := tripper(func(r *http.Request) (*http.Response, error) {
+		got = append(got, fmt.Sprint(r.URL.Host, "?", r.URL.RawQuery, " ", r.Header["Api-Key"], r.Header["api-key"]))
+		response := replyWith(200, "")
+		if len(got) == 1 {
+			response = replyWith(307, "")
+			response.Header.Set("Location", "/v1/next?page=2&key=of%2fa&sort=up")
+		}
+		return response, nil
+	})
+	members := keyed10(1, 1)
+	members[0].Base, members[0].Header = mustURL("https://a.example/v1?key=of/a"), http.Header{"api-key": {"a"}}
+	members[1].Base, members[1].Header = mustURL("https://b.example/v1?key=of/b"), http.Header{"api-key": {"b"}}
+	transport, err := outbound.NewUpstreams(base, members)
+	require.NoError(t, err)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://any.example/first?page=1", nil)
+	require.NoError(t, err)
+	r.Header.Set("Api-Key", "the caller's")
+	response, err := (&http.Client{Transport: transport}).Do(r)
+	require.NoError(t, err)
+	response.Body.Close()
+	require.Equal(t, []string{
+		"a.example?key=of/a&page=1 [a] []", "b.example?key=of/b&page=2&sort=up [b] []",
+	}, got)
+}
