@@ -30,11 +30,12 @@
 // X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil) the transport learns from
 // that: a call has the limit that the last response to the same method and path named. A path without a
 // response has the limit that all paths with the longest known prefix have, if there are two at least; else
-// that of the host. A limiter, [PerKey] or [WithLimit] go first: then names are not learned.
+// that of the host. Each credential has limits of its own. A limiter, [PerKey] or [WithLimit] go first: then names
+// are not learned.
 //
 // A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also one by a server that
 // says that the named limit has room, as GitHub does for its secondary limits) stops the limiter that was given
-// to [New] or a [Limit] without keys, or else the whole host.
+// to [New] or a [Limit] without keys, or else all calls of the credential to the host.
 //
 // # What it does
 //

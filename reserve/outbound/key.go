@@ -28,4 +28,17 @@ func Credential(r *http.Request) string {
 	return Host(r) + "#" + strconv.FormatUint(maphash.String(seed, r.Header.Get("Authorization")), 16)
 }
 
+// account returns the key of a learned limit: a request's [Credential], if it has one that stays the same from
+// call to call; else its [Host]. A signature, as that of AWS or OAuth 1, is another one for each call.
+func account(r *http.Request) string {
+	scheme, _, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case !ok:
+	case strings.EqualFold(scheme, "Bearer"), strings.EqualFold(scheme, "Basic"), strings.EqualFold(scheme, "Token"),
+		strings.EqualFold(scheme, "Bot"):
+		return Credential(r)
+	}
+	return Host(r)
+}
+
 var seed = maphash.MakeSeed()

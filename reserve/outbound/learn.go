@@ -19,23 +19,24 @@ import (
 // X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. Which limit a call has is what the last response
 // to the same method and route said. This is used where the caller gave no key: no limiter, PerKey or WithLimit.
 //
-// A call whose route is not known yet is charged to the limit of its host. A call whose route is known is charged
-// to the limit that it shares; and to that of its host as well once the server has refused a call because of all calls
-// together, as Discord and GitHub do.
+// Each limit is that of one account: two tokens have two. What routes share is the same for all accounts of a host.
+// A call whose route is not known yet is charged to the limit of its account. A call whose route is known is charged
+// to the limit that it shares; and to that of its account as well once the server has refused a call because of all
+// calls together, as Discord and GitHub do.
 type learned struct {
-	hosts   *keyed.Limiters[string]
-	buckets *keyed.Limiters[bucket]
-	host    limit // of all calls to a host
-	bucket  limit // of the calls that share one
+	accounts *keyed.Limiters[string]
+	buckets  *keyed.Limiters[bucket]
+	whole    limit // of all calls of an account
+	bucket   limit // of the calls that share one
 
 	routes  memory[*route]   // by hash
-	bounded memory[struct{}] // hosts that limit all calls together
-	any     atomic.Bool      // fast path: there are such hosts
+	bounded memory[struct{}] // accounts whose calls the host limits all together
+	any     atomic.Bool      // fast path: there are such accounts
 }
 
 // A bucket is the key of a limit that calls share.
 type bucket struct {
-	host     string
+	account  string
 	key      reply.Key
 	resource string // see reply.Resource
 }
@@ -56,24 +57,24 @@ const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
 	l := &learned{
-		hosts:   keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
-		buckets: keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
-		bucket:  limit{cost: cost, after: after},
+		accounts: keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
+		buckets:  keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
+		bucket:   limit{cost: cost, after: after},
 	}
-	l.host = limit{scope: Keyed(Host, l.hosts.For), cost: cost, after: after, whole: true}
+	l.whole = limit{scope: Keyed(account, l.accounts.For), cost: cost, after: after, whole: true}
 	return l
 }
 
 // A plan says which learned limits a request has.
 type plan struct {
 	key     reply.Key // of the limit that it shares; zero: not known
-	bounded bool      // its host limits all calls together
+	bounded bool      // its host limits all calls of the account together
 }
 
 // plan returns which learned limits a request has, as far as responses have named them.
 func (l *learned) plan(r *http.Request) (p plan) {
 	if l.any.Load() {
-		_, p.bounded = l.bounded.get(Host(r))
+		_, p.bounded = l.bounded.get(account(r))
 	}
 	for hash := range prefixes(r) {
 		if of, ok := l.routes.get(hash); ok && of.Load().sure {
@@ -154,17 +155,17 @@ func (c *call) plan() {
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
-	n := l.host.cost(r)
+	n := l.whole.cost(r)
 	if n < 1 {
 		return
 	}
 	c.planned = l.plan(r)
 	known := learns && c.planned.key != reply.Key{}
 	if learns && !known || c.planned.bounded {
-		c.hidden(&l.host, Host(r), l.hosts.For(Host(r)), n)
+		c.hidden(&l.whole, account(r), l.accounts.For(account(r)), n)
 	}
 	if known {
-		key := bucket{Host(r), c.planned.key, resource(r, c.planned.key)}
+		key := bucket{account(r), c.planned.key, resource(r, c.planned.key)}
 		c.hidden(&l.bucket, key, l.buckets.For(key), n)
 	}
 }
@@ -207,15 +208,15 @@ func (c *call) listen(s *reply.Reply) {
 		l.learn(r, s.Key)
 		// A limit that has room did not refuse the call.
 		s.Whole = s.Whole || s.Refused && s.HasRoom()
-		if key := (bucket{Host(r), s.Key, resource(r, s.Key)}); c.charges[len(c.charges)-1].key != any(key) {
+		if key := (bucket{account(r), s.Key, resource(r, s.Key)}); c.charges[len(c.charges)-1].key != any(key) {
 			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
 		}
 	}
 	if s.Whole && !c.t.whole && len(c.charges) > 0 {
-		l.bounded.getOr(Host(r), struct{}{})
+		l.bounded.getOr(account(r), struct{}{})
 		l.any.Store(true)
 		if !slices.ContainsFunc(c.charges, func(a charge) bool { return a.limit.whole }) {
-			c.name(&l.host, Host(r), l.hosts.For(Host(r)), 0)
+			c.name(&l.whole, account(r), l.accounts.For(account(r)), 0)
 		}
 	}
 }

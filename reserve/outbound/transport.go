@@ -43,9 +43,9 @@ type Transport struct {
 //
 // All requests share the limiter, and are stopped together when a server refuses one.
 // For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
-// PerKey or [WithLimit], keys are learned: every [Host] has a limiter without a limit, and so has each
-// limit that the host names in its responses. They are stopped when the server says so, and with
-// [Adaptive] get a rate.
+// PerKey or [WithLimit], keys are learned: every [Host] has a limiter without a limit for each [Credential]
+// (Basic, Bearer, Token or Bot: a signature is none), and so has each limit that the host names in its responses.
+// They are stopped when the server says so, and with [Adaptive] get a rate.
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
 // times of queued requests move and keep their distances. In front of any other Reserver
