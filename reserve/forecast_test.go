@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
 )
@@ -42,7 +43,15 @@ var kinds = []kind{
 	{"no limit", 30, func(c clockwork.Clock) *reserve.Limiter {
 		return reserve.Must(pace.NewBursty(math.Inf(1), reserve.WithClock(c)))
 	}},
+	{"quota", 30, func(c clockwork.Clock) *reserve.Limiter {
+		return reserve.Must(calendar.New(20, calendar.Every(s), reserve.WithClock(c)))
+	}},
+	{"from first", 30, func(c clockwork.Clock) *reserve.Limiter {
+		return reserve.Must(calendar.New(20, calendar.FromFirst(s), reserve.WithClock(c)))
+	}},
 }
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // used is a limiter with a random history, on a clock of its own.
 type used struct {
@@ -53,7 +62,7 @@ type used struct {
 }
 
 func (k kind) used(t *testing.T, seed uint64) *used {
-	u := &used{clock: clockwork.NewFakeClock(), random: rand.New(rand.NewPCG(seed, 1)), most: k.most}
+	u := &used{clock: clockwork.NewFakeClockAt(noon), random: rand.New(rand.NewPCG(seed, 1)), most: k.most}
 	u.Limiter = k.limiter(u.clock)
 	for range u.random.IntN(20) {
 		switch u.random.IntN(6) {
@@ -205,12 +214,25 @@ func TestForecastAndPeek(t *testing.T) {
 }
 
 func TestForecastWorked(t *testing.T) {
-	clock := clockwork.NewFakeClock()
+	clock := clockwork.NewFakeClockAt(noon)
 	l := reserve.Must(pace.NewBursty(10, reserve.WithStored(10), reserve.WithClock(clock)))
 	require.Equal(t, 10*s, l.Forecast(111).Sub(clock.Now()))
 	w := reserve.Must(window.New(10, s, reserve.WithClock(clock)))
 	require.Equal(t, 9*s, w.Forecast(100).Sub(clock.Now()))
 	require.Equal(t, 10*s, w.Forecast(101).Sub(clock.Now()))
+	day := reserve.Must(calendar.New(10, calendar.Every(time.Hour), reserve.WithClock(clock)))
+	even := reserve.Must(calendar.New(10, calendar.Every(time.Hour), calendar.Spread(1), reserve.WithClock(clock)))
+	require.Equal(t, 7, day.TakeUpTo(7))
+	require.WithinDuration(t, noon, day.Forecast(3), 0)
+	require.WithinDuration(t, noon.Add(time.Hour), day.Forecast(4), 0)
+	require.WithinDuration(t, noon.Add(time.Hour), day.Forecast(13), 0)
+	require.WithinDuration(t, noon.Add(2*time.Hour), day.Forecast(14), 0)
+	require.Equal(t, 3, day.TakeUpTo(math.MaxInt))
+	clock.Advance(time.Hour)
+	require.WithinDuration(t, noon.Add(time.Hour+54*time.Minute), even.Forecast(10), 0)
+	require.WithinDuration(t, noon.Add(2*time.Hour+6*time.Minute), even.Forecast(12), 0)
+	huge := reserve.Must(calendar.New(math.MaxInt, calendar.Every(time.Hour), reserve.WithClock(clock)))
+	require.Equal(t, math.MaxInt-1, huge.TakeUpTo(math.MaxInt-1), "not one by one")
 }
 
 // TakeUpTo takes what TryAcquire(1) gets until it fails, and leaves the limiter as that does.

@@ -1,0 +1,54 @@
+package calendar
+
+import (
+	"iter"
+	"math"
+)
+
+// Behind returns when a request would be granted behind others that have not been made. It takes nothing.
+func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
+	l.advance(now)
+	s := l.placed()
+	if ahead != nil {
+		for n := range ahead {
+			s = l.after(s, int64(n), never)
+		}
+	}
+	return l.toLimiter(l.after(s, int64(permits), never).at)
+}
+
+// Forecast returns when the last of n requests for one permit would be granted, however many there are. With Spread above
+// 1 it is too early, as the requests of a period go at the pace of its first; so it is for FromFirst with a margin, whose
+// periods begin later each time.
+func (l *ledger) Forecast(now int64, n int) int64 {
+	l.advance(now)
+	s := l.after(l.placed(), 1, never)
+	for rest := int64(n) - 1; rest > 0; {
+		k := rest
+		if left := l.quota - s.used; left > 0 {
+			k = min(rest, left) // they fill the period
+		}
+		if k > 1 {
+			s = l.after(s, k-1, never)
+		}
+		s = l.after(s, 1, never)
+		rest -= k
+	}
+	return l.toLimiter(s.at)
+}
+
+// TakeUpTo takes as many of n permits as Take(now, 1) would get until it fails, and returns how many.
+func (l *ledger) TakeUpTo(now int64, n int) (taken int) {
+	if !math.IsInf(l.spread, 1) { // the next one is not granted at once
+		for taken < n && l.Take(now, 1) {
+			taken++
+		}
+		return taken
+	}
+	l.advance(now)
+	n = int(min(int64(n), l.quota-l.state.used))
+	if n < 1 || !l.Take(now, n) {
+		return 0
+	}
+	return n
+}
