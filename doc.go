@@ -23,10 +23,12 @@
 //   - [NewTokenBucket] is full at the start, and a request waits for its own permits, as in
 //     golang.org/x/time/rate.
 //   - Package warmup has a limiter that begins slowly after an idle time.
-//   - Package reserve/window has one for "100 a minute", exactly.
+//   - Package reserve/window has one for "100 a minute", exactly, and package reserve/calendar one for
+//     "10,000 a day, reset at midnight".
 //
-// All are a [reserve.Limiter], with the same methods. In the folder reserve are packages for what is
-// built on them: a limiter for each key (keyed), bytes (stream), HTTP clients (outbound) and
+// All are a [reserve.Limiter], with the same methods (pace.Limiter is another name of it: go doc reserve.Limiter lists
+// them). In the folder reserve are packages for what is built on them: a limiter for each key (keyed), an order of
+// callers (fair), several keys as one (pool), bytes (stream), HTTP clients (outbound) and
 // servers (inbound), language models (outbound/llm), and one limiter for several machines (shared).
 // Package pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS
 // and Azure, and metrics.

@@ -14,7 +14,7 @@ import (
 // A Policy says what is limited: a variant, a rate and options, checked once. It is immutable, and safe to
 // share between goroutines and between limiters. A limiter is a policy with a memory of its own.
 //
-// Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy and window.Policy.
+// Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy, window.Policy and calendar.Policy.
 type Policy struct {
 	terms   hooks.Terms
 	variant Variant

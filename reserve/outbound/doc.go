@@ -64,7 +64,7 @@
 // limiter of 50/s they take 10.0 s, and none is refused.
 //
 // With a limiter of 80/s and Adaptive the first refusal comes after some 25 calls: all calls stop for
-// 1 s and goes on at 48/s, which grows to 49.6/s, stays there, and is raised again only after 25
+// 1 s and go on at 48/s, which grows to 49.6/s, stays there, and is raised again only after 25
 // times as long as the stop was. If the server had not said how long to stop, another refusal would
 // cost little, and the rate be raised after 3 s.
 //

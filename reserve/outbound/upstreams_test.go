@@ -240,7 +240,7 @@ func TestUpstreamsInput(t *testing.T) {
 func TestUpstreamCredentialsStay(t *testing.T) {
 	var got []string
 	base := tripper(func(r *http.Request) (*http.Response, error) {
-		got = append(got, fmt.Sprint(r.URL.Host, "?", r.URL.RawQuery, " ", r.Header["Api-Key"], r.Header["api-key"]))
+		got = append(got, fmt.Sprint(r.URL.Host, "?", r.URL.RawQuery, " ", r.Header["Api-Key"], r.Header["api-key"])) //lint:ignore SA1008 that is what is tested
 		response := replyWith(200, "")
 		if len(got) == 1 {
 			response = replyWith(307, "")

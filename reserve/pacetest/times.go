@@ -17,10 +17,6 @@ type TB interface {
 // eleventh may come exactly a second after the first. It also fails where it would assert nothing:
 // if d is not positive, if n is negative, and if there are no times, unless n is 0.
 //
-// A bursty limiter spaces calls by whole nanoseconds, rounded down: at 3/s they go at 0, 333333333,
-// 666666666 and 999999999 ns, which is 4 in a second. Use a d that is a microsecond shorter for
-// rates that don't divide a second.
-//
 //	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	t.Helper()
