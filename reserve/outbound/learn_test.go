@@ -174,11 +174,11 @@ func TestGitHubsResources(t *testing.T) {
 		core, search float64 // windows that 2 * limit core calls take, and times searches
 		refused      int     // at most
 	}{
-		{"PerKey", 5000, time.Hour, func() []Option { return []Option{PerKey(resource, keyed.New(unlimited).For)} }, 5, 1.002, 1, 280},
+		{"PerKey", 5000, time.Hour, func() []Option { return []Option{PerKey(resource, keyed.New(unlimited).For)} }, 5, 1.002, 1, 300},
 		{"PerKey, Adaptive", 5000, time.Hour, func() []Option { return []Option{PerKey(resource, keyed.New(unlimited).For), Adaptive()} }, 6, 1.01, 1.029, 95},
-		{"nothing", 5000, time.Hour, func() []Option { return nil }, 5, 1.002, 1, 280},
+		{"nothing", 5000, time.Hour, func() []Option { return nil }, 5, 1.002, 1, 300},
 		{"Adaptive", 5000, time.Hour, func() []Option { return []Option{Adaptive()} }, 6, 1.01, 1.029, 52},
-		{"nothing, 20/s", 1200, time.Minute, func() []Option { return nil }, 5, 1.025, 1, 80},
+		{"nothing, 20/s", 1200, time.Minute, func() []Option { return nil }, 5, 1.025, 1, 100},
 		{"Adaptive, 20/s", 1200, time.Minute, func() []Option { return []Option{Adaptive()} }, 6, 2, 1.029, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
