@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -168,6 +169,7 @@ func (u *upstream) rewrite(r *http.Request) *http.Request {
 	if to.RawQuery = u.base.RawQuery; r.URL.RawQuery != "" {
 		to.RawQuery = strings.TrimPrefix(u.base.RawQuery+"&"+r.URL.RawQuery, "&")
 	}
+	to.Opaque = "" // it could name another host to a proxy
 	own.URL, own.Host = &to, ""
 	return own
 }
@@ -178,22 +180,30 @@ func (c *call) answer(r *http.Response) {
 		return
 	}
 	r.Header.Del("Set-Cookie")
+	r.Request = c.request
 	if location := r.Header.Get("Location"); location != "" {
 		if to, err := c.outgoing.URL.Parse(location); err == nil {
-			r.Header.Set("Location", c.upstream.own(to, c.request.URL).String())
+			own, within := c.upstream.own(to, c.request.URL)
+			r.Header.Set("Location", own.String())
+			if !within {
+				r.Request = c.request.WithContext(context.WithValue(c.request.Context(), leaves{}, true))
+			}
 		}
 	}
-	r.Request = c.request
 }
 
+// leaves is the key of a context of a request whose response redirects out of the upstreams.
+type leaves struct{}
+
 // own returns a URL of the upstream as one of the caller's, and any other as it is.
-func (u *upstream) own(to, callers *url.URL) *url.URL {
+func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	prefix := strings.TrimSuffix(u.base.Path, "/")
 	rest, within := strings.CutPrefix(to.Path, prefix)
 	if to.Host != u.base.Host || to.Scheme != u.base.Scheme || !within || rest != "" && rest[0] != '/' {
-		return to
+		return to, false
 	}
-	own := *to
+	copied := *to
+	own = &copied
 	own.Scheme, own.Host, own.User, own.Path, own.RawPath = callers.Scheme, callers.Host, nil, rest, ""
 	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.base.EscapedPath(), "/")); ok {
 		own.RawPath = raw
@@ -201,7 +211,7 @@ func (u *upstream) own(to, callers *url.URL) *url.URL {
 	if added := u.base.Query(); len(added) > 0 {
 		own.RawQuery = without(to.RawQuery, added)
 	}
-	return &own
+	return own, true
 }
 
 // without returns a query without some of its values, which may have been encoded in another way.
@@ -215,13 +225,15 @@ func without(query string, values url.Values) string {
 	}), "&")
 }
 
-// elsewhere reports whether a request follows a redirect to another host than that of the first request.
+// elsewhere reports whether a request follows a redirect out of the upstreams: to another host than that of the first
+// request, or to a path of an upstream's host that is not its own.
 func elsewhere(r *http.Request) bool {
-	first := r
+	first, left := r, false
 	for first.Response != nil && first.Response.Request != nil {
 		first = first.Response.Request
+		left = left || first.Context().Value(leaves{}) != nil
 	}
-	return first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
+	return left || first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
 }
 
 // passOn sends a request as it is.

@@ -263,3 +263,39 @@ func TestUpstreamCredentialsStay(t *testing.T) {
 		"a.example?key=of/a&page=1 [a] []", "b.example?key=of/b&page=2&sort=up [b] []",
 	}, got)
 }
+
+// A redirect out of the upstream's own path is followed as it is: at the same address, without the credential, also where
+// the caller's URL names the upstream's host.
+func TestRedirectOutOfTheBase(t *testing.T) {
+	var seen []string
+	base := tripper(func(r *http.Request) (*http.Response, error) {
+		seen = append(seen, r.URL.String()+" "+r.Header.Get("Authorization"))
+		if r.URL.Path == "/v1/old" {
+			return replyWith(307, "", "Location", "https://a.example/status"), nil
+		}
+		return replyWith(200, ""), nil
+	})
+	transport := reserve.Must(outbound.NewUpstreams(base, keyed10(100))) // https://a.example/v1
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://a.example/old", nil)
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: transport}).Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, []string{"https://a.example/v1/old Bearer a", "https://a.example/status "}, seen)
+}
+
+// A URL that is opaque names no other host to a proxy: the upstream's credential would reach that.
+func TestUpstreamOfAnOpaqueURL(t *testing.T) {
+	base := tripper(func(r *http.Request) (*http.Response, error) {
+		require.Empty(t, r.URL.Opaque)
+		require.Equal(t, "a.example", r.URL.Host)
+		return replyWith(200, ""), nil
+	})
+	transport := reserve.Must(outbound.NewUpstreams(base, keyed10(100)))
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://api.test/x", nil)
+	require.NoError(t, err)
+	r.URL.Opaque = "//evil.example/x"
+	response, err := transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+}
