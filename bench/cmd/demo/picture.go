@@ -46,7 +46,7 @@ func draw(w io.Writer, halves []half) error {
 	keys := []picture.Key{
 		{Name: "answered", Thumb: bars[0][1]},
 		{Name: "refused with 429", Thumb: bars[0][0]},
-		{Name: fmt.Sprintf("what the API allows: %d calls/s", callsPerSecond), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
+		{Name: fmt.Sprintf("what the API allows: %.0f in 100 ms", allowed), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
 	}
 	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
 		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d", calls, goroutines, callsPerSecond, burst),

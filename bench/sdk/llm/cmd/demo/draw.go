@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -37,7 +38,7 @@ func draw(w io.Writer, halves []half) error {
 	var plots [][]*plot.Plot
 	var bars [2]*plotter.Histogram
 	for _, h := range halves {
-		p := picture.Plot(fmt.Sprintf("%s: %.1f s, %d calls answered, %d failed", h.Name, h.Took.Seconds(), h.Answered, h.Failed),
+		p := picture.Plot(fmt.Sprintf("%s: %d of %d calls answered, in %.1f s", h.Name, h.Answered, calls, h.Took.Seconds()),
 			"seconds", "1000 tokens per second")
 		p.Y.Min, p.Y.Max = 0, allowed*1.2
 		p.Y.Tick.Marker = picture.Every(2)
@@ -67,7 +68,17 @@ func draw(w io.Writer, halves []half) error {
 		},
 	}
 	return picture.WritePNG(w, picture.Width, 14*vg.Centimeter,
-		fmt.Sprintf("%d streamed calls of %d goroutines with openai-go", calls, goroutines), keys, plots)
+		headline(halves), keys, plots)
+}
+
+// headline says how many calls each half has answered.
+func headline(halves []half) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Of %d calls to a language model", calls)
+	for i, h := range halves {
+		fmt.Fprintf(&b, "%s %d are answered %s", [2]string{",", " and"}[min(i, 1)], h.Answered, h.Name)
+	}
+	return b.String()
 }
 
 // calledAt returns what the server saw as the demos have it.
