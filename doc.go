@@ -1,7 +1,7 @@
 // Package pace is a rate limiter, made for programs that call somebody else's API.
 //
-// A limiter hands out permits at a rate. It tells each request at once when that may go, and the
-// request pays for itself by making the next one wait. This is the model of Guava's
+// A limiter hands out permits at a rate. It tells each request at once when that may go: immediately if
+// nothing is owed. The next request waits for what this one costs. This is the model of Guava's
 // RateLimiter: a request of any size is granted, requests are served in order, and all of them know
 // their times.
 //
@@ -39,8 +39,8 @@
 // it is idle. After 3 s without calls, 5 permits are stored:
 //
 //	Acquire(1) five times    go at once, from the store
-//	Acquire(1)               goes at once, and borrows the first fresh permit
-//	Acquire(1)               waits 200 ms, for what the one before it borrowed
+//	Acquire(1)               goes at once, and owes one permit
+//	Acquire(1)               waits 200 ms, for what the one before it owes
 //	Acquire(10)              waits another 200 ms, not for its own 10 permits
 //	Acquire(1)               waits 2 s, for those
 //

@@ -22,11 +22,11 @@
 //
 // A request that would wait for too long returns a *[WaitError], one that is larger than the limiter ever grants a
 // *[SizeError], a value that makes no sense a *[ValueError], an option that does not fit an
-// *[OptionError], and a context that is done its cause. In each case nothing was taken.
+// *[OptionError], and a context that is done its cause (context.Cause). In each case nothing was taken.
 //
 // # Limiters of one's own
 //
-// A variant whose permits differ only in price is a smooth.Curve. A variant that counts differently is a
+// A variant whose stored permits have another price is a smooth.Curve. A variant that counts differently is a
 // [Ledger]: see [NewPolicy] and [Variant]. Anything else that can promise permits is a
 // [Reserver], and makes its reservations with [NewReservation].
 package reserve

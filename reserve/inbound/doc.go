@@ -25,8 +25,8 @@
 // [UnauthorizedError].
 //
 // Retry-After is the longest wait of the tier that refuses and of those behind it whose
-// limiter is in this process (others are not asked about a request that is refused
-// already), and more by the client's place among those that were refused (see
+// limiter is in this process (shared limiters behind it are not asked about a request
+// that is refused already), and more by the client's place among those that were refused (see
 // [WithJitter]), rounded up, at least 1. RateLimit and X-RateLimit-Reset say the same time.
 //
 //   - A global limiter whose rate is known spreads the clients that it refuses: at 20/s, of 100 that
@@ -46,8 +46,8 @@
 // (the tier that is closest to refusing), as in
 // draft-ietf-httpapi-ratelimit-headers-11. In "user";r=12;t=1 the 12 counts the stored permits and
 // those that flow in within that second. Otherwise r would be 0 although 50 permits come within it, and
-// a careful client would stop for nothing. A limit of infinite rate is in neither. A middleware
-// inside another one adds its entries.
+// a careful client would stop for nothing. A limit of infinite rate is in neither. Nested
+// middlewares each add their entries to both.
 //
 // # Waiting
 //

@@ -12,11 +12,11 @@
 //
 // # The model
 //
-// Each key's limiter exists from the moment at which New was called. A limiter that was never asked
-// takes no memory, because its state can be computed at any time. A limiter that was asked is
-// remembered until it is like an untouched one again: it owes and promises nothing, has no pause, has
-// the policy's rate, and stores as much. Then it is dropped, and its next request finds it as if it had
-// been kept.
+// A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a
+// burst later. A limiter that was never asked takes no memory, because its state can be computed at any
+// time. A limiter that was asked is remembered until it owes and promises nothing, has no pause, has the
+// policy's rate, and is as full as one that was never asked. Then it is dropped, and its next request finds
+// it as if it had been kept.
 //
 // With a policy of 10/s that saves up to 10 permits, and New at 0 s: at 60 s a key
 // that was never seen has 10 permits stored. It takes all of them, and is remembered;
@@ -47,11 +47,12 @@
 //		return plans[plan], nil
 //	}, keyed.WithTTL(time.Minute))
 //
-// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and
-// at once by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries. While the
-// database fails, remembered tenants keep their policies, and new ones get the error.
-// [Limiters.Forget] drops a tenant, and forgives what it owes. Without WithTTL the function is called
-// for each request of a tenant that is not remembered, and a tenant without a limit never is.
+// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once
+// by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries. While the database
+// fails, remembered tenants keep their policies, and new ones get the error. [Limiters.Forget] drops a
+// tenant, and forgives what it owes; call it for one that is revoked. Without WithTTL the function is
+// called for each request of a tenant that is not remembered. A tenant with the rate +Inf never is, so each
+// of its requests calls the function.
 //
 // # What it costs
 //

@@ -30,8 +30,8 @@
 // X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil) the transport learns from
 // that: a call has the limit that the last response to the same method and path named. A path without a
 // response has the limit that all paths with the longest known prefix have, if there are two at least; else
-// that of the host. Each credential has limits of its own. A limiter, [PerKey] or [WithLimit] go first: then names
-// are not learned.
+// that of the host. Each credential has limits of its own. Names are learned
+// only if New gets no limiter, no [PerKey] and no [WithLimit].
 //
 // A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also one by a server that
 // says that the named limit has room, as GitHub does for its secondary limits) stops the limiter that was given
@@ -41,7 +41,7 @@
 //
 // A request waits for its permits, first come first served. If they would come after its deadline,
 // http.Client's Timeout included, it fails at once with a *[reserve.WaitError] and takes nothing;
-// if it is given up while it waits, those behind it move up. To tell how long it would wait takes nothing either.
+// if it is given up while it waits, those behind it move up.
 //
 // If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
 // 403) all requests of its key stop until then, and not only the refused one: the others would be

@@ -17,13 +17,13 @@
 //
 // # Windows, and quotas by the calendar
 //
-// A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean what they
-// mean in one process, with these differences. Promised times don't move: what is given back goes to requests made
-// afterwards, and to those at once if nobody else waits. Of the last 512 requests each can be given back, in whatever
-// order; what older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the
-// periods of a calendar follow it; what was granted before that can't be given back any more. SetRate and WithLease do
-// not apply. With [Local] each process alone keeps its share of the window or the period, which it begins with nothing
-// used.
+// A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean
+// what they mean in one process, with these differences. Promised times don't move: what is given back goes
+// to requests made afterwards, and to those at once if nobody else waits. Of the last 512 requests each can
+// be given back, in whatever order; what older ones give back is lost. A clock that is set back by more
+// than 5 ms gives no permits, and the periods of a calendar follow it; what was granted before that can't
+// be given back any more. SetRate and WithLease do not apply. With [Local] each process alone keeps its
+// share of the window or the period, which it begins with nothing used.
 //
 // # How it asks
 //
@@ -72,8 +72,7 @@
 //     running. The rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that
 //     were given back between reservations that wait are remembered; the permits of others are lost.
 //   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had not
-//     been granted. To tell, the state remembers the 16 most telling of the moments at which permits were taken at
-//     once. What comes back within 50 requests is worth what it should be to within 1 %. Where 300 to 900 of 1,000
+//     been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300 to 900 of 1,000
 //     requests came back at the end, in any order, 4 to 20 % of that was lost.
 //   - PauseUntil and Resume concern requests from then on.
 //   - A store's clock that is set back gives no permits and keeps no caller waiting. One that is set forward

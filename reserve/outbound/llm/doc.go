@@ -24,9 +24,9 @@
 //
 // # Presets
 //
-//	               limits                       learned  held for a call              settled
+//	               limits                       learned  reserved before a call       settled
 //	OpenAI         requests, tokens             yes      prompt + max tokens * n      yes
-//	Azure OpenAI   requests over 10 s, tokens   yes      the same                     no: kept
+//	Azure OpenAI   requests over 10 s, tokens   yes      the same                     no: the estimate stays charged
 //	Anthropic      requests, input, output      yes      prompt; max_tokens           yes
 //	Gemini         requests, input (tokens)     no       prompt; maxOutputTokens      yes
 //	Bedrock        requests, tokens             no       prompt + maxTokens           yes
@@ -43,7 +43,7 @@
 //
 // The estimate is corrected by what the latest fifty calls of its kind have used. A kind is an endpoint of a key,
 // streamed or not, with or without a reference to something that the server keeps: a response before it, a
-// conversation, a file, an address, cached content. Until a call of its kind has ended, an estimate counts twice.
+// conversation, a file, an address, cached content. Until a call of its kind has ended, twice the estimate is reserved.
 // Where a reference hides what is read, the first call goes alone, for ten seconds at most. A provider that reserves
 // more than calls without a maximum use is recognized by its refusals, and as much is reserved for five minutes.
 //
