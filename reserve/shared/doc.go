@@ -71,9 +71,9 @@
 //     have to wait goes at once if enough permits are deferred for it and for the largest promise that is still
 //     running. The rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that
 //     were given back between reservations that wait are remembered; the permits of others are lost.
-//   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had not
-//     been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300 to 900 of 1,000
-//     requests came back at the end, in any order, 4 to 20 % of that was lost.
+//   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had
+//     not been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300
+//     to 900 of 1,000 requests came back at the end, in any order, 4 to 20 % of that was lost.
 //   - PauseUntil and Resume concern requests from then on.
 //   - A store's clock that is set back gives no permits and keeps no caller waiting. One that is set forward
 //     forgives that much debt.
