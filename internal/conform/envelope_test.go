@@ -22,7 +22,7 @@ func TestEnvelope(t *testing.T) {
 			n, violated, explained, worst := queues(t)/2, 0, 0, &Envelope{}
 			shortest := ""
 			for seed := range n {
-				e := v.Run(t, randomProgram(uint64(i<<32+seed)))
+				e := v.Run(t, randomProgram(uint64(i)<<32+uint64(seed)))
 				if e.Explained > 0 {
 					explained++
 				}

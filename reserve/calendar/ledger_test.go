@@ -206,10 +206,10 @@ func TestLarger(t *testing.T) {
 	require.Equal(t, float64(10-2-5-1), l.Stored(int64(2*h+h/2)), "the requests that waited went at once")
 
 	l, _ = newTest(10, Every(time.Nanosecond), 10)
-	l.Charge(0, math.MaxInt64) // no loop over 30 years' periods
-	require.Equal(t, int64(math.MaxInt64/10), l.NextFree(0))
+	l.Charge(0, math.MaxInt) // no loop over 30 years' periods
+	require.Equal(t, int64(math.MaxInt/10), l.NextFree(0))
 	l, _ = newTest(1, Daily(time.UTC, 0), 10)
-	l.Charge(0, math.MaxInt64)
+	l.Charge(0, math.MaxInt)
 	require.Equal(t, int64(never), l.NextFree(0))
 }
 
