@@ -22,7 +22,7 @@ STORES      := reserve/shared/natskv reserve/shared/postgres
 # Beside it: pace and its peers.
 BENCH       := bench bench/sdk bench/shared
 # Everything is checked for a 32-bit Linux and for systems that are not Unix or not Linux. Elsewhere nothing differs but
-# the system calls and structures of internal/wake, so only the limiters themselves are compiled.
+# the system calls and structures of internal/wake, so only that is compiled.
 PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
@@ -37,11 +37,12 @@ test: ## all tests of the library; installs a Redis server on Debian
 	@.ci/setup redis-server
 	@for m in $(LIBRARY); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -timeout 5m ./...) || exit 1; done
 
-check: lint modules apidiff race cross long valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
+check: lint modules apidiff race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	@for m in $(LIBRARY) $(PLUGS) $(STORES) $(BENCH); do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	@for m in $(LIBRARY) $(PLUGS) $(STORES) bench; do (set -x; cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	@for m in $(BENCH); do (set -x; cd $$m && $(GO) vet ./...) || exit 1; done # staticcheck of all SDKs takes minutes
 
 modules: ## each go.mod and go.sum has what is needed, and no more
 	@for m in $(LIBRARY) $(PLUGS) $(STORES) $(BENCH); do (set -x; cd $$m && $(GO) mod tidy -diff) || exit 1; done
@@ -61,9 +62,9 @@ race: ## all tests of the library, stores and adapters with the race detector; i
 cross: ## compile the library and its tests for other systems
 	@for p in $(PLATFORMS); do for m in $(LIBRARY) $(STORES); do \
 	  (set -x; cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
-	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build .) || exit 1; done
+	@for p in $(MORE); do (set -x; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./internal/wake) || exit 1; done
 
-long: ## the tests whose long form takes minutes: PACE_LONG
+long: ## the tests whose long form takes minutes (PACE_LONG): before a release, and after a change of the arithmetic
 	PACE_LONG=1 $(GO) test -timeout 20m ./internal/... ./reserve/outbound/llm
 
 valkey: ## the tests of shared limiters on Valkey; installs it on Debian
