@@ -35,7 +35,8 @@
 // from scratch at each step, and package internal/conform holds the ledger against it.
 //
 // Where stored permits have a price, in a limiter that warms up, they are not in the bucket: a refund returns
-// those that a request took to the store at once, and time that has passed is gone.
+// those that a request took to the store at once, unless that has been full since, and time that has passed
+// is gone.
 //
 // # Memory
 //

@@ -35,6 +35,7 @@ func (l *Ledger) ask(now int64, permits float64) (a asking) {
 func (l *Ledger) wait(now int64, a asking) uint64 {
 	h := l.record()
 	l.flush()
+	l.noteFull(l.stored)
 	if !l.waits {
 		h.headSince, h.nextGrant, h.lastGrant, l.waits = now, now, l.bucketTime(now), true
 	}
@@ -73,9 +74,17 @@ func (l *Ledger) grant(now int64, wanted float64) (stored float64, ok bool) {
 		if h := l.curve.toTime(l.curve.Capacity - stored); h < l.low {
 			l.low = h
 		}
+		l.noteFull(stored)
 	}
 	l.stored, l.next, l.early = stored-taken, addSaturating(now, max(0, amount)), early
 	return stored, true
+}
+
+// noteFull is called before permits are taken from a store that holds stored of them.
+func (l *Ledger) noteFull(stored float64) {
+	if stored >= l.curve.Capacity {
+		l.history.full = l.number
+	}
 }
 
 // refilled returns what is stored and early now, at or after next.

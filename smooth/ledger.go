@@ -23,6 +23,7 @@ type history struct {
 	headrooms headrooms
 	changes   changes
 	forfeited uint64 // refunds of requests numbered up to this are worth nothing
+	full      uint64 // the newest request when the store was last full, as far as permits were taken since
 	nextGrant int64  // no request is granted before
 	headSince int64  // when the current head became head, or was rescheduled; it is not granted before
 	lastGrant int64  // when the last waiting request was granted, on the bucket's clock
@@ -105,6 +106,7 @@ func (l *Ledger) Charge(now int64, permits int) {
 	if l.history != nil {
 		l.low = min(l.low, l.headroom(now))
 		l.flush()
+		l.noteFull(l.stored)
 		l.number++
 	}
 	l.stored -= taken

@@ -6,8 +6,9 @@ import "math"
 //
 // If its request waits, the amount in the queue gets less, and the requests behind it are granted
 // earlier. If it was granted, as much comes back as the bucket would still hold if it had never been
-// taken: no more than fits now, or would have fitted at any time since. Either way, requests that
-// wait are granted as soon as they may be.
+// taken: no more than fits now, or would have fitted at any time since; of stored permits that have a price
+// all, or none if the store has been full since. Either way, requests that wait are granted as soon as
+// they may be.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.flush()
@@ -26,7 +27,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	default:
 		l.repay(now, slot, refund, used)
 	}
-	if !l.curve.unlimited() {
+	if !l.curve.unlimited() && slot.Number > h.full {
 		l.stored = min(l.stored+permits, max(l.stored, l.curve.Capacity))
 	}
 	l.waits = l.skip()

@@ -407,6 +407,18 @@ func TestGivingBackWhileWarmingUp(t *testing.T) {
 		r.Cancel() // 0.2 s of idleness have stored 3, and its own one returns
 		require.InDelta(t, 8, s.Stored(), 1e-6)
 	})
+	t.Run("nothing once the store has been full", func(t *testing.T) { // so package keyed may drop a full limiter
+		s := flat(t)
+		full := s.Stored()
+		before := s.Take(3)
+		s.Advance(time.Minute)
+		require.Equal(t, full, s.Stored())
+		since := s.Take(2)
+		before.Cancel()
+		require.InDelta(t, full-2, s.Stored(), 1e-9)
+		since.Cancel()
+		require.InDelta(t, full, s.Stored(), 1e-9)
+	})
 }
 
 // An asker is a reserver that asks a limiter for somebody else before it grants everything.

@@ -59,6 +59,7 @@ type Limiter struct {
 	// Of a warming-up limiter.
 	stored float64 // permits
 	newest int     // the latest that was sold
+	full   int     // the latest that was sold before the store was last full
 	left   float64 // when somebody last left the line without going: the limiter's time
 }
 

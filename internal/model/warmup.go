@@ -4,8 +4,8 @@ package model
 //
 // In time it is a limiter with nothing saved up. Beside that it has a store of permits, which idle
 // time fills, and which make what is sold dearer. A slot keeps the price list that it was sold at. What
-// is given back had taken permits out of the store, which return there at once. Time that has
-// passed is gone, but for the newest one's: see restore.
+// is given back had taken permits out of the store, which return there at once, unless the store has been full
+// since: then they are there again already. Time that has passed is gone, but for the newest one's: see restore.
 type WarmUp struct{ Period, ColdFactor float64 }
 
 // A curve is Guava's price list at one rate.
@@ -64,7 +64,15 @@ func (l *Limiter) idle(d float64) {
 
 func (l *Limiter) fill(d float64) {
 	c := l.config.Warm.curve(l.rate)
-	l.stored = min(c.capacity, l.stored+max(0, d)*c.capacity/l.config.Warm.Period)
+	l.store(max(0, d) * c.capacity / l.config.Warm.Period)
+}
+
+// store puts permits into the store.
+func (l *Limiter) store(permits float64) {
+	capacity := l.config.Warm.curve(l.rate).capacity
+	if l.stored += permits; l.stored >= capacity {
+		l.stored, l.full = capacity, l.lastID
+	}
 }
 
 // restock scales the store to another rate.
@@ -79,7 +87,9 @@ func (l *Limiter) restock(rate float64) {
 func (l *Limiter) restore(r request, actual int) {
 	c := l.config.Warm.curve(l.rate)
 	back := took(r.permits, r.stored) - took(actual, r.stored)
-	l.stored = min(c.capacity, l.stored+back*c.capacity/r.curve.capacity)
+	if r.id > l.full {
+		l.store(back * c.capacity / r.curve.capacity)
+	}
 	if r.id != l.newest || len(l.line) == 0 && l.level() >= 0 {
 		return
 	}
