@@ -17,3 +17,6 @@ func Add[T int64 | time.Duration](a, b T) T {
 		return sum
 	}
 }
+
+// Never is the largest time in nanoseconds: it stands for none.
+const Never = math.MaxInt64

@@ -114,21 +114,6 @@ func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
 // Terms are what a policy says in numbers.
 func Terms(p *reserve.Policy) *hooks.Terms { return engine.Terms(p) }
 
-// BubbleTime makes the script read the time of a testing/synctest bubble.
-func BubbleTime() Option {
-	return func(s *settings) error {
-		s.script = fakeScript
-		s.clock = func() float64 { return float64(time.Now().UnixMicro()) }
-		return nil
-	}
-}
-
-// InHand is how many permits this process has bought and promised nobody.
-func (l *Limiter) InHand() (free int64) {
-	l.leases.with(func(_ int64, h *pool) { free = h.free() })
-	return free
-}
-
 // Tamper does to a memory store what some of Redis's commands do.
 func Tamper(in Store, args ...any) (any, error) {
 	m := in.(*memory)

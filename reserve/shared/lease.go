@@ -1,25 +1,21 @@
 package shared
 
 import (
+	"cmp"
 	"context"
-	"math"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared/internal/leases"
+	"github.com/nextfree/pace/smooth"
 )
 
 const (
 	leastLease = 20 * time.Millisecond
 	mostLease  = time.Second
-	// fewest permits in a horizon are worth a lease; fewer are asked for as they are needed.
-	fewest = 8
 )
 
-// WithLease lets each process buy permits in advance, for a key that is too hot for one Redis: as many as it has
+// WithLease is experimental: it may change or go in a minor version. It lets each process buy permits in advance, for a key that is too hot for one Redis: as many as it has
 // lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come, first served, and hands them to
 // its own callers at the times that Redis promised: so processes get permits by what they ask for, no two at the same
 // time, and few calls reach Redis. The longer d, the fewer. Default: no leases.
@@ -55,194 +51,93 @@ func WithLease(d time.Duration) Option {
 	}
 }
 
-// leases are what a process has bought in advance, and how it buys. A limiter of this process hands the permits out;
-// the pool is its ledger.
-type leases struct {
-	limiter *Limiter
-	horizon int64
-	local   *reserve.Limiter
-	ahead   int64 // what the local limiter's clock is ahead of the limiter's
+// A seller sells permits of the limiter to package leases.
+type seller struct{ *Limiter }
 
-	mu     sync.Mutex
-	policy *reserve.Policy
-	visit  func(now int64, h *pool) // what the policy's Change does
+func (s seller) Now() int64 { return s.now() }
 
-	turn    chan struct{} // of who buys; in order
-	line    atomic.Int64  // permits that callers in the line want
-	outcome atomic.Pointer[outcome]
-	newest  atomic.Pointer[lease]
-	refused atomic.Int64 // permits, that were asked for as well
-	looked  atomic.Int64 // when a refusal was last the reason to buy
-	idle    *time.Timer  // when nothing was bought for long, what is left goes back
+func (s seller) Terms() (curve *smooth.Curve, upfront bool) {
+	t := s.terms.Load()
+	return t.curve, t.upfront
 }
 
-// An outcome tells the callers in the line that a purchase failed or was refused, so that they need not try again.
-type outcome struct {
-	number  int64
-	err     error        // nil: refused
-	charged atomic.Int64 // permits that Redis may have been charged for although there was no answer
-	ready   int64        // before that no permit was to be had
+func (s seller) Charge(permits int) { s.charge(permits) }
+
+func (s seller) Refund(ctx context.Context, r leases.Refund) error {
+	back := refundOf(r)
+	return s.do(ctx, changes(change{refund: &back}))
 }
 
-// pays reports whether the store may have charged the permits of a request, and counts them as used.
-func (o *outcome) pays(permits int) bool {
-	return o.charged.Load() > 0 && o.charged.Add(-int64(permits)) >= 0
-}
-
-func newLeases(l *Limiter) (*leases, error) {
-	h := &leases{limiter: l, horizon: int64(l.horizon), ahead: math.MinInt64, turn: make(chan struct{}, 1)}
-	h.outcome.Store(&outcome{})
-	upfront := l.terms.Load().upfront
-	p, err := reserve.NewPolicy(reserve.Variant{
-		Package: "shared", Limiter: "a lease",
-		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
-			h.ahead = max(h.ahead, now-l.now())
-			return newPool(upfront, h.horizon, func() { go h.prefetch() })
-		},
-		Change: func(now int64, of reserve.Ledger) { h.visit(now, of.(*pool)) },
-	}, 1, reserve.WithMaxWait(min(l.maxWait, longestWait)))
-	if err != nil {
-		return nil, err
+func (s seller) Buy(ctx context.Context, p *leases.Purchase) {
+	r := buys(p.Permits, p.MaxWait, p.Deadline)
+	r.by = p.By
+	if p.Back != nil {
+		back := refundOf(*p.Back)
+		r.refund = &back
 	}
-	h.policy = p
-	for range 8 { // between its two clocks the process may have been interrupted, but hardly each time
-		h.local = p.Limiter()
-	}
-	return h, nil
-}
-
-// with runs visit on the pool, and then wakes callers whose times have changed.
-func (h *leases) with(visit func(now int64, h *pool)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.visit = visit
-	_ = h.local.SetPolicy(h.policy) // calls its Change under the limiter's lock
-}
-
-// lends reports whether requests for so many permits are leased.
-func (h *leases) lends(permits int) bool {
-	return h != nil && permits > 0 && float64(permits) < h.most()
-}
-
-// most returns how many permits a process holds at most: those of a horizon.
-func (h *leases) most() float64 {
-	t := h.limiter.terms.Load()
-	if t.unlimited() {
-		return 0
-	}
-	return t.curve.Rate * time.Duration(h.horizon).Seconds()
-}
-
-// take takes permits out of the pool if they may be used now.
-func (h *leases) take(permits int) bool {
-	return h.line.Load() == 0 && h.local.TryAcquire(permits)
-}
-
-// acquire waits for permits of the pool, and returns false if more have to be bought.
-func (h *leases) acquire(ctx context.Context, permits int) (waited time.Duration, err error, ok bool) {
-	if h.line.Load() > 0 {
-		return 0, nil, false
-	}
-	waited, err = h.local.Acquire(ctx, permits)
-	return waited, err, !isUncovered(err)
-}
-
-// longestWait of a caller, 100 years, is less than what the pool says of permits that were not bought.
-const longestWait = 100 * 365 * 24 * time.Hour
-
-func isUncovered(err error) bool {
-	e, refused := err.(*reserve.WaitError)
-	return refused && e.Wait > longestWait
-}
-
-// rounds is how often a caller whose turn it is looks for permits in the pool, and buys some. One round is enough,
-// unless others take them or give some back in the same instant. After that it asks the store for its own permits.
-const rounds = 4
-
-// ask gets a request answered: by a promise, by an error, or, if it is refused, in the request.
-func (h *leases) ask(ctx context.Context, r *request) (reserve.Promise, error) {
-	if err := done.Cause(ctx); err != nil {
-		return nil, err
-	}
-	joined := h.outcome.Load().number
-	if h.line.Load() == 0 {
-		if p, answered := h.serve(r); answered {
-			return p, nil
+	had := cmp.Or(p.By, never) - s.now()
+	err := error(&UnavailableError{Key: s.key, Err: errAborted}) // unless the client returns
+	defer func() {
+		if p.Err = err; err != nil {
+			s.explain(p, r, had)
 		}
-	}
-	h.line.Add(int64(r.permits))
-	defer h.line.Add(-int64(r.permits))
-	select {
-	case h.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-h.turn }()
-	for range rounds {
-		if p, answered := h.serve(r); answered {
-			return p, nil
-		}
-		if o := h.outcome.Load(); o.number > joined {
-			if o.err != nil {
-				r.charged = o.pays(r.permits)
-				return nil, o.err
-			}
-			if now := h.limiter.now(); o.ready > min(r.deadline, saturate.Add(now, r.maxWait)) {
-				h.refuse(r, o.ready-now)
-				return nil, nil
-			}
-		}
-		bought, err := h.buy(ctx, r)
-		if err != nil || !bought {
-			return nil, err
-		}
-	}
-	return nil, h.limiter.do(ctx, r)
-}
-
-// serve answers a request out of the pool, or returns false: then more has to be bought.
-func (h *leases) serve(r *request) (p reserve.Promise, answered bool) {
-	within := r.maxWait
-	if r.deadline != never {
-		within = max(-1, min(within, r.deadline-h.limiter.now()))
-	}
-	if within < 0 {
-		h.refuse(r, 1)
-		return nil, true
-	}
-	l := &leased{leases: h, lease: h.newest.Load()}
-	var err error
-	l.Reservation, err = h.local.ReserveWithin(context.Background(), r.permits, time.Duration(within))
-	switch e := err.(type) {
-	case nil:
-		return l, true
-	case *reserve.WaitError:
-		if isUncovered(e) {
-			return nil, false
-		}
-		h.refuse(r, int64(e.Wait))
-	}
-	return nil, true
-}
-
-// missed counts permits that a caller was refused without being asked for: they are demand like others.
-func (h *leases) missed(permits int) {
-	if h.lends(permits) {
-		h.refused.Add(int64(permits))
-		h.lookFor()
+	}()
+	switch err = s.do(ctx, r); {
+	case err != nil:
+	case r.granted:
+		p.Granted, p.Lot = true, r.slot.lot(r.ready)
+	default:
+		p.Wait, p.Soonest = r.wait, s.terms.Load().soonest(r)
 	}
 }
 
-// lookFor buys permits after a refusal, at most once in a quarter of a horizon. Redis refuses those who only try
-// while it is in debt to a process that buys in advance: so they must buy like that process, or it keeps the limiter.
-func (h *leases) lookFor() {
-	now, last := h.limiter.now(), h.looked.Load()
-	if now-last >= h.horizon/4 && h.looked.CompareAndSwap(last, now) {
-		go h.prefetch()
+// explain says in a purchase what its error means. It had so much time.
+func (s seller) explain(p *leases.Purchase, r *request, had int64) {
+	switch p.Err.(type) {
+	case *UnavailableError:
+		p.Charged = r.charged // other errors: it may be under way still
+		p.Common = had >= int64(s.timeout) || !late(p.Err)
+	case *ConfigError:
+		p.Common = true
 	}
 }
 
-func (h *leases) refuse(r *request, wait int64) {
-	h.refused.Add(int64(r.permits))
-	r.granted, r.wait = false, max(1, wait)
+// soonest returns how long a request for one permit would have waited in place of one that was refused.
+func (t *terms) soonest(r *request) int64 {
+	if !t.upfront {
+		return r.wait
+	}
+	_, cost := t.curve.Price(r.seen.stored, 1)
+	return int64(min(r.seen.debt+cost, longest))
+}
+
+// lot returns a slot, whose permits are ready then, as package leases has it.
+func (s slot) lot(ready int64) leases.Lot {
+	curve, permits := s.terms.curve, float64(s.permits)
+	l := leases.Lot{Permits: s.permits, AtOnce: permits, Begin: ready, End: ready, Ahead: s.begin, Interval: curve.Interval,
+		Sale: s}
+	taken, cost := curve.Price(s.stored, permits)
+	if s.deferred || cost == 0 {
+		return l
+	}
+	if l.AtOnce = 0; curve.Free() { // then stored permits are ready at once
+		l.AtOnce = taken
+	}
+	if s.terms.upfront {
+		l.Begin -= int64(min(cost, longest))
+	}
+	l.End = saturate.Add(l.Begin, int64(min(cost, longest)))
+	return l
+}
+
+// refundOf returns a refund of the last permits that are left of a lot.
+func refundOf(r leases.Refund) refund {
+	s := r.Lot.Sale.(slot)
+	if t := s.terms; t.upfront && !s.deferred { // what is left lies at the end
+		_, cost := t.curve.Price(s.stored, float64(s.permits))
+		_, left := t.curve.Price(s.stored, float64(r.Left))
+		s.begin += cost - left
+	}
+	s.permits = r.Left
+	return refund{slot: s, permits: r.Permits}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared/internal/leases"
 )
 
 // A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
@@ -40,7 +41,7 @@ type Limiter struct {
 	busy     atomic.Int64 // nothing can be had at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
 	owed     debtAfterOutage
-	leases   *leases // nil: none
+	leases   *leases.Buyer // nil: none
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -77,7 +78,7 @@ func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter
 	}
 	l := newLimiter(s, n, &counters{}, name, engine.Terms(policy).MaxWait, t)
 	if s.horizon > 0 {
-		l.leases, err = newLeases(l)
+		l.leases, err = leases.New(seller{l}, s.horizon, l.maxWait)
 	}
 	return l, err
 }
@@ -120,8 +121,8 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 // would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
 // *[reserve.WaitError] at once. A context that ends while Acquire waits gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
-	if l.leases.lends(n) {
-		if waited, err, ok := l.leases.acquire(ctx, n); ok {
+	if l.leases.Lends(n) {
+		if waited, err, ok := l.leases.Acquire(ctx, n); ok {
 			return waited, err
 		}
 	}
@@ -143,13 +144,13 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // shows that there are none it does not ask the store: at 100/s it refuses millions of calls a second so. It trusts
 // an answer for a second at most, since other processes may give permits back.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
-	if l.leases.lends(n) {
-		if err := done.Cause(ctx); err != nil || l.leases.take(n) {
+	if l.leases.Lends(n) {
+		if err := done.Cause(ctx); err != nil || l.leases.TryAcquire(n) {
 			return err == nil, err
 		}
 	}
 	if l.now() < l.busy.Load() && n > 0 {
-		l.leases.missed(n)
+		l.leases.Missed(n)
 		return false, done.Cause(ctx)
 	}
 	_, _, err := l.reserve(ctx, n, 0, nil)
@@ -228,12 +229,14 @@ func (l *Limiter) reserve(
 
 // obtain asks for permits. The answer is a promise out of a lease, or in the request itself.
 func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promise, err error) {
-	if l.leases.lends(r.permits) {
-		bought, err := l.leases.ask(ctx, r)
-		if err == nil && bought == nil && !r.granted {
-			l.leases.lookFor()
+	if l.leases.Lends(r.permits) {
+		a, err := l.leases.Reserve(ctx, leases.Request{
+			Permits: r.permits, MaxWait: r.maxWait, Deadline: r.deadline, By: r.by,
+		})
+		if !a.Undecided {
+			r.wait, r.charged = a.Wait, a.Charged
+			return a.Promise, err
 		}
-		return bought, err
 	}
 	return nil, l.do(ctx, r)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
 // A queue sends requests to the server in lists. While calls are under way, the requests that arrive wait, and go
@@ -85,7 +87,7 @@ const (
 	answered
 )
 
-const never = int64(1<<63 - 1)
+const never = saturate.Never
 
 // do gets the request answered, and returns the context's cause if that ends first. An error of the call is in the
 // request.

@@ -11,8 +11,8 @@ import (
 
 // counters count what a limiter has done, or all those of a [Keyed].
 type counters struct {
-	requests, calls, failed, fallbacks, panics atomic.Uint64
-	trips                                      atomic.Int64 // nanoseconds
+	requests, calls, failed, fallbacks atomic.Uint64
+	trips                              atomic.Int64 // nanoseconds
 }
 
 // Stats are counts since a limiter was made, and its circuit now: for metrics. They ask no server.
@@ -34,7 +34,7 @@ type Stats struct {
 func (c *counters) stats() Stats {
 	return Stats{
 		Requests: c.requests.Load(), Calls: c.calls.Load(), Failed: c.failed.Load(),
-		Trips: time.Duration(c.trips.Load()), Fallbacks: c.fallbacks.Load(), Panics: c.panics.Load(),
+		Trips: time.Duration(c.trips.Load()), Fallbacks: c.fallbacks.Load(),
 	}
 }
 
@@ -51,7 +51,7 @@ func (c *counters) called(took int64, err error) {
 func (l *Limiter) Stats() Stats {
 	s := l.counters.stats()
 	s.Open = l.node().circuit.isOpen()
-	s.Leased = l.leases.free()
+	s.Leased, s.Panics = l.leases.Free(), l.leases.Panics()
 	return s
 }
 
@@ -91,14 +91,14 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 
 func (l *Limiter) snapshot(s state) Snapshot {
 	t := l.terms.Load()
-	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred + l.leases.stored()}
+	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred + l.leases.Stored()}
 	if t.book != nil {
 		shot.Level = s.level
 	} else if s.debt > 0 && t.curve.Interval > 0 {
 		shot.Level = s.deferred - s.debt/t.curve.Interval
 	}
 	shot.Wait = s.wait(t, 1)
-	if at, ok := l.leases.nextFree(); ok {
+	if at, ok := l.leases.NextFree(); ok {
 		shot.Wait = max(0, time.Until(at))
 	}
 	return shot
@@ -133,7 +133,7 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 // Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and
 // nothing owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
 func (l *Limiter) Reset(ctx context.Context) error {
-	return l.leases.emptied(ctx, func() error {
+	return l.leases.Emptied(ctx, func() error {
 		err := l.do(ctx, changes(change{pause: reset}))
 		if err == nil {
 			l.owed.permits.Store(0)
@@ -189,8 +189,8 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 		}
 	}
 	if l.leases != nil {
-		d.Left = l.leases.stored()
-		if at, ok := l.leases.nextFree(); ok {
+		d.Left = l.leases.Stored()
+		if at, ok := l.leases.NextFree(); ok {
 			d.Wait = max(0, time.Until(at))
 		}
 	}

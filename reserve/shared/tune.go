@@ -26,7 +26,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if err != nil {
 		return err
 	}
-	err = l.leases.emptied(ctx, func() error {
+	err = l.leases.Emptied(ctx, func() error {
 		// Until now the store filled at the old rate.
 		if err := l.do(ctx, changes(change{touch: true})); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	if err := l.do(ctx, r); err != nil {
 		return 0, err
 	}
-	return r.seen.stored + l.leases.stored(), nil
+	return r.seen.stored + l.leases.Stored(), nil
 }
 
 // NextFree returns when a request for one permit, made now, would be granted. It
@@ -62,7 +62,7 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	if err := l.do(ctx, r); err != nil {
 		return time.Time{}, err
 	}
-	if at, ok := l.leases.nextFree(); ok {
+	if at, ok := l.leases.NextFree(); ok {
 		return at, nil
 	}
 	wait := r.seen.debt
@@ -82,7 +82,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
 	}
-	return l.leases.emptied(ctx, func() error {
+	return l.leases.Emptied(ctx, func() error {
 		return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 	})
 }
@@ -91,7 +91,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 // stay as they are; requests from now on need not wait for its end, as far as those promises leave
 // room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
-	return l.leases.emptied(ctx, func() error {
+	return l.leases.Emptied(ctx, func() error {
 		return l.do(ctx, changes(change{pause: resume}))
 	})
 }

@@ -1,4 +1,4 @@
-package shared_test
+package leases_test
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func TestLeasesInAStorm(t *testing.T) {
 					time.Sleep(time.Hour)
 					for i, p := range s.processes {
 						require.Equal(s, calls[i], p.calls.Load())
-						require.Zero(s, p.InHand())
+						require.Zero(s, p.Stats().Leased)
 					}
 				}, modes[seed%3], shared.WithTimeout(50*time.Millisecond))
 			})
