@@ -63,7 +63,6 @@ func TestALostLeasePaysForItsOwn(t *testing.T) {
 	})
 }
 
-
 // A lot is ready when its slot was promised: what was stored at the end of the debt, and the rest at the rate. Paid
 // upfront the time of the slot is that of the last permit.
 func TestLotOfASlot(t *testing.T) {

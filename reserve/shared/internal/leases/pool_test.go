@@ -27,6 +27,7 @@ func TestPoolWhateverHappens(t *testing.T) {
 				ready int64
 			}
 			var promises []promised
+			bought, used := 0, 0
 			now, clock, debt := int64(0), int64(-1), 0.0
 			for range 200 {
 				passed := int64(random.ExpFloat64() * 1e7)
@@ -34,6 +35,7 @@ func TestPoolWhateverHappens(t *testing.T) {
 				switch random.IntN(8) {
 				case 0, 1:
 					permits, stored := 1+random.IntN(40), random.Float64()*20
+					bought += permits
 					if random.IntN(8) == 0 { // at once, in spite of the debt
 						stored = float64(permits)
 					}
@@ -53,7 +55,9 @@ func TestPoolWhateverHappens(t *testing.T) {
 					if len(promises) > 0 {
 						i := random.IntN(len(promises))
 						p := promises[i]
-						h.Return(now, p.slot, random.IntN(p.slot.Permits))
+						kept := random.IntN(p.slot.Permits)
+						h.Return(now, p.slot, kept)
+						used -= p.slot.Permits - kept
 						promises = append(promises[:i:i], promises[i+1:]...)
 					}
 				default:
@@ -62,17 +66,18 @@ func TestPoolWhateverHappens(t *testing.T) {
 						require.GreaterOrEqual(t, ready, now)
 						require.Less(t, ready, int64(uncovered))
 						promises = append(promises, promised{slot, ready})
+						used += slot.Permits
 					}
 				}
 				shows := h.advance(now)
 				require.GreaterOrEqual(t, shows, clock)
 				clock = shows
-				left := int64(0)
-				for _, l := range h.leases {
-					left += int64(l.left)
-				}
 				require.GreaterOrEqual(t, h.free(), int64(0))
-				require.LessOrEqual(t, h.free(), left, "what is free has not gone back")
+				gone := 0
+				for _, r := range h.back {
+					gone += r.Permits
+				}
+				require.LessOrEqual(t, used+gone, bought, "what has gone back is nobody's")
 				ticks, end := h.passed, int64(math.MinInt64)
 				for _, s := range h.intervals {
 					require.GreaterOrEqual(t, s.begin, end)
