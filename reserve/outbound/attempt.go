@@ -10,7 +10,7 @@ import (
 type Attempt struct {
 	call *call
 
-	answers sync.Mutex // one after the other
+	answers sync.Mutex // held while an answer, or its lack, is applied: one after the other
 
 	mu       sync.Mutex
 	answered bool
@@ -67,7 +67,9 @@ func (a *Attempt) Close() {
 	answered := a.answered
 	a.answered = true
 	a.mu.Unlock()
-	if !answered {
+	if !answered { // a hook that calls Close from within Answered does not get here
+		a.answers.Lock()
+		defer a.answers.Unlock()
 		a.call.lost()
 	}
 	a.call.place.leave()
