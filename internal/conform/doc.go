@@ -4,5 +4,10 @@
 // all there are of some length, or that a fuzzer finds. Faults that a limiter might have are put into the model,
 // to see that the judge finds them.
 //
+// Of a limiter in a store the judge looks at what is to agree with the model: no promised time moves there, so nothing
+// but the newest reservation comes back. The envelope runs it with all else. Leases are not run: what a process holds
+// unused may be used at any time, so their envelope is so wide that none of five faults was found within it. Their
+// simulations, beside them, find those.
+//
 // With PACE_LONG in the environment more queues are run, and longer ones; PACE_QUEUES says how many.
 package conform

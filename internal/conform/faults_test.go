@@ -62,7 +62,7 @@ func TestModelAgainstItself(t *testing.T) {
 		}
 		k := all[i%len(all)]
 		j := newJudge(k, k.fake())
-		j.run(program(uint64(i)), with)
+		j.run(randomBytes(uint64(i)), with)
 		require.Empty(t, j.early, "queue %d: %s", i, j.trace())
 		require.Empty(t, j.late, "queue %d: %s", i, j.trace())
 	}
@@ -125,7 +125,7 @@ func TestFaultsAreFound(t *testing.T) {
 			for i := range 200 {
 				k := all[i%len(all)]
 				j := newJudge(k, c.make(k, k.fake()))
-				j.run(program(uint64(i)), returns|pauses|charges|rates)
+				j.run(randomBytes(uint64(i)), returns|pauses|charges|rates)
 				if c.earlier && j.early != "" || !c.earlier && len(j.late) > 0 {
 					return
 				}

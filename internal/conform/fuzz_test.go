@@ -35,7 +35,7 @@ func seeds(f *testing.F) {
 		}
 	}
 	for seed := range uint64(100) {
-		f.Add(byte(seed), program(seed+1<<32))
+		f.Add(byte(seed), randomBytes(seed+1<<32))
 	}
 }
 

@@ -1,38 +1,15 @@
 package conform
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
-	"testing"
 	"time"
-
-	"github.com/jonboulle/clockwork"
-	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/model"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/warmup"
 )
-
-// A subject is a limiter that the model judges: the real one, or, to see that a fault would be
-// found, the model with one. Times are nanoseconds since it was made.
-type subject interface {
-	advance(d time.Duration)
-	reserve(n int, maxWait time.Duration) (id int, wait time.Duration, ok bool)
-	tryAcquire(n int) bool
-	settle(id, actual int)
-	at(id int) time.Duration
-	nextFree() time.Duration // never before now
-	stored() float64
-	pause(until time.Duration)
-	resume()
-	setRate(rate float64)
-	retime(rate float64)
-}
 
 // A kind is what limiters are made of.
 type kind struct {
@@ -42,7 +19,8 @@ type kind struct {
 	isFixed bool
 	stored  float64
 	upfront bool
-	unit    int // permits in one: where an interval is shorter than a nanosecond, single ones tell nothing
+	unit    int           // permits in one: where an interval is shorter than a nanosecond, single ones tell nothing
+	grain   time.Duration // the limiter's clock shows multiples of it; 0: nanoseconds
 
 	warm *model.WarmUp // of a warming-up limiter, in place of a store
 }
@@ -82,33 +60,21 @@ func (k kind) capacity() float64 {
 // rounding is excused.
 func (k kind) exact() bool {
 	power, _ := math.Frexp(1e9 / k.rate)
-	return power == 0.5 && 1e9/k.rate >= 1024 && k.warm == nil
+	return power == 0.5 && 1e9/k.rate >= 1024 && k.warm == nil && k.grain == 0
+}
+
+// roundUp returns the next time that the limiter's clock can show.
+func (k kind) roundUp(d time.Duration) time.Duration {
+	if k.grain == 0 {
+		return d
+	}
+	return (d + k.grain - 1) / k.grain * k.grain
 }
 
 func (k kind) interval() float64 { return 1e9 / k.rate }
 
 // dyadic is a rate whose interval is a power of two nanoseconds: dyadic(27) is 7.45/s.
 func dyadic(power int) float64 { return 1e9 / float64(int64(1)<<power) }
-
-// A realSubject is the limiter of the library.
-type realSubject struct {
-	clock   *clockwork.FakeClock
-	begin   time.Time
-	limiter *reserve.Limiter
-	held    []*reserve.Reservation
-}
-
-var epoch = time.Unix(1_700_000_000, 0)
-
-func (k kind) real(tb testing.TB) *realSubject {
-	return k.realOn(tb, clockwork.NewFakeClockAt(epoch))
-}
-
-func (k kind) realOn(tb testing.TB, clock *clockwork.FakeClock) *realSubject {
-	limiter, err := k.limiter(reserve.WithClock(clock))
-	require.NoError(tb, err)
-	return &realSubject{clock: clock, begin: clock.Now(), limiter: limiter}
-}
 
 func (k kind) limiter(opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := k.policy(opts...)
@@ -134,104 +100,49 @@ func (k kind) policy(opts ...reserve.Option) (*reserve.Policy, error) {
 	return pace.Bursty(k.rate, opts...)
 }
 
-func (s *realSubject) advance(d time.Duration) { s.clock.Advance(d) }
-
-// deadline is a context that ends at a time of the fake clock.
-type deadline struct {
-	context.Context
-	at time.Time
-}
-
-func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
-
-// reserve says how long it is willing to wait by either of the two ways.
-func (s *realSubject) reserve(n int, maxWait time.Duration) (int, time.Duration, bool) {
-	ctx, within := context.Background(), maxWait
-	if maxWait%2 == 1 && maxWait < reserve.Forever {
-		ctx, within = deadline{ctx, s.clock.Now().Add(maxWait)}, reserve.Forever
+// kinds are the limiters that random queues are run on. The first half of them is exact.
+func kinds(upfront bool) (all []kind) {
+	stores := []kind{
+		{fixed: 0, isFixed: true},
+		{burst: time.Second},
+		{fixed: 10, isFixed: true, stored: 10},
+		{fixed: 1, isFixed: true},
+		{fixed: 2.5, isFixed: true, stored: 1.25},
+		{fixed: 6, isFixed: true, stored: 3},
+		{fixed: 40, isFixed: true, stored: math.Inf(1)},
+		{burst: 300 * time.Millisecond, stored: 1},
 	}
-	r, err := s.limiter.ReserveWithin(ctx, n, within)
-	return s.hold(&r, err)
-}
-
-func (s *realSubject) hold(r *reserve.Reservation, err error) (int, time.Duration, bool) {
-	var refused *reserve.WaitError
-	switch {
-	case err == nil:
-		s.held = append(s.held, r)
-		return len(s.held) - 1, r.Delay(), true
-	case errors.As(err, &refused):
-		return 0, refused.Wait, false
-	default:
-		panic(err)
+	for _, rate := range []float64{dyadic(27), dyadic(27), dyadic(20), dyadic(27), 10, 1000, 3, 7.3, 3e9} {
+		for _, k := range stores {
+			k.rate, k.upfront, k.unit = rate, upfront, 1
+			if rate > 1e9 {
+				k.unit = 1e6
+				k.fixed *= 1e6
+				k.stored *= 1e6
+				k.burst /= 1e3
+			}
+			all = append(all, k)
+		}
 	}
+	return all
 }
 
-func (s *realSubject) tryAcquire(n int) bool { return s.limiter.TryAcquire(n) }
-
-func (s *realSubject) settle(id, actual int) {
-	if actual == 0 {
-		s.held[id].Cancel()
-	} else {
-		s.held[id].Settle(actual)
+// warming are warming-up limiters.
+func warming(upfront bool) (all []kind) {
+	for _, rate := range []float64{10, 3, 7.3, 1000, 2e6} {
+		for _, k := range []kind{
+			{warm: &model.WarmUp{Period: 2e9, ColdFactor: 3}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 2e9, ColdFactor: 3}},
+			{warm: &model.WarmUp{Period: 1e9, ColdFactor: 1}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 8e9, ColdFactor: 7}, stored: math.Inf(1)},
+			{warm: &model.WarmUp{Period: 5e8, ColdFactor: 1.5}, stored: 2},
+		} {
+			k.rate, k.upfront, k.unit = rate, upfront, 1
+			if rate > 1e6 {
+				k.unit = 1000
+			}
+			all = append(all, k)
+		}
 	}
+	return all
 }
-
-func (s *realSubject) at(id int) time.Duration { return s.held[id].At().Sub(s.begin) }
-
-func (s *realSubject) nextFree() time.Duration {
-	return max(s.clock.Since(s.begin), s.limiter.NextFree().Sub(s.begin))
-}
-
-func (s *realSubject) stored() float64           { return s.limiter.Stored() }
-func (s *realSubject) pause(until time.Duration) { s.limiter.PauseUntil(s.begin.Add(until)) }
-func (s *realSubject) resume()                   { s.limiter.Resume() }
-
-func (s *realSubject) retime(rate float64) {
-	if err := s.limiter.Retime(rate); err != nil {
-		panic(err)
-	}
-}
-
-func (s *realSubject) setRate(rate float64) {
-	if err := s.limiter.SetRate(rate); err != nil {
-		panic(err)
-	}
-}
-
-// A keySubject is one key of many. Nobody can tune its limiter, and it does not tell what is stored.
-type keySubject struct {
-	realSubject
-	keys *keyed.Limiters[string]
-}
-
-const key = "key"
-
-func (k kind) subject(tb testing.TB, oneOfMany bool) subject {
-	if oneOfMany {
-		return k.key(tb)
-	}
-	return k.real(tb)
-}
-
-func (k kind) key(tb testing.TB) *keySubject {
-	clock := clockwork.NewFakeClockAt(epoch)
-	p, err := k.policy(reserve.WithClock(clock))
-	require.NoError(tb, err)
-	s := &keySubject{keys: keyed.New(func(string) (*reserve.Policy, error) { return p, nil })}
-	s.clock, s.begin = clock, clock.Now()
-	return s
-}
-
-func (s *keySubject) reserve(n int, maxWait time.Duration) (int, time.Duration, bool) {
-	r, err := s.keys.ReserveWithin(context.Background(), key, n, maxWait)
-	return s.hold(&r, err)
-}
-
-func (s *keySubject) tryAcquire(n int) bool { return s.keys.TryAcquire(key, n) }
-
-func (s *keySubject) nextFree() time.Duration {
-	return s.clock.Since(s.begin) + reserve.Must(s.keys.Peek(key, 1))
-}
-
-func (s *keySubject) stored() float64 { return math.NaN() }

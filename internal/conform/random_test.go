@@ -29,8 +29,8 @@ func queues(t *testing.T) int {
 	return 150
 }
 
-// program is what a random queue does.
-func program(seed uint64) []byte {
+// randomBytes are the program of a random queue.
+func randomBytes(seed uint64) []byte {
 	random := rand.New(rand.NewPCG(1, seed))
 	p := make([]byte, 20+random.IntN(80)&^1)
 	for i := range p {
@@ -69,35 +69,53 @@ func TestRandomQueues(t *testing.T) {
 		{"a key of many, warming up", warming(false), returns | charges, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := queues(t)
-			slots, earlier, laterQueues, laterSlots, longest := 0, 0, 0, 0, time.Duration(0)
-			for seed := range n {
+			sum := &tally{T: t}
+			for seed := range queues(t) {
 				k := c.kinds[seed%len(c.kinds)]
 				j := newJudge(k, k.subject(t, c.key))
-				j.run(program(uint64(seed)), c.with)
-				slots += len(j.tickets)
-				if j.early != "" {
-					if earlier++; earlier == 1 {
-						t.Errorf("queue %d: %s%s", seed, j.trace(), j.early)
-					}
-				}
-				if len(j.late) > 0 {
-					if laterQueues++; laterQueues == 1 {
-						t.Logf("queue %d: %s%s, %v too late", seed, j.trace(), j.late[0].what, j.late[0].by)
-					}
-				}
-				for _, l := range j.late {
-					if l.slot {
-						laterSlots++
-					}
-					longest = max(longest, l.by)
-				}
+				j.run(randomBytes(uint64(seed)), c.with)
+				sum.add(j)
 			}
-			t.Logf("%d queues, %d slots: %d queues earlier, %d later; %d slots later, by at most %v",
-				n, slots, earlier, laterQueues, laterSlots, longest)
-			require.Zero(t, earlier)
-			require.LessOrEqual(t, float64(laterSlots), 0.001*float64(slots))
-			require.LessOrEqual(t, float64(laterQueues), 0.001*float64(slots))
+			sum.check(0.001)
 		})
 	}
+}
+
+// A tally counts what judges found.
+type tally struct {
+	*testing.T
+	queues, slots, earlier, laterQueues, laterSlots int
+	longest                                         time.Duration
+}
+
+// add counts what a judge found, and shows the first queue of each kind of fault.
+func (y *tally) add(j *judge) {
+	y.slots += len(j.tickets)
+	if j.early != "" {
+		if y.earlier++; y.earlier == 1 {
+			y.Errorf("queue %d: %s%s", y.queues, j.trace(), j.early)
+		}
+	}
+	if len(j.late) > 0 {
+		if y.laterQueues++; y.laterQueues == 1 {
+			y.Logf("queue %d: %s%s, %v too late", y.queues, j.trace(), j.late[0].what, j.late[0].by)
+		}
+	}
+	for _, l := range j.late {
+		if l.slot {
+			y.laterSlots++
+		}
+		y.longest = max(y.longest, l.by)
+	}
+	y.queues++
+}
+
+// check fails the test if a queue was earlier than the model's, or more than so many were later for each slot.
+func (y *tally) check(later float64) {
+	y.Logf("%d queues, %d slots: %d queues earlier, %d later; %d slots later, by at most %v",
+		y.queues, y.slots, y.earlier, y.laterQueues, y.laterSlots, y.longest)
+	require.Positive(y, y.slots)
+	require.Zero(y, y.earlier)
+	require.LessOrEqual(y, float64(y.laterSlots), later*float64(y.slots))
+	require.LessOrEqual(y, float64(y.laterQueues), later*float64(y.slots))
 }
