@@ -1,0 +1,36 @@
+package calendar
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
+
+// shift moves all promised times on the wall clock, which was set, so that on the limiter's clock they stay; the
+// periods are the wall clock's.
+func (l *ledger) shift(step int64) {
+	l.offset += step
+	if l.state.paced > math.MinInt64 {
+		l.state.paced = saturate.Add(l.state.paced, step)
+	}
+	for i := range l.queue {
+		if r := &l.queue[i]; r.latest != asap && r.latest != never {
+			r.latest = saturate.Add(r.latest, step)
+		}
+	}
+	l.known = 0
+}
+
+// toWall and toLimiter turn a limiter's time into the wall clock's, and back.
+func (l *ledger) toWall(t int64) int64 { return saturate.Add(t, l.offset) }
+
+func (l *ledger) toLimiter(t int64) int64 {
+	if t == never {
+		return never
+	}
+	return saturate.Add(t, -l.offset)
+}
+
+// Recheck says how often to look at promised times again: the wall clock may have been set, or the machine slept.
+func (l *ledger) Recheck() time.Duration { return time.Minute }

@@ -1,0 +1,23 @@
+package calendar
+
+// Pause lets no request go before a time of the limiter's; the periods go on. Paused returns that time.
+func (l *ledger) Pause(now, until int64) bool {
+	l.advance(now)
+	if until <= max(now, l.stopped) {
+		return false
+	}
+	l.stopped, l.known = until, 0
+	return true
+}
+
+func (l *ledger) Paused() int64 { return l.stopped }
+
+// Resume ends a pause.
+func (l *ledger) Resume(now int64) bool {
+	if l.stopped <= now {
+		return false
+	}
+	l.stopped, l.known = now, 0
+	l.advance(now)
+	return true
+}

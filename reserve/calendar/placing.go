@@ -1,0 +1,147 @@
+package calendar
+
+import (
+	"math"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
+
+// open returns the state that a period's has become at a time: its own, or that of a later period.
+func (l *ledger) open(s state, t int64) state {
+	for t >= s.end && s.end != never {
+		over := s.used - l.quota
+		switch ended := s.end; {
+		case over <= 0 && l.period.kind == fromFirst:
+			if s.end != closed.end {
+				s = state{span: closed, paced: saturate.Add(s.end, l.margin), at: s.at}
+			}
+			return s
+		case over <= 0:
+			s.used, s.span = 0, l.period.around(t)
+		case l.period.kind >= every: // pass over periods that are used up
+			n := min(over/l.quota, (t-ended)/int64(l.period.length))
+			s.used, s.begin = over-n*l.quota, ended+n*int64(l.period.length)
+			s.end = saturate.Add(s.begin, int64(l.period.length))
+		default:
+			s.used, s.span = over, l.period.around(ended)
+		}
+		s.paced = saturate.Add(s.begin, l.margin)
+	}
+	return s
+}
+
+// after returns the state after a request that comes behind those that led to s.
+func (l *ledger) after(s state, permits, latest int64) state {
+	t := max(s.at, l.now)
+	if len(l.queue) == 0 {
+		t = l.now // the latest grant is later than now if the wall clock was set back
+	}
+	if latest != asap {
+		t = max(t, l.toWall(l.stopped))
+	}
+	for {
+		s = l.open(s, t)
+		if s.end == closed.end {
+			t = max(t, min(s.paced, latest))
+			s = state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
+		}
+		last, left := s.end-l.margin, l.quota-s.used
+		at := max(t, s.paced)
+		if (permits > left && s.used > 0) || at >= last {
+			at = s.end
+		}
+		if at < s.end || at > latest || at == never {
+			s.at = max(t, min(at, latest))
+			s.used = saturate.Add(s.used, permits)
+			s.paced = l.pace(s.at, last, permits, left)
+			return s
+		}
+		t = s.end
+		if n := (s.used - l.quota) / l.quota; n > 0 && l.period.kind >= every { // pass over periods that are used up
+			last := int64(never)
+			if length := int64(l.period.length); n < (never-s.end)/length {
+				last = s.end + n*length
+			}
+			t = max(s.end, min(last, latest))
+		}
+	}
+}
+
+// pace returns when the next request may be granted, after one at t for so many of the permits that
+// were left for the time up to last.
+func (l *ledger) pace(t, last, permits, left int64) int64 {
+	switch {
+	case math.IsInf(l.spread, 1):
+		return t
+	case permits >= left || t >= last:
+		return last
+	default:
+		return t + int64(math.Ceil(float64(permits)*(float64(last-t)/(float64(left)*l.spread))))
+	}
+}
+
+// grant makes the state after a request the present one.
+func (l *ledger) grant(number uint64, permits int64, after state) {
+	l.begin(l.open(l.state, after.at))
+	if after.begin != l.state.begin { // a period that opens with this request
+		l.begin(state{span: after.span, paced: l.state.paced})
+	}
+	l.undo, l.state, l.last = l.state.paced, after, number
+	if after.used > l.quota {
+		l.over = append(l.over, item{number, permits})
+	}
+}
+
+// begin has a period begin, unless it is the present one.
+func (l *ledger) begin(next state) {
+	if next.span != l.state.span {
+		// What is used of it already, the last ones took that went over the quotas before.
+		items, rest := append(l.owed, l.over...), next.used
+		i := len(items)
+		for ; i > 0 && rest > 0; i-- {
+			items[i-1].permits = min(items[i-1].permits, rest)
+			rest -= items[i-1].permits
+		}
+		l.owed, l.over = append([]item(nil), items[i:]...), nil
+		l.boundary = l.last
+	}
+	l.state = next
+}
+
+// place works out the state after the first request whose state is not known.
+func (l *ledger) place() {
+	r := &l.queue[l.known]
+	before := l.frontier()
+	if r.state = before; r.permits > 0 {
+		r.state = l.after(before, r.permits, r.latest)
+	}
+	l.known++
+}
+
+// frontier returns the state after the requests whose states are known.
+func (l *ledger) frontier() state {
+	if l.known == 0 {
+		return l.state
+	}
+	return l.queue[l.known-1].state
+}
+
+// placed returns the state after all requests.
+func (l *ledger) placed() state {
+	for l.known < len(l.queue) {
+		l.place()
+	}
+	return l.frontier()
+}
+
+// push appends a request, and grants it if its time has come.
+func (l *ledger) push(permits int64, latest int64, after state) (number uint64) {
+	l.newest++
+	if len(l.queue) == 0 && after.at <= l.now {
+		l.grant(l.newest, permits, after)
+	} else {
+		l.queue = append(l.queue, request{number: l.newest, permits: permits, latest: latest, state: after})
+		l.known = len(l.queue)
+	}
+	return l.newest
+}

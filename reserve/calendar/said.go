@@ -1,0 +1,39 @@
+package calendar
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
+
+// Said corrects the ledger by what a server says: so many permits are left, until a time of the
+// limiter's. Less than the ledger's own count is believed, more is not: calls may be on their way. A period that
+// opens with its first request ends when the server says; for the others the difference
+// is that of the two clocks, if it is less than half a period.
+func (l *ledger) Said(now int64, left float64, reset int64) {
+	l.advance(now)
+	end := l.toWall(reset)
+	if end <= l.now {
+		return
+	}
+	length := int64(l.period.nominal())
+	switch by := l.state.end - end; {
+	case l.period.kind == fromFirst:
+		if l.state.end == closed.end {
+			l.state = state{span: span{begin: l.now}, paced: l.now, at: l.state.at}
+		}
+		l.state.end = min(end, saturate.Add(l.now, length))
+	case by >= length/2 || by <= -length/2:
+		return // it speaks of another period
+	case 0 <= by && by < int64(2*time.Second): // servers round to seconds
+	default:
+		l.skew += by
+		l.shift(by)
+		l.now = l.toWall(now)
+	}
+	if left >= 0 && left < float64(l.quota) {
+		l.state.used = max(l.state.used, l.quota-int64(left))
+	}
+	l.known = 0
+	l.advance(now)
+}

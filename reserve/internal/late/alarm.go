@@ -1,0 +1,102 @@
+package late
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
+
+// changed has the queue look after a change that may have made another place the first.
+func (q *Queue) changed() {
+	if q.waiting.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	now := q.now()
+	h := q.bound
+	first := q.order.First(now, anyone)
+	same := h != nil && h.place == first && !q.target.many()
+	q.mu.Unlock()
+	if !same {
+		q.lookSoon()
+	}
+}
+
+// kick has the queue look, soon and elsewhere.
+func (q *Queue) kick() {
+	q.epoch.Add(1)
+	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
+		go func() {
+			q.kicked.Store(false)
+			q.look()
+		}()
+	}
+}
+
+// poll has the queue look if the time of the bound place has come and no caller waits for that.
+func (q *Queue) poll() {
+	q.mu.Lock()
+	h := q.bound
+	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
+	q.mu.Unlock()
+	if due {
+		q.lookSoon()
+	}
+}
+
+// askFrom returns when to reserve at a remote limit: shortly before that can grant. The queue must be locked.
+func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
+
+// soon is how long before it could go at the earliest a place is bound at a remote limit, beside the time of two calls.
+const soon = time.Millisecond
+
+// arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be locked.
+func (q *Queue) arm(now int64) {
+	if q.waiting.Load() == 0 {
+		return
+	}
+	h := q.bound
+	q.deaf.Store(h != nil && h.place.sleepers > 0 && !h.trial && q.retry == never && !q.target.many())
+	at := min(q.order.Changes(now), q.retry)
+	for i := range q.lapse {
+		if h := q.lapse[i]; len(h) > 0 {
+			at = min(at, add(h[0].latest(), 1))
+		}
+	}
+	if h != nil && h.place.sleepers == 0 {
+		at = min(at, add(now, h.delay()))
+	} else if h == nil && q.remote {
+		at = min(at, q.askFrom())
+	}
+	if at >= q.timed || at == never {
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timed = at
+	d := max(0, time.Duration(at-now))
+	if q.clock.Fake != nil {
+		q.timer = (*q.clock.Fake).AfterFunc(d, q.alarm)
+	} else {
+		q.timer = time.AfterFunc(d, q.alarm)
+	}
+}
+
+// alarm looks when the timer has fired.
+func (q *Queue) alarm() {
+	q.mu.Lock()
+	q.timer, q.timed = nil, never
+	q.mu.Unlock()
+	if q.waiting.Load() > 0 {
+		q.look()
+	}
+}
+
+// now reads the clock. The queue must be locked.
+func (q *Queue) now() int64 {
+	if t := q.clock.Now(); t > q.seen {
+		q.seen = t
+	}
+	return q.seen
+}

@@ -1,0 +1,72 @@
+package late
+
+import "container/heap"
+
+// release takes the hold away from a place, which waits again, and returns it. The queue must be locked.
+func (q *Queue) release(p *Place) *hold {
+	if p.state != bound {
+		return nil
+	}
+	h := p.hold
+	p.state, p.hold, q.bound = waiting, nil, nil
+	return h
+}
+
+// leave takes a place that has not been granted out of the queue, and returns the hold that it had, for left to cancel. The queue must be
+// locked.
+func (q *Queue) leave(p *Place, why error) *hold {
+	if p.state >= granted {
+		return nil
+	}
+	h := q.release(p)
+	if h != nil {
+		p.told = h.last().At()
+	}
+	if p.stop != nil {
+		p.stop() // nobody waits for the limit's answer
+	}
+	q.over(p)
+	q.order.Remove(q.now(), p)
+	p.state, p.err = over, why
+	p.signal()
+	return h
+}
+
+// over says that a place does not wait any more. The queue must be locked.
+func (q *Queue) over(p *Place) {
+	if p.lapse > 0 {
+		heap.Remove(&q.lapse[p.Group], p.lapse-1)
+	}
+	if q.waiting.Add(-1) == 0 && q.timer != nil {
+		q.timer.Stop()
+		q.timer, q.timed = nil, never
+	}
+}
+
+// lapses keeps the place in the heap of those that must go by a time. The queue must be locked.
+func (q *Queue) lapses(p *Place) {
+	switch h := &q.lapse[p.Group]; {
+	case p.latest() == never:
+	case p.lapse == 0:
+		heap.Push(h, p)
+	default:
+		heap.Fix(h, p.lapse-1)
+	}
+}
+
+// left cancels the hold of a place that has left or become smaller, and has the queue look. Nil: it had none.
+func (q *Queue) left(h *hold) {
+	if h != nil {
+		h.cancel()
+	}
+	q.changed()
+}
+
+// gone is left for a caller that must not wait for a remote limit.
+func (q *Queue) gone(h *hold) {
+	if h != nil && q.remote {
+		go q.left(h)
+	} else {
+		q.left(h)
+	}
+}
