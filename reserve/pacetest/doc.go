@@ -13,7 +13,7 @@
 // ([Window]), in each window of the clock ([FixedWindow]), out of a bucket ([Bucket]), or at a time
 // ([InFlight]). Its [Dialect] says in which headers and bodies it tells its clients about that.
 // [Server.Script] and [Server.Stop] have it refuse calls that it would have room for, fail, or be
-// slow. It remembers all calls.
+// slow. [Settle] corrects what a call costs, once its handler knows. A server remembers all calls.
 //
 // # Bubbles
 //

@@ -17,6 +17,8 @@ type rule interface {
 	// state returns what there is, before a call that costs n. It takes nothing.
 	state(now time.Time, n int) State
 	take(now time.Time, n int)
+	// settle has a call that was let in at a time cost so many permits more, or less.
+	settle(now, at time.Time, more int)
 	// done is told that a call that was let in has been answered.
 	done(n int)
 }
@@ -82,31 +84,55 @@ func checkWindow(name string, n int, per time.Duration) error {
 	return nil
 }
 
-// window remembers when each permit was taken, oldest first.
+// window remembers how many permits were taken when, oldest first.
 type window struct {
 	n     int
 	per   time.Duration
-	taken []time.Time
+	taken []taken
+	sum   int // of taken
+}
+
+type taken struct {
+	at time.Time
+	n  int
 }
 
 func (w *window) state(now time.Time, n int) State {
-	for len(w.taken) > 0 && now.Sub(w.taken[0]) >= w.per {
+	for len(w.taken) > 0 && now.Sub(w.taken[0].at) >= w.per {
+		w.sum -= w.taken[0].n
 		w.taken = w.taken[1:]
 	}
-	s := State{Limit: w.n, Left: w.n - len(w.taken), Rate: float64(w.n) / w.per.Seconds(), Refused: n > w.n-len(w.taken)}
-	until := func(i int) time.Duration { return w.taken[i].Add(w.per).Sub(now) }
-	if len(w.taken) > 0 {
-		s.Next = until(0)
-	}
+	left := w.n - w.sum
+	s := State{Limit: w.n, Left: max(0, left), Rate: float64(w.n) / w.per.Seconds(), Refused: n > left}
+	s.Next = w.until(now, 1-min(0, left))
 	if s.Refused && n <= w.n {
-		s.Wait = until(n - s.Left - 1)
+		s.Wait = w.until(now, n-left)
 	}
 	return s
 }
 
+// until returns how long it takes until n of the permits that were taken have come back.
+func (w *window) until(now time.Time, n int) time.Duration {
+	for _, t := range w.taken {
+		if n -= t.n; n <= 0 {
+			return t.at.Add(w.per).Sub(now)
+		}
+	}
+	return 0
+}
+
 func (w *window) take(now time.Time, n int) {
-	for range n {
-		w.taken = append(w.taken, now)
+	w.taken = append(w.taken, taken{now, n})
+	w.sum += n
+}
+
+func (w *window) settle(_, at time.Time, more int) {
+	for i := range w.taken {
+		if t := &w.taken[i]; t.at.Equal(at) { // of two calls at the same time, it does not matter which
+			t.n += more
+			w.sum += more
+			return
+		}
 	}
 }
 
@@ -125,14 +151,21 @@ func (f *fixed) state(now time.Time, n int) State {
 		f.begin, f.taken = begin, 0
 	}
 	end := f.begin.Add(f.per).Sub(now)
-	s := State{Limit: f.n, Left: f.n - f.taken, Rate: float64(f.n) / f.per.Seconds(), Next: end}
-	if s.Refused = n > s.Left; s.Refused && n <= f.n {
+	left := f.n - f.taken
+	s := State{Limit: f.n, Left: max(0, left), Rate: float64(f.n) / f.per.Seconds(), Next: end}
+	if s.Refused = n > left; s.Refused && n <= f.n {
 		s.Wait = end
 	}
 	return s
 }
 
 func (f *fixed) take(_ time.Time, n int) { f.taken += n }
+
+func (f *fixed) settle(_, at time.Time, more int) {
+	if !at.Before(f.begin) {
+		f.taken += more
+	}
+}
 
 func (f *fixed) done(int) {}
 
@@ -147,7 +180,7 @@ func (b *bucket) state(now time.Time, n int) State {
 	b.level = min(b.size, b.level+b.rate*now.Sub(b.last).Seconds())
 	b.last = now
 	left := math.Floor(b.level + rounding)
-	s := State{Limit: int(b.size), Left: int(left), Rate: b.rate, Refused: float64(n) > left}
+	s := State{Limit: int(b.size), Left: int(max(0, left)), Rate: b.rate, Refused: float64(n) > left}
 	s.Next = b.until(min(left+1, b.size))
 	if s.Refused && float64(n) <= b.size {
 		s.Wait = b.until(float64(n))
@@ -162,21 +195,29 @@ func (b *bucket) until(level float64) time.Duration {
 
 func (b *bucket) take(_ time.Time, n int) { b.level -= float64(n) }
 
+func (b *bucket) settle(now, _ time.Time, more int) {
+	b.state(now, 0)
+	b.level = min(b.size, b.level-float64(more))
+}
+
 func (b *bucket) done(int) {}
 
 // inFlight counts the permits of the calls that are being answered.
 type inFlight struct{ n, busy int }
 
 func (f *inFlight) state(_ time.Time, n int) State {
-	return State{Limit: f.n, Left: f.n - f.busy, Refused: n > f.n-f.busy}
+	return State{Limit: f.n, Left: max(0, f.n-f.busy), Refused: n > f.n-f.busy}
 }
 
 func (f *inFlight) take(_ time.Time, n int) { f.busy += n }
+
+func (f *inFlight) settle(_, _ time.Time, more int) { f.busy += more }
 
 func (f *inFlight) done(n int) { f.busy -= n }
 
 type unlimited struct{}
 
-func (unlimited) state(time.Time, int) State { return State{} }
-func (unlimited) take(time.Time, int)        {}
-func (unlimited) done(int)                   {}
+func (unlimited) state(time.Time, int) State   { return State{} }
+func (unlimited) take(time.Time, int)          {}
+func (unlimited) settle(_, _ time.Time, _ int) {}
+func (unlimited) done(int)                     {}

@@ -1,6 +1,7 @@
 package pacetest
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -51,8 +52,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the client has gone
 		}
 	}
-	costs, accepted := s.decide(w.Header(), r, &answer)
-	defer s.done(costs)
+	c, accepted := s.decide(w.Header(), r, &answer)
+	defer s.done(c)
 	switch {
 	case answer.Drop:
 		panic(http.ErrAbortHandler)
@@ -60,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(answer.Status)
 		io.WriteString(w, answer.Body)
 	case accepted:
-		s.handler.ServeHTTP(w, r)
+		s.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chargeKey{}, c)))
 	default:
 		w.WriteHeader(s.dialect.Status)
 		io.WriteString(w, answer.Body)
@@ -82,12 +83,13 @@ func (s *Server) leave() {
 	s.inFlight--
 }
 
-// decide lets a call in or refuses it, sets the headers that say so, and remembers it. If it is let
-// in by the limits, costs are what it takes of each. The answer's body becomes that of a refusal.
-func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (costs []int, accepted bool) {
+// decide lets a call in or refuses it, sets the headers that say so, and remembers it. The charge is
+// nil if it costs nothing. The answer's body becomes that of a refusal.
+func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
+	var costs []int
 	accepted = !a.Refuse && !a.Drop && a.Status < http.StatusBadRequest
 	defer func() { s.calls = append(s.calls, Call{At: now, Request: r, Accepted: accepted}) }()
 	if a.Drop || a.Status != 0 {
@@ -125,19 +127,23 @@ func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (costs []int,
 		s.dialect.write(h, now, states[i])
 	}
 	if accepted {
-		return costs, true
+		return &charge{s, now, costs}, true
 	}
 	a.Body = s.dialect.refuse(h, states[worst])
 	return nil, false
 }
 
 // done gives back what a call held while it was answered.
-func (s *Server) done(costs []int) {
+func (s *Server) done(c *charge) {
+	if c == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, n := range costs {
+	for i, n := range c.costs {
 		s.limits[i].done(n)
 	}
+	c.costs = nil
 }
 
 // Calls returns all calls so far, in the order in which they were let in or refused.

@@ -1,0 +1,49 @@
+package pacetest
+
+import (
+	"net/http"
+	"time"
+)
+
+// charge is what a call that was let in costs, of each limit. Its handler finds it in the request's
+// context.
+type charge struct {
+	server *Server
+	at     time.Time
+	costs  []int // nil: it has been answered
+}
+
+type chargeKey struct{}
+
+// Settle has a call cost n of the limit of that name, whatever it was charged when it was let in: a
+// handler calls it for the request that it answers, once it knows what the call came to. Many APIs
+// charge so, such as those of language models.
+//
+// A call of 60 leaves 40 in a [Bucket] of 100. If it settles at 30, there are 70. In a [Window] the
+// 30 count from when the call was let in. A call that settles at more than there is leaves a debt:
+// nothing is left until that has come back.
+//
+//	pacetest.Settle(r, "tokens", used)
+//
+// It panics with a *[reserve.ValueError] if the request is not one that a [Server] is answering, or
+// if the Server has no limit of that name.
+func Settle(r *http.Request, limit string, n int) {
+	c, _ := r.Context().Value(chargeKey{}).(*charge)
+	if c == nil {
+		panic(valueError("the request of Settle", r.URL, "one that a Server has let in"))
+	}
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.costs == nil {
+		panic(valueError("the request of Settle", r.URL, "one that is not answered yet"))
+	}
+	for i, l := range s.limits {
+		if l.name == limit {
+			l.settle(s.clock.Now(), c.at, max(0, n)-c.costs[i])
+			c.costs[i] = max(0, n)
+			return
+		}
+	}
+	panic(valueError("the limit of Settle", limit, "the name of one of the Server's limits"))
+}
