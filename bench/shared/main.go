@@ -1,9 +1,8 @@
-// Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate, throttled
-// and go-zero's TokenLimiter. It starts a redis-server of its own (from PATH) on a free port.
+// Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate and throttled. It starts
+// a redis-server of its own (from PATH) on a free port.
 //
 //	go run .              # in bench/shared
 //	go run . -seconds 2   # longer rounds
-//	go run . -lease 20ms  # only four processes that lease, one of which is killed
 package main
 
 import (
@@ -25,48 +24,27 @@ func main() {
 	log.SetFlags(0)
 	seconds := flag.Float64("seconds", 1, "the length of a round")
 	rounds := flag.Int("rounds", 3, "rounds; the median counts")
-	worker := flag.String("worker", "", "the address of a server: be one of the processes that share a rate (internal)")
-	does := flag.String("does", saturate, "what that process does (internal)")
-	perSecond := flag.Float64("rate", rate, "the rate that it shares (internal)")
-	goroutines := flag.Int("goroutines", 16, "of that process (internal)")
-	horizon := flag.Duration("lease", 0, "measure only processes that lease, with this horizon")
 	flag.Parse()
-	if *worker != "" {
-		work(*worker, *does, *horizon, *perSecond, *goroutines, *seconds)
-		return
-	}
 	redis.SetLogger(quiet{}) // of dialling before the server is up
 	addr, stop, err := startRedis()
 	if err != nil {
-		fatal("no redis-server: ", err, " (Debian: apt-get install redis-server)")
+		log.Fatal("shared: no redis-server: ", err, " (Debian: apt-get install redis-server)")
 	}
-	defer stop()
-	stopServer = stop
-	if *horizon > 0 {
-		if err := leases(addr, *horizon, 2*(*seconds)); err != nil {
-			fatal(err)
-		}
-		return
-	}
-	throughput(addr, time.Duration(*seconds*float64(time.Second)), *rounds)
-	localRefusals(addr)
-	if err := processes(addr, 4*(*seconds)); err != nil {
-		fatal(err)
-	}
-	for _, horizon := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
-		if err := leases(addr, horizon, 2*(*seconds)); err != nil {
-			fatal(err)
-		}
+	err = measureAll(addr, time.Duration(*seconds*float64(time.Second)), *rounds)
+	stop()
+	if err != nil {
+		log.Fatal("shared: ", err)
 	}
 }
 
-// stopServer stops the server that this process has started, if it has.
-var stopServer = func() {}
-
-// fatal ends the program, and the server with it: log.Fatal runs nothing that was deferred.
-func fatal(v ...any) {
-	stopServer()
-	log.Fatal("shared: ", fmt.Sprint(v...))
+func measureAll(addr string, length time.Duration, rounds int) error {
+	if err := throughput(addr, length, rounds); err != nil {
+		return err
+	}
+	if err := localRefusals(addr); err != nil {
+		return err
+	}
+	return evenness(addr, 4*length)
 }
 
 type quiet struct{}
@@ -108,28 +86,28 @@ func startRedis() (addr string, stop func(), err error) {
 }
 
 func connect(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 64})
+	return redis.NewClient(&redis.Options{
+		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 64,
+	})
 }
 
-// serverCPU returns the CPU time that the server has used.
-func serverCPU(c *redis.Client) time.Duration {
-	var used float64
+// serverCPU returns the processor time that the server has used.
+func serverCPU(c *redis.Client) (time.Duration, error) {
 	info, err := c.Info(context.Background(), "cpu").Result()
 	if err != nil {
-		fatal(err)
+		return 0, err
 	}
+	used := 0.0
 	for line := range strings.Lines(info) {
-		for _, name := range []string{"used_cpu_sys:", "used_cpu_user:"} {
-			if text, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
-				f, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					fatal(err)
-				}
-				used += f
-			}
+		name, text, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "used_cpu_sys" && name != "used_cpu_user" {
+			continue
 		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		used += seconds
 	}
-	return time.Duration(used * float64(time.Second))
+	return time.Duration(used * float64(time.Second)), nil
 }
-
-func row(cells ...any) { fmt.Printf("| %-34v | %10v | %10v | %10v | %10v | %14v |\n", cells...) }

@@ -16,7 +16,6 @@ type row struct {
 	back        time.Duration // after the fault's end Redis decides again, at the rate
 	failed      int           // calls that returned an error of Redis's, of so many
 	calls       int
-	timeout     time.Duration
 	hung        int
 	odd         []error
 	goroutines  int
@@ -27,10 +26,10 @@ const (
 	wide     = 5 // times as much is a miss on a busy machine too
 )
 
-const heading = `| fault | when Redis fails | longest call beyond the timeout | permits over the envelope | back after | calls, of them refused with an error | hung | goroutines left | holds |
-|---|---|--:|--:|--:|--:|--:|--:|---|`
+var heading = []string{"fault", "when Redis fails", ">longest call beyond the timeout", ">permits over the envelope",
+	">back after", ">calls, of them refused with an error", ">hung", ">goroutines left", "holds"}
 
-func (r row) String() string {
+func (r row) cells() []string {
 	verdict := "yes"
 	if misses := r.misses(1); misses != "" {
 		verdict = "**no: " + misses + "**"
@@ -39,8 +38,9 @@ func (r row) String() string {
 	if r.may > 0 {
 		over += fmt.Sprintf(" (at most %d)", r.may)
 	}
-	return fmt.Sprintf("| %s | %s | %.1f ms | %s | %.0f ms | %d, %d | %d | %d | %s |", r.fault, r.mode,
-		float64(max(0, r.beyond))/1e6, over, float64(r.back)/1e6, r.calls, r.failed, r.hung, r.goroutines, verdict)
+	return []string{r.fault, r.mode, fmt.Sprintf("%.1f ms", float64(max(0, r.beyond))/1e6), over,
+		fmt.Sprintf("%.0f ms", float64(r.back)/1e6), fmt.Sprintf("%d, %d", r.calls, r.failed), fmt.Sprint(r.hung),
+		fmt.Sprint(r.goroutines), verdict}
 }
 
 // misses says what a row misses by more than a factor. Counts need no margin.
@@ -51,7 +51,7 @@ func (r row) misses(factor int) string {
 			all = append(all, what)
 		}
 	}
-	note(r.beyond > r.timeout*time.Duration(factor), "a call took too long")
+	note(r.beyond > timeout*time.Duration(factor), "a call took too long")
 	note(r.over > r.may, "too many permits")
 	note(r.back > mostBack*time.Duration(factor), "back too late")
 	note(r.hung > 0, "callers hang")
@@ -66,7 +66,7 @@ func (r row) misses(factor int) string {
 func (g *group) judge(f fault, begun, ended time.Time) row {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd, timeout: g.timeout}
+	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd}
 	for _, c := range g.calls {
 		r.beyond = max(r.beyond, c.beyond)
 		if c.failed {
@@ -81,12 +81,12 @@ func (g *group) judge(f fault, begun, ended time.Time) row {
 			return c.end.After(begun) && c.begin.Before(back)
 		})
 	}
-	r.over = g.over(counted)
-	if f.loses { // the server begins with a full store, and does not know what it promised those who wait
-		r.may += int(g.store) + processes*len(waiting) + 1
+	r.over = over(counted)
+	if f.loses { // the server begins with a full store, and does not know what it promised the requests that wait
+		r.may += int(store) + processes*len(waiting) + 1
 	}
 	if g.name != "FailClosed" { // processes find Redis again one after another
-		r.may += int(g.store)
+		r.may += int(store)
 	}
 	return r
 }
@@ -111,7 +111,7 @@ func (g *group) back(ended time.Time) time.Time {
 				granted++
 			}
 		}
-		if float64(granted) >= 0.9*g.rate*stretch.Seconds() {
+		if float64(granted) >= 0.9*rate*stretch.Seconds() {
 			return at
 		}
 	}
@@ -121,7 +121,7 @@ func (g *group) back(ended time.Time) time.Time {
 // over returns by how much calls were granted more than the envelope: in any stretch of t seconds a
 // store and rate*t permits, and the last one's own. A grant counts in a stretch if all of the time
 // in which it can have been made does.
-func (l limits) over(calls []call) int {
+func over(calls []call) int {
 	var granted []call
 	for _, c := range calls {
 		if c.granted {
@@ -137,37 +137,8 @@ func (l limits) over(calls []call) int {
 				continue
 			}
 			n++
-			worst = max(worst, n-l.store-l.rate*c.end.Sub(first.from).Seconds())
+			worst = max(worst, n-store-rate*c.end.Sub(first.from).Seconds())
 		}
 	}
 	return int(worst)
-}
-
-// series returns how many permits were granted and how many calls failed in each tenth of a second,
-// from the fault's begin on.
-func (g *group) series(begun, ended time.Time) string {
-	const step = 100 * time.Millisecond
-	granted, failed := map[int]int{}, map[int]int{}
-	first, last := 0, 0
-	for _, c := range g.calls {
-		i := int(c.end.Sub(begun)/step) - 1
-		if c.end.After(begun) {
-			i++
-		}
-		first, last = min(first, i), max(last, i)
-		if c.granted {
-			granted[i]++
-		}
-		if c.failed {
-			failed[i]++
-		}
-	}
-	text := fmt.Sprintf("%s, over at %v:", g.name, ended.Sub(begun))
-	for i := first; i <= last; i++ {
-		text += fmt.Sprintf(" %d", granted[i])
-		if failed[i] > 0 {
-			text += fmt.Sprintf("(%d)", failed[i])
-		}
-	}
-	return text
 }

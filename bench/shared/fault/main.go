@@ -1,11 +1,11 @@
-// Command fault does to a Redis, a PostgreSQL and a NATS what a bad day does, while limiters use them, and says what their callers saw. Each fault
+// Command fault does to a Redis what a bad day does, while limiters use it, and says what their callers saw. Each fault
 // meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes' limiters on one key.
 //
-//	go run ./fault                  # in bench/shared: all faults, about a minute
+//	go run ./fault                        # in bench/shared: all faults, about a minute
 //	go run ./fault -only cut,reset        # some
 //	go run ./fault -server valkey-server  # another server from PATH
 //
-// It needs redis-server and redis-cli, and PostgreSQL in /usr/lib/postgresql. It exits with 1 if a row misses by a wide margin: see judge.
+// It needs redis-server and redis-cli. The exit status is 1 if a row misses by a wide margin: see row.misses.
 package main
 
 import (
@@ -21,25 +21,21 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-var verbose bool
+	"github.com/nextfree/pace/bench/internal/report"
+)
 
 func main() {
 	log.SetFlags(0)
 	program := flag.String("server", "redis-server", "the server's program")
 	only := flag.String("only", "", "names of faults, or beginnings of them, separated by commas; default: all")
 	atOnce := flag.Int("parallel", 2, "how many faults at a time")
-	nats := flag.String("nats", "", "be a NATS server: its address and folder, separated by a comma (internal)")
-	flag.BoolVar(&verbose, "v", false, "print how many permits were granted (and how many calls failed) in each 0.1 s")
 	flag.Parse()
-	if *nats != "" {
-		serveNATS(*nats)
-	}
 	redis.SetLogger(quiet{}) // of connections that break
 	var chosen []fault
 	for _, f := range faults() {
-		if *only == "" || slices.ContainsFunc(strings.Split(*only, ","), func(name string) bool { return strings.HasPrefix(f.name, name) }) {
+		begins := func(name string) bool { return strings.HasPrefix(f.name, name) }
+		if *only == "" || slices.ContainsFunc(strings.Split(*only, ","), begins) {
 			chosen = append(chosen, f)
 		}
 	}
@@ -61,13 +57,15 @@ func main() {
 		}()
 	}
 	missed := false
-	fmt.Println(heading)
-	for _, rows := range results {
+	var table [][]string
+	for i, rows := range results {
 		for _, r := range <-rows {
-			fmt.Println(r)
+			table = append(table, r.cells())
 			missed = missed || r.misses(wide) != ""
 		}
+		fmt.Fprintf(os.Stderr, "fault: %s is over (%d of %d)\n", chosen[i].name, i+1, len(chosen))
 	}
+	report.Table(os.Stdout, heading, table)
 	if missed {
 		os.Exit(1)
 	}
@@ -122,9 +120,6 @@ func meet(f fault, program string) (rows []row, err error) {
 	all.Wait()
 	for _, g := range groups {
 		rows = append(rows, g.judge(f, begun, ended))
-		if verbose {
-			log.Printf("%s, %s", f.name, g.series(begun, ended))
-		}
 	}
 	return rows, err
 }
