@@ -1,5 +1,5 @@
 // Command xtimetests runs golang.org/x/time/rate's own tests on package xtime/rate, which has that package's API on pace,
-// and prints as a Markdown table which pass and how the others differ. It runs them with -tags xtimestrict, too, where all
+// and prints as a Markdown table which pass and how the others differ. It also runs them with -tags xtimestrict, where all
 // must pass.
 //
 // The tests stay where they are, in the module cache: `go test -overlay` shows them to the compiler as a file
@@ -7,15 +7,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/nextfree/pace/bench/internal/gotest"
 	"github.com/nextfree/pace/bench/internal/report"
 	_ "github.com/nextfree/pace/reserve/plug/xtime/rate" // so that go.mod requires it
 )
@@ -86,17 +85,13 @@ func judge(tests []test, known map[string]difference) (rows [][]string, ok bool)
 
 // runTests runs the tests, and returns the module's version and how they went.
 func runTests(flags ...string) (version string, tests []test, err error) {
-	folder, err := goTool("list", "-f", "{{.Dir}}", body)
+	folder, err := gotest.Go("", "list", "-f", "{{.Dir}}", body)
 	if err != nil {
 		return "", nil, err
 	}
-	downloaded, err := goTool("mod", "download", "-json", module)
+	m, err := gotest.Download(module)
 	if err != nil {
 		return "", nil, err
-	}
-	var m struct{ Version, Dir string }
-	if err := json.Unmarshal(downloaded, &m); err != nil {
-		return "", nil, fmt.Errorf("go mod download: %w", err)
 	}
 	here := strings.TrimSpace(string(folder))
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
@@ -115,22 +110,9 @@ func runTests(flags ...string) (version string, tests []test, err error) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return "", nil, err
 	}
-	args := append([]string{"test", "-json", "-count=1", "-overlay=" + file}, flags...)
-	output, err := goTool(append(args, body)...)
-	if len(output) == 0 { // otherwise tests fail, and say so
-		return "", nil, err
+	results, err := gotest.Test("", append(flags, "-overlay="+file, body)...)
+	for _, r := range results {
+		tests = append(tests, test{r.Test, r.How == "pass", differences(r.Output)})
 	}
-	tests, err = read(output)
 	return m.Version, tests, err
-}
-
-func goTool(args ...string) ([]byte, error) {
-	var stderr bytes.Buffer
-	c := exec.Command("go", args...)
-	c.Stderr = &stderr
-	output, err := c.Output()
-	if err != nil {
-		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, &stderr)
-	}
-	return output, err
 }

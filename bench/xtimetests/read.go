@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
-	"strings"
 )
 
 // A test is one that has ended.
@@ -17,34 +12,14 @@ type test struct {
 	differences []string
 }
 
-// read reads what `go test -json` prints.
-func read(output []byte) (tests []test, err error) {
-	said := map[string][]string{}
-	var build strings.Builder
-	for d := json.NewDecoder(bytes.NewReader(output)); ; {
-		var e struct{ Action, Test, Output string }
-		if err := d.Decode(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go test: %w", err)
-		}
-		switch e.Action {
-		case "output":
-			if d := differs(e.Output); d != "" {
-				said[e.Test] = append(said[e.Test], d)
-			}
-		case "build-output":
-			build.WriteString(e.Output)
-		case "pass", "fail", "skip":
-			if e.Test != "" {
-				tests = append(tests, test{e.Test, e.Action == "pass", said[e.Test]})
-			}
+// differences returns in short how the lines of a test's output say that pace differs.
+func differences(output []string) (all []string) {
+	for _, line := range output {
+		if d := differs(line); d != "" {
+			all = append(all, d)
 		}
 	}
-	if len(tests) == 0 {
-		return nil, fmt.Errorf("no test ran\n%s", &build)
-	}
-	return tests, nil
+	return all
 }
 
 var (

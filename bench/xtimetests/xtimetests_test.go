@@ -15,33 +15,16 @@ func TestXTimesOwnTests(t *testing.T) {
 	require.Regexp(t, `\| TestSimpleReserve +\| passes `, table.String())
 }
 
-func TestRead(t *testing.T) {
-	tests, err := read([]byte(`{"Action":"start"}
-{"Action":"run","Test":"TestA"}
-{"Action":"output","Test":"TestA","Output":"=== RUN   TestA\n"}
-{"Action":"output","Test":"TestA","Output":"    xtime_test.go:31: lim.reserveN(t2, 2, 256h) = (t5, true) want (t4, true)\n"}
-{"Action":"output","Test":"TestA","Output":"    xtime_test.go:32: step 5: lim.TokensAt(2026-11-21 m=+0.1) = 0 want 1\n"}
-{"Action":"fail","Test":"TestA"}
-{"Action":"pass","Test":"TestB"}
-{"Action":"fail"}
-`))
-	require.NoError(t, err)
-	require.Equal(t, []test{
-		{"TestA", false, []string{"2 asked for at t2: t5, not t4", "step 5: TokensAt 0, not 1"}},
-		{"TestB", true, nil},
-	}, tests)
-
-	_, err = read([]byte(`{"Action":"build-output","Output":"limiter.go:1: undefined"}` + "\n" + `{"Action":"fail"}`))
-	require.ErrorContains(t, err, "undefined")
-	_, err = read([]byte("go: no such tool"))
-	require.Error(t, err)
-}
-
 func TestDiffers(t *testing.T) {
 	require.Equal(t, "lim.reserveN(t0, 3, 1s) = (t0, true) want (t0, false)", // granted, not refused
 		differs("    xtime_test.go:1: lim.reserveN(t0, 3, 1s) = (t0, true) want (t0, false)\n"))
 	require.Equal(t, "numOK = 6, want 5", differs("    xtime_test.go:262: numOK = 6, want 5\n"))
-	require.Empty(t, differs("--- FAIL: TestA (0.00s)\n"))
+	require.Equal(t, []string{"2 asked for at t2: t5, not t4", "step 5: TokensAt 0, not 1"}, differences([]string{
+		"=== RUN   TestA\n",
+		"    xtime_test.go:31: lim.reserveN(t2, 2, 256h) = (t5, true) want (t4, true)\n",
+		"    xtime_test.go:32: step 5: lim.TokensAt(2026-11-21 m=+0.1) = 0 want 1\n",
+		"--- FAIL: TestA (0.00s)\n",
+	}))
 }
 
 func TestJudge(t *testing.T) {

@@ -1,25 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestRead(t *testing.T) {
-	r, err := read([]byte(`{"Action":"start","Package":"a"}
-{"Action":"pass","Package":"a","Test":"TestA"}
-{"Action":"fail","Package":"b","Test":"TestA/x"}
-{"Action":"fail","Package":"b"}
-`))
-	require.NoError(t, err)
-	require.Equal(t, results{"a TestA": "pass", "b TestA/x": "fail"}, r)
-	require.Equal(t, 1, r.count("pass"))
-	_, err = read([]byte("go: no such tool"))
-	require.Error(t, err)
-}
 
 func TestJudge(t *testing.T) {
 	p := program{module: "m", kind: "k", packages: []string{"./a", "./b"}}
@@ -37,18 +22,4 @@ func TestJudge(t *testing.T) {
 	require.False(t, ok)
 	_, ok = judge(p, results{}, results{})
 	require.False(t, ok)
-}
-
-func TestRename(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a"), 0o700))
-	for name, text := range map[string]string{"x.go": "import " + before, "y.go": "import \"time\""} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "a", name), []byte(text), 0o600))
-	}
-	files, err := program{packages: []string{"./a"}}.rename(dir)
-	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(dir, "a", "x.go")}, files)
-	text, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	require.Equal(t, "import "+after, string(text))
 }

@@ -6,24 +6,19 @@
 // temporary folder. Arguments choose programs by a part of their name; without any it runs all, in some ten minutes with
 // warm caches, and downloads 1 GB with cold ones.
 //
-// With -fix it changes the programs' import path instead, has `go fix -inline` carry on to pace what it can, and goimports
-// mend the imports; prints what that has rewritten, what pacevet says of the program, and how many tests pass then.
-//
 // The exit status is 1 if a test that passes without the line does not pass with it, in three attempts.
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/nextfree/pace/bench/internal/gotest"
 	"github.com/nextfree/pace/bench/internal/report"
 )
 
@@ -55,9 +50,7 @@ var programs = []program{
 }
 
 func main() {
-	fix := flag.Bool("fix", false, "change the import path, and run go fix")
-	flag.Parse()
-	ok, err := run(os.Stdout, os.Stderr, *fix, flag.Args())
+	ok, err := run(os.Stdout, os.Stderr, os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "dependents:", err)
 	}
@@ -66,8 +59,8 @@ func main() {
 	}
 }
 
-func run(w, progress io.Writer, fix bool, only []string) (ok bool, err error) {
-	output, err := goTool("", "list", "-m", "-f", "{{.Dir}}", "github.com/nextfree/pace",
+func run(w, progress io.Writer, only []string) (ok bool, err error) {
+	output, err := gotest.Go("", "list", "-m", "-f", "{{.Dir}}", "github.com/nextfree/pace",
 		"github.com/nextfree/pace/reserve/plug/xtime")
 	if err != nil {
 		return false, err
@@ -76,22 +69,6 @@ func run(w, progress io.Writer, fix bool, only []string) (ok bool, err error) {
 	if len(dirs) != 2 {
 		return false, fmt.Errorf("go list: %q", output)
 	}
-	ours := ours{pace: dirs[0], xtime: dirs[1]}
-	header := []string{"program", "what", "packages", ">pass without", ">pass with", "what differs"}
-	if fix {
-		header = []string{"program", ">files", ">rewritten by go fix", ">named by pacevet", ">pass before", ">pass after",
-			"what differs"}
-		bin, err := os.MkdirTemp("", "pacevet")
-		if err != nil {
-			return false, err
-		}
-		defer os.RemoveAll(bin)
-		ours.pacevet = filepath.Join(bin, "pacevet")
-		module := filepath.Join(ours.xtime, "..", "pacevet")
-		if _, err := goTool(module, "build", "-o", ours.pacevet, "./cmd/pacevet"); err != nil {
-			return false, err
-		}
-	}
 	ok = true
 	var rows [][]string
 	for _, p := range programs {
@@ -99,18 +76,15 @@ func run(w, progress io.Writer, fix bool, only []string) (ok bool, err error) {
 			continue
 		}
 		fmt.Fprintln(progress, "dependents:", p.module)
-		row, good, err := p.run(progress, ours, fix)
+		row, good, err := p.run(dirs[0], dirs[1])
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", p.module, err)
 		}
 		rows, ok = append(rows, row), ok && good
 	}
-	report.Table(w, header, rows)
+	report.Table(w, []string{"program", "what", "packages", ">pass without", ">pass with", "what differs"}, rows)
 	return ok && len(rows) > 0, nil
 }
-
-// ours are the folders of pace's modules, and the command pacevet.
-type ours struct{ pace, xtime, pacevet string }
 
 // results are how tests ended, by package and name: "pass", "fail" or "skip".
 type results map[string]string
@@ -150,8 +124,8 @@ func judge(p program, without, with results) (row []string, ok bool) {
 		fmt.Sprint(with.count("pass")), says}, len(differ) == 0 && without.count("pass") > 0
 }
 
-// run runs the program's tests before and after the change, and says in a row how they went.
-func (p program) run(progress io.Writer, ours ours, fix bool) (row []string, ok bool, err error) {
+// run runs the program's tests without the line and with it, and says in a row how they went.
+func (p program) run(pace, xtime string) (row []string, ok bool, err error) {
 	folder, err := os.MkdirTemp("", "dependents")
 	if err != nil {
 		return nil, false, err
@@ -164,29 +138,15 @@ func (p program) run(progress io.Writer, ours ours, fix bool) (row []string, ok 
 	if err != nil {
 		return nil, false, err
 	}
-	if fix {
-		m, err := p.move(folder, ours)
-		if err != nil {
-			return nil, false, err
-		}
-		fmt.Fprint(progress, m)
-		with, err := p.testAgain(folder, without)
-		if err != nil {
-			return nil, false, err
-		}
-		row, ok = judge(p, without, with)
-		return append([]string{p.module, fmt.Sprint(m.files), fmt.Sprint(len(m.lines)), fmt.Sprint(len(m.found))}, row[3:]...),
-			ok, nil
-	}
-	if _, err := goTool(folder, "mod", "edit", "-replace=golang.org/x/time="+ours.xtime,
-		"-replace=github.com/nextfree/pace="+ours.pace); err != nil {
+	if _, err := gotest.Go(folder, "mod", "edit", "-replace=golang.org/x/time="+xtime,
+		"-replace=github.com/nextfree/pace="+pace); err != nil {
 		return nil, false, err
 	}
-	used, err := goTool(folder, "list", "-f", "{{.Dir}}", "golang.org/x/time/rate")
+	used, err := gotest.Go(folder, "list", "-f", "{{.Dir}}", "golang.org/x/time/rate")
 	if err != nil {
 		return nil, false, err
 	}
-	if strings.TrimSpace(string(used)) != filepath.Join(ours.xtime, "rate") {
+	if strings.TrimSpace(string(used)) != filepath.Join(xtime, "rate") {
 		return nil, false, fmt.Errorf("the line does nothing: the package is %s", used)
 	}
 	with, err := p.testAgain(folder, without)
@@ -222,32 +182,10 @@ func (p program) testAgain(folder string, without results) (with results, err er
 
 // prepare copies the module to the folder, and makes it one that can be built by itself, by a Go that can build pace.
 func (p program) prepare(folder string) error {
-	downloaded, err := goTool("", "mod", "download", "-json", p.module)
-	if err != nil {
+	if err := gotest.Copy(p.module, folder); err != nil {
 		return err
 	}
-	var m struct{ Dir string }
-	if err := json.Unmarshal(downloaded, &m); err != nil {
-		return fmt.Errorf("go mod download: %w", err)
-	}
-	if err := os.CopyFS(folder, os.DirFS(m.Dir)); err != nil {
-		return err
-	}
-	// What the module proxy gives out is read-only.
-	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		return os.Chmod(path, info.Mode()|0o200)
-	})
-	if err != nil {
-		return err
-	}
-	said, err := goTool(folder, "mod", "edit", "-json")
+	said, err := gotest.Go(folder, "mod", "edit", "-json")
 	if err != nil {
 		return err
 	}
@@ -273,7 +211,7 @@ func (p program) prepare(folder string) error {
 	if len(args) == 2 {
 		return nil
 	}
-	_, err = goTool(folder, args...)
+	_, err = gotest.Go(folder, args...)
 	return err
 }
 
@@ -290,46 +228,10 @@ func (p program) test(folder string, names []string) (results, error) {
 		slices.Sort(top)
 		flags = []string{"-run=^(" + strings.Join(slices.Compact(top), "|") + ")$"}
 	}
-	args := append(append([]string{"test", "-json", "-count=1", "-timeout=15m", "-vet=off"}, flags...), p.packages...)
-	output, failed := goTool(folder, args...) // it fails when a test does
-	r, err := read(output)
-	if err == nil && len(r) == 0 {
-		err = fmt.Errorf("no test ran: %w", failed)
+	all, err := gotest.Test(folder, slices.Concat([]string{"-timeout=15m", "-vet=off"}, flags, p.packages)...)
+	r := results{}
+	for _, t := range all {
+		r[t.Package+" "+t.Test] = t.How
 	}
 	return r, err
-}
-
-// read reads what `go test -json` prints.
-func read(output []byte) (results, error) {
-	r := results{}
-	for d := json.NewDecoder(bytes.NewReader(output)); d.More(); {
-		var e struct{ Action, Package, Test string }
-		if err := d.Decode(&e); err != nil {
-			return nil, fmt.Errorf("go test: %w", err)
-		}
-		switch e.Action {
-		case "pass", "fail", "skip":
-			if e.Test != "" {
-				r[e.Package+" "+e.Test] = e.Action
-			}
-		}
-	}
-	return r, nil
-}
-
-func goTool(folder string, args ...string) ([]byte, error) { return tool(folder, "go", args...) }
-
-// tool runs a command in a folder, without what this module's environment says of modules; "": here, with it.
-func tool(folder, name string, args ...string) ([]byte, error) {
-	var stderr bytes.Buffer
-	c := exec.Command(name, args...)
-	c.Dir, c.Stderr = folder, &stderr
-	if folder != "" {
-		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
-	}
-	output, err := c.Output()
-	if err != nil {
-		err = fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, &stderr)
-	}
-	return output, err
 }
