@@ -17,47 +17,71 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/llm"
 )
 
-// A caller makes a call in one of the ways of a client: a stream that it reads to the end, or until
-// enough has come (0: all), or a whole reply.
-type caller func(ctx context.Context, prompt string, most, enough int) error
+// A caller makes a call in one of the ways of a client: a stream that it reads to the end, or until enough pieces have
+// come (0: all), or a whole reply. It returns what the client is told that the call used.
+type caller func(ctx context.Context, prompt string, most, enough int) (used usage, err error)
+
+// usage is in tokens.
+type usage struct{ input, output int64 }
 
 // A way is a provider's API, as its client calls it.
 type way struct {
 	name     string
+	api      server.API
 	provider llm.Provider
 	http2    bool
 	streams  bool
-	// input says that tokens of input have a limit of their own.
+	// input and output say which tokens have limits of their own.
 	input, output bool
-	charging      server.Charging
+	keeps         bool // a call is charged its estimate for good
 	caller        func(*http.Client) caller
 }
 
+func openAI(name string, streams, http2 bool, c func(*http.Client) caller) way {
+	return way{name: "openai-go, " + name, api: server.OpenAI, provider: llm.OpenAI(), streams: streams, http2: http2, caller: c}
+}
+
+func azureOpenAI(name string, streams bool) way {
+	return way{name: "openai-go, Azure, " + name, api: server.Azure, provider: llm.AzureOpenAI(), http2: true, keeps: true,
+		streams: streams, caller: azureChat(streams)}
+}
+
+func anthropicSDK(name string, streams bool) way {
+	return way{name: name, api: server.Anthropic, provider: llm.Anthropic(), input: true, output: true, streams: streams,
+		caller: anthropicMessages(streams)}
+}
+
+func genaiSDK(name string, streams bool) way {
+	return way{name: name, api: server.Gemini, provider: llm.Gemini(), input: true, streams: streams, caller: geminiContent(streams)}
+}
+
 var ways = []way{
-	{name: "openai-go, chat, stream", provider: llm.OpenAI(), streams: true, caller: openAIChat(true)},
-	{name: "openai-go, chat", provider: llm.OpenAI(), caller: openAIChat(false)},
-	{name: "openai-go, responses, stream", provider: llm.OpenAI(), streams: true, caller: openAIResponses(true)},
-	{name: "openai-go, responses", provider: llm.OpenAI(), caller: openAIResponses(false)},
-	{name: "openai-go, embeddings", provider: llm.OpenAI(), caller: openAIEmbeddings},
-	{name: "openai-go, HTTP/2, chat, stream", provider: llm.OpenAI(), http2: true, streams: true, caller: openAIChat(true)},
-	{name: "openai-go, Azure, chat, stream", provider: llm.AzureOpenAI(), http2: true, streams: true, charging: server.Kept, caller: azureChat(true)},
-	{name: "openai-go, Azure, chat", provider: llm.AzureOpenAI(), http2: true, charging: server.Kept, caller: azureChat(false)},
-	{name: "anthropic-sdk-go, stream", provider: llm.Anthropic(), streams: true, input: true, output: true, caller: anthropicMessages(true)},
-	{name: "anthropic-sdk-go", provider: llm.Anthropic(), input: true, output: true, caller: anthropicMessages(false)},
-	{name: "genai, stream", provider: llm.Gemini(), streams: true, input: true, caller: geminiContent(true)},
-	{name: "genai", provider: llm.Gemini(), input: true, caller: geminiContent(false)},
+	openAI("chat, stream", true, false, openAIChat(true)),
+	openAI("chat", false, false, openAIChat(false)),
+	openAI("responses, stream", true, false, openAIResponses(true)),
+	openAI("responses", false, false, openAIResponses(false)),
+	openAI("embeddings", false, false, openAIEmbeddings),
+	openAI("HTTP/2, chat, stream", true, true, openAIChat(true)),
+	azureOpenAI("chat, stream", true),
+	azureOpenAI("chat", false),
+	anthropicSDK("anthropic-sdk-go, stream", true),
+	anthropicSDK("anthropic-sdk-go", false),
+	genaiSDK("genai, stream", true),
+	genaiSDK("genai", false),
 }
 
 // pieces is what the streams of openai-go and anthropic-sdk-go have in common.
-type pieces interface {
+type pieces[P any] interface {
 	Next() bool
+	Current() P
 	Err() error
 	Close() error
 }
 
-// drain reads a stream until enough has come.
-func drain(s pieces, enough int) error {
+// drain reads a stream until enough pieces have come, and shows each.
+func drain[P any](s pieces[P], enough int, show func(P)) error {
 	for n := 0; s.Next(); {
+		show(s.Current())
 		if n++; n == enough {
 			return s.Close()
 		}
@@ -70,98 +94,132 @@ func openAIClient(c *http.Client) openai.Client {
 }
 
 func openAIChat(stream bool) func(*http.Client) caller {
-	return func(c *http.Client) caller {
-		return chatCaller(openAIClient(c), stream)
-	}
+	return func(c *http.Client) caller { return chatCaller(openAIClient(c), stream) }
 }
 
 func azureChat(stream bool) func(*http.Client) caller {
 	return func(c *http.Client) caller {
-		return chatCaller(openai.NewClient(option.WithHTTPClient(c), azure.WithEndpoint("https://mine.openai.azure.com", "2024-10-21"), azure.WithAPIKey("key")), stream)
+		return chatCaller(openai.NewClient(option.WithHTTPClient(c), azure.WithAPIKey("key"),
+			azure.WithEndpoint("https://mine.openai.azure.com", "2024-10-21")), stream)
 	}
 }
 
 func chatCaller(client openai.Client, stream bool) caller {
-	return func(ctx context.Context, prompt string, most, enough int) error {
+	return func(ctx context.Context, prompt string, most, enough int) (used usage, err error) {
 		params := openai.ChatCompletionNewParams{
 			Model: "gpt-4o", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
 			MaxCompletionTokens: openai.Int(int64(most)),
 		}
 		if !stream {
-			_, err := client.Chat.Completions.New(ctx, params)
-			return err
+			whole, err := client.Chat.Completions.New(ctx, params)
+			if err != nil {
+				return used, err
+			}
+			return usage{whole.Usage.PromptTokens, whole.Usage.CompletionTokens}, nil
 		}
 		params.StreamOptions.IncludeUsage = openai.Bool(true)
-		return drain(client.Chat.Completions.NewStreaming(ctx, params), enough)
+		err = drain(client.Chat.Completions.NewStreaming(ctx, params), enough, func(p openai.ChatCompletionChunk) {
+			used = usage{p.Usage.PromptTokens, p.Usage.CompletionTokens}
+		})
+		return used, err
 	}
 }
 
 func openAIResponses(stream bool) func(*http.Client) caller {
 	return func(c *http.Client) caller {
 		client := openAIClient(c)
-		return func(ctx context.Context, prompt string, most, enough int) error {
+		return func(ctx context.Context, prompt string, most, enough int) (used usage, err error) {
 			params := responses.ResponseNewParams{
-				Model: "gpt-4o", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)}, MaxOutputTokens: openai.Int(int64(most)),
+				Model: "gpt-4o", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(prompt)},
+				MaxOutputTokens: openai.Int(int64(most)),
 			}
 			if !stream {
-				_, err := client.Responses.New(ctx, params)
-				return err
+				whole, err := client.Responses.New(ctx, params)
+				if err != nil {
+					return used, err
+				}
+				return usage{whole.Usage.InputTokens, whole.Usage.OutputTokens}, nil
 			}
-			return drain(client.Responses.NewStreaming(ctx, params), enough)
+			err = drain(client.Responses.NewStreaming(ctx, params), enough, func(p responses.ResponseStreamEventUnion) {
+				used = usage{p.Response.Usage.InputTokens, p.Response.Usage.OutputTokens}
+			})
+			return used, err
 		}
 	}
 }
 
 func openAIEmbeddings(c *http.Client) caller {
 	client := openAIClient(c)
-	return func(ctx context.Context, prompt string, _, _ int) error {
-		_, err := client.Embeddings.New(ctx, openai.EmbeddingNewParams{
-			Model: openai.EmbeddingModelTextEmbedding3Small, Input: openai.EmbeddingNewParamsInputUnion{OfString: openai.String(prompt)},
+	return func(ctx context.Context, prompt string, _, _ int) (usage, error) {
+		got, err := client.Embeddings.New(ctx, openai.EmbeddingNewParams{
+			Model: openai.EmbeddingModelTextEmbedding3Small,
+			Input: openai.EmbeddingNewParamsInputUnion{OfString: openai.String(prompt)},
 		})
-		return err
+		if err != nil {
+			return usage{}, err
+		}
+		return usage{input: got.Usage.PromptTokens}, nil
 	}
 }
 
 func anthropicMessages(stream bool) func(*http.Client) caller {
 	return func(c *http.Client) caller {
-		client := anthropic.NewClient(anthropicoption.WithHTTPClient(c), anthropicoption.WithAPIKey("key"), anthropicoption.WithBaseURL("https://api.anthropic.com"))
-		return func(ctx context.Context, prompt string, most, enough int) error {
+		client := anthropic.NewClient(anthropicoption.WithHTTPClient(c), anthropicoption.WithAPIKey("key"),
+			anthropicoption.WithBaseURL("https://api.anthropic.com"))
+		return func(ctx context.Context, prompt string, most, enough int) (used usage, err error) {
 			params := anthropic.MessageNewParams{
-				Model: "claude-sonnet-4-5", MaxTokens: int64(most), Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+				Model: "claude-sonnet-4-5", MaxTokens: int64(most),
+				Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 			}
 			if !stream {
-				_, err := client.Messages.New(ctx, params)
-				return err
+				whole, err := client.Messages.New(ctx, params)
+				if err != nil {
+					return used, err
+				}
+				return usage{whole.Usage.InputTokens, whole.Usage.OutputTokens}, nil
 			}
-			return drain(client.Messages.NewStreaming(ctx, params), enough)
+			var all anthropic.Message
+			var failed error
+			err = drain(client.Messages.NewStreaming(ctx, params), enough, func(p anthropic.MessageStreamEventUnion) {
+				failed = errors.Join(failed, all.Accumulate(p))
+			})
+			return usage{all.Usage.InputTokens, all.Usage.OutputTokens}, errors.Join(err, failed)
 		}
 	}
 }
 
 func geminiContent(stream bool) func(*http.Client) caller {
 	return func(c *http.Client) caller {
-		client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
-			APIKey: "key", Backend: genai.BackendGeminiAPI, HTTPClient: c, HTTPOptions: genai.HTTPOptions{BaseURL: "https://generativelanguage.googleapis.com"},
+		client, failed := genai.NewClient(context.Background(), &genai.ClientConfig{
+			APIKey: "key", Backend: genai.BackendGeminiAPI, HTTPClient: c,
+			HTTPOptions: genai.HTTPOptions{BaseURL: "https://generativelanguage.googleapis.com"},
 		})
-		return func(ctx context.Context, prompt string, most, enough int) error {
-			if err != nil {
-				return err
+		told := func(r *genai.GenerateContentResponse) usage {
+			return usage{int64(r.UsageMetadata.PromptTokenCount), int64(r.UsageMetadata.CandidatesTokenCount)}
+		}
+		return func(ctx context.Context, prompt string, most, enough int) (used usage, err error) {
+			if failed != nil {
+				return used, failed
 			}
 			config := &genai.GenerateContentConfig{MaxOutputTokens: int32(most)}
 			if !stream {
-				_, err := client.Models.GenerateContent(ctx, "gemini-2.5-flash", genai.Text(prompt), config)
-				return err
+				whole, err := client.Models.GenerateContent(ctx, "gemini-2.5-flash", genai.Text(prompt), config)
+				if err != nil {
+					return used, err
+				}
+				return told(whole), nil
 			}
 			n := 0
-			for _, err := range client.Models.GenerateContentStream(ctx, "gemini-2.5-flash", genai.Text(prompt), config) {
+			for piece, err := range client.Models.GenerateContentStream(ctx, "gemini-2.5-flash", genai.Text(prompt), config) {
 				if err != nil {
-					return err
+					return used, err
 				}
+				used = told(piece)
 				if n++; n == enough {
-					return nil
+					break
 				}
 			}
-			return nil
+			return used, nil
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (b *bench) callPart(t *testing.T, j job, way int) {
 	case 3:
 		o.Breaks = 5
 	}
-	err := b.call(ctx, server.Prompt(j.prompt, o), j.most, enough)
+	_, err := b.call(ctx, server.Prompt(j.prompt, o), j.most, enough)
 	switch way {
 	case 2:
 		// It may also have ended while it waited.
@@ -94,15 +94,16 @@ func TestRefusalOfPaces(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			q, l := w.limits(1, 60_000)
-			if w.charging == server.Kept {
+			if w.keeps {
 				q.Requests, l.RequestsPerMinute = 6, 6 // one in 10 s
 			}
 			pace(t, w, q, l, func(t *testing.T, b *bench) {
-				require.NoError(t, b.call(t.Context(), server.Prompt(100, server.Orders{}), 100, 0))
+				_, err := b.call(t.Context(), server.Prompt(100, server.Orders{}), 100, 0)
+				require.NoError(t, err)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
 				begin := time.Now()
-				err := b.call(ctx, server.Prompt(100, server.Orders{}), 100, 0)
+				_, err = b.call(ctx, server.Prompt(100, server.Orders{}), 100, 0)
 				require.Zero(t, time.Since(begin))
 				require.EqualValues(t, 2, b.trips.Load())
 				told, message := refused(err)
@@ -141,10 +142,10 @@ func TestLimitsLearned(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			q, _ := w.limits(120, 60_000)
 			pace(t, w, q, llm.Limits{}, func(t *testing.T, b *bench) {
-				took := b.callAll(t, jobs(300), 32)
+				took, _ := b.callAll(t, jobs(300), 32)
 				c := b.server.Counts()
 				require.Zero(t, c.Refused)
-				require.Less(t, took, atBest(q, c)*11/10+30*time.Second)
+				require.Less(t, took, w.atBest(q, c)*11/10+30*time.Second)
 			})
 		})
 	}
@@ -157,15 +158,18 @@ func TestTooLarge(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			q, l := w.limits(1000, 20_000)
 			pace(t, w, q, l, func(t *testing.T, b *bench) {
-				status, _ := refused(b.call(t.Context(), server.Prompt(30_000, server.Orders{}), 100, 0))
+				_, err := b.call(t.Context(), server.Prompt(30_000, server.Orders{}), 100, 0)
+				status, _ := refused(err)
 				require.Equal(t, http.StatusTooManyRequests, status)
 				begin := time.Now()
-				require.NoError(t, b.call(t.Context(), server.Prompt(100, server.Orders{}), 100, 0))
+				_, err = b.call(t.Context(), server.Prompt(100, server.Orders{}), 100, 0)
+				require.NoError(t, err)
 				require.Less(t, time.Since(begin), 65*time.Second)
 				synctest.Wait()
-				c := b.server.Counts()
-				require.Equal(t, 1, c.Answered)
-				require.Equal(t, c.Larger, c.Refused)
+				for _, r := range b.server.Records() {
+					require.Equal(t, r.Asked > 20_000, r.Refused)
+				}
+				require.Equal(t, 1, b.server.Counts().Answered)
 			})
 		})
 	}

@@ -34,8 +34,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func pace(t *testing.T, w way, q server.Quota, l llm.Limits, test func(t *testing.T, b *bench), opts ...llm.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		q.Charging = w.charging
-		b := &bench{server: server.New(q)}
+		b := &bench{server: server.New(w.api, q)}
 		base, stop := memory.Server(b.server, w.http2)
 		defer stop()
 		transport, err := llm.New(base, w.provider, l, opts...)
@@ -48,7 +47,7 @@ func pace(t *testing.T, w way, q server.Quota, l llm.Limits, test func(t *testin
 	})
 }
 
-// quota returns what the server allows, in the way's terms, and the same as the user says it.
+// limits returns what the server allows, in the way's terms, and the same as the user says it.
 func (w way) limits(requests, tokens int) (q server.Quota, l llm.Limits) {
 	q.Requests, l.RequestsPerMinute = requests, requests
 	switch {
@@ -59,9 +58,6 @@ func (w way) limits(requests, tokens int) (q server.Quota, l llm.Limits) {
 		q.InputTokens, l.InputTokensPerMinute = tokens, tokens
 	default:
 		q.Tokens, l.TokensPerMinute = tokens, tokens
-	}
-	if w.charging == server.Kept {
-		q.RequestWindow = 10 * time.Second
 	}
 	return q, l
 }
@@ -84,9 +80,10 @@ func (j job) text() string {
 	return server.Prompt(j.prompt, server.Orders{Reply: j.reply, Takes: time.Duration(100+10*j.reply) * time.Millisecond})
 }
 
-// callAll makes all calls, from so many goroutines, and returns how long it took.
-func (b *bench) callAll(t *testing.T, jobs []job, goroutines int) time.Duration {
+// callAll makes all calls, from so many goroutines. It returns how long that took, and what the clients were told.
+func (b *bench) callAll(t *testing.T, jobs []job, goroutines int) (took time.Duration, told usage) {
 	t.Helper()
+	var mu sync.Mutex // guards told
 	begin := time.Now()
 	todo := make(chan job, len(jobs))
 	for _, j := range jobs {
@@ -97,14 +94,18 @@ func (b *bench) callAll(t *testing.T, jobs []job, goroutines int) time.Duration 
 	for range goroutines {
 		all.Go(func() {
 			for j := range todo {
-				if err := b.call(t.Context(), j.text(), j.most, 0); err != nil {
+				used, err := b.call(t.Context(), j.text(), j.most, 0)
+				if err != nil {
 					t.Errorf("%+v: %v", j, err)
 				}
+				mu.Lock()
+				told.input, told.output = told.input+used.input, told.output+used.output
+				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	return time.Since(begin)
+	return time.Since(begin), told
 }
 
 // No call is refused, and what the server allows is used, whether it counts exactly or has buckets.
@@ -115,11 +116,11 @@ func TestNoRefusal(t *testing.T) {
 				q, l := w.limits(120, 60_000)
 				q.Bucket = bucket
 				pace(t, w, q, l, func(t *testing.T, b *bench) {
-					took := b.callAll(t, jobs(500), 32)
+					took, _ := b.callAll(t, jobs(500), 32)
 					c := b.server.Counts()
 					require.Equal(t, 500, c.Answered)
 					require.Zero(t, c.Refused)
-					require.Less(t, took, atBest(q, c)*11/10+10*time.Second)
+					require.Less(t, took, w.atBest(q, c)*11/10+10*time.Second)
 				})
 			})
 		}
@@ -128,10 +129,14 @@ func TestNoRefusal(t *testing.T) {
 
 // atBest returns how long the calls must take at least: windows of a minute, all of them full but
 // the last, which takes no time. A bucket may be quicker in the first.
-func atBest(q server.Quota, c server.Counts) time.Duration {
+func (w way) atBest(q server.Quota, c server.Counts) time.Duration {
+	tokens := c.Prompt + c.Reply
+	if w.keeps {
+		tokens = c.Asked
+	}
 	longest := 0
 	for _, l := range []struct{ limit, used int }{
-		{q.Requests, c.Answered}, {q.Tokens, c.Tokens}, {q.InputTokens, c.Used - c.Reply}, {q.OutputTokens, c.Reply},
+		{q.Requests, c.Answered}, {q.Tokens, tokens}, {q.InputTokens, c.Prompt}, {q.OutputTokens, c.Reply},
 	} {
 		if l.limit > 0 {
 			longest = max(longest, (l.used-1)/l.limit)
@@ -159,10 +164,10 @@ func (l *ledger) limiter(limit string, _ llm.Key) reserve.Reserver {
 
 func (l *ledger) held(limit string) int { return whole - int(l.all[limit].Stored()) }
 
-// What pace has charged in the end is what the server has counted.
+// What pace has charged in the end is what the server has counted, and what the clients were told.
 func TestChargedIsUsed(t *testing.T) {
 	for _, w := range ways {
-		if w.charging == server.Kept {
+		if w.keeps {
 			continue
 		}
 		t.Run(w.name, func(t *testing.T) {
@@ -171,14 +176,17 @@ func TestChargedIsUsed(t *testing.T) {
 				n = 10_000
 			}
 			l := &ledger{all: map[string]*reserve.Limiter{}}
-			all := llm.Limits{RequestsPerMinute: whole, TokensPerMinute: whole, InputTokensPerMinute: whole, OutputTokensPerMinute: whole}
+			all := llm.Limits{
+				RequestsPerMinute: whole, TokensPerMinute: whole, InputTokensPerMinute: whole, OutputTokensPerMinute: whole,
+			}
 			pace(t, w, server.Quota{}, all, func(t *testing.T, b *bench) {
-				b.callAll(t, jobs(n), 64)
+				_, told := b.callAll(t, jobs(n), 64)
 				synctest.Wait()
 				c := b.server.Counts()
+				require.Equal(t, usage{int64(c.Prompt), int64(c.Reply)}, told)
 				require.Equal(t, n, l.held("requests"))
-				require.Equal(t, c.Used, l.held("tokens"))
-				require.Equal(t, c.Used-c.Reply, l.held("input-tokens"))
+				require.Equal(t, c.Prompt+c.Reply, l.held("tokens"))
+				require.Equal(t, c.Prompt, l.held("input-tokens"))
 				require.Equal(t, c.Reply, l.held("output-tokens"))
 			}, llm.WithLimiters(l.limiter))
 		})

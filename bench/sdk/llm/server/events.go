@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,11 +9,10 @@ import (
 
 // Events writes a stream of server-sent events.
 type events struct {
-	w      http.ResponseWriter
-	ctx    context.Context
-	c      *call
-	made   *int   // tokens of the reply so far
-	settle func() // the reply is complete
+	w http.ResponseWriter
+	r *http.Request
+	c *call
+	s *Server
 }
 
 // send writes an event. One without a name has only data.
@@ -33,27 +31,24 @@ func (e *events) sendText(name, data string) {
 	}
 	fmt.Fprintf(e.w, "data: %s\n\n", data)
 	if err := http.NewResponseController(e.w).Flush(); err != nil {
-		panic(http.ErrAbortHandler) // the client is gone
+		panic(http.ErrAbortHandler) // the client has gone
 	}
 }
 
-// chunks calls send for each piece of the reply, at its time, with its text and the tokens up to
-// then.
+// chunks calls send for each piece of the reply, at its time, with its text and the tokens up to then.
 func (e *events) chunks(send func(piece string, tokens int)) {
 	n := max(1, min(e.c.orders.Chunks, e.c.reply))
+	before := 0
 	for i := range n {
-		if i+1 == e.c.orders.Breaks {
-			panic(http.ErrAbortHandler)
-		}
-		if !pause(e.ctx, e.c.orders.Takes/time.Duration(n)) {
+		if i+1 == e.c.orders.Breaks || !pause(e.r.Context(), e.c.orders.Takes/time.Duration(n)) {
 			panic(http.ErrAbortHandler)
 		}
 		tokens := e.c.reply * (i + 1) / n
-		piece := reply(tokens - *e.made)
-		*e.made = tokens
+		e.s.make(e.c, tokens)
 		if i == n-1 {
-			e.settle() // before the last event, so that a client that has read it finds it settled
+			e.s.settle(e.r) // before the last event, so that a client that has read it finds the call settled
 		}
-		send(piece, tokens)
+		send(reply(tokens-before), tokens)
+		before = tokens
 	}
 }

@@ -11,22 +11,19 @@ func parseResponses(c *call, r *http.Request, body object) {
 }
 
 func answerResponses(c *call) object {
-	o := c.response("completed", []object{c.message("completed", reply(c.reply))})
-	if c.cut() {
-		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
-	}
+	o := c.response(c.finish("incomplete", "completed"), []object{c.message("completed", reply(c.reply))})
 	o["usage"] = object{
-		"input_tokens": c.prompt, "input_tokens_details": object{"cached_tokens": c.cached},
-		"output_tokens": c.reply, "output_tokens_details": object{"reasoning_tokens": 0},
-		"total_tokens": c.prompt + c.reply,
+		"input_tokens":  c.prompt,
+		"output_tokens": c.reply,
+		"total_tokens":  c.prompt + c.reply,
 	}
 	return o
 }
 
 func (c *call) response(status string, output []object) object {
 	return object{
-		"id": "resp_1", "object": "response", "created_at": c.at.Unix(), "status": status, "error": nil, "incomplete_details": nil,
-		"model": c.model, "output": output, "usage": nil, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []object{},
+		"id": "resp_1", "object": "response", "created_at": c.created, "status": status, "error": nil, "model": c.model,
+		"output": output, "usage": nil, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []object{},
 	}
 }
 
@@ -59,10 +56,5 @@ func streamResponses(e *events, c *call) {
 	send("response.output_text.done", part(object{"text": reply(c.reply)}))
 	send("response.content_part.done", part(object{"part": outputText(reply(c.reply))}))
 	send("response.output_item.done", object{"output_index": 0, "item": c.message("completed", reply(c.reply))})
-	last := answerResponses(c)
-	kind := "response.completed"
-	if c.cut() {
-		kind = "response.incomplete"
-	}
-	send(kind, object{"response": last})
+	send("response."+c.finish("incomplete", "completed"), object{"response": answerResponses(c)})
 }

@@ -35,7 +35,8 @@ func makeCalls(ctx context.Context, name, url string) (half, error) {
 	if err != nil {
 		return half{}, err
 	}
-	client := openai.NewClient(option.WithBaseURL(url), option.WithAPIKey("key"), option.WithHTTPClient(&http.Client{Transport: transport}))
+	client := openai.NewClient(option.WithBaseURL(url), option.WithAPIKey("key"),
+		option.WithHTTPClient(&http.Client{Transport: transport}))
 
 	o := demo.Work(ctx, name, goroutines, jobs(), func(ctx context.Context, j job) error { return call(ctx, client, j) })
 	return half{Outcome: o, charged: meter.sum()}, whole.Err()
@@ -57,7 +58,8 @@ func jobs() []job {
 
 // call makes a call, and reads its stream to the end.
 func call(ctx context.Context, client openai.Client, j job) error {
-	prompt := server.Prompt(j.prompt, server.Orders{Reply: j.reply, Chunks: 20, Takes: time.Duration(100+j.reply/4) * time.Millisecond})
+	takes := time.Duration(100+j.reply/4) * time.Millisecond
+	prompt := server.Prompt(j.prompt, server.Orders{Reply: j.reply, Chunks: 20, Takes: takes})
 	stream := client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{
 		Model:               "gpt-4o",
 		Messages:            []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
@@ -70,7 +72,8 @@ func call(ctx context.Context, client openai.Client, j job) error {
 	return stream.Err()
 }
 
-var header = []string{"", ">time", ">answered", ">failed", ">calls sent", ">429s", ">tokens charged", ">tokens used", ">longest wait"}
+var header = []string{"", ">time", ">answered", ">failed", ">calls sent", ">429s", ">tokens charged", ">tokens used",
+	">longest wait"}
 
 // Row is the half's in the table.
 func (h half) Row() []string {
@@ -80,6 +83,6 @@ func (h half) Row() []string {
 	}
 	return []string{
 		h.Name, h.Time(h.Answered+h.Failed < calls), fmt.Sprint(h.Answered), fmt.Sprint(h.Failed), fmt.Sprint(len(h.seen)),
-		fmt.Sprint(h.counts.Refused), charged, fmt.Sprint(h.counts.Used), fmt.Sprintf("%.1f s", h.Longest.Seconds()),
+		fmt.Sprint(h.counts.Refused), charged, fmt.Sprint(h.counts.Prompt + h.counts.Reply), fmt.Sprintf("%.1f s", h.Longest.Seconds()),
 	}
 }

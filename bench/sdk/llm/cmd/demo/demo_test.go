@@ -24,7 +24,8 @@ func TestInterrupted(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	now := time.Now()
-	seen := []server.Record{{At: now, Tokens: 3000}, {At: now.Add(10 * time.Millisecond), Refused: "tokens"}, {At: now.Add(600 * time.Millisecond), Tokens: 1500}}
+	seen := []server.Record{{At: now, Prompt: 3000}, {At: now.Add(10 * time.Millisecond), Refused: true},
+		{At: now.Add(600 * time.Millisecond), Prompt: 1000, Reply: 500}}
 	all, answered := demo.Count(calledAt(seen), step)
 	require.Equal(t, []float64{2, 0, 1}, all)
 	require.Equal(t, []float64{1, 0, 1}, answered)
@@ -34,7 +35,7 @@ func TestDraw(t *testing.T) {
 	require.InDelta(t, 0, line[len(line)-1].Y, 1e-9)      // over
 
 	o := demo.Outcome{Name: demo.Paced, Took: time.Second, Answered: 2, Failed: 1, Longest: 300 * time.Millisecond}
-	h := half{Outcome: o, charged: 4500, seen: seen, counts: server.Counts{Refused: 1, Used: 4500}}
+	h := half{Outcome: o, charged: 4500, seen: seen, counts: server.Counts{Refused: 1, Prompt: 4000, Reply: 500}}
 	require.Equal(t, []string{"paced", "stopped after 1.0 s", "2", "1", "3", "1", "4500", "4500", "0.3 s"}, h.Row())
 	var b bytes.Buffer
 	require.NoError(t, draw(&b, []half{h, h}))

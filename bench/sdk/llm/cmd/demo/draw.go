@@ -47,10 +47,11 @@ func draw(w io.Writer, halves []half) error {
 
 		all, answered := demo.Count(calledAt(h.seen), step)
 		bars = [2]*plotter.Histogram{demo.Histogram(all, step, picture.Red), demo.Histogram(answered, step, picture.Blue)}
-		q := picture.Plot(fmt.Sprintf("%s: %d calls sent, %d refused", h.Name, len(h.seen), h.counts.Refused), "seconds", fmt.Sprintf("calls in %v", step))
+		q := picture.Plot(fmt.Sprintf("%s: %d calls sent, %d refused", h.Name, len(h.seen), h.counts.Refused),
+			"seconds", fmt.Sprintf("calls in %v", step))
 		q.Y.Min, q.Y.Max = 0, tallest*1.05
 		q.Y.Tick.Marker = picture.Every(20)
-		q.Add(bars[0], bars[1]) // those answered stand before all, so that those refused are seen above them
+		q.Add(bars[0], bars[1]) // calls that were answered stand before all calls, so that refused ones are seen above them
 
 		for _, half := range []*plot.Plot{p, q} {
 			half.X.Min, half.X.Max = 0, end.Seconds()
@@ -84,7 +85,7 @@ func headline(halves []half) string {
 // calledAt returns what the server saw as the demos have it.
 func calledAt(seen []server.Record) (calls []demo.Call) {
 	for _, r := range seen {
-		calls = append(calls, demo.Call{At: r.At.Sub(seen[0].At), Refused: r.Refused != ""})
+		calls = append(calls, demo.Call{At: r.At.Sub(seen[0].At), Refused: r.Refused})
 	}
 	return calls
 }
@@ -96,7 +97,7 @@ func used(seen []server.Record, end time.Duration) (line plotter.XYs) {
 		tokens := 0
 		for _, r := range seen {
 			if since := at - r.At.Sub(seen[0].At); since >= 0 && since < minute {
-				tokens += r.Tokens
+				tokens += r.Used()
 			}
 		}
 		line = append(line, plotter.XY{X: at.Seconds(), Y: float64(tokens) / 1000 / minute.Seconds()})

@@ -8,6 +8,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/bench/internal/demo"
@@ -31,18 +33,19 @@ const (
 func main() { theDemo().Main() }
 
 func theDemo() demo.Demo[half] {
-	api := server.New(server.Quota{Requests: requests, Tokens: tokens, Window: minute})
+	var api atomic.Pointer[server.Server] // of the half that runs
 	return demo.Demo[half]{
-		Handler: api,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { api.Load().ServeHTTP(w, r) }),
 		Intro: func(url string) string {
 			return fmt.Sprintf(`%s speaks as OpenAI does, and allows %d requests and %d tokens in any %v.
 %d goroutines make %d streamed calls with openai-go, which tries a call that is refused up to twice again.
 `, url, requests, tokens, minute, goroutines, calls)
 		},
 		Half: func(ctx context.Context, name, url string) (half, error) {
-			api.Reset()
+			s := server.New(server.OpenAI, server.Quota{Requests: requests, Tokens: tokens, Minute: minute})
+			api.Store(s)
 			h, err := makeCalls(ctx, name, url+"/v1")
-			h.seen, h.counts = api.Records(), api.Counts()
+			h.seen, h.counts = s.Records(), s.Counts()
 			return h, err
 		},
 		Header: header,
