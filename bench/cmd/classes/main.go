@@ -1,8 +1,8 @@
-// Command classes measures how long calls of people wait among those of a batch, in real time: first come, first served; with package fair; and
-// with package fair through an HTTP transport. It prints a Markdown table and draws a picture.
+// Command classes measures how long 100 calls of people wait among 2,000 calls of a batch: first come, first served; with
+// package fair; and with package fair through an HTTP transport. It runs in real time, prints a Markdown table and draws
+// a picture.
 //
-// 2,000 calls of the batch, of 1 to 3 permits, begin to wait at once, at 1,000 permits a second. Meanwhile 100 calls of people come, one
-// every 37 ms.
+// All calls of the batch come at once. A call of people comes every 37 ms. A call takes 1 to 3 permits, of 1,000 a second.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/bench/internal/picture"
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
@@ -28,18 +28,15 @@ import (
 
 func main() {
 	out := flag.String("out", "out/classes.png", "the picture's file")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "classes: there are no arguments")
-		os.Exit(2)
-	}
-	if err := run(*out); err != nil {
-		fmt.Fprintln(os.Stderr, "classes:", err)
-		os.Exit(1)
-	}
+	command.Main("classes", nil, func(context.Context) error {
+		return command.Draw(os.Stdout, *out, func() (func(io.Writer) error, error) {
+			results, err := table(os.Stdout)
+			return func(w io.Writer) error { return drawWaits(w, results) }, err
+		})
+	})
 }
 
-// load is what is asked for.
+// What the limiter allows, and the calls.
 const (
 	rate   = 1000 // permits a second
 	batch  = 2000 // calls
@@ -140,32 +137,24 @@ func (r *result) wait(percent int) time.Duration {
 	return waits[(len(waits)-1)*percent/100]
 }
 
-func run(out string) (err error) {
-	file, err := picture.Create(out)
-	if err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	fmt.Printf("%s. %d calls of people among %d of a batch, 1 to 3 permits each, at %d permits a second.\n\n", report.Machine(), people, batch, rate)
-	var results []result
+// table measures all contenders, and prints how long the calls of people waited.
+func table(w io.Writer) (results []result, err error) {
+	fmt.Fprintf(w, "%s. %d calls of people among %d of a batch, 1 to 3 permits each, at %d permits a second.\n\n",
+		report.Machine(), people, batch, rate)
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
 	var rows [][]string
 	for _, c := range contenders {
 		acquire, err := c.make()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r, err := measure(c.name, acquire)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		results = append(results, r)
-		ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
 		rows = append(rows, []string{r.name, ms(r.wait(50)), ms(r.wait(99)), ms(r.wait(100)), fmt.Sprintf("%.2f", r.end.Seconds())})
 	}
-	report.Table(os.Stdout, []string{"order", ">people wait p50, ms", ">p99, ms", ">worst, ms", ">all done after, s"}, rows)
-	if err := file.Save(func(w io.Writer) error { return drawWaits(w, results) }); err != nil {
-		return fmt.Errorf("can't write the picture: %w", err)
-	}
-	fmt.Printf("\nPicture: %s\n", out)
-	return nil
+	report.Table(w, []string{"order", ">people wait p50, ms", ">p99, ms", ">worst, ms", ">all done after, s"}, rows)
+	return results, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -10,20 +9,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNextWait(t *testing.T) {
 	for _, o := range orders {
-		for _, c := range contenders {
-			wait := nextWait(c, 20, o)
-			if c.pace {
-				require.Equal(t, interval, wait, "%s, %s", c.name, o.name)
-			}
+		for _, c := range contenders[:2] {
+			require.Equal(t, time.Second/permitsPerSecond, nextWait(c, 20, o), "%s, %s", c.name, o.name)
 		}
 	}
+	require.Greater(t, nextWait(contenders[2], 20, orders[2]), time.Second, "x/time/rate keeps most of what was reserved")
 	// In failsafe-go all that have given up are still before the next one.
 	require.InDelta(t, 2.1, nextWait(contenders[3], 20, orders[0]).Seconds(), 0.05)
 	require.InDelta(t, 2.1, nextWait(contenders[3], 20, orders[1]).Seconds(), 0.05)
@@ -38,23 +32,10 @@ func TestOrders(t *testing.T) {
 func TestRun(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ghosts.png")
 	var table bytes.Buffer
-	ok, err := run(t.Context(), &table, []crowd{{100, time.Hour}}, 1, name)
-	require.NoError(t, err)
-	require.True(t, ok, table.String())
-	require.Regexp(t, `\| +1000 \| pace, WithBurst\(0\) +(\| +0\.10 ){5}\| yes`, table.String())
+	require.NoError(t, run(&table, name))
+	require.Regexp(t, `\| +1000 \| pace, WithBurst\(0\) +(\| +0\.10 ){4}\|`, table.String())
 	drawn, err := os.ReadFile(name)
 	require.NoError(t, err)
 	_, err = png.Decode(bytes.NewReader(drawn))
 	require.NoError(t, err)
-
-	ok, err = run(t.Context(), &table, []crowd{{100, 0}}, 1, name)
-	require.NoError(t, err)
-	require.False(t, ok)
-}
-
-func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := run(ctx, &bytes.Buffer{}, []crowd{{100, time.Hour}}, 1, filepath.Join(t.TempDir(), "ghosts.png"))
-	require.ErrorIs(t, err, context.Canceled)
 }

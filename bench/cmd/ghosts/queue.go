@@ -55,7 +55,6 @@ func upTo(n int) (is []int) {
 // A contender is a limiter from which nothing can be had before an interval is over.
 type contender struct {
 	name string
-	pace bool
 	new  func() queue
 }
 
@@ -80,16 +79,16 @@ func nextWait(c contender, n int, o order) time.Duration {
 }
 
 var contenders = []contender{
-	{"pace, WithBurst(0)", true, func() queue {
+	{"pace, WithBurst(0)", func() queue {
 		l := reserve.Must(pace.NewBursty(permitsPerSecond, pace.WithBurst(0), reserve.WithClock(clockwork.NewFakeClock())))
 		return paceQueue(l, 1)
 	}},
-	{"pace, a token bucket of 5", true, func() queue {
+	{"pace, a token bucket of 5", func() queue {
 		l := reserve.Must(pace.NewBursty(permitsPerSecond, pace.WithCapacity(largest),
 			reserve.WithStored(largest), reserve.PayUpfront(), reserve.WithClock(clockwork.NewFakeClock())))
 		return paceQueue(l, largest)
 	}},
-	{"x/time/rate, burst 5", false, func() queue {
+	{"x/time/rate, burst 5", func() queue {
 		l, now := rate.NewLimiter(permitsPerSecond, largest), time.Unix(0, 0)
 		l.ReserveN(now, largest)
 		return queue{
@@ -101,7 +100,7 @@ var contenders = []contender{
 		}
 	}},
 	// It has no handle: giving up is to end the context, and gives nothing back, in whichever order.
-	{"failsafe-go, smooth", false, func() queue {
+	{"failsafe-go, smooth", func() queue {
 		l := ratelimiter.NewSmooth[any](permitsPerSecond, time.Second)
 		l.ReservePermit()
 		ended, cancel := context.WithCancel(context.Background())

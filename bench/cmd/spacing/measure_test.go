@@ -44,24 +44,3 @@ func TestDrawCurves(t *testing.T) {
 	_, err := png.Decode(&b)
 	require.NoError(t, err)
 }
-
-func TestGoals(t *testing.T) {
-	pace, xtime := sixCalls, sixCalls
-	pace.errors = []time.Duration{1, 1, 1, 1, 2}
-	pace.cpu = 2 * xtime.cpu
-	pace.counted = 5 * time.Millisecond
-	xtime.errors = []time.Duration{10, 10, 10, 10, 10}
-	results := map[setting][]result{}
-	for _, s := range []setting{{5000, 1}, {5000, 64}, {1000, 1}} {
-		results[s] = []result{pace, pace, xtime, xtime}
-	}
-	var reached []string
-	for _, row := range goals(results) {
-		reached = append(reached, row[3]+" "+row[6])
-	}
-	require.Equal(t, []string{
-		"rate off by, % yes", "p50 / that of test yes",
-		"rate off by, % yes", "p50 / that of test yes", "p99 / that of test no", "CPU / that of test no",
-		"CPU / that of test yes",
-	}, reached[:7])
-}

@@ -47,18 +47,6 @@ func drawCurves(w io.Writer, results map[setting][]result) error {
 		"How evenly calls are released: by how much the time between two of them is off", keys(), plots)
 }
 
-// drawOne draws the curves of one setting.
-func drawOne(w io.Writer, s setting, results []result) error {
-	p, err := curves(s, results)
-	if err != nil {
-		return err
-	}
-	p.Title.Text, p.X.Label.Text = "", "the time between two calls is off by at most, µs"
-	return picture.WritePNG(w, picture.Width, 9*vg.Centimeter,
-		fmt.Sprintf("%d calls a second, released to %d goroutines: the further left, the more evenly", s.perSecond, s.goroutines),
-		keys(), [][]*plot.Plot{{p}})
-}
-
 func keys() [][]picture.Key {
 	var keys []picture.Key
 	for i, l := range limiters {

@@ -2,15 +2,16 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
-
-	"github.com/nextfree/pace/bench/internal/picture"
 )
 
 // Main parses the flags, runs a command until it is interrupted, and ends the process: with 2 if there
@@ -40,21 +41,41 @@ func Main(name string, misuse func() string, run func(ctx context.Context) error
 	}
 }
 
-// Draw runs what measures, and then has the picture drawn that it returns. If the file can't be written, it says
-// so before anything is measured.
+// Draw runs what measures, and writes the picture that it returns to a file. If the file can't be written, it says so
+// before anything is measured. An old picture stays as it is until there is a new one.
 func Draw(w io.Writer, out string, measure func() (draw func(io.Writer) error, err error)) error {
-	file, err := picture.Create(out)
-	if err != nil {
+	if err := writable(out); err != nil {
 		return fmt.Errorf("can't write the picture: %w", err)
 	}
 	draw, err := measure()
-	if err == nil {
-		if err = file.Save(draw); err == nil {
-			fmt.Fprintf(w, "\nPicture: %s\n", out)
-		}
+	if err != nil {
+		return err
 	}
-	if closing := file.Close(); err == nil {
-		err = closing
+	var picture bytes.Buffer
+	if err := draw(&picture); err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, picture.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nPicture: %s\n", out)
+	return nil
+}
+
+// writable makes a file's folder, and reports why the file can't be written.
+func writable(name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	_, err := os.Lstat(name)
+	fresh := errors.Is(err, os.ErrNotExist)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	err = file.Close()
+	if fresh {
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }
