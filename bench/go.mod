@@ -11,7 +11,6 @@ require (
 	github.com/sethvargo/go-limiter v0.7.1
 	github.com/stretchr/testify v1.12.1
 	github.com/throttled/throttled/v2 v2.15.0
-	go.uber.org/goleak v1.2.1
 	go.uber.org/ratelimit v0.3.1
 	golang.org/x/term v0.44.0
 	golang.org/x/time v0.15.0

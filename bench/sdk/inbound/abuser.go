@@ -5,26 +5,25 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/nextfree/pace/bench/internal/report"
 )
 
-// measureAbuser runs the same tests for all.
+// measureAbuser asks all contenders two questions, with the global limit first and with the clients' limit first.
 //
-// The first, in both orders of the tiers: 20 a minute for everybody and 2 for each client. One sends
-// 100; then nine others send 2 each.
+// There are 20 requests a minute for all, and 2 for each client. One client sends 100; then nine others send 2 each. How
+// many are served?
 //
-// The second, since who puts the clients' limit first has the opposite fault: 20 a
-// second for everybody and 2 a minute for each client. Ten others use up everybody's, so
-// that one more client is refused ten times. Two seconds later there is room: does it get its
-// 2, or has it paid for its refusals?
+// There are 20 requests a second for all, and 2 a minute for each client. Ten clients use up the limit for all, so that one
+// more client is refused ten times. Two seconds later there is room. Does that client get its 2, or has it paid for its
+// refusals?
 func measureAbuser(out io.Writer) error {
-	fmt.Fprintln(out, "## One abuser: global 20, 2 for each client")
-	fmt.Fprintln(out)
-	fmt.Fprintln(out, "The abuser sends 100, then nine others send 2 each. Late is a client who is refused ten times by the")
-	fmt.Fprintln(out, "global limit, and comes back for its own 2 when that has room.")
-	fmt.Fprintln(out)
-	fmt.Fprintln(out, "| | abuser served of 100 | others served of 18, global first | others served of 18, client first | late served of 2, global first | late served of 2, client first | refusals charge nobody |\n|---|---|---|---|---|---|---|")
+	fmt.Fprint(out, "## One abuser: global 20, 2 for each client\n\n"+
+		"The abuser sends 100, then nine others send 2 each. Late is a client who is refused ten times by the\n"+
+		"global limit, and comes back for its own 2 when that has room.\n\n")
+	var rows [][]string
 	for _, c := range contenders {
-		if c.name == "bare handler" || c.name == "pace inbound, no headers" {
+		if c.name == bare || c.name == withoutHeaders {
 			continue
 		}
 		global, client := tier{"global", 20, time.Minute, false}, tier{"client", 2, time.Minute, true}
@@ -49,8 +48,11 @@ func measureAbuser(out io.Writer) error {
 		if first == 18 && last == 18 && lateFirst == 2 && lateLast == 2 {
 			verdict = "yes"
 		}
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %s |\n", c.name, abuser, first, last, lateFirst, lateLast, verdict)
+		rows = append(rows, []string{c.name, fmt.Sprint(abuser), fmt.Sprint(first), fmt.Sprint(last), fmt.Sprint(lateFirst),
+			fmt.Sprint(lateLast), verdict})
 	}
+	report.Table(out, []string{"", ">abuser served of 100", ">others served of 18, global first", ">others served of 18, client first",
+		">late served of 2, global first", ">late served of 2, client first", "refusals charge nobody"}, rows)
 	fmt.Fprintln(out)
 	return nil
 }
@@ -85,8 +87,8 @@ func abuse(c contender, tiers []tier) (abuser, others int, err error) {
 	return abuser, others, nil
 }
 
-// comeBack is the second test. It begins anew if the machine was so slow that
-// everybody's limit had room again before the late client was refused.
+// comeBack asks the second question. It begins anew if the machine was so slow that the limit for all had room again
+// before the late client was refused.
 func comeBack(c contender, tiers []tier) (late int, err error) {
 	const lateClient, tries = 1, 20
 	for range tries {
@@ -105,5 +107,5 @@ func comeBack(c contender, tiers []tier) (late int, err error) {
 		time.Sleep(2100 * time.Millisecond) // a window of 1 s that slides over two is empty then
 		return served(h, lateClient, 2), nil
 	}
-	return 0, fmt.Errorf("%s: everybody's limit is never used up", c.name)
+	return 0, fmt.Errorf("%s: the limit for all is never used up", c.name)
 }

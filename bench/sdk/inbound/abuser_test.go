@@ -12,14 +12,14 @@ import (
 func TestOneAbuserLocksNobodyOut(t *testing.T) {
 	tiers := []tier{{"global", 20, time.Minute, false}, {"client", 2, time.Minute, true}}
 	for _, c := range contenders {
-		if c.name == "bare handler" {
+		if c.name == bare {
 			continue
 		}
 		abuser, others, err := abuse(c, tiers)
 		require.NoError(t, err, c.name)
 		require.Equal(t, 2, abuser, c.name)
 		want := 0
-		if c.name == "pace inbound" || c.name == "pace inbound, no headers" {
+		if c.name == ours || c.name == withoutHeaders {
 			want = 18
 		}
 		require.Equal(t, want, others, c.name)
@@ -32,7 +32,7 @@ func TestContendersLimit(t *testing.T) {
 		wrap, err := c.build([]tier{{"client", 5, time.Hour, true}})
 		require.NoError(t, err, c.name)
 		want := 5
-		if c.name == "bare handler" {
+		if c.name == bare {
 			want = 9
 		}
 		for client := range 3 {

@@ -28,27 +28,36 @@ type tier struct {
 	perClient bool
 }
 
+type middleware = func(http.Handler) http.Handler
+
 // A contender makes a middleware out of tiers, the first one outermost.
 type contender struct {
 	name  string
-	build func(tiers []tier) (func(http.Handler) http.Handler, error)
+	build func(tiers []tier) (middleware, error)
 }
 
+// Contenders that tables and tests name.
+const (
+	bare           = "bare handler"
+	ours           = "pace inbound"
+	withoutHeaders = "pace inbound, no headers"
+)
+
 var contenders = []contender{
-	{"bare handler", func([]tier) (func(http.Handler) http.Handler, error) {
+	{bare, func([]tier) (middleware, error) {
 		return func(h http.Handler) http.Handler { return h }, nil
 	}},
-	{"pace inbound", ours()},
-	{"pace inbound, no headers", ours(inbound.WithoutQuotas())},
+	{ours, pacing()},
+	{withoutHeaders, pacing(inbound.WithoutQuotas())},
 	{"httprate", stacked(httprateTier)},
 	{"tollbooth", stacked(tollboothTier)},
 	{"throttled", stacked(throttledTier)},
 	{"ulule/limiter", stacked(ululeTier)},
 }
 
-// ours is one middleware for all tiers, each a token bucket that starts full.
-func ours(opts ...inbound.Option) func([]tier) (func(http.Handler) http.Handler, error) {
-	return func(tiers []tier) (func(http.Handler) http.Handler, error) {
+// pacing is one middleware for all tiers, each a token bucket that starts full.
+func pacing(opts ...inbound.Option) func([]tier) (middleware, error) {
+	return func(tiers []tier) (middleware, error) {
 		client, err := inbound.RemoteAddr()
 		if err != nil {
 			return nil, err
@@ -75,9 +84,9 @@ func ours(opts ...inbound.Option) func([]tier) (func(http.Handler) http.Handler,
 }
 
 // stacked puts a middleware for each tier around the next one's: the peers have no other way.
-func stacked(one func(tier) (func(http.Handler) http.Handler, error)) func([]tier) (func(http.Handler) http.Handler, error) {
-	return func(tiers []tier) (func(http.Handler) http.Handler, error) {
-		all := make([]func(http.Handler) http.Handler, len(tiers))
+func stacked(one func(tier) (middleware, error)) func([]tier) (middleware, error) {
+	return func(tiers []tier) (middleware, error) {
+		all := make([]middleware, len(tiers))
 		for i, t := range tiers {
 			var err error
 			if all[i], err = one(t); err != nil {
@@ -93,7 +102,7 @@ func stacked(one func(tier) (func(http.Handler) http.Handler, error)) func([]tie
 	}
 }
 
-func httprateTier(t tier) (func(http.Handler) http.Handler, error) {
+func httprateTier(t tier) (middleware, error) {
 	key := httprate.Key("everybody")
 	if t.perClient {
 		key = func(r *http.Request) (string, error) { // its own, which is deprecated for being without a proxy
@@ -103,8 +112,9 @@ func httprateTier(t tier) (func(http.Handler) http.Handler, error) {
 	return httprate.LimitBy(t.limit, t.per, key), nil
 }
 
-func tollboothTier(t tier) (func(http.Handler) http.Handler, error) {
-	l := tollbooth.NewLimiter(reserve.Per(float64(t.limit), t.per), &tollboothlimiter.ExpirableOptions{DefaultExpirationTTL: time.Hour})
+func tollboothTier(t tier) (middleware, error) {
+	options := tollboothlimiter.ExpirableOptions{DefaultExpirationTTL: time.Hour}
+	l := tollbooth.NewLimiter(reserve.Per(float64(t.limit), t.per), &options)
 	l.SetBurst(t.limit)
 	l.SetIPLookup(tollboothlimiter.IPLookup{Name: "RemoteAddr"})
 	l.SetIgnoreURL(true)
@@ -126,12 +136,13 @@ func tollboothTier(t tier) (func(http.Handler) http.Handler, error) {
 // throttledKeys is how many keys throttled's store remembers: as many as pace does.
 const throttledKeys = 1 << 20
 
-func throttledTier(t tier) (func(http.Handler) http.Handler, error) {
+func throttledTier(t tier) (middleware, error) {
 	store, err := memstore.NewCtx(throttledKeys)
 	if err != nil {
 		return nil, err
 	}
-	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(t.limit, t.per), MaxBurst: t.limit - 1})
+	quota := throttled.RateQuota{MaxRate: throttled.PerDuration(t.limit, t.per), MaxBurst: t.limit - 1}
+	l, err := throttled.NewGCRARateLimiterCtx(store, quota)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +163,7 @@ func (clientOnly) Key(r *http.Request) string {
 	return host
 }
 
-func ululeTier(t tier) (func(http.Handler) http.Handler, error) {
+func ululeTier(t tier) (middleware, error) {
 	l := limiter.New(memory.NewStore(), limiter.Rate{Limit: int64(t.limit), Period: t.per})
 	m := stdlib.NewMiddleware(l)
 	if !t.perClient {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"sync"
@@ -20,173 +21,143 @@ import (
 	"github.com/nextfree/pace/reserve/pacetest"
 )
 
-// A refusing server refuses all calls that come before a time, and answers others. It is real HTTP over pipes,
-// in simulated time.
-type refusing struct {
-	wait            time.Duration // from its first call
-	say             func(h http.Header, until time.Time) (status int, body string)
-	answer          string
-	until           time.Time
-	seen            []time.Duration // since until
-	refused, served int
-}
-
-func (s *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	w.Header().Set("Content-Type", "application/json")
-	now := time.Now()
-	if s.until.IsZero() {
-		s.until = now.Add(s.wait)
-	}
-	s.seen = append(s.seen, now.Sub(s.until))
-	if now.Before(s.until) {
-		s.refused++
-		status, body := s.say(w.Header(), s.until)
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-		return
-	}
-	s.served++
-	io.WriteString(w, s.answer)
-}
-
-// simulated runs f in a bubble, with a transport whose connections all lead to the server. It is noon in 2026 there.
-func simulated(t *testing.T, server http.Handler, f func(t *testing.T, base http.RoundTripper)) {
+// simulated runs f in a bubble, at noon in 2026, with a server that has a rule, and a client of it that is paced.
+func simulated(t *testing.T, rule pacetest.Rule, answer string, permitsPerSecond float64, opts []outbound.Option,
+	f func(t *testing.T, server *pacetest.Server, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)))
-		f(t, pacetest.Client(t, server).Transport)
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, answer)
+		})
+		server := reserve.Must(pacetest.New(rule, pacetest.WithDialect(pacetest.GitHub), pacetest.WithHandler(handler)))
+		client := pacetest.Client(t, server)
+		limiter := reserve.Must(pace.NewBursty(permitsPerSecond, pace.WithBurst(0)))
+		client.Transport = reserve.Must(outbound.New(client.Transport, limiter, opts...))
+		f(t, server, client)
 	})
 }
 
-func tenPerSecond() *reserve.Limiter { return reserve.Must(pace.NewBursty(10, pace.WithBurst(0))) }
+const repository = `{"id": 1, "full_name": "nextfree/pace"}`
 
-// The ways in which GitHub refuses, as its documentation describes them.
+// get asks for a repository with a new client, which does not know of other clients' refusals.
+func get(t *testing.T, c *http.Client) error {
+	client := github.NewClient(c)
+	client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
+	repo, _, err := client.Repositories.Get(t.Context(), "nextfree", "pace")
+	if err == nil && repo.GetFullName() != "nextfree/pace" {
+		err = fmt.Errorf("another repository: %v", repo)
+	}
+	return err
+}
+
+// The ways in which GitHub refuses, as its documentation describes them, for a minute.
 var githubRefusals = []struct {
-	name  string
-	say   func(h http.Header, until time.Time) (int, string)
-	error any // what go-github makes of it
+	name   string
+	answer func() pacetest.Answer
+	error  any // what go-github makes of it
 }{
-	{"primary limit, 403 with nothing left", func(h http.Header, until time.Time) (int, string) {
-		nothingLeft(h, until)
-		return 403, `{"message": "API rate limit exceeded for user ID 1.", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api"}`
+	{"primary limit, 403 with nothing left", func() pacetest.Answer {
+		return pacetest.Answer{Status: 403, Header: nothingLeft(), Body: `{"message": "API rate limit exceeded for user ID 1."}`}
 	}, new(*github.RateLimitError)},
-	{"primary limit, 429 with nothing left", func(h http.Header, until time.Time) (int, string) {
-		nothingLeft(h, until)
-		return 429, `{"message": "API rate limit exceeded for user ID 1."}`
+	{"primary limit, 429 with nothing left", func() pacetest.Answer {
+		return pacetest.Answer{Status: 429, Header: nothingLeft(), Body: `{"message": "API rate limit exceeded for user ID 1."}`}
 	}, new(*github.ErrorResponse)}, // of this version
-	{"secondary limit, 403 with Retry-After", func(h http.Header, until time.Time) (int, string) {
-		h.Set("Retry-After", fmt.Sprint(int(time.Until(until).Seconds())))
-		return 403, secondary
+	{"secondary limit, 403 with Retry-After", func() pacetest.Answer {
+		return pacetest.Answer{Status: 403, Header: http.Header{"Retry-After": {"60"}}, Body: secondary}
 	}, new(*github.AbuseRateLimitError)},
-	{"secondary limit, 403 with nothing left", func(h http.Header, until time.Time) (int, string) {
-		nothingLeft(h, until)
-		return 403, secondary
+	{"secondary limit, 403 with nothing left", func() pacetest.Answer {
+		return pacetest.Answer{Status: 403, Header: nothingLeft(), Body: secondary}
 	}, new(*github.RateLimitError)},
-	{"secondary limit, 403 with a body only", func(http.Header, time.Time) (int, string) {
-		return 403, secondary // "wait for at least one minute"
+	{"secondary limit, 403 with a body only", func() pacetest.Answer { // "wait for at least one minute"
+		return pacetest.Answer{Status: 403, Body: secondary}
 	}, new(*github.AbuseRateLimitError)},
 }
 
 const secondary = `{"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
 	"documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`
 
-func nothingLeft(h http.Header, until time.Time) {
-	h.Set("X-RateLimit-Limit", "5000")
-	h.Set("X-RateLimit-Remaining", "0")
-	h.Set("X-RateLimit-Reset", fmt.Sprint(until.Unix()))
+func nothingLeft() http.Header {
+	return http.Header{"X-Ratelimit-Limit": {"5000"}, "X-Ratelimit-Remaining": {"0"},
+		"X-Ratelimit-Reset": {fmt.Sprint(time.Now().Add(time.Minute).Unix())}}
 }
 
-func githubOn(base http.RoundTripper, opts ...outbound.Option) *github.Client {
-	client := github.NewClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond(), opts...))})
-	client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
-	return client
-}
-
-// go-github's typed errors come through, and nothing more is sent to the server before it wants it, though each client here is
-// another one, which does not know of the others' refusals.
-func TestGoGitHubErrors(t *testing.T) {
+// go-github's typed errors come through, and nothing is sent before the server wants it. With retries, a caller of
+// go-github sees no refusal at all.
+func TestGoGitHubRefused(t *testing.T) {
 	for _, c := range githubRefusals {
-		t.Run(c.name, func(t *testing.T) {
-			s := &refusing{wait: time.Minute, say: c.say, answer: `{"full_name": "nextfree/pace"}`}
-			simulated(t, s, func(t *testing.T, base http.RoundTripper) {
-				transport := reserve.Must(outbound.New(base, tenPerSecond()))
-				get := func() error {
-					client := github.NewClient(&http.Client{Transport: transport})
-					client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
-					_, _, err := client.Repositories.Get(t.Context(), "nextfree", "pace")
-					return err
-				}
-				require.ErrorAs(t, get(), c.error)
-				require.NoError(t, get(), "it waits until the server wants it")
-				require.Equal(t, 1, s.refused)
-				require.InDelta(t, 0, s.seen[1], float64(time.Second))
-			})
-		})
-	}
-}
-
-// With retries, a caller of go-github sees no refusal at all.
-func TestGoGitHubRetries(t *testing.T) {
-	for _, c := range githubRefusals {
-		t.Run(c.name, func(t *testing.T) {
-			s := &refusing{wait: time.Minute, say: c.say, answer: `{"full_name": "nextfree/pace"}`}
-			simulated(t, s, func(t *testing.T, base http.RoundTripper) {
-				client := githubOn(base, outbound.WithRetries(3))
-				for range 20 {
-					repo, _, err := client.Repositories.Get(t.Context(), "nextfree", "pace")
-					require.NoError(t, err)
-					require.Equal(t, "nextfree/pace", repo.GetFullName())
-				}
-				require.Equal(t, 1, s.refused)
-				require.Equal(t, 20, s.served)
-				for i, at := range s.seen[2:] {
-					require.GreaterOrEqual(t, at-s.seen[i+1], 99*time.Millisecond, "no herd afterwards")
-				}
-			})
-		})
-	}
-}
-
-func slackRefusal(h http.Header, until time.Time) (int, string) {
-	h.Set("Retry-After", fmt.Sprint(int(time.Until(until).Seconds())))
-	return 429, `{"ok": false, "error": "ratelimited"}`
-}
-
-// slack-go's typed error comes through with its time, and the next call waits for that.
-func TestSlackGoError(t *testing.T) {
-	s := &refusing{wait: 30 * time.Second, say: slackRefusal, answer: `{"ok": true, "user": "pace"}`}
-	simulated(t, s, func(t *testing.T, base http.RoundTripper) {
-		client := slack.New("xoxb-1", slack.OptionAPIURL("http://slack.com/api/"),
-			slack.OptionHTTPClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond()))}))
-		_, err := client.AuthTestContext(t.Context())
-		var limited *slack.RateLimitedError
-		require.ErrorAs(t, err, &limited)
-		require.Equal(t, 30*time.Second, limited.RetryAfter)
-		answer, err := client.AuthTestContext(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "pace", answer.User)
-		require.Equal(t, 1, s.refused)
-		require.InDelta(t, 0, s.seen[1], float64(time.Second))
-	})
-}
-
-// With retries, callers of slack-go see no refusal: their bodies, of forms, are sent again.
-func TestSlackGoRetries(t *testing.T) {
-	s := &refusing{wait: 30 * time.Second, say: slackRefusal, answer: `{"ok": true, "channel": "C1", "ts": "1.2"}`}
-	simulated(t, s, func(t *testing.T, base http.RoundTripper) {
-		client := slack.New("xoxb-1", slack.OptionAPIURL("http://slack.com/api/"),
-			slack.OptionHTTPClient(&http.Client{Transport: reserve.Must(outbound.New(base, tenPerSecond(), outbound.WithRetries(3)))}))
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				_, _, err := client.PostMessageContext(t.Context(), "C1", slack.MsgOptionText("hello", false))
-				if err != nil {
-					t.Error(err)
-				}
+		for _, retries := range []int{0, 3} {
+			t.Run(fmt.Sprintf("%s, %d retries", c.name, retries), func(t *testing.T) {
+				simulated(t, pacetest.Unlimited(), repository, 10, []outbound.Option{outbound.WithRetries(retries)},
+					func(t *testing.T, server *pacetest.Server, client *http.Client) {
+						begin := time.Now()
+						server.Script(c.answer())
+						if retries == 0 {
+							require.ErrorAs(t, get(t, client), c.error)
+						}
+						for range 20 {
+							require.NoError(t, get(t, client))
+						}
+						require.Len(t, server.Refused(), 1)
+						came := server.Accepted()
+						require.Len(t, came, 20)
+						require.InDelta(t, time.Minute, came[0].Sub(begin), float64(time.Second))
+						pacetest.NeverMoreThan(t, 1, 99*time.Millisecond, came)
+					})
 			})
 		}
-		all.Wait()
-		require.Equal(t, 1, s.refused)
-		require.Equal(t, 20, s.served)
-	})
+	}
+}
+
+// go-github, as it is, makes 200 calls to a server that allows 100 in 4 s, and nothing is known of the limit. It refuses
+// by itself to make a call while it knows that none is left, so that must not happen either.
+func TestGoGitHub(t *testing.T) {
+	simulated(t, pacetest.FixedWindow(100, 4*time.Second), repository, math.Inf(1), []outbound.Option{outbound.Adaptive()},
+		func(t *testing.T, server *pacetest.Server, c *http.Client) {
+			client := github.NewClient(c)
+			client.BaseURL = &url.URL{Scheme: "http", Host: "api.github.com", Path: "/"}
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					for range 25 {
+						if _, _, err := client.Repositories.Get(t.Context(), "nextfree", "pace"); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			require.Len(t, server.Accepted(), 200)
+			require.Empty(t, server.Refused())
+		})
+}
+
+// slack-go's typed error comes through with its time, and the next call waits for that. With retries, callers of slack-go
+// see no refusal: their bodies, of forms, are sent again.
+func TestSlackGo(t *testing.T) {
+	refusal := pacetest.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}}, Body: `{"ok": false, "error": "ratelimited"}`}
+	for _, retries := range []int{0, 3} {
+		simulated(t, pacetest.Unlimited(), `{"ok": true, "channel": "C1", "ts": "1.2"}`, 10,
+			[]outbound.Option{outbound.WithRetries(retries)}, func(t *testing.T, server *pacetest.Server, c *http.Client) {
+				begin := time.Now()
+				server.Script(refusal)
+				client := slack.New("xoxb-1", slack.OptionAPIURL("http://slack.com/api/"), slack.OptionHTTPClient(c))
+				post := func() error {
+					_, _, err := client.PostMessageContext(t.Context(), "C1", slack.MsgOptionText("hello", false))
+					return err
+				}
+				if retries == 0 {
+					var limited *slack.RateLimitedError
+					require.ErrorAs(t, post(), &limited)
+					require.Equal(t, 30*time.Second, limited.RetryAfter)
+				}
+				for range 20 {
+					require.NoError(t, post())
+				}
+				require.Len(t, server.Refused(), 1)
+				require.InDelta(t, 30*time.Second, server.Accepted()[0].Sub(begin), float64(time.Second))
+				require.Len(t, server.Accepted(), 20)
+			})
+	}
 }

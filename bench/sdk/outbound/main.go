@@ -25,16 +25,11 @@ func main() {
 	jobs := flag.Int("jobs", 500, "how many calls are made")
 	goroutines := flag.Int("goroutines", 64, "by how many goroutines")
 	limit := flag.Duration("limit", 2*time.Minute, "a row is stopped after this")
-	kinds := flag.Bool("cells", false, "three kinds of servers of the matrix in real time, beside peers, in place of the rows")
 	flag.Parse()
 	only, err := regexp.Compile(*match)
 	if err != nil || flag.NArg() > 0 || *jobs < 1 || *goroutines < 1 {
 		fmt.Fprintln(os.Stderr, "outbound: bad arguments; see -help")
 		os.Exit(2)
-	}
-	if *kinds {
-		cells(os.Stdout, *jobs)
-		return
 	}
 	e := experiment{jobs: *jobs, goroutines: *goroutines, jitter: *jitter, limit: *limit}
 	var table [][]string
@@ -46,9 +41,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: %.1f s\n", r.name, o.took.Seconds())
 		table = append(table, o.cells(e))
 	}
-	fmt.Printf("%s\n%d calls by %d goroutines to a server that allows %d/s with a burst of %d; network jitter %v. At best: %.1f s.\n\n",
-		report.Machine(), e.jobs, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
-	report.Table(os.Stdout, []string{"", ">time", ">time over best", ">429s", ">wasted", ">longest wait", ">connections", ">give-ups"}, table)
+	fmt.Printf("%s\n%d calls by %d goroutines to a server that allows %d/s with a burst of %d; network jitter %v. "+
+		"At best: %.1f s.\n\n", report.Machine(), e.jobs, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
+	report.Table(os.Stdout, []string{"", ">time", ">time over best", ">429s", ">wasted", ">longest wait", ">connections",
+		">give-ups"}, table)
 }
 
 type experiment struct {
@@ -110,7 +106,7 @@ func (e experiment) run(r row) outcome {
 	}
 	all.Wait()
 	o.took = time.Since(begin)
-	o.seen, o.refused, o.opened = s.count()
+	o.seen, o.refused, o.opened = len(s.limits.Calls()), len(s.limits.Refused()), int(s.opened.Load())
 	return o
 }
 

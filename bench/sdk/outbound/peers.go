@@ -45,7 +45,8 @@ var rows = []row{
 	{"pace, 80/s, Adaptive", false, paced(80, outbound.Adaptive())},
 	{"pace, 80/s, Adaptive, PauseRefused", false, paced(80, outbound.Adaptive(), outbound.PauseRefused())},
 	{"pace, no rate, Adaptive, headers", true, paced(math.Inf(1), outbound.Adaptive())},
-	{"pace, no rate, Adaptive, no headers, PauseRefused", false, paced(math.Inf(1), outbound.Adaptive(), outbound.PauseRefused())},
+	{"pace, no rate, Adaptive, no headers, PauseRefused", false,
+		paced(math.Inf(1), outbound.Adaptive(), outbound.PauseRefused())},
 }
 
 // paced is what this program is about: an ordinary client with a pace transport. Its limiter

@@ -9,9 +9,7 @@ package main
 import (
 	"flag"
 	"fmt"
-	"image/color"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -19,11 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-
-	"github.com/nextfree/pace/bench/internal/picture"
 	"github.com/nextfree/pace/bench/internal/report"
 	"github.com/nextfree/pace/internal/matrix"
 )
@@ -37,7 +30,6 @@ type settings struct {
 	latency    [2]time.Duration
 	goroutines int
 	seconds    float64
-	file       string
 }
 
 func main() {
@@ -51,17 +43,12 @@ func main() {
 	latency := flag.String("latency", "5ms-20ms", "of the network, both ways together")
 	flag.IntVar(&s.goroutines, "goroutines", 64, "that call")
 	flag.Float64Var(&s.seconds, "seconds", 0, "for how long they call at best; 0: 12, and 20 at less than 10/s")
-	flag.StringVar(&s.file, "png", "", "draw the table into this file")
 	flag.Parse()
 	if err := s.parse(*rates, *kinds, *latency); err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		os.Exit(2)
 	}
-	run := func(t *testing.T) {
-		if err := s.print(t, os.Stdout); err != nil {
-			t.Error(err)
-		}
-	}
+	run := func(t *testing.T) { s.print(t, os.Stdout) }
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "matrix", F: run}}, nil, nil) // bubbles of simulated time need a test
 }
@@ -100,7 +87,7 @@ func (s *settings) setting(rate float64) matrix.Setting {
 	return c
 }
 
-func (s *settings) print(t *testing.T, w io.Writer) error {
+func (s *settings) print(t *testing.T, w io.Writer) {
 	fmt.Fprintf(w, "%s\n%d goroutines, latency %v to %v, bursts of %v s, windows of %v; medians of %d simulated runs.\n"+
 		"Time over the ideal / refused, in %% of all calls that the server saw / longest call in s.\n",
 		report.Machine(), s.goroutines, s.latency[0], s.latency[1], s.burst, s.window, s.runs)
@@ -108,31 +95,26 @@ func (s *settings) print(t *testing.T, w io.Writer) error {
 	for _, c := range matrix.Clients {
 		header = append(header, ">"+c.Name)
 	}
-	var cells [][]float64
 	for _, rate := range s.rates {
 		var table [][]string
 		for _, k := range matrix.Kinds {
 			if !s.kinds.MatchString(k.Name) {
 				continue
 			}
-			row, times := []string{k.Name}, []float64{}
+			row := []string{k.Name}
 			for _, c := range matrix.Clients {
 				if c.Fits != nil && !c.Fits(k) {
-					row, times = append(row, ""), append(times, math.NaN())
+					row = append(row, "")
 					continue
 				}
 				o := matrix.Median(t, k, c, s.setting(rate), s.runs)
-				row, times = append(row, cell(o)), append(times, o.Took)
+				row = append(row, cell(o))
 			}
-			table, cells = append(table, row), append(cells, times)
+			table = append(table, row)
 		}
 		fmt.Fprintf(w, "\n%v/s\n\n", rate)
 		report.Table(w, header, table)
 	}
-	if s.file == "" {
-		return nil
-	}
-	return s.draw(cells)
 }
 
 func cell(o matrix.Outcome) string {
@@ -140,56 +122,4 @@ func cell(o matrix.Outcome) string {
 		return fmt.Sprintf("(%d of %d)", o.Done, o.Calls)
 	}
 	return fmt.Sprintf("%.2f / %.1f / %.0f", o.Took, 100*o.Wasted, o.Longest)
-}
-
-// draw draws how far each cell is from the ideal: a dot for each, a row for each kind and rate.
-func (s *settings) draw(cells [][]float64) error {
-	p := picture.Plot("time over the ideal", "", "")
-	var names []string
-	for _, rate := range s.rates {
-		for _, k := range matrix.Kinds {
-			if s.kinds.MatchString(k.Name) {
-				names = append(names, fmt.Sprintf("%s, %v/s", k.Name, rate))
-			}
-		}
-	}
-	colors := []color.Color{picture.Blue, picture.Red, picture.Orange, picture.Sky, picture.Green, picture.Grey, color.Black}
-	keys := make([][]picture.Key, 2)
-	for i, client := range matrix.Clients {
-		var dots plotter.XYs
-		for row, times := range cells {
-			if !math.IsNaN(times[i]) {
-				dots = append(dots, plotter.XY{X: min(times[i], 2.5), Y: float64(len(cells) - 1 - row)})
-			}
-		}
-		scatter, err := plotter.NewScatter(dots)
-		if err != nil {
-			return err
-		}
-		scatter.Color = colors[i%len(colors)]
-		p.Add(scatter)
-		keys[i/4] = append(keys[i/4], picture.Key{Name: client.Name, Thumb: scatter})
-	}
-	ticks := make([]plot.Tick, len(names))
-	for i, name := range names {
-		ticks[i] = plot.Tick{Value: float64(len(names) - 1 - i), Label: name}
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.X.Tick.Marker = plot.TickerFunc(tenths) // the default's labels are rounded: 1.15 is "1.2" there
-	f, err := picture.Create(s.file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Save(func(w io.Writer) error {
-		return picture.WritePNG(w, 24*vg.Centimeter, vg.Length(len(names))*0.6*vg.Centimeter+3*vg.Centimeter, "", keys, [][]*plot.Plot{{p}})
-	})
-}
-
-// tenths are ticks at 1, 1.1, 1.2.
-func tenths(from, to float64) (ticks []plot.Tick) {
-	for i := math.Ceil(from * 10); i <= to*10; i++ {
-		ticks = append(ticks, plot.Tick{Value: i / 10, Label: strconv.FormatFloat(i/10, 'f', 1, 64)})
-	}
-	return ticks
 }

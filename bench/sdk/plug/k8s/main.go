@@ -10,14 +10,15 @@ package main
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/nextfree/pace/bench/internal/gotest"
+	"github.com/nextfree/pace/bench/internal/report"
 )
 
 //go:embed swap
@@ -64,7 +65,7 @@ func run(w io.Writer, version, root string) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(folder)
-	if err := fetch(version, folder); err != nil {
+	if err := gotest.Copy(module+"@"+version, folder); err != nil {
 		return false, err
 	}
 	before, err := test(folder)
@@ -79,11 +80,12 @@ func run(w io.Writer, version, root string) (ok bool, err error) {
 		return false, err
 	}
 	fmt.Fprintf(w, "The tests of %s %s.\n\n", module, version)
-	fmt.Fprintln(w, "| package | its own limiters: pass, fail | pace's: pass, fail |\n|---|---|---|")
+	var rows [][]string
 	for _, p := range packages {
 		a, b := before[p], after[p]
-		fmt.Fprintf(w, "| %s | %d, %d | %d, %d |\n", p, a.passed, len(a.failed), b.passed, len(b.failed))
+		rows = append(rows, []string{p, fmt.Sprint(a.passed), fmt.Sprint(len(a.failed)), fmt.Sprint(b.passed), fmt.Sprint(len(b.failed))})
 	}
+	report.Table(w, []string{"package", ">with its own limiters: pass", ">fail", ">with pace's: pass", ">fail"}, rows)
 	fmt.Fprintln(w)
 	ok = true
 	for _, p := range packages {
@@ -106,27 +108,6 @@ func run(w io.Writer, version, root string) (ok bool, err error) {
 var known = map[string]string{
 	"TestRESTClientLimiter": "it compares two limiters that were made apart by reflect.DeepEqual, " +
 		"and pace's remember when they were made",
-}
-
-// fetch copies the module to a folder.
-func fetch(version, folder string) error {
-	out, err := output("", "mod", "download", "-json", module+"@"+version)
-	if err != nil {
-		return err
-	}
-	var m struct{ Dir string }
-	if err := json.Unmarshal(out, &m); err != nil {
-		return err
-	}
-	if err := os.CopyFS(folder, os.DirFS(m.Dir)); err != nil {
-		return err
-	}
-	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error { // the cache is read-only
-		if err != nil {
-			return err
-		}
-		return os.Chmod(path, 0o755)
-	})
 }
 
 // swap puts pace's limiters in the place of the copy's.
@@ -156,7 +137,7 @@ func swap(folder, root string) error {
 		}
 	}
 	const pace, plug = "github.com/nextfree/pace", "github.com/nextfree/pace/reserve/plug/pacek8s"
-	_, err := output(folder, "mod", "edit", "-go=1.25.0",
+	_, err := gotest.Go(folder, "mod", "edit", "-go=1.25.0",
 		"-require="+pace+"@v0.0.0", "-replace="+pace+"="+root,
 		"-require="+plug+"@v0.0.0", "-replace="+plug+"="+filepath.Join(root, "reserve/plug/pacek8s"))
 	return err
@@ -170,42 +151,26 @@ type result struct {
 
 // test runs the tests in a folder, each subtest counted by itself.
 func test(folder string) (map[string]result, error) {
-	args := append([]string{"test", "-mod=mod", "-count=1", "-timeout=5m", "-vet=off", "-json"}, packages...)
-	out, failed := output(folder, args...)
+	all, err := gotest.Test(folder, append([]string{"-timeout=5m", "-vet=off"}, packages...)...)
+	if err != nil {
+		return nil, err
+	}
 	results := map[string]result{}
-	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
-		var e struct{ Action, Package, Test string }
-		if err := lines.Decode(&e); err != nil {
-			return nil, fmt.Errorf("%w: %s", failed, out[max(0, len(out)-2000):])
-		}
-		p := "." + strings.TrimPrefix(e.Package, module)
+	for _, t := range all {
+		p := "." + strings.TrimPrefix(t.Package, module)
 		r := results[p]
-		switch {
-		case e.Action == "pass" && e.Test != "":
+		switch t.How {
+		case "pass":
 			r.passed++
-		case e.Action == "fail" && e.Test != "":
-			r.failed = append(r.failed, e.Test)
+		case "fail":
+			r.failed = append(r.failed, t.Test)
 		}
 		results[p] = r
 	}
 	for _, p := range packages {
 		if results[p].passed == 0 {
-			return nil, fmt.Errorf("the tests of %s did not run: %w: %s", p, failed, out[max(0, len(out)-2000):])
+			return nil, fmt.Errorf("no test of %s passed", p)
 		}
 	}
 	return results, nil
-}
-
-// output returns what the go command prints.
-func output(folder string, args ...string) ([]byte, error) {
-	c := exec.Command("go", args...)
-	c.Dir = folder
-	c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		err = fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, stderr.String())
-	}
-	return out, err
 }

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -17,71 +18,61 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/nextfree/pace/bench/internal/picture"
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/reserve/plug/paceprom"
 )
 
 func main() {
-	out := flag.String("out", "out/metrics.png", "the picture")
+	out := flag.String("out", "out/metrics.png", "the picture's file")
 	file := flag.String("dashboard", "../../reserve/plug/paceprom/dashboard.json", "the dashboard")
 	d := flag.Duration("time", 40*time.Second, "for how long the limiters work, at least 10 s")
-	flag.Parse()
-	if flag.NArg() > 0 || *d < 10*time.Second {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := run(*out, *file, *d); err != nil {
-		fmt.Fprintln(os.Stderr, "metrics:", err)
-		os.Exit(1)
-	}
+	command.Main("metrics", func() string {
+		if *d < 10*time.Second {
+			return "-time must be at least 10 s"
+		}
+		return ""
+	}, func(context.Context) error {
+		return command.Draw(os.Stdout, *out, func() (func(io.Writer) error, error) {
+			panels, err := fill(*file, *d)
+			return func(w io.Writer) error { return write(w, panels) }, err
+		})
+	})
 }
 
-func run(out, file string, d time.Duration) error {
-	panels, err := readDashboard(file)
+// fill returns the panels of a dashboard, with what there is to see in them after limiters have worked for a time.
+func fill(dashboard string, d time.Duration) ([]panel, error) {
+	panels, err := readDashboard(dashboard)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	drawing, err := picture.Create(out)
-	if err != nil {
-		return err
-	}
-	defer drawing.Close()
-
 	metrics, registry := paceprom.NewCollector(), prometheus.NewRegistry()
 	registry.MustRegister(metrics)
 	exporter := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer exporter.Close()
 	server, err := startPrometheus(exporter.Listener.Addr().String())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer server.stop()
 
 	begin := time.Now()
 	if err := work(metrics, d); err != nil {
-		return err
+		return nil, err
 	}
 	time.Sleep(2 * scrapeInterval) // the last one is seen
-	empty := 0
 	for i := range panels {
 		p := &panels[i]
 		for _, q := range p.queries {
 			curves, err := server.query(q, begin, time.Now())
 			if err != nil {
-				return fmt.Errorf("%s: %w", q.expr, err)
+				return nil, fmt.Errorf("%s: %w", q.expr, err)
 			}
 			p.curves = append(p.curves, curves...)
 		}
 		fmt.Printf("%-55s %d curves\n", p.title, len(p.curves))
 		if len(p.curves) == 0 {
-			empty++
+			return nil, fmt.Errorf("the panel %q has nothing to show", p.title)
 		}
 	}
-	if err := drawing.Save(func(w io.Writer) error { return write(w, panels) }); err != nil {
-		return err
-	}
-	if empty > 0 {
-		return fmt.Errorf("%d panels have nothing to show", empty)
-	}
-	return nil
+	return panels, nil
 }
