@@ -6,8 +6,8 @@ import (
 
 // Package attime's functions. A time before the latest that the limiter has seen counts as the latest.
 
-// reading returns what the limiter's clock reads at a time. Times of a clock that has no monotonic part keep their distances
-// to the nanosecond: they are not related to the present.
+// reading returns what the limiter's clock reads at a time. Times of a clock that has no monotonic part keep their
+// distances to the nanosecond: they are not related to the present.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
 // takeAt is TryAcquire at a time.

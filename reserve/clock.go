@@ -10,7 +10,7 @@ import (
 )
 
 // never is the largest time.
-const never = hooks.Never
+const never = saturate.Never
 
 // until returns how long it is from now until a time.
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }

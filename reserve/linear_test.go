@@ -169,8 +169,8 @@ func (r *record) overlaps() (n int) {
 	return n
 }
 
-// client makes random calls. While the clock moves nobody settles or pauses: a caller that has read the clock and then waits for
-// the lock does that as of its reading, and others may have been refused without the lock after that.
+// client makes random calls. While the clock moves nobody settles or pauses: a caller that has read the clock and then
+// waits for the lock does that as of its reading, and others may have been refused without the lock after that.
 func (r *record) client(client, calls int, moving bool, random *rand.Rand) {
 	for range calls {
 		n := 1 + random.IntN(4)

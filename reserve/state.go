@@ -37,14 +37,13 @@ type persistent interface {
 	AppendState(b []byte, now int64) []byte
 }
 
-// AppendBinary appends to b what must outlive the process: what is stored or owed, used of a window or a period, and the
-// end of a pause. [Policy.Restore] makes a limiter of it, on this machine or another.
+// AppendBinary appends to b what must outlive the process: what is stored or owed, used of a window or a period, and
+// the end of a pause. [Policy.Restore] makes a limiter of it, on this machine or another.
 //
 // Requests that wait are not part of it: they end with their process, as if they had given up (but a warming-up limiter
-// stays as warm as they made it). Permits that were
-// granted are used: their reservations end too, so nothing of them comes back. Wherever a reservation would have been
-// cancelled or settled for less after the restart, that many permits are lost, at most what the process had reserved and
-// not settled.
+// stays as warm as they made it). Permits that were granted are used: their reservations end too, so nothing of them
+// comes back. Wherever a reservation would have been cancelled or settled for less after the restart, that many permits
+// are lost, at most what the process had reserved and not settled.
 //
 // A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it.
 //
@@ -69,11 +68,11 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 // since. The policy may have another rate or capacity, but not another variant; permits that are stored beyond the
 // capacity are lost.
 //
-// The time between is read from the wall clock. If that was set back meanwhile, no time has passed: it gives no permits,
-// and what is owed is owed from now on.
+// The time between is read from the wall clock. If that was set back meanwhile, no time has passed: it gives no
+// permits, and what is owed is owed from now on.
 //
-// A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s; after 7 s, it has 10 permits stored, if it
-// stores a second's.
+// A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s; after 7 s, it has 10 permits
+// stored, if it stores a second's.
 //
 // It returns a *[StateError] if the bytes are of another variant, of a newer version, or damaged.
 func (p *Policy) Restore(state []byte) (*Limiter, error) {

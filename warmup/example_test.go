@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// A limiter that has been idle begins at a third of its rate, and reaches it after the period. (The fake clock makes the
-// times of the example exact.)
+// A limiter that has been idle begins at a third of its rate, and reaches it after the period. (The fake clock makes
+// the times of the example exact.)
 func ExampleNew() {
 	clock := clockwork.NewFakeClock()
 	limiter, err := warmup.New(2, 4*time.Second, pace.WithClock(clock))

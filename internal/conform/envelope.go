@@ -131,8 +131,8 @@ func (e *Envelope) cost(g *grant) float64 {
 	return float64(g.permits) * g.least
 }
 
-// size is what the bucket may have held for a request that is paid upfront. In a process that is its cost. A store gives
-// back up to a capacity of a larger request that is settled after its time.
+// size is what the bucket may have held for a request that is paid upfront. In a process that is its cost. A store
+// gives back up to a capacity of a larger request that is settled after its time.
 func (e *Envelope) size(g *grant) float64 {
 	if !e.Variant.Store {
 		return e.cost(g)

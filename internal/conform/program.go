@@ -90,8 +90,8 @@ func (p *program) cancel(arg int) {
 	}
 }
 
-// undoNewest cancels the newest reservation that was not cancelled, if it waits. Paid upfront it must not have collected
-// anything yet: other processes may have been told that there is no room for that.
+// undoNewest cancels the newest reservation that was not cancelled, if it waits. Paid upfront it must not have
+// collected anything yet: other processes may have been told that there is no room for that.
 func (p *program) undoNewest() {
 	for i := len(p.tickets) - 1; i >= 0; i-- {
 		t := p.tickets[i]

@@ -1,9 +1,9 @@
-// Package attime asks limiters at times that the caller brings along, instead of those of the limiter's clock. It is for
-// adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n).
+// Package attime asks limiters at times that the caller brings along, instead of those of the limiter's clock. It is
+// for adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n).
 //
-// A time before the latest that a limiter has seen, by any of its methods, counts as the latest: a clock that steps back
-// gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future; until the clock is
-// there, it stands still for this limiter.
+// A time before the latest that a limiter has seen, by any of its methods, counts as the latest: a clock that steps
+// back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future; until the
+// clock is there, it stands still for this limiter.
 //
 // All functions may be called at the same time. They panic if the limiter is nil.
 package attime
@@ -18,8 +18,8 @@ import (
 
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// New returns a limiter of the policy that begins before all times that a caller may bring along: at the begin of time, 146
-// years before now. A token bucket is full then; a bursty limiter has been idle for so long.
+// New returns a limiter of the policy that begins before all times that a caller may bring along: at the begin of time,
+// 146 years before now. A token bucket is full then; a bursty limiter has been idle for so long.
 func New(p *reserve.Policy) *reserve.Limiter { return engine.New(p, math.MinInt64/2) }
 
 // Take is TryAcquire at time t: it takes n permits (at least 1) if they may be used at t, and reports whether it did.
@@ -33,14 +33,15 @@ func Reserve(l *reserve.Limiter, t time.Time, n int, maxWait time.Duration, r *r
 // Ready is the reservation's At, by what is known at time t. The reservation must be one of [Reserve].
 func Ready(r *reserve.Reservation, t time.Time) time.Time { return engine.ReadyAt(r, t) }
 
-// Settle is the reservation's Settle at time t; Settle(r, t, 0) is its Cancel. The reservation must be one of [Reserve].
+// Settle is the reservation's Settle at time t; Settle(r, t, 0) is its Cancel. The reservation must be one of
+// [Reserve].
 func Settle(r *reserve.Reservation, t time.Time, actual int) { engine.SettleAt(r, t, actual) }
 
 // Level returns how many permits are stored at time t. While any are owed it is negative: see [reserve.Snapshot].
 func Level(l *reserve.Limiter, t time.Time) float64 { return engine.LevelAt(l, t) }
 
-// Replace is SetPolicy at time t, and the waits of waiting requests scale with the rate, as with Retime. For a policy of
-// another kind it returns a *[reserve.ValueError] and changes nothing.
+// Replace is SetPolicy at time t, and the waits of waiting requests scale with the rate, as with Retime. For a policy
+// of another kind it returns a *[reserve.ValueError] and changes nothing.
 func Replace(l *reserve.Limiter, t time.Time, p *reserve.Policy) error {
 	return engine.ReplaceAt(l, t, p)
 }

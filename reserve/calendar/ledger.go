@@ -72,7 +72,7 @@ type request struct {
 }
 
 const (
-	never = math.MaxInt64
+	never = saturate.Never
 	asap  = math.MinInt64 // as latest: a charge, which waits for nothing but those before it
 	keep  = 1024          // the memory of so many requests is kept when none waits
 	// A step of the wall clock that is smaller is none: the two clocks are not read in one moment.

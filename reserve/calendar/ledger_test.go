@@ -357,8 +357,8 @@ func TestSaid(t *testing.T) {
 	require.Equal(t, int64(20*time.Minute), l.NextFree(0))
 }
 
-// Nothing goes above the quota in any period, whatever happens: without a model. Charges, what a server or a change of the
-// quota takes away, and requests larger than the quota are left out.
+// Nothing goes above the quota in any period, whatever happens: without a model. Charges, what a server or a change of
+// the quota takes away, and requests larger than the quota are left out.
 func TestNeverAboveTheQuota(t *testing.T) {
 	for run := range uint64(queues(t)) {
 		random := rand.New(rand.NewPCG(run, 2))

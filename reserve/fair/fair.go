@@ -29,15 +29,15 @@ type Class struct {
 	// MaxAge: a request that has waited for so long goes as if its priority were one higher. 0: never.
 	MaxAge time.Duration
 	// Leave is the number of permits that a request of this class must leave at the limit when it goes, for other classes.
-	// With a window of 100 an hour and Leave 30, the class stops at 70. A request for more than the limit ever holds beside them
-	// gets a *[reserve.SizeError].
+	// With a window of 100 an hour and Leave 30, the class stops at 70. A request for more than the limit ever holds
+	// beside them gets a *[reserve.SizeError].
 	Leave int
 	// MaxQueue is how many requests of the class may wait; one more gets a *[FullError]. 0: any number.
 	MaxQueue int
 }
 
-// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]; it must not be copied. All methods
-// may be called at the same time.
+// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]; it must not be
+// copied. All methods may be called at the same time.
 type Queue struct {
 	order   *order
 	late    *late.Queue
@@ -58,15 +58,16 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithTenants shares a class's permits among its tenants, in proportion to their weights: customers of a service, users, jobs. The weight of
-// a tenant is asked for each of its requests, under no lock; nil: each has weight 1. A weight that is not positive and finite is an error of the
-// request. Default: a class has no tenants, and its requests go first come, first served.
+// WithTenants shares a class's permits among its tenants, in proportion to their weights: customers of a service,
+// users, jobs. The weight of a tenant is asked for each of its requests, under no lock; nil: each has weight 1. A
+// weight that is not positive and finite is an error of the request. Default: a class has no tenants, and its requests
+// go first come, first served.
 func WithTenants(weight func(tenant string) float64) Option {
 	return func(s *settings) { s.tenants, s.weight = true, weight }
 }
 
-// WithClock replaces the clock, for tests. It must be the clock of the limit. Only its methods Now, Since and AfterFunc are
-// used. Default: the real one.
+// WithClock replaces the clock, for tests. It must be the clock of the limit. Only its methods Now, Since and AfterFunc
+// are used. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -79,8 +80,8 @@ func WithClock(c clockwork.Clock) Option {
 // New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
 // several, a window, a key's limiter, one on Redis.
 //
-// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two have the same name, or if a number in one makes no
-// sense.
+// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two have the same name, or if a number in
+// one makes no sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
@@ -186,16 +187,17 @@ func (q *Queue) names() string {
 	return strings.Join(names, ", ")
 }
 
-// ReserveWithin reserves n permits (at least 1) in the name of the context's class and tenant: see [With]. If the context says no
-// class, it is the one named "", or else the first.
+// ReserveWithin reserves n permits (at least 1) in the name of the context's class and tenant: see [With]. If the
+// context says no class, it is the one named "", or else the first.
 //
-// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent request makes it later, so
-// a caller that sleeps by At itself should ask again, or use Wait. The forecast of the request that is the first is a promise
-// of the limit, until a more urgent one comes.
+// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent request
+// makes it later, so a caller that sleeps by At itself should ask again, or use Wait. The forecast of the request that
+// is the first is a promise of the limit, until a more urgent one comes.
 //
-// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a *[reserve.WaitError]
-// at once. If it becomes impossible later that it goes in time, Wait returns that error as soon as that is certain. A
-// maxWait of 0 succeeds if the permits are free now, and no request of the same priority or a higher one waits.
+// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a
+// *[reserve.WaitError] at once. If it becomes impossible later that it goes in time, Wait returns that error as soon as
+// that is certain. A maxWait of 0 succeeds if the permits are free now, and no request of the same priority or a higher
+// one waits.
 func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	class, tenant := From(ctx)
 	return q.reservation(ctx, class, tenant, n, maxWait)
@@ -209,8 +211,8 @@ func (q *Queue) reservation(ctx context.Context, class, tenant string, n int, ma
 	return e.Reservation(), nil
 }
 
-// Acquire waits for n permits (at least 1) in the name of the context's class and tenant, and returns how long that took. For errors see
-// [Queue.ReserveWithin].
+// Acquire waits for n permits (at least 1) in the name of the context's class and tenant, and returns how long that
+// took. For errors see [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
 	e, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
@@ -229,8 +231,8 @@ func (q *Queue) Rate() float64 {
 	return 0
 }
 
-// Class returns a Reserver that reserves for a class, whatever the context says; the tenant is the context's. If there is no such class, its
-// ReserveWithin returns a *[reserve.ValueError].
+// Class returns a Reserver that reserves for a class, whatever the context says; the tenant is the context's. If there
+// is no such class, its ReserveWithin returns a *[reserve.ValueError].
 func (q *Queue) Class(name string) reserve.Reserver { return door{q: q, class: name} }
 
 // Tenant returns a Reserver that reserves for a class and a tenant, whatever the context says.
@@ -293,8 +295,8 @@ type contextKey struct{}
 
 type names struct{ class, tenant string }
 
-// With returns a context for requests of a class and a tenant, for SDKs and transports that pass a context on: [Queue.ReserveWithin] and
-// [Queue.Acquire] read it.
+// With returns a context for requests of a class and a tenant, for SDKs and transports that pass a context on:
+// [Queue.ReserveWithin] and [Queue.Acquire] read it.
 func With(ctx context.Context, class, tenant string) context.Context {
 	return context.WithValue(ctx, contextKey{}, names{class, tenant})
 }

@@ -263,7 +263,8 @@ func TestLeave(t *testing.T) {
 	require.Equal(t, &reserve.SizeError{Permits: 7, Max: 6}, err)
 }
 
-// The same in front of limits that are paid upfront, and later: a class of a higher priority that has to leave permits doesn't stop others.
+// The same in front of limits that are paid upfront, and later: a class of a higher priority that has to leave permits
+// doesn't stop others.
 func TestLeaveFirst(t *testing.T) {
 	limits := map[string]*reserve.Policy{
 		"upfront": reserve.Must(pace.TokenBucket(1, 10)),
@@ -384,7 +385,8 @@ func TestDoorman(t *testing.T) {
 	}
 }
 
-// Settle corrects a tenant's account: one that estimates 1000 and uses 400 gets as much as one that estimates what it uses.
+// Settle corrects a tenant's account: one that estimates 1000 and uses 400 gets as much as one that estimates what it
+// uses.
 func TestSharesAreOfWhatIsUsed(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		q := reserve.Must(fair.New(reserve.Must(pace.NewTokenBucket(1000, 1000)), []fair.Class{{}}, fair.WithTenants(nil)))

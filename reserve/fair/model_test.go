@@ -251,7 +251,8 @@ func (m *model) step() (went []*request) {
 	}
 }
 
-// first returns the one that may go now: the first one, or, where that has to leave permits for others, one that need not.
+// first returns the one that may go now: the first one, or, where that has to leave permits for others, one that need
+// not.
 func (m *model) first() *request {
 	leave := math.MaxInt
 	for _, r := range m.sorted() {

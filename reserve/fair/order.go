@@ -2,13 +2,13 @@ package fair
 
 import (
 	"iter"
-	"math"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve/internal/late"
 )
 
-// An order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H. Vin and
-// H. Cheng, 1996) over classes, and over tenants within a class.
+// An order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H.
+// Vin and H. Cheng, 1996) over classes, and over tenants within a class.
 //
 // Start-time fair queueing gives each flow a tag, the start of its next request in virtual time. The flow with the
 // smallest tag goes, virtual time becomes that tag, and the flow's tag grows by permits / weight. A flow that was idle
@@ -367,7 +367,7 @@ func (o *order) AtMost(now int64, p *late.Place) (permits int) {
 
 // Changes returns when the next request will have waited for MaxAge.
 func (o *order) Changes(now int64) int64 {
-	at := int64(math.MaxInt64)
+	at := int64(saturate.Never)
 	for _, c := range o.classes {
 		if e := c.oldest; c.aged.used && e != nil {
 			if aged := e.arrived + int64(c.MaxAge); aged > now && aged < at {

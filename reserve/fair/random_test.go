@@ -114,8 +114,8 @@ func (p *pair) note(format string, args ...any) {
 	p.trace = append(p.trace, fmt.Sprint(p.model.now(), " ")+fmt.Sprintf(format, args...))
 }
 
-// check has both do what there is to do now, and compares who has gone since the last check. Limiters round to nanoseconds,
-// so one may be a few later than the other.
+// check has both do what there is to do now, and compares who has gone since the last check. Limiters round to
+// nanoseconds, so one may be a few later than the other.
 func (p *pair) check() {
 	var got, want []int
 	for range 4 {

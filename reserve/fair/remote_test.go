@@ -31,8 +31,8 @@ func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte)
 	return s.Store.Update(ctx, key, f)
 }
 
-// At a limit in a store, each call of which takes 5 ms: people wait for a slot and one call more at most. The queue asks
-// at the last moment, so a change of the first rarely costs anything.
+// At a limit in a store, each call of which takes 5 ms: people wait for a slot and one call more at most. The queue
+// asks at the last moment, so a change of the first rarely costs anything.
 func TestOnAStore(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		const takes = 5 * time.Millisecond

@@ -134,8 +134,8 @@ func TestForwardedForHops(t *testing.T) {
 	}
 }
 
-// An IPv4 client that comes through a translator (RFC 6052, NAT64's prefix) is that client, and not the translator's network. As
-// a proxy it is trusted only by the address that it comes from.
+// An IPv4 client that comes through a translator (RFC 6052, NAT64's prefix) is that client, and not the translator's
+// network. As a proxy it is trusted only by the address that it comes from.
 func TestClientsBehindATranslator(t *testing.T) {
 	for from, want := range map[string]string{
 		"[64:ff9b::203.0.113.7]:1":    "203.0.113.7",

@@ -25,7 +25,8 @@ func toldAfter(t *testing.T, h http.Handler) int {
 	return after
 }
 
-// refusedAfterPasses sends requests until one is refused, and returns how many passed and what the refused one was told.
+// refusedAfterPasses sends requests until one is refused, and returns how many passed and what the refused one was
+// told.
 func refusedAfterPasses(t *testing.T, h http.Handler) (passed, after int) {
 	t.Helper()
 	for ; ; passed++ {

@@ -53,19 +53,30 @@ var (
 	RetryAfterMs = Dialect{Name: "Retry-After-Ms", RetryAfter: "Retry-After-Ms"}
 	Draft        = Dialect{Name: "RateLimit-Policy", RetryAfter: "Retry-After", Draft: true}
 
-	GitHub = Dialect{Name: "GitHub", Status: http.StatusForbidden,
-		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Form: Epoch}
-	GitLab = Dialect{Name: "GitLab", RetryAfter: "Retry-After",
-		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset", Form: Epoch}
-	Okta = Dialect{Name: "Okta",
-		Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset", Form: Epoch}
-	OpenAI = Dialect{Name: "OpenAI", RetryAfter: "Retry-After-Ms", Bucket: true, Form: Duration,
-		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*"}
-	Anthropic = Dialect{Name: "Anthropic", RetryAfter: "Retry-After", Bucket: true, Form: RFC3339,
+	GitHub = Dialect{
+		Name: "GitHub", Status: http.StatusForbidden,
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Form: Epoch,
+	}
+	GitLab = Dialect{
+		Name: "GitLab", RetryAfter: "Retry-After",
+		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset", Form: Epoch,
+	}
+	Okta = Dialect{
+		Name:  "Okta",
+		Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset", Form: Epoch,
+	}
+	OpenAI = Dialect{
+		Name: "OpenAI", RetryAfter: "Retry-After-Ms", Bucket: true, Form: Duration,
+		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
+	}
+	Anthropic = Dialect{
+		Name: "Anthropic", RetryAfter: "Retry-After", Bucket: true, Form: RFC3339,
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
-		Body:  func(State) string { return `{"type":"error","error":{"type":"rate_limit_error"}}` }}
-	Discord = Dialect{Name: "Discord", RetryAfter: "Retry-After",
+		Body:  func(State) string { return `{"type":"error","error":{"type":"rate_limit_error"}}` },
+	}
+	Discord = Dialect{
+		Name: "Discord", RetryAfter: "Retry-After",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Form: After,
 		Body: func(s State) string {
 			when := ""
@@ -73,9 +84,12 @@ var (
 				when = fmt.Sprintf(`"retry_after":%.3f,`, s.Wait.Seconds())
 			}
 			return `{"message":"You are being rate limited.",` + when + `"global":false}`
-		}}
-	Atlassian = Dialect{Name: "Atlassian Data Center", RetryAfter: "Retry-After", Limit: "X-Ratelimit-Limit",
-		Remaining: "X-Ratelimit-Remaining", Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds"}
+		},
+	}
+	Atlassian = Dialect{
+		Name: "Atlassian Data Center", RetryAfter: "Retry-After", Limit: "X-Ratelimit-Limit",
+		Remaining: "X-Ratelimit-Remaining", Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds",
+	}
 	Google = Dialect{Name: "Google", Body: func(s State) string {
 		details := ""
 		if s.Wait > 0 {
@@ -86,7 +100,8 @@ var (
 	}}
 	// Shopify is that of its GraphQL API, at paths that end in /graphql.json: it refuses with
 	// status 200.
-	Shopify = Dialect{Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
+	Shopify = Dialect{
+		Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
 		Body: func(s State) string {
 			status := "" // only where it is known when there is room: clients compute that from it
 			if s.Wait > 0 {
@@ -96,7 +111,8 @@ var (
 			}
 			return fmt.Sprintf(`{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}],"extensions":{"cost":`+
 				`{"requestedQueryCost":%d%s}}}`, s.Cost, status)
-		}}
+		},
+	}
 )
 
 // Dialects are all of them.

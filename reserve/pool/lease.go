@@ -8,15 +8,15 @@ import (
 	"github.com/nextfree/pace/reserve/internal/late"
 )
 
-// A Lease is a reservation at one of the members of a pool. It must not be copied after use. The zero value, which comes with an
-// error, promises nothing. All methods may be called at the same time.
+// A Lease is a reservation at one of the members of a pool. It must not be copied after use. The zero value, which
+// comes with an error, promises nothing. All methods may be called at the same time.
 type Lease[T any] struct {
 	place   *late.Place
 	members *members[T]
 }
 
-// Value returns the value of the member that serves the request. It is certain when Wait has returned. Before that it is the member that would serve it as
-// things stand, or the zero value if others are in front.
+// Value returns the value of the member that serves the request. It is certain when Wait has returned. Before that it
+// is the member that would serve it as things stand, or the zero value if others are in front.
 func (l *Lease[T]) Value() (value T) {
 	if i := l.Member(); i >= 0 {
 		return l.members.list[i].Value
@@ -40,7 +40,8 @@ func (l *Lease[T]) Permits() int {
 	return l.place.Permits
 }
 
-// At returns when the permits may be used. It may become later if a member is paused, and earlier; while others are in front it is a forecast.
+// At returns when the permits may be used. It may become later if a member is paused, and earlier; while others are in
+// front it is a forecast.
 func (l *Lease[T]) At() time.Time {
 	if l.place == nil {
 		return time.Time{}
@@ -56,8 +57,8 @@ func (l *Lease[T]) Delay() time.Duration {
 	return l.place.Delay()
 }
 
-// Wait blocks until the permits may be used. If the context ends first it gives them back and returns the context's cause. It returns a *[reserve.WaitError] as soon as
-// it is certain that they come too late.
+// Wait blocks until the permits may be used. If the context ends first it gives them back and returns the context's
+// cause. It returns a *[reserve.WaitError] as soon as it is certain that they come too late.
 func (l *Lease[T]) Wait(ctx context.Context) error {
 	if l.place == nil {
 		return reserve.ErrCancelled

@@ -25,8 +25,8 @@ type Member[T any] struct {
 	Tier int
 }
 
-// A Pool is several members, of which a request gets the one that is free first. It comes from [New]. All methods may be called at the
-// same time.
+// A Pool is several members, of which a request gets the one that is free first. It comes from [New]. All methods may
+// be called at the same time.
 type Pool[T any] struct {
 	*members[T]
 	key string // of Sticky; "" if it isn't
@@ -49,8 +49,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithSlack lets a request wait for so much longer than the earliest member would take, to get one of a lower tier, or the one that
-// served its key last: see [Pool.Sticky]. Default: 0.
+// WithSlack lets a request wait for so much longer than the earliest member would take, to get one of a lower tier, or
+// the one that served its key last: see [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {
@@ -59,8 +59,8 @@ func WithSlack(d time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock, for tests. It must be the clock of the limits. Only its methods Now, Since, NewTimer and AfterFunc are used.
-// Default: the real one.
+// WithClock replaces the clock, for tests. It must be the clock of the limits. Only its methods Now, Since, NewTimer
+// and AfterFunc are used. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -71,8 +71,8 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// New returns a pool of these members. It returns a *[reserve.ValueError] if there are none, if one has no limit, or if an option makes no
-// sense.
+// New returns a pool of these members. It returns a *[reserve.ValueError] if there are none, if one has no limit, or if
+// an option makes no sense.
 func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	var s settings
 	for _, opt := range opts {
@@ -108,9 +108,9 @@ func keyOf(p *late.Place) string {
 	return key
 }
 
-// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps: they get the member that served the key
-// last, as long as that costs no more than [WithSlack]. The pool remembers the keys of its latest requests, 32,768 at least and 65,536 at most.
-// The key "" is none.
+// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps: they get
+// the member that served the key last, as long as that costs no more than [WithSlack]. The pool remembers the keys of
+// its latest requests, 32,768 at least and 65,536 at most. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
 
 // Acquire waits for n permits (at least 1) of the member that has them first. For errors see [Pool.ReserveWithin].
@@ -125,8 +125,9 @@ func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 	return l, nil
 }
 
-// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the context's deadline; otherwise it
-// takes nothing and returns a *[reserve.WaitError] with the time of the earliest member, or a *[reserve.SizeError] if no member ever grants as many.
+// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
+// context's deadline; otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest
+// member, or a *[reserve.SizeError] if no member ever grants as many.
 //
 // Requests go first come, first served. Which member serves one is decided when it is the first: until then
 // the lease's At is a forecast. Exactly one member is charged.
@@ -146,8 +147,8 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	return place, m.queue.Enter(ctx, place, maxWait)
 }
 
-// Reserver returns the pool as a Reserver, for what stands in front of limits, such as package fair: [Pool.Of] says which member a
-// reservation got.
+// Reserver returns the pool as a Reserver, for what stands in front of limits, such as package fair: [Pool.Of] says
+// which member a reservation got.
 //
 //	queue, err := fair.New(p.Reserver(), classes)
 func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
@@ -176,8 +177,9 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, stickyKey{}, key)
 }
 
-// Of returns which member serves a reservation of [Pool.Reserver], or one that another package has made of such: the number of the member in New's list,
-// and its value. Ok is false if the reservation is none of the pool's, or has no member so far.
+// Of returns which member serves a reservation of [Pool.Reserver], or one that another package has made of such: the
+// number of the member in New's list, and its value. Ok is false if the reservation is none of the pool's, or has no
+// member so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
 		if i := place.Member(); i >= 0 {
@@ -187,15 +189,15 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	return value, -1, false
 }
 
-// PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be served by it go to others. The
-// member's limiter goes on; pause that where members share it.
+// PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be
+// served by it go to others. The member's limiter goes on; pause that where members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 	p.target.PauseUntil(member, t)
 	p.queue.Look()
 }
 
-// Drop takes a member (its number in New's list) out of use: for a key that is not valid any more. Leases that it has stay.
-// When all are dropped, requests get a *[reserve.WaitError] that says Forever.
+// Drop takes a member (its number in New's list) out of use: for a key that is not valid any more. Leases that it has
+// stay. When all are dropped, requests get a *[reserve.WaitError] that says Forever.
 func (p *Pool[T]) Drop(member int) {
 	p.target.Drop(member)
 	p.queue.Look()

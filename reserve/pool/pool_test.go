@@ -250,7 +250,8 @@ func TestClassesInFront(t *testing.T) {
 	})
 }
 
-// Random pools of windows, buckets and bursty members, and requests of 1 to 50: within 2 % of greedy, which knows all members' times.
+// Random pools of windows, buckets and bursty members, and requests of 1 to 50: within 2 % of greedy, which knows all
+// members' times.
 func TestAgainstGreedy(t *testing.T) {
 	runs := 60
 	if n, err := strconv.Atoi(os.Getenv("PACE_RUNS")); err == nil {

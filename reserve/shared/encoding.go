@@ -22,8 +22,10 @@ func (e *StateError) Error() string {
 
 // decode reads a state: nil is a limiter that is new, and full.
 func (m *machine) decode(b []byte, t *terms, now float64) error {
-	*m = machine{terms: t, store: max(0, t.capacity), bursty: t.line.Base == 0 && t.curve.Interval > 0, of: t.capacity,
-		anchor: now, time: now, epoch: now, born: now, slot: 1, runs: m.runs[:0], rooms: m.rooms[:0]}
+	*m = machine{
+		terms: t, store: max(0, t.capacity), bursty: t.line.Base == 0 && t.curve.Interval > 0, of: t.capacity,
+		anchor: now, time: now, epoch: now, born: now, slot: 1, runs: m.runs[:0], rooms: m.rooms[:0],
+	}
 	m.stored = m.store
 	if b == nil {
 		return nil

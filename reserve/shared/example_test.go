@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Memory is a store for tests. Programs have Redis (shared.New with goredis.Client), a folder (package file), PostgreSQL
-// or NATS.
+// Memory is a store for tests. Programs have Redis (shared.New with goredis.Client), a folder (package file),
+// PostgreSQL or NATS.
 func ExampleNewIn() {
 	store := shared.Memory()
 	one := pace.Must(shared.NewIn(store, "api", pace.Must(pace.TokenBucket(1, 3))))

@@ -231,8 +231,8 @@ func TestSettledSoonAfterManyWent(t *testing.T) {
 	})
 }
 
-// Of very many that went, the script remembers the room before each only roughly: a late refund is never worth more than
-// the oracle says, and even if most of them come back in any order, at most a quarter less.
+// Of very many that went, the script remembers the room before each only roughly: a late refund is never worth more
+// than the oracle says, and even if most of them come back in any order, at most a quarter less.
 func TestGivingBackAfterManyWent(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {
 		for seed := range uint64(c.share(6)) {

@@ -15,10 +15,11 @@ const (
 	mostLease  = time.Second
 )
 
-// WithLease is experimental: it may change or go in a minor version. It lets each process buy permits in advance, for a key that is too hot for one Redis: as many as it has
-// lately used in d, from 20 ms to 1 s. It buys them as any caller does, first come, first served, and hands them to
-// its own callers at the times that Redis promised: so processes get permits by what they ask for, no two at the same
-// time, and few calls reach Redis. The longer d, the fewer. Default: no leases.
+// WithLease is experimental: it may change or go in a minor version. It lets each process buy permits in advance, for a
+// key that is too hot for one Redis: as many as it has lately used in d, from 20 ms to 1 s. It buys them as any caller
+// does, first come, first served, and hands them to its own callers at the times that Redis promised: so processes get
+// permits by what they ask for, no two at the same time, and few calls reach Redis. The longer d, the fewer. Default:
+// no leases.
 //
 // At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times a second, for 200
 // permits each time, before it has used up those of the last time.
@@ -114,8 +115,10 @@ func (t *terms) soonest(r *request) int64 {
 // lot returns a slot, whose permits are ready then, as package leases has it.
 func (s slot) lot(ready int64) leases.Lot {
 	curve, permits := s.terms.curve, float64(s.permits)
-	l := leases.Lot{Permits: s.permits, AtOnce: permits, Begin: ready, End: ready, Ahead: s.begin, Interval: curve.Interval,
-		Sale: s}
+	l := leases.Lot{
+		Permits: s.permits, AtOnce: permits, Begin: ready, End: ready, Ahead: s.begin, Interval: curve.Interval,
+		Sale: s,
+	}
 	taken, cost := curve.Price(s.stored, permits)
 	if s.deferred || cost == 0 {
 		return l

@@ -127,8 +127,10 @@ func (m *machine) pause(d float64) {
 	if d > 0 {
 		m.hold = max(m.hold, m.at+d)
 	} else if d == reset {
-		*m = machine{terms: m.terms, store: m.store, bursty: m.bursty, of: m.of, stored: m.store, time: m.time, epoch: m.time,
-			slot: m.slot + 1, born: m.time + 1, runs: m.runs[:0], rooms: m.rooms[:0]}
+		*m = machine{
+			terms: m.terms, store: m.store, bursty: m.bursty, of: m.of, stored: m.store, time: m.time, epoch: m.time,
+			slot: m.slot + 1, born: m.time + 1, runs: m.runs[:0], rooms: m.rooms[:0],
+		}
 	} else if d == resume && m.held < 1e-6 { // no stored permits were promised for its end
 		m.hold = 0
 		m.fall()

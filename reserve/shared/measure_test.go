@@ -64,7 +64,8 @@ end
 local retry_after = -1
 return {cost, remaining, tostring(retry_after), tostring(reset_after)}`
 
-// TestServerTime measures the server's processor time for one call of the script: `PACE_MEASURE=1 go test -run ServerTime -v`.
+// TestServerTime measures the server's processor time for one call of the script: `PACE_MEASURE=1 go test -run
+// ServerTime -v`.
 func TestServerTime(t *testing.T) {
 	if os.Getenv("PACE_MEASURE") == "" {
 		t.Skip("it only measures; PACE_MEASURE is not set")

@@ -1,6 +1,10 @@
 package window
 
-import "math"
+import (
+	"math"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
 
 // Pause stops the window's clock.
 func (l *ledger) Pause(now, until int64) bool {
@@ -101,6 +105,6 @@ func length(n int, permitsPerSecond float64) int64 {
 }
 
 const (
-	never   = math.MaxInt64     // the largest time
+	never   = saturate.Never    // the largest time
 	longest = math.MaxInt64 / 2 // the longest window and the longest pause: 146 years
 )

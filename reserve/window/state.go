@@ -45,7 +45,7 @@ func (l *ledger) load(saved []byte) error {
 	changed := *l.config
 	changed.behind += pause
 	l.config = &changed
-	last := int64(math.MaxInt64)
+	last := int64(never)
 	for len(saved) > 0 {
 		permits, err := next()
 		if err != nil {

@@ -259,8 +259,8 @@ func TestALimitThatMovesUpIsChargedWhenTheCallGoes(t *testing.T) {
 	})
 }
 
-// The calls ahead are looked at, one by one, only for a call that may be refused: for its own longest wait, its deadline,
-// or a limiter's longest wait.
+// The calls ahead are looked at, one by one, only for a call that may be refused: for its own longest wait, its
+// deadline, or a limiter's longest wait.
 func TestLongestWaits(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -26,9 +25,6 @@ func (c *Clock) Same(other *Clock) bool {
 	}
 	return *c.Fake == *other.Fake
 }
-
-// Never is the largest time.
-const Never = math.MaxInt64
 
 // Begun returns the clock with now as its epoch.
 func (c Clock) Begun() Clock {
@@ -73,5 +69,5 @@ func (c *Clock) Deadline(ctx context.Context) int64 {
 	if d, ok := ctx.Deadline(); ok {
 		return c.Since(d)
 	}
-	return Never
+	return saturate.Never
 }

@@ -127,8 +127,8 @@ type Hooks[P, L, R any] struct {
 	// Kind returns the package of a policy's variant, and what errors call its limiters.
 	Kind func(P) (pkg, limiter string)
 
-	// Said tells a quota by the calendar what a server says: so many permits are left until then. It does nothing for other
-	// limiters.
+	// Said tells a quota by the calendar what a server says: so many permits are left until then. It does nothing for
+	// other limiters.
 	Said func(l L, left float64, end time.Time)
 
 	// TakeAt and the others are what package attime says of them.

@@ -50,7 +50,8 @@ func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int
 // soon is how long before it could go at the earliest a place is bound at a remote limit, beside the time of two calls.
 const soon = time.Millisecond
 
-// arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be locked.
+// arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be
+// locked.
 func (q *Queue) arm(now int64) {
 	if q.waiting.Load() == 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// behind returns how long a request for n permits would wait at a limiter behind others. At a window a size that is larger than the window counts as
-// several requests.
+// behind returns how long a request for n permits would wait at a limiter behind others. At a window a size that is
+// larger than the window counts as several requests.
 func behind(l *reserve.Limiter, ahead iter.Seq[int], n int) time.Duration {
 	var wait time.Duration
 	var err error

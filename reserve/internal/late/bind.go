@@ -52,7 +52,8 @@ func (q *Queue) lookSoon() {
 	}
 }
 
-// step does the next thing that is to be done, and reports whether there may be another one. Only the holder of binding calls it.
+// step does the next thing that is to be done, and reports whether there may be another one. Only the holder of binding
+// calls it.
 func (q *Queue) step() (more bool) {
 	q.mu.Lock()
 	now := q.now()
@@ -91,8 +92,8 @@ func (q *Queue) step() (more bool) {
 	return true
 }
 
-// grant lets the bound place go, unless its hold is a trial: then it is replaced by one for what the place asks. The queue must be
-// locked, and is unlocked then.
+// grant lets the bound place go, unless its hold is a trial: then it is replaced by one for what the place asks. The
+// queue must be locked, and is unlocked then.
 func (q *Queue) grant(now int64, h *hold) (more bool) {
 	p := h.place
 	if h.trial {
@@ -130,15 +131,16 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 	return true
 }
 
-// cancel cancels a hold that the queue has taken away, for a caller that looks again afterwards: so the watcher need not.
+// cancel cancels a hold that the queue has taken away, for a caller that looks again afterwards: so the watcher need
+// not.
 func (q *Queue) cancel(h *hold) {
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
 	h.cancel()
 }
 
-// bind reserves in the name of a place, or makes a trial, and binds it, unless it has left meanwhile. If there is an error it takes the place
-// out; but a place that has had its trial, and finds that there is no room any more, stays.
+// bind reserves in the name of a place, or makes a trial, and binds it, unless it has left meanwhile. If there is an
+// error it takes the place out; but a place that has had its trial, and finds that there is no room any more, stays.
 func (q *Queue) bind(p *Place, trial bool, maxWait time.Duration, tried bool) {
 	begin := q.clock.Now()
 	complete := false
@@ -200,8 +202,8 @@ func (q *Queue) fail(p *Place, err error) {
 	}
 }
 
-// choose returns which place to bind: the first one, or one behind it that needs to leave fewer permits, if the first can't go yet
-// because of those. The queue must be locked.
+// choose returns which place to bind: the first one, or one behind it that needs to leave fewer permits, if the first
+// can't go yet because of those. The queue must be locked.
 func (q *Queue) choose(now int64) (first *Place) {
 	first = q.order.First(now, anyone)
 	for first != nil && first.Leave > 0 {

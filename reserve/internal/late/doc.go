@@ -18,20 +18,20 @@
 //
 // # A call, walked through
 //
-// A call arrives: Enter puts its place into the order. It is the first, so [Queue.look] binds it: the target reserves, and
-// the hold says when. If that is now, the place is granted, and look binds the next one.
+// A call arrives: Enter puts its place into the order. It is the first, so [Queue.look] binds it: the target reserves,
+// and the hold says when. If that is now, the place is granted, and look binds the next one.
 //
 // If it is later, the caller waits: Place.Wait waits for the hold, so it learns from the limit itself when the time
 // moves (it becomes earlier by a refund, and later by a pause). When it comes, the caller looks: it is still the first,
-// so it is granted, and the caller binds the next place before it goes. If nobody waits for a bound place, because its caller
-// does something else meanwhile, a timer looks in its stead.
+// so it is granted, and the caller binds the next place before it goes. If nobody waits for a bound place, because its
+// caller does something else meanwhile, a timer looks in its stead.
 //
 // A more urgent call arrives: the order says that it is first. The queue takes the hold away from the bound place,
 // cancels it, and binds the new one. The caller that slept on the hold sees that, and waits for its place to be
 // bound again.
 //
-// A pause: the limit moves the time of the hold, and the caller sleeps on. The limit's watcher has the queue look again: a
-// request whose deadline has become impossible is refused, and a pool binds another member.
+// A pause: the limit moves the time of the hold, and the caller sleeps on. The limit's watcher has the queue look
+// again: a request whose deadline has become impossible is refused, and a pool binds another member.
 //
 // A cancel: a waiting place leaves the order, and a bound one gives its hold back; the next is bound. After the grant
 // the limit takes the permits back, and the order takes the charge off the caller's account.
@@ -42,12 +42,12 @@
 //
 // # Time
 //
-// A bound place has a promise, which becomes later if a more urgent request arrives. A waiting one has a forecast: when it would go
-// if no other request came. So only Wait decides. Enter refuses a request whose forecast is too late. Later the
-// queue refuses it as soon as its best case is too late: if the present hold's time, and the requests that are certain to go
-// before it, leave no room for it.
+// A bound place has a promise, which becomes later if a more urgent request arrives. A waiting one has a forecast: when
+// it would go if no other request came. So only Wait decides. Enter refuses a request whose forecast is too late. Later
+// the queue refuses it as soon as its best case is too late: if the present hold's time, and the requests that are
+// certain to go before it, leave no room for it.
 //
-// If the limit is remote, the queue asks it as late as it can: a grant of n permits that had to wait tells that the next
-// is not before n / rate later, so the queue binds the next one only shortly before that, and a change of the first until then costs
-// no call.
+// If the limit is remote, the queue asks it as late as it can: a grant of n permits that had to wait tells that the
+// next is not before n / rate later, so the queue binds the next one only shortly before that, and a change of the
+// first until then costs no call.
 package late

@@ -29,7 +29,8 @@ type Earliest struct {
 	served  atomic.Uint64
 	far     bool
 	upfront bool
-	// Prefers returns the member that a place would like best, or -1, and Chosen says which one it got. They may be nil. They must not block.
+	// Prefers returns the member that a place would like best, or -1, and Chosen says which one it got. They may be nil.
+	// They must not block.
 	Prefers func(p *Place) int
 	Chosen  func(p *Place, member int)
 }
@@ -41,13 +42,13 @@ type member struct {
 	pause   *reserve.Limiter // without a limit, but it can be paused
 	dropped atomic.Bool
 	last    uint64 // when it was chosen last
-	// known is when it grants permits at the earliest, by the last answer, if it can't be asked without taking any; a reading of
-	// the real clock.
+	// known is when it grants permits at the earliest, by the last answer, if it can't be asked without taking any; a
+	// reading of the real clock.
 	known atomic.Int64
 }
 
-// NewEarliest returns the target of these members. A member of a lower tier, or the one that a place prefers, is chosen if that
-// costs at most the slack.
+// NewEarliest returns the target of these members. A member of a lower tier, or the one that a place prefers, is chosen
+// if that costs at most the slack.
 func NewEarliest(members []Member, slack time.Duration, clock clockwork.Clock) *Earliest {
 	e := &Earliest{slack: slack}
 	for _, m := range members {
@@ -118,7 +119,8 @@ func (m *member) waits(n int) time.Duration {
 	return max(d, time.Duration(m.known.Load()-time.Now().UnixNano()), 0)
 }
 
-// choose returns which of the options is best for a place, within its longest wait. Current is taken if no other is better; -1: none is.
+// choose returns which of the options is best for a place, within its longest wait. Current is taken if no other is
+// better; -1: none is.
 func (e *Earliest) choose(all []option, p *Place, current int, maxWait time.Duration) option {
 	earliest := slices.MinFunc(all, func(a, b option) int { return int(min(max(a.wait-b.wait, -1), 1)) }).wait
 	limit := max(earliest, min(add(earliest, e.slack), maxWait))
@@ -154,8 +156,8 @@ func (e *Earliest) before(a, b option, current int) bool {
 	}
 }
 
-// reserve asks the best member. What is known of a member may be wrong, if it can't be asked without taking permits, or if others
-// ask it as well: then it asks the next best one, too, and keeps the better of the two.
+// reserve asks the best member. What is known of a member may be wrong, if it can't be asked without taking permits, or
+// if others ask it as well: then it asks the next best one, too, and keeps the better of the two.
 func (e *Earliest) reserve(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (best *hold, err error) {
 	all := e.options(p, nil)
 	held := make([]*hold, len(all))
@@ -209,8 +211,8 @@ func (e *Earliest) reserve(ctx context.Context, p *Place, trial bool, maxWait ti
 	return nil, err
 }
 
-// ask reserves at a member. While that is paused it only waits for the end of the pause: a permit that is bought now would be forgotten
-// by then.
+// ask reserves at a member. While that is paused it only waits for the end of the pause: a permit that is bought now
+// would be forgotten by then.
 func (m *member) ask(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (h *hold, err error) {
 	if d, err := engine.Wait(m.pause, 1); d <= 0 && err == nil {
 		return m.limit.reserve(ctx, p, trial, maxWait)

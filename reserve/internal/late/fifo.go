@@ -2,7 +2,6 @@ package late
 
 import (
 	"iter"
-	"math"
 )
 
 // FIFO is the order first come, first served. The zero value is empty.
@@ -74,4 +73,4 @@ func (f *FIFO) Grant(now int64, p *Place)       { f.Remove(now, p) }
 func (f *FIFO) Resize(_ int64, p *Place, n int) { f.permits += n - p.Permits }
 func (f *FIFO) Settle(int64, *Place, int)       {}
 func (f *FIFO) Lapsed(int64, *Place)            {}
-func (f *FIFO) Changes(int64) int64             { return math.MaxInt64 }
+func (f *FIFO) Changes(int64) int64             { return never }

@@ -25,8 +25,8 @@ func (q *Queue) hopeless(now int64) bool {
 	return false
 }
 
-// expire refuses places that are certain to be too late. If one of them was bound it returns the hold, for the caller to
-// cancel. The queue must be locked.
+// expire refuses places that are certain to be too late. If one of them was bound it returns the hold, for the caller
+// to cancel. The queue must be locked.
 func (q *Queue) expire(now int64) *hold {
 	for i := range q.lapse {
 		for h := &q.lapse[i]; len(*h) > 0; {
@@ -80,8 +80,8 @@ func (q *Queue) base(now int64) time.Duration {
 	return 0
 }
 
-// inTime reports whether a waiting place would go in time even if all that may go before it do. That is quick to know. The queue must be
-// locked.
+// inTime reports whether a waiting place would go in time even if all that may go before it do. That is quick to know.
+// The queue must be locked.
 func (q *Queue) inTime(now int64, p *Place) bool {
 	atMost := q.order.AtMost(now, p)
 	if q.bound != nil {

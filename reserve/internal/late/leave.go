@@ -12,8 +12,8 @@ func (q *Queue) release(p *Place) *hold {
 	return h
 }
 
-// leave takes a place that has not been granted out of the queue, and returns the hold that it had, for left to cancel. The queue must be
-// locked.
+// leave takes a place that has not been granted out of the queue, and returns the hold that it had, for left to cancel.
+// The queue must be locked.
 func (q *Queue) leave(p *Place, why error) *hold {
 	if p.state >= granted {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
 // never is the last time that there is.
-const never = hooks.Never
+const never = saturate.Never
 
 // A Place is a request in a queue. Whoever makes one sets the exported fields before Enter.
 type Place struct {
@@ -59,9 +59,9 @@ const (
 type hold struct {
 	place *Place
 	r     reserve.Reservation
-	// A hold for a place with Leave is a trial: a reservation for Permits + Leave, which is replaced by one for Permits when
-	// its time has come. If the limit is paid later, paid is a reservation behind it, ready when the limit
-	// has been paid for it.
+	// A hold for a place with Leave is a trial: a reservation for Permits + Leave, which is replaced by one for Permits
+	// when its time has come. If the limit is paid later, paid is a reservation behind it, ready when the limit has been
+	// paid for it.
 	trial  bool
 	paid   *reserve.Reservation
 	due    bool          // its time has come
@@ -297,8 +297,8 @@ func (p promise) Cancel()      { p.Settle(0) }
 // Reservation returns the reservation whose promise the place is.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
-// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of the reservation that it holds in turn. Nil:
-// there is none.
+// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of the reservation that it
+// holds in turn. Nil: there is none.
 func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
 	for {
 		p, ok := engine.Promise(r).(promise)
@@ -315,8 +315,8 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
 	}
 }
 
-// A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's; it does not
-// end with it, because a reservation outlives the context of the request for it.
+// A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's; it
+// does not end with it, because a reservation outlives the context of the request for it.
 type placeContext Place
 
 func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -324,7 +324,8 @@ func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
 func (c *placeContext) Value(key any) any           { return c.ctx.Value(key) }
 
-// A Rank is a request's place in an order, for one that asks again: it goes before those that asked after it did first. The zero value is that of a new request.
+// A Rank is a request's place in an order, for one that asks again: it goes before those that asked after it did first.
+// The zero value is that of a new request.
 type Rank struct {
 	Number  uint64
 	Arrived int64

@@ -15,8 +15,8 @@ import (
 // engine is how this package looks into limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A Target reserves for the first of a queue. The queue calls reserve while it holds binding, and all others under mu: they must
-// not block.
+// A Target reserves for the first of a queue. The queue calls reserve while it holds binding, and all others under mu:
+// they must not block.
 type Target interface {
 	// reserve returns a hold for a place, or a trial if it has to leave permits.
 	reserve(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (*hold, error)
@@ -24,11 +24,12 @@ type Target interface {
 	better(h *hold) bool
 	// forecast returns how long p would wait behind others, if base is how long the bound hold (nil: none) has to.
 	forecast(ahead iter.Seq[int], h *hold, base time.Duration, p *Place) time.Duration
-	// rate is in permits per second, 0: it is not known; certain is the same if the target never grants more than that over the time
-	// from a hold that has to wait, else 0.
+	// rate is in permits per second, 0: it is not known; certain is the same if the target never grants more than that
+	// over the time from a hold that has to wait, else 0.
 	rate() float64
 	certain() float64
-	// spacing is the rate by which the grant after one that had to wait is later by a permit at least; 0: that is not known.
+	// spacing is the rate by which the grant after one that had to wait is later by a permit at least; 0: that is not
+	// known.
 	spacing() float64
 	// paidLater reports whether the time of a hold does not depend on how many permits it is for.
 	paidLater() bool

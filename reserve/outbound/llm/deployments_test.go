@@ -375,8 +375,8 @@ func TestDeploymentIsBusy(t *testing.T) {
 	})
 }
 
-// Calls of two classes that are refused, break, leave, have deadlines and panic, at random: in the end all are over, and
-// whoever has time is answered.
+// Calls of two classes that are refused, break, leave, have deadlines and panic, at random: in the end all are over,
+// and whoever has time is answered.
 func TestDeploymentsAtRandom(t *testing.T) {
 	seeds := 5
 	if long() {

@@ -68,10 +68,10 @@
 //
 // # Several deployments, and who goes first
 //
-// [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one: each call goes to the deployment that has
-// room for it first, and a refused one goes on to the next at once. The trace above, at 35 times its speed, against three
-// deployments of 1,000, 500 and 100 requests a minute took 99.6 % of their sum; chosen at random by their limits 86 %, in
-// turn 17 %. [WithClasses] has people go before a batch.
+// [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one: each call goes to the deployment that
+// has room for it first, and a refused one goes on to the next at once. The trace above, at 35 times its speed, against
+// three deployments of 1,000, 500 and 100 requests a minute took 99.6 % of their sum; chosen at random by their limits
+// 86 %, in turn 17 %. [WithClasses] has people go before a batch.
 //
 // # Limitations
 //

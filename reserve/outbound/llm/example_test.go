@@ -60,8 +60,8 @@ func ExampleWithModel() {
 	// Output: true <nil>
 }
 
-// A model at OpenAI and at Azure, where it has another name, used as one; people before a batch. The client is for OpenAI's
-// SDK, whose base URL and key do not count.
+// A model at OpenAI and at Azure, where it has another name, used as one; people before a batch. The client is for
+// OpenAI's SDK, whose base URL and key do not count.
 func ExampleNewDeployments() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -103,8 +103,8 @@ var redis shared.Scripter
 
 // Many machines that share one quota: a token bucket in Redis for each limit and key. In any minute it grants what it
 // holds and what flows into it: a tenth of the limit, and nine tenths. With a lease a machine buys what it needs in a
-// second at a time, so that a call does not wait for Redis: 300 calls reach 100 % of what they reach in one process, and
-// 92 % where Redis is 100 ms away.
+// second at a time, so that a call does not wait for Redis: 300 calls reach 100 % of what they reach in one process,
+// and 92 % where Redis is 100 ms away.
 func ExampleWithLimiters() {
 	const requests, tokens = 500, 200_000
 	perMinute := func(n float64) *reserve.Policy {

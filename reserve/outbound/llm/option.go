@@ -50,8 +50,8 @@ func WithModel(model string, l Limits) Option {
 	}
 }
 
-// WithEstimate has a function say how many tokens a request will read and put out, in place of the built-in estimate. It
-// gets the body, or nil if there is none or it is larger than 8 MiB; it must neither change nor keep it. A negative
+// WithEstimate has a function say how many tokens a request will read and put out, in place of the built-in estimate.
+// It gets the body, or nil if there is none or it is larger than 8 MiB; it must neither change nor keep it. A negative
 // number counts as 0. Where the provider settles, both numbers are corrected by what the latest calls used.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
@@ -63,8 +63,8 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider says: a call may be so much later or earlier on its
-// way than another one, and neither is refused. With a minute, the default of 250 ms costs 0.4 % of the limit. A
+// WithMargin sets by how much each window is longer than the provider says: a call may be so much later or earlier on
+// its way than another one, and neither is refused. With a minute, the default of 250 ms costs 0.4 % of the limit. A
 // negative margin counts as 0.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
@@ -90,8 +90,8 @@ func WithRequestWindow(d time.Duration) Option {
 // all the time, and holding as many tokens as are refilled in capacity. Anthropic says that it counts so. At 1,000,000
 // tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second: up to twice the
 // limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the capacity. With a longer
-// capacity than the provider's calls are refused after idle times; with a shorter one they are not. Limits a day remain windows. Default: windows,
-// which fit both, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
+// capacity than the provider's calls are refused after idle times; with a shorter one they are not. Limits a day remain
+// windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {

@@ -76,8 +76,10 @@ func Anthropic() Provider { return Provider{&anthropic} }
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
 	settles: true,
-	limits: [kinds]string{requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
-		inputTokens: "Anthropic-Ratelimit-Input-Tokens-Limit", outputTokens: "Anthropic-Ratelimit-Output-Tokens-Limit"},
+	limits: [kinds]string{
+		requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
+		inputTokens: "Anthropic-Ratelimit-Input-Tokens-Limit", outputTokens: "Anthropic-Ratelimit-Output-Tokens-Limit",
+	},
 	refusal: func(message string) (any, map[string]string) {
 		type inner struct {
 			Type    string `json:"type"`

@@ -26,13 +26,17 @@ type finder struct {
 func newFinder(by reserve.Reserver) (*finder, error) {
 	limiter, ok := by.(tunable)
 	if !ok {
-		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter of Adaptive", Value: by,
-			Want: "one with Rate and Retime"}
+		return nil, &reserve.ValueError{
+			Package: "paceaws", Name: "the limiter of Adaptive", Value: by,
+			Want: "one with Rate and Retime",
+		}
 	}
 	ceiling := limiter.Rate()
 	if math.IsInf(ceiling, 1) {
-		return nil, &reserve.ValueError{Package: "paceaws", Name: "the rate of Adaptive's limiter", Value: ceiling,
-			Want: "a finite one"}
+		return nil, &reserve.ValueError{
+			Package: "paceaws", Name: "the rate of Adaptive's limiter", Value: ceiling,
+			Want: "a finite one",
+		}
 	}
 	return &finder{limiter: limiter, rate: adapt.New(ceiling)}, nil
 }

@@ -14,7 +14,8 @@ import (
 
 // call makes a client's call that has one answer.
 func (i *Interceptor) call(ctx context.Context, r *http.Request, message connect.AnyRequest, next connect.UnaryFunc) (
-	connect.AnyResponse, error) {
+	connect.AnyResponse, error,
+) {
 	turns := rpc.Turns{Transport: i.paced}
 	if err := turns.Take(r); err != nil {
 		return nil, refusal(ctx, err)

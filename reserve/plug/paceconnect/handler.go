@@ -11,7 +11,8 @@ import (
 
 // handle has a handler answer a call that has one answer, if the limits let it.
 func (i *Interceptor) handle(ctx context.Context, message connect.AnyRequest, next connect.UnaryFunc) (
-	reply connect.AnyResponse, err error) {
+	reply connect.AnyResponse, err error,
+) {
 	r := incoming(ctx, message.Spec(), message.Peer(), message.Header(), message.Any())
 	refused := rpc.Pass(i.limits, r, func(quota http.Header) {
 		if reply, err = next(ctx, message); err == nil {
@@ -26,7 +27,8 @@ func (i *Interceptor) handle(ctx context.Context, message connect.AnyRequest, ne
 
 // stream has a handler answer a stream, if the limits let it.
 func (i *Interceptor) stream(ctx context.Context, conn connect.StreamingHandlerConn,
-	next connect.StreamingHandlerFunc) (err error) {
+	next connect.StreamingHandlerFunc,
+) (err error) {
 	r := incoming(ctx, conn.Spec(), conn.Peer(), conn.RequestHeader(), nil)
 	refused := rpc.Pass(i.limits, r, func(quota http.Header) {
 		add(conn.ResponseHeader(), quota)
@@ -40,7 +42,8 @@ func (i *Interceptor) stream(ctx context.Context, conn connect.StreamingHandlerC
 
 // incoming describes a call.
 func incoming(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header,
-	message any) *http.Request {
+	message any,
+) *http.Request {
 	r := rpc.Request(ctx, header.Get("Host"), spec.Procedure, header.Clone(), message)
 	r.RemoteAddr = peer.Addr
 	return r

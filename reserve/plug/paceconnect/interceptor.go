@@ -32,8 +32,10 @@ func PerMessage() Option { return func(i *Interceptor) { i.messages = true } }
 // transport's own base sends none of the calls: outbound.New(nil, limiter) is enough.
 func NewInterceptor(paced *outbound.Transport, limits *inbound.Middleware, opts ...Option) (*Interceptor, error) {
 	if paced == nil && limits == nil {
-		return nil, &reserve.ValueError{Package: "paceconnect", Name: "NewInterceptor", Value: nil,
-			Want: "an outbound.Transport, an inbound.Middleware, or both"}
+		return nil, &reserve.ValueError{
+			Package: "paceconnect", Name: "NewInterceptor", Value: nil,
+			Want: "an outbound.Transport, an inbound.Middleware, or both",
+		}
 	}
 	i := &Interceptor{paced: paced, limits: limits}
 	for _, opt := range opts {

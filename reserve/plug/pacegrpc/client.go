@@ -29,7 +29,8 @@ func NewClient(t *outbound.Transport) (*Client, error) {
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (c *Client) Unary(ctx context.Context, method string, message, reply any, conn *grpc.ClientConn,
-	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
 	turns := rpc.Turns{Transport: c.transport}
 	if err := turns.Take(request(ctx, conn, method, message)); err != nil {
 		return refusal(ctx, err)

@@ -34,7 +34,8 @@ func NewServer(limits *inbound.Middleware) (*Server, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (s *Server) Unary(ctx context.Context, message any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (
-	reply any, err error) {
+	reply any, err error,
+) {
 	refused := rpc.Pass(s.limits, incoming(ctx, info.FullMethod, message), func(quota http.Header) {
 		grpc.SetHeader(ctx, metadataOf(quota)) // it fails where there is no call, as in tests
 		reply, err = handle(ctx, message)
@@ -49,7 +50,8 @@ func (s *Server) Unary(ctx context.Context, message any, info *grpc.UnaryServerI
 // Stream is a grpc.StreamServerInterceptor: the opening of a stream is a call, its messages are
 // not.
 func (s *Server) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (
-	err error) {
+	err error,
+) {
 	ctx := stream.Context()
 	refused := rpc.Pass(s.limits, incoming(ctx, info.FullMethod, nil), func(quota http.Header) {
 		stream.SetHeader(metadataOf(quota))

@@ -13,7 +13,8 @@ import (
 
 // Stream is a grpc.StreamClientInterceptor: a stream waits for its permits before it is opened.
 func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
-	open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	open grpc.Streamer, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return c.open(ctx, desc, conn, method, open, opts, false)
 }
 
@@ -21,12 +22,14 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.C
 // permits, and the opening for none. If they would come after the stream's deadline SendMsg fails
 // at once, and the stream is over.
 func (c *Client) Messages(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
-	open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	open grpc.Streamer, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return c.open(ctx, desc, conn, method, open, opts, true)
 }
 
 func (c *Client) open(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
-	open grpc.Streamer, opts []grpc.CallOption, messages bool) (_ grpc.ClientStream, err error) {
+	open grpc.Streamer, opts []grpc.CallOption, messages bool,
+) (_ grpc.ClientStream, err error) {
 	s := &stream{one: !desc.ServerStreams, turns: rpc.Turns{Transport: c.transport}}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, s.turns.Abandon) // for callers that leave by their context

@@ -45,7 +45,8 @@ const (
 // It returns a *[reserve.ValueError] if both are nil. For a wait that grows with each failure as
 // well, see workqueue.NewTypedMaxOfRateLimiter.
 func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) reserve.Reserver) (
-	*QueueLimiter[T], error) {
+	*QueueLimiter[T], error,
+) {
 	if overall != nil || perItem == nil {
 		if err := checked("the limiter", overall); err != nil {
 			return nil, err

@@ -94,8 +94,10 @@ func errorText(pass *analysis.Pass) (any, error) {
 				if negated {
 					is = "!" + is
 				}
-				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Use errors.Is",
-					TextEdits: []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(is)}}}}
+				d.SuggestedFixes = []analysis.SuggestedFix{{
+					Message:   "Use errors.Is",
+					TextEdits: []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(is)}},
+				}}
 			}
 			pass.Report(d)
 			break

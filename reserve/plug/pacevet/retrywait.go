@@ -77,9 +77,11 @@ func (r *retries) block(list []ast.Stmt) {
 		case waits < 0:
 		case r.retries(s):
 			call := r.isWait(list[waits])
-			r.pass.Report(analysis.Diagnostic{Pos: call.Pos(), End: call.End(),
+			r.pass.Report(analysis.Diagnostic{
+				Pos: call.Pos(), End: call.End(),
 				Message:        "Wait before a loop of attempts: all but the first go without a permit",
-				SuggestedFixes: r.move(list[waits:i], s)})
+				SuggestedFixes: r.move(list[waits:i], s),
+			})
 			waits = -1
 		case r.requests(s):
 			waits = -1

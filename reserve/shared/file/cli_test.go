@@ -26,8 +26,8 @@ func (w wall) Update(
 	return w.Store.Update(ctx, key, func(_ time.Time, old []byte) ([]byte, time.Duration, error) { return f(*w.now, old) })
 }
 
-// A program is started each minute and makes ten calls each time, of 5,000 a day in Los Angeles: over a reboot, a clock that
-// is set back an hour, and both changes of summer time, it makes exactly 5,000 in each day.
+// A program is started each minute and makes ten calls each time, of 5,000 a day in Los Angeles: over a reboot, a clock
+// that is set back an hour, and both changes of summer time, it makes exactly 5,000 in each day.
 func TestAProgramThatIsStartedEachMinute(t *testing.T) {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	require.NoError(t, err)

@@ -93,8 +93,8 @@ func (c *client) Reload(ctx context.Context) {
 	}
 }
 
-// Node implements what a limiter of a cluster or a ring asks: which server has a key, as far as the client knows without
-// asking a server. Nothing is known before the first answer.
+// Node implements what a limiter of a cluster or a ring asks: which server has a key, as far as the client knows
+// without asking a server. Nothing is known before the first answer.
 func (c *client) Node(key string) string {
 	if !c.located.Load() {
 		return ""

@@ -71,9 +71,11 @@ func perhapsWritten(err error) bool {
 // wrong returns the error if waiting does not cure it. The server refuses a request without an answer, and says so to
 // the connection.
 func (s *store) wrong(err error) error {
-	for _, e := range []error{jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,
+	for _, e := range []error{
+		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,
 		jetstream.ErrInvalidBucketName, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount,
-		errOld} {
+		errOld,
+	} {
 		if errors.Is(err, e) {
 			return err
 		}

@@ -27,8 +27,10 @@ func Open(js jetstream.JetStream, bucket string) (shared.Store, error) {
 		return nil, &reserve.ValueError{Package: "natskv", Name: "JetStream", Value: nil, Want: "a JetStream"}
 	}
 	if !buckets.MatchString(bucket) {
-		return nil, &reserve.ValueError{Package: "natskv", Name: "bucket", Value: bucket,
-			Want: "a name of letters, digits, dashes and underscores"}
+		return nil, &reserve.ValueError{
+			Package: "natskv", Name: "bucket", Value: bucket,
+			Want: "a name of letters, digits, dashes and underscores",
+		}
 	}
 	return &store{js: js, bucket: bucket}, nil
 }

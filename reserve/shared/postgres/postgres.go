@@ -56,8 +56,8 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 type Option struct{ set func(*store) }
 
 // Durable has each write obey the connection's synchronous_commit, which is on unless somebody has changed it: permits
-// are granted when the server's disk has them, so a server that crashes forgets none. It costs what the disk needs: where
-// it was measured, two thirds of the decisions a second of one caller. Default: synchronous_commit = off.
+// are granted when the server's disk has them, so a server that crashes forgets none. It costs what the disk needs:
+// where it was measured, two thirds of the decisions a second of one caller. Default: synchronous_commit = off.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
 // Schema returns the statement that makes a table, for a migration. The name is as in [Open].
@@ -98,8 +98,10 @@ var names = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}
 // quote returns a table's name as SQL has it.
 func quote(table string) (string, error) {
 	if !names.MatchString(table) {
-		return "", &reserve.ValueError{Package: "postgres", Name: "table", Value: fmt.Sprintf("%q", table),
-			Want: "a name of lower-case letters, digits and underscores, perhaps with a schema"}
+		return "", &reserve.ValueError{
+			Package: "postgres", Name: "table", Value: fmt.Sprintf("%q", table),
+			Want: "a name of lower-case letters, digits and underscores, perhaps with a schema",
+		}
 	}
 	return `"` + strings.ReplaceAll(table, ".", `"."`) + `"`, nil
 }

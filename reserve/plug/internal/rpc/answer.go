@@ -60,8 +60,10 @@ func (a *Answer) response(r *http.Request) *http.Response {
 	if a.Final {
 		header.Set("X-Should-Retry", "false")
 	}
-	return &http.Response{Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: header, Body: http.NoBody, Request: r}
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: header, Body: http.NoBody, Request: r,
+	}
 }
 
 // The codes of errors, which are the same in gRPC and Connect.

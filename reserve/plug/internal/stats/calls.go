@@ -24,7 +24,8 @@ type Calls struct {
 // Outbound adds a transport, and returns its hooks, which call then's afterwards. If observe is not
 // nil it is told of each wait.
 func (s *Set) Outbound(name string, then outbound.Hooks, observe func(*http.Request, time.Duration)) (
-	outbound.Hooks, error) {
+	outbound.Hooks, error,
+) {
 	c := new(Calls)
 	err := s.add(source{kind: "a transport", name: name, waits: c.histogram, samples: c.samples})
 	if err != nil {

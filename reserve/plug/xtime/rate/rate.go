@@ -117,8 +117,8 @@ func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
 // Wait waits for a token.
 func (lim *Limiter) Wait(ctx context.Context) (err error) { return lim.WaitN(ctx, 1) }
 
-// WaitN waits for n tokens. It returns an error if n is above the burst, if the context ends (its Err), or at once if its
-// deadline would come before the tokens; then errors.Is(err, context.DeadlineExceeded) holds.
+// WaitN waits for n tokens. It returns an error if n is above the burst, if the context ends (its Err), or at once if
+// its deadline would come before the tokens; then errors.Is(err, context.DeadlineExceeded) holds.
 func (lim *Limiter) WaitN(ctx context.Context, n int) (err error) {
 	body := lim.bodyOf()
 	if body == nil || n <= 0 {
@@ -204,8 +204,8 @@ func (lim *Limiter) wait(
 // SetLimit changes the rate.
 func (lim *Limiter) SetLimit(newLimit Limit) { lim.SetLimitAt(time.Now(), newLimit) }
 
-// SetLimitAt changes the rate at time t. What events have to wait for scales with it: at twice the rate they wait half as
-// long.
+// SetLimitAt changes the rate at time t. What events have to wait for scales with it: at twice the rate they wait half
+// as long.
 func (lim *Limiter) SetLimitAt(t time.Time, newLimit Limit) {
 	lim.change(t, func() { lim.limit = newLimit })
 }

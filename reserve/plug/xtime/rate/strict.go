@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A strict limiter is the arithmetic of golang.org/x/time/rate v0.16: a number of tokens as of a time. See there for why.
+// A strict limiter is the arithmetic of golang.org/x/time/rate v0.16: a number of tokens as of a time. See there for
+// why.
 
 // advance returns the tokens at a time.
 func (lim *Limiter) advance(t time.Time) float64 {

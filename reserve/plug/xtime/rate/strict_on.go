@@ -4,8 +4,8 @@ package rate
 
 import "time"
 
-// Strict is true: the program is built with -tags xtimestrict. Its limiters keep the times of golang.org/x/time/rate v0.16
-// to the letter, instead of pace's, and have no Pace.
+// Strict is true: the program is built with -tags xtimestrict. Its limiters keep the times of golang.org/x/time/rate
+// v0.16 to the letter, instead of pace's, and have no Pace.
 const Strict = true
 
 // Allow reports whether an event may happen now, and takes its token.
