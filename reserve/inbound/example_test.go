@@ -49,10 +49,13 @@ func Example() {
 		body, _ := io.ReadAll(w.Body)
 		fmt.Printf("%d RateLimit: %s, Retry-After: %q\n%s", w.Code, w.Header().Get("RateLimit"), w.Header().Get("Retry-After"), body)
 	}
-	// Output: 200 RateLimit: "client-endpoint";r=1;t=1, Retry-After: "" item 0 200 RateLimit: "client-endpoint";r=1;t=60,
-	// Retry-After: "" item 1 429 RateLimit: "client-endpoint";r=0;t=60, Retry-After: "60"
-	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many
-	// Requests","status":429,"detail":"Try again in 60 s.","violated-policies":["client-endpoint"]}
+	// Output:
+	// 200 RateLimit: "client-endpoint";r=1;t=1, Retry-After: ""
+	// item 0
+	// 200 RateLimit: "client-endpoint";r=1;t=60, Retry-After: ""
+	// item 1
+	// 429 RateLimit: "client-endpoint";r=0;t=60, Retry-After: "60"
+	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Try again in 60 s.","violated-policies":["client-endpoint"]}
 }
 
 // Other limits for some keys.
