@@ -2,6 +2,7 @@ package inbound_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/keyed"
@@ -182,8 +184,11 @@ func TestChargeAfterKeepsTheResponseWriter(t *testing.T) {
 func TestUnauthorized(t *testing.T) {
 	missing := &inbound.UnauthorizedError{Challenge: `Basic realm="api"`}
 	known := func(user string) (*reserve.Policy, error) {
-		if user == "ann" {
+		switch user {
+		case "ann":
 			return bucket(1, 1), nil
+		case "old":
+			return nil, fmt.Errorf("%s: %w", user, keyed.ErrUnknown)
 		}
 		return nil, &inbound.UnauthorizedError{}
 	}
@@ -199,7 +204,7 @@ func TestUnauthorized(t *testing.T) {
 		inbound.GlobalBy("global", global), inbound.PerKeyBy("key", apiKey, keyed.New(known), inbound.FailOpen()),
 	}, inbound.WithOnFailure(func(*http.Request, *inbound.TierError) { t.Error("it is no failure") }))
 	h := m.Handler(ok)
-	for user, challenge := range map[string]string{"": `Basic realm="api"`, "nobody": "Bearer"} {
+	for user, challenge := range map[string]string{"": `Basic realm="api"`, "nobody": "Bearer", "old": "Bearer"} {
 		res := do(h, get(user, "/"))
 		require.Equal(t, 401, res.StatusCode)
 		require.Equal(t, challenge, res.Header.Get("WWW-Authenticate"))
@@ -213,7 +218,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, global.Stored(), before)
 	stats := counts(m)
-	require.EqualValues(t, 2, stats.Unauthorized)
+	require.EqualValues(t, 3, stats.Unauthorized)
 	require.Zero(t, stats.Tiers[1].Failed+stats.Tiers[1].Refused)
 	require.Equal(t, 200, status(h, get("ann", "/")))
 	require.EqualError(t, missing, "inbound: no valid credentials")
@@ -221,6 +226,22 @@ func TestUnauthorized(t *testing.T) {
 	dry := build(t, []inbound.Tier{inbound.PerKeyBy("key", apiKey, keyed.New(known), inbound.DryRun())})
 	require.Equal(t, 200, status(dry.Handler(ok), get("", "/")))
 	require.Zero(t, dry.Stats().Unauthorized)
+}
+
+// A key that was revoked gets the 401 within the time to live, though it was in use.
+func TestARevokedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var unknown error
+		plan := reserve.Must(pace.Bursty(100))
+		keys := keyed.New(func(string) (*reserve.Policy, error) { return plan, unknown }, keyed.WithTTL(time.Minute))
+		h := build(t, []inbound.Tier{inbound.PerKeyBy("key", user, keys, inbound.FailOpen())}).Handler(ok)
+		time.Sleep(time.Second)
+		require.Equal(t, 200, status(h, get("ann", "/")))
+		plan, unknown = nil, &inbound.UnauthorizedError{}
+		require.Equal(t, 200, status(h, get("ann", "/")))
+		time.Sleep(time.Minute)
+		require.Equal(t, 401, status(h, get("ann", "/")))
+	})
 }
 
 // Options of tiers that make no sense are reported.

@@ -81,8 +81,9 @@
 //	}
 //	inbound.PerKeyBy("key", apiKey, keyed.New(plan, keyed.WithTTL(time.Minute)))
 //
-// A key that is in use keeps its plan while the function returns errors, so that nobody is refused while the database
-// fails. That holds for a key that was revoked, too: call Forget of the limiters, and its next request gets the 401.
+// A key that is in use keeps its plan while the function returns errors, so that no client is refused while the
+// database fails. An [UnauthorizedError], or [keyed.ErrUnknown], is an answer: it reaches a key that was revoked within
+// a minute.
 //
 // A flood of unknown keys asks the database each time. Put a tier of [PerKey] by address before it.
 //

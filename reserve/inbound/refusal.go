@@ -1,7 +1,6 @@
 package inbound
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -117,18 +116,18 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	f.Err = &room.err
 	longest, h := tier, w.Header()
 	var interval time.Duration
-	var unauthorized *UnauthorizedError
 	wait, refused := waitOf(err)
 	switch {
 	case refused:
 		f.Wait, f.Tiers = wait, append(room.names[:0], m.tiers[tier].name)
 		longest = m.violated(r, claims, tier, f)
 		interval = m.interval(longest, claims[longest].cost)
-	case errors.As(err, &unauthorized):
-		f.Status = http.StatusUnauthorized
-		h.Set("WWW-Authenticate", cmp.Or(unauthorized.Challenge, "Bearer"))
 	default:
 		f.Status = http.StatusServiceUnavailable
+		if challenge, ok := unauthorized(err); ok {
+			f.Status = http.StatusUnauthorized
+			h.Set("WWW-Authenticate", challenge)
+		}
 	}
 	wait = f.Wait
 	if m.tarpit.longest > 0 {

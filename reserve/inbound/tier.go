@@ -11,6 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
 // engine is how this package looks into limiters.
@@ -133,6 +134,9 @@ var ErrSkip = errors.New("inbound: the tier does not apply")
 // answered with 401, the tiers behind are not asked, and no permits are taken. It is no failure of
 // the tier: [FailOpen] does not let it pass, but [DryRun] does.
 //
+// It is [keyed.ErrUnknown]: limiters by key forget a key for which their policy function returns it. A policy
+// function may return that one in its place, for the challenge Bearer.
+//
 // An unknown key is not remembered, so a policy function that asks a database is called for each of
 // its requests. Where that matters, check credentials in a handler around the middleware.
 type UnauthorizedError struct {
@@ -143,7 +147,20 @@ type UnauthorizedError struct {
 
 func (e *UnauthorizedError) Error() string { return "inbound: no valid credentials" }
 
+// Is reports whether the target is [keyed.ErrUnknown]: a policy function that returns an UnauthorizedError
+// does not know the key.
+func (e *UnauthorizedError) Is(target error) bool { return target == keyed.ErrUnknown }
+
 func isUnauthorized(err error) bool {
+	_, ok := unauthorized(err)
+	return ok
+}
+
+// unauthorized returns the challenge for a request without valid credentials, and whether the error is of one.
+func unauthorized(err error) (challenge string, ok bool) {
 	var e *UnauthorizedError
-	return errors.As(err, &e)
+	if errors.As(err, &e) && e.Challenge != "" {
+		return e.Challenge, true
+	}
+	return "Bearer", e != nil || errors.Is(err, keyed.ErrUnknown)
 }

@@ -41,18 +41,21 @@
 //	perTenant := keyed.New(func(tenant string) (*reserve.Policy, error) {
 //		var plan string
 //		err := db.QueryRow("SELECT plan FROM tenants WHERE id = $1", tenant).Scan(&plan)
-//		if err != nil {
-//			return nil, err // ErrNoRows: no such tenant
+//		switch {
+//		case errors.Is(err, sql.ErrNoRows):
+//			return nil, keyed.ErrUnknown // there is no such tenant, or there is none any more
+//		case err != nil:
+//			return nil, err
 //		}
 //		return plans[plan], nil
 //	}, keyed.WithTTL(time.Minute))
 //
 // An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once
-// by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries. While the database
-// fails, remembered tenants keep their policies, and new ones get the error. [Limiters.Forget] drops a
-// tenant, and forgives what it owes; call it for one that is revoked. Without WithTTL the function is
-// called for each request of a tenant that is not remembered. A tenant with the rate +Inf never is, so each
-// of its requests calls the function.
+// by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries, and [ErrUnknown] for a
+// tenant that is deleted. While the database fails, remembered tenants keep their policies, and new ones
+// get the error. [Limiters.Forget] drops a tenant, and forgives what it owes. Without WithTTL the function
+// is called for each request of a tenant that is not remembered. A tenant with the rate +Inf never is, so
+// each of its requests calls the function.
 //
 // # What it costs
 //

@@ -20,6 +20,12 @@ var valueError = invalid.In("keyed")
 // remembered and none of those looked at can be dropped. Nothing was taken.
 var ErrTooManyKeys = errors.New("keyed: too many keys")
 
+// ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a tenant
+// that was deleted, an API key that was revoked. It is an answer, and not a failure to find one. So a
+// key that is remembered does not keep its policy: it is forgotten, as by [Limiters.Forget], and its
+// callers get the error.
+var ErrUnknown = errors.New("keyed: unknown key")
+
 // Limiters is a limiter for each key. Make it with [New]; it must not be copied. All
 // methods may be called at the same time.
 //
@@ -71,7 +77,7 @@ func WithMaxKeys(n int) Option {
 // When d is over, the first caller calls the function, and the others go on with the old policy
 // meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the
 // function returns an error, the key keeps its policy, and the function is called again an eighth of
-// d later.
+// d later. If the error is [ErrUnknown], the key is forgotten.
 //
 // The function is called at most once in d for a key, so a key is remembered for d even when it is
 // like new, unless a new key needs its room. At 1000 keys a second, WithTTL(time.Minute) keeps

@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math"
 
@@ -18,7 +19,8 @@ import (
 // time has come, with the same share of its store left. A key that is new has as much as its policy
 // says, so Refresh of a key that isn't remembered does nothing, and asks nothing.
 //
-// It returns the policy function's error; the key keeps its policy then.
+// It returns the policy function's error; the key keeps its policy then. If the error is [ErrUnknown],
+// the key is forgotten.
 func (k *Limiters[K]) Refresh(key K) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -38,6 +40,9 @@ func (k *Limiters[K]) Refresh(key K) error {
 		k.finish(s, a, e, func(e *entry[K]) { k.adopt(s, e, a.policy) })
 		return nil
 	}
+	if errors.Is(a.err, ErrUnknown) {
+		k.revoke(s, hash, key)
+	}
 	s.forget(a)
 	s.mu.Unlock()
 	return a.err
@@ -54,6 +59,11 @@ func (k *Limiters[K]) Forget(key K) {
 	if a := s.asked(key); a != nil {
 		a.again = true
 	}
+	k.revoke(s, hash, key)
+}
+
+// revoke drops a key, whatever it owes. The shard must be locked.
+func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	if at := s.at(hash, key); at >= 0 {
 		s.share(&s.entries[at]) // a hold of it ends apart from it
 		k.drop(s, at)

@@ -261,6 +261,39 @@ func TestTTLWithASlowFunction(t *testing.T) {
 	})
 }
 
+// A key that the function does not know any more is revoked, within the time to live or at once by Refresh; an outage
+// of the function revokes nobody.
+func TestUnknownKeys(t *testing.T) {
+	unknown := fmt.Errorf("no such tenant: %w", keyed.ErrUnknown)
+	for _, refresh := range []bool{false, true} {
+		p := newPlans(atRate(1), keyed.WithTTL(time.Minute))
+		p.Advance(time.Hour)
+		waits, err := p.ReserveWithin(ctx, "a", 100, reserve.Forever)
+		require.NoError(t, err)
+		waits, err = p.ReserveWithin(ctx, "a", 1, reserve.Forever)
+		require.NoError(t, err)
+		due := waits.At()
+		p.err = errors.New("no database")
+		p.Advance(61 * s)
+		require.ErrorIs(t, p.Refresh("a"), p.err)
+		_, err = p.ReserveWithin(ctx, "a", 1, reserve.Forever)
+		require.NoError(t, err, "it keeps its policy")
+		p.err = unknown
+		if refresh {
+			require.Equal(t, unknown, p.Refresh("a"))
+			require.Zero(t, p.Len())
+		}
+		p.Advance(10 * s)
+		_, err = p.ReserveWithin(ctx, "a", 1, reserve.Forever)
+		require.Equal(t, unknown, err)
+		require.Zero(t, p.Len())
+		require.False(t, p.TryAcquire("a", 1))
+		require.Equal(t, due, waits.At(), "what was promised stays")
+		p.err = nil
+		require.True(t, p.TryAcquire("a", 1), "it is known again, and new")
+	}
+}
+
 func TestForget(t *testing.T) {
 	p := newPlans(atRate(1))
 	for _, hold := range []bool{false, true} {

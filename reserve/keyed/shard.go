@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"math"
 	"sync"
@@ -126,6 +127,10 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 				do(e)
 			})
 			return nil
+		case own && errors.Is(a.err, ErrUnknown):
+			k.revoke(s, hash, key)
+			s.mu.Unlock()
+			return a.err
 		case e != nil && own:
 			k.postpone(e) // it keeps its policy
 			fallthrough
