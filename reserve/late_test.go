@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -111,6 +112,7 @@ func (c *evilClock) Since(t time.Time) time.Duration {
 
 // A clock that panics while a caller sleeps leaves the limiter unlocked, and its place to those behind.
 func TestAClockThatPanics(t *testing.T) {
+	watchdog.Start(t)
 	fake := clockwork.NewFakeClock()
 	clock := &evilClock{Clock: fake}
 	l := reserve.Must(pace.NewBursty(1, pace.WithBurst(0), reserve.WithClock(clock)))

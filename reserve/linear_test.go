@@ -20,6 +20,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -216,6 +217,7 @@ func (c yieldingClock) Since(t time.Time) time.Duration {
 // What goroutines see that ask, settle, pause and look at the same time is what they would see if all
 // calls were made one after the other, in some order that fits their times, of the model.
 func TestLinearizable(t *testing.T) {
+	watchdog.Start(t)
 	const rate = 1e9 / float64(slot)
 	for name, k := range map[string]struct {
 		model   model.Config

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )
@@ -207,6 +208,7 @@ func TestWaitOnWhatWasCancelled(t *testing.T) {
 
 // With a fake clock nothing but that clock wakes a sleeper.
 func TestFakeClockWaits(t *testing.T) {
+	watchdog.Start(t)
 	clock := clockwork.NewFakeClock()
 	l := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))
 	require.True(t, l.Allow())
@@ -269,6 +271,7 @@ func (c *tickingClock) NewTimer(d time.Duration) clockwork.Timer {
 }
 
 func TestAClockThatTicksMakesOneTimer(t *testing.T) {
+	watchdog.Start(t)
 	clock := &tickingClock{FakeClock: clockwork.NewFakeClock()}
 	l := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))
 	require.True(t, l.Allow())
@@ -282,6 +285,7 @@ func TestAClockThatTicksMakesOneTimer(t *testing.T) {
 
 // A fake clock that is moved on before the sleeper has its timer.
 func TestAClockThatJumpsBeforeTheTimer(t *testing.T) {
+	watchdog.Start(t)
 	clock := &jumpingClock{FakeClock: clockwork.NewFakeClock()}
 	l := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))
 	require.True(t, l.Allow())

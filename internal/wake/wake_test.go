@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -145,6 +146,7 @@ func TestNeverEarly(t *testing.T) {
 }
 
 func TestReturnsWhenCancelledOrWoken(t *testing.T) {
+	watchdog.Start(t)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, d := range []time.Duration{time.Millisecond, math.MaxInt64} { // these return, or the test hangs
@@ -154,7 +156,10 @@ func TestReturnsWhenCancelledOrWoken(t *testing.T) {
 }
 
 // TestMain looks for goroutines left behind, TestCancelledWaitsLeaveNoDescriptor for descriptors.
-func TestCancelledWaits(t *testing.T) { cancelWaits(10_000) }
+func TestCancelledWaits(t *testing.T) {
+	watchdog.Start(t)
+	cancelWaits(10_000)
+}
 
 // cancelWaits starts n waits of many lengths, ends them, half by their context and half by Wake,
 // and sees them off.
@@ -187,6 +192,7 @@ func cancelWaits(n int) {
 }
 
 func TestStormDueInTheSameMillisecond(t *testing.T) {
+	watchdog.Start(t)
 	const waiters = 2_000
 	due := time.Now().Add(20 * time.Millisecond)
 	early := make(chan time.Duration, waiters)
@@ -229,6 +235,7 @@ func TestNotMuchLater(t *testing.T) {
 // However a Set or a Wake by another goroutine meets the sleeper (before it sleeps, while it does, as it wakes),
 // the sleep ends by then.
 func TestSetByAnotherGoroutine(t *testing.T) {
+	watchdog.Start(t)
 	for i := range 2000 {
 		s := new(Sleeper).fresh()
 		over := make(chan struct{})
@@ -245,9 +252,7 @@ func TestSetByAnotherGoroutine(t *testing.T) {
 		} else {
 			s.Wake()
 		}
-		watchdog := time.AfterFunc(time.Minute, func() { panic("a sleeper sleeps on") })
 		<-over
-		watchdog.Stop()
 	}
 }
 

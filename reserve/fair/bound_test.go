@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 )
@@ -107,6 +108,7 @@ func bound(t *testing.T, seed uint64, tenants bool) {
 
 // An idle tenant takes no memory, not even after 100,000 of them have waited.
 func TestIdleTenants(t *testing.T) {
+	watchdog.Start(t)
 	q := reserve.Must(fair.New(evenly(1e9), []fair.Class{{Name: "a"}, {Name: "b"}}, fair.WithTenants(nil)))
 	memory := func() uint64 {
 		runtime.GC()

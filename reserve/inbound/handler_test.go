@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 )
@@ -26,6 +27,7 @@ func server(t *testing.T, h http.Handler) *httptest.Server {
 
 // The first line reaches the client while the handler still runs: nothing is kept back.
 func TestStreaming(t *testing.T) {
+	watchdog.Start(t)
 	more := make(chan struct{})
 	m := build(t, []inbound.Tier{inbound.Global("global", bucket(1, 100))}, inbound.WithQueue(time.Minute, 1))
 	srv := server(t, m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

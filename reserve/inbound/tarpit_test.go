@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 )
@@ -68,6 +69,7 @@ func TestTarpit(t *testing.T) {
 // A client that sends no more may still read: a refusal that is delayed is sent at once then, and a
 // context that has ended does not make something else of it.
 func TestTarpitAndAHalfClosedConnection(t *testing.T) {
+	watchdog.Start(t)
 	for _, first := range []bool{false, true} { // whether the context ends before the delay begins
 		half := make(chan *net.TCPConn, 1)
 		refuses := reserverOf(func(ctx context.Context) error {

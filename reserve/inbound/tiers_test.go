@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/window"
@@ -137,6 +138,7 @@ func TestThreeTiers(t *testing.T) {
 
 // Many at the same time: never more than the limits, and permits of refused requests are not lost.
 func TestConcurrentRequests(t *testing.T) {
+	watchdog.Start(t)
 	m := build(t, []inbound.Tier{
 		inbound.PerKey("user", user, bucket(1e-6, 5)),
 		inbound.Global("global", bucket(1e-6, 40)),

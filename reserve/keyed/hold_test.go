@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
@@ -173,6 +174,7 @@ func TestAKeyThatIsHeldStays(t *testing.T) {
 
 // Many at the same time take and give back, and nothing is lost or won.
 func TestHoldsAtTheSameTime(t *testing.T) {
+	watchdog.Start(t)
 	b := bursty(1, 100, pace.WithCapacity(10_000), reserve.WithStored(10_000))
 	var all sync.WaitGroup
 	for g := range 8 {

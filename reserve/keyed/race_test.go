@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 )
@@ -17,6 +18,7 @@ import (
 // All goroutines want the same new key at once: it gets one limiter, from one call of
 // the policy function, and no permit is granted twice.
 func TestTheSameNewKeyFromManyGoroutines(t *testing.T) {
+	watchdog.Start(t)
 	b := bursty(1, 1<<20, pace.WithCapacity(10), reserve.WithStored(10))
 	policy := reserve.Must(pace.Bursty(1, reserve.WithClock(b.FakeClock), pace.WithCapacity(10), reserve.WithStored(10)))
 	for round := range 50 {
@@ -48,6 +50,7 @@ func TestTheSameNewKeyFromManyGoroutines(t *testing.T) {
 // counted is what is there, and what each key has been granted is never more than its limiter
 // could give.
 func TestEverythingAtOnce(t *testing.T) {
+	watchdog.Start(t)
 	const keysUsed, room, rate, steps = 40, 20, 1000, 2000
 	b := bursty(rate, room, pace.WithCapacity(10))
 	keys := keyed.New(func(int) (*reserve.Policy, error) {

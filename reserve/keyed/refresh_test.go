@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
@@ -382,6 +383,7 @@ func TestRefreshWhileThePolicyIsAskedFor(t *testing.T) {
 
 // After Refresh or Forget has returned nobody gets a policy of before.
 func TestRefreshRace(t *testing.T) {
+	watchdog.Start(t)
 	var version atomic.Int64
 	version.Store(1)
 	keys := keyed.New(func(string) (*reserve.Policy, error) { return pace.Bursty(float64(version.Load())) },

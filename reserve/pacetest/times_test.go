@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve/pacetest"
 )
 
@@ -77,6 +78,7 @@ func TestNeverMoreThan(t *testing.T) {
 
 // Times may be noted by many at once.
 func TestTimes(t *testing.T) {
+	watchdog.Start(t)
 	var times pacetest.Times
 	var all sync.WaitGroup
 	for range 100 {

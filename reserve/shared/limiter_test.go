@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/redis"
@@ -23,6 +24,7 @@ var _ reserve.Reserver = (*shared.Limiter)(nil)
 
 // Two processes' limiters on one key: together they have one store.
 func TestShared(t *testing.T) {
+	watchdog.Start(t)
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		p := reserve.Must(pace.Bursty(0.01, pace.WithCapacity(50)))
 		var wg sync.WaitGroup
@@ -55,6 +57,7 @@ var mu sync.Mutex
 // 200 callers at once, each with a longest wait of its own, get 200 different times
 // and those whose time is too late are told so.
 func TestCoalesced(t *testing.T) {
+	watchdog.Start(t)
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		l := newShared(t, c, "coalesced", reserve.Must(pace.Bursty(1, pace.WithCapacity(0))))
 		_, err := l.Reserve(t.Context(), 1000) // so all of them wait, and time passes without granting any

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -312,6 +313,7 @@ func TestTryAcquireOfAContextThatIsDone(t *testing.T) {
 
 // Two calls may report at the same time (under the race detector).
 func TestCircuitReports(t *testing.T) {
+	watchdog.Start(t)
 	var c circuit
 	var all sync.WaitGroup
 	for _, err := range []error{nil, nil, errors.New("down"), errors.New("down")} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
@@ -14,6 +15,7 @@ import (
 // Callers with too little time for a call fail by themselves: the callers behind
 // their call are answered.
 func TestAShortDeadlineFailsNobodyElse(t *testing.T) {
+	watchdog.Start(t)
 	l := newShared(t, connect(t, server.Start(t)), "short", reserve.Must(pace.Bursty(1e6)))
 	var all sync.WaitGroup
 	for g := range 16 {

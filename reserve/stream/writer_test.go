@@ -15,6 +15,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 )
@@ -138,6 +139,7 @@ func TestWithoutLimit(t *testing.T) {
 
 // Real files and connections: the bytes arrive, by whichever way the system moves them.
 func TestFilesAndConnections(t *testing.T) {
+	watchdog.Start(t)
 	want := content(3 << 20)
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(name, want, 0o600))
@@ -184,6 +186,7 @@ func TestFilesAndConnections(t *testing.T) {
 
 // Writes of many at once share the limiter, if what they write to allows it.
 func TestWritesAtOnce(t *testing.T) {
+	watchdog.Start(t)
 	inBubble(t, 1000, func(b *limitertest.Bench) {
 		w := stream.Writer(ctx, io.Discard, b)
 		errs := make(chan error, 10)

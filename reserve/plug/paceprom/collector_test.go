@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/plug/internal/stats"
 	"github.com/nextfree/pace/reserve/plug/internal/stats/statstest"
@@ -99,6 +100,7 @@ func registered(t *testing.T, c prometheus.Collector) *prometheus.Registry {
 
 // Sources may come while Prometheus asks, and a rate without limit is a number.
 func TestTogether(t *testing.T) {
+	watchdog.Start(t)
 	c := NewCollector()
 	r := registered(t, c)
 	var all sync.WaitGroup

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/file"
 )
@@ -101,6 +102,7 @@ func only(t *testing.T, dir string) string {
 
 // Eight processes, and eight goroutines here, count together: no update is lost.
 func TestProcesses(t *testing.T) {
+	watchdog.Start(t)
 	dir, times := t.TempDir(), 300
 	var all []*exec.Cmd
 	for range 8 {
@@ -131,6 +133,7 @@ func TestProcesses(t *testing.T) {
 
 // Killed at a random moment, a process has done what it said, and at most one thing more; the next one goes on there.
 func TestKilled(t *testing.T) {
+	watchdog.Start(t)
 	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("PACE_KILLS")); err == nil {
 		kills = n
@@ -338,6 +341,7 @@ func TestLife(t *testing.T) {
 
 // Whoever holds the lock (a process that is stopped, here a second store) does not hang a caller beyond its context.
 func TestLockedByAnother(t *testing.T) {
+	watchdog.Start(t)
 	dir := t.TempDir()
 	one, err := file.Open(dir)
 	require.NoError(t, err)

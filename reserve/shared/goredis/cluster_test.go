@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
@@ -84,6 +85,7 @@ func TestClusterFailover(t *testing.T) {
 // Two processes lease a key of a cluster, and its master dies: both go on when a replica has taken its place, and
 // get no more than the rate, what they hold, and the store that the replica may have missed.
 func TestClusterLeases(t *testing.T) {
+	watchdog.Start(t)
 	const rate, capacity, horizon = 2000.0, 50.0, 100 * time.Millisecond
 	nodes := server.Cluster(t, 1)
 	var addrs []string
@@ -148,6 +150,7 @@ func TestClusterLeases(t *testing.T) {
 // One of three masters is stopped, and has no replica: the keys of the others are limited by their servers as before,
 // whatever is to be done for its own.
 func TestOneDeadNode(t *testing.T) {
+	watchdog.Start(t)
 	nodes := server.Cluster(t, 0)
 	for _, n := range nodes { // or the others refuse, too, once they miss it
 		require.NoError(t, connect(t, n).ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())

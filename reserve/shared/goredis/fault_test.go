@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/server"
@@ -196,6 +197,7 @@ func TestFaults(t *testing.T) {
 
 // 64 callers at once on a server that has stopped: all have their answer within the time-out.
 func TestStoppedCrowd(t *testing.T) {
+	watchdog.Start(t)
 	s := server.Start(t)
 	l := newShared(t, connect(t, s), "crowd", reserve.Must(pace.Bursty(1e6)), shared.WithTimeout(timeout))
 	_, err := l.Reserve(t.Context(), 1)
@@ -248,6 +250,7 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 // A hook of the client's panics, and something recovers, as net/http does: no later call hangs or
 // fails.
 func TestPanicOfAHook(t *testing.T) {
+	watchdog.Start(t)
 	s := server.Start(t)
 	c := connect(t, s)
 	hook := &panics{}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/outbound"
@@ -165,6 +166,7 @@ func TestInboundWithoutRedis(t *testing.T) {
 
 // The calls of two programs with one limiter: together they keep its rate.
 func TestOutbound(t *testing.T) {
+	watchdog.Start(t)
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		const interval, calls = 10 * time.Millisecond, 20
 		var mu sync.Mutex
@@ -204,6 +206,7 @@ func TestOutbound(t *testing.T) {
 // A call that is given up while it waits, or can't be made in time, is not charged in Redis,
 // nor to the host's own limiter in this process.
 func TestOutboundGivenUp(t *testing.T) {
+	watchdog.Start(t)
 	eachServer(t, func(t *testing.T, c *redis.Client) {
 		srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the call was made") }))
 		defer srv.Close()

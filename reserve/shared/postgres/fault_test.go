@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/proxy"
@@ -106,6 +107,7 @@ func TestCutAndReplaced(t *testing.T) {
 
 // A write that arrives when its caller has gone does nothing.
 func TestLateWrite(t *testing.T) {
+	watchdog.Start(t)
 	tb := newTable(t, start(t))
 	_, err := add(t.Context(), tb.store, "k", "a")
 	require.NoError(t, err)
@@ -129,6 +131,7 @@ func TestLateWrite(t *testing.T) {
 
 // A server that does not answer keeps nobody beyond the context.
 func TestSilence(t *testing.T) {
+	watchdog.Start(t)
 	tb := newTable(t, start(t))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
@@ -145,6 +148,7 @@ func TestSilence(t *testing.T) {
 
 // A transaction that fails because of another one is tried again.
 func TestSerializable(t *testing.T) {
+	watchdog.Start(t)
 	tb := newTable(t, start(t))
 	_, err := tb.db.Exec("ALTER DATABASE " + tb.name + " SET default_transaction_isolation = 'serializable'")
 	require.NoError(t, err)

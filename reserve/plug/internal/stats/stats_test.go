@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/inbound"
 	"github.com/nextfree/pace/reserve/outbound"
@@ -53,6 +54,7 @@ func TestLimiterInTime(t *testing.T) {
 
 // Sources that come and look at the same time.
 func TestTogether(t *testing.T) {
+	watchdog.Start(t)
 	set := new(stats.Set)
 	var all sync.WaitGroup
 	for i := range 8 {
