@@ -74,28 +74,3 @@ func TestUpfrontAgreesWithXTime(t *testing.T) {
 		})
 	}
 }
-
-// FuzzUpfrontAgreesWithXTime takes a rate of 0.1 to 1e6 by its logarithm, and a
-// sequence as pairs of bytes: how many permits, and how long until the next request.
-func FuzzUpfrontAgreesWithXTime(f *testing.F) {
-	f.Add(uint16(0), uint16(4), []byte{255, 0, 255, 0, 1, 200, 3, 90, 254, 1, 0, 255})
-	f.Add(uint16(9362), uint16(0), []byte{0, 0, 0, 128, 0, 255, 0, 0})
-	f.Add(uint16(13830), uint16(6), []byte{100, 1, 100, 1, 100, 1, 100, 1, 0, 150, 0, 150, 0, 150})
-	f.Add(uint16(51700), uint16(99), []byte{255, 255, 255, 255, 255, 0, 128, 128})
-	f.Add(uint16(65535), uint16(9999), []byte{10, 10, 200, 3, 200, 0, 200, 0, 200, 90, 255, 255, 1, 1})
-	f.Fuzz(func(t *testing.T, rateLog, size uint16, sequence []byte) {
-		permitsPerSecond := math.Pow(10, -1+7*float64(rateLog)/math.MaxUint16)
-		burst := 1 + int(size)%10_000
-		l, x, clock := upfrontLimiters(t, permitsPerSecond, burst)
-		for step := 0; step+1 < min(len(sequence), 1000); step += 2 {
-			// Up to twice the burst; then no time at all, or from a thousandth of the
-			// time that a permit takes to twice that of filling the store.
-			n := 1 + int(sequence[step])*2*burst/255
-			requireSameTime(t, l, x, n, clock.Now(), step/2)
-			if wait := sequence[step+1]; wait > 0 {
-				permits := 1e-3 * math.Pow(2e3*float64(burst), float64(wait)/255)
-				clock.Advance(time.Duration(permits / permitsPerSecond * 1e9))
-			}
-		}
-	})
-}

@@ -33,15 +33,9 @@ func draw(w io.Writer, e experiment, begin time.Time, calls []call) error {
 	p.X.Tick.Marker = picture.Every(max(1, int(e.lasts.Seconds()/10)))
 	heights := stack(e, first, calls)
 	for i := e.processes - 1; i >= 0; i-- { // each stands in front of the one with one process more
-		h := &plotter.Histogram{FillColor: colour(e, i), Width: step.Seconds()}
-		for bin, n := range heights[i] {
-			from := float64(bin) * step.Seconds()
-			h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
-		}
-		p.Add(h)
+		p.Add(picture.Histogram(heights[i], step, colour(e, i)))
 	}
-	limit := vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1.5), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
-	p.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: e.rate}, {X: e.lasts.Seconds(), Y: e.rate}}, LineStyle: limit})
+	p.Add(picture.Limit(e.rate, e.lasts))
 	var labels plotter.XYLabels
 	say := func(x, y float64, text string) {
 		labels.XYs, labels.Labels = append(labels.XYs, plotter.XY{X: x, Y: y}), append(labels.Labels, text)

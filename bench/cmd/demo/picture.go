@@ -26,30 +26,31 @@ func draw(w io.Writer, halves []half) error {
 		for _, n := range all {
 			tallest = max(tallest, n)
 		}
-		bars[i] = [2]*plotter.Histogram{demo.Histogram(all, step, picture.Red), demo.Histogram(answered, step, picture.Blue)}
+		bars[i] = [2]*plotter.Histogram{
+			picture.Histogram(all, step, picture.Red), picture.Histogram(answered, step, picture.Blue),
+		}
 		end = max(end, h.Took)
 	}
 	var plots [][]*plot.Plot
 	for i, h := range halves {
 		row := h.Row()
-		p := picture.Plot(fmt.Sprintf("%s: %s, %s calls sent, %s refused, longest wait %s", row[0], row[1], row[3], row[4], row[6]),
-			"seconds", "calls in 100 ms")
+		p := picture.Plot(fmt.Sprintf("%s: %s, %s calls sent, %s refused, longest wait %s",
+			row[0], row[1], row[3], row[4], row[6]), "seconds", "calls in 100 ms")
 		p.X.Min, p.X.Max = 0, end.Seconds()
 		p.Y.Min, p.Y.Max = 0, tallest*1.05
 		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(1), picture.Every(20)
-		grid := plotter.NewGrid()
-		grid.Horizontal.Color, grid.Vertical.Color = picture.Pale, picture.Pale
-		p.Add(grid, bars[i][0], bars[i][1], // those answered stand before all, so that those refused are seen above them
-			demo.Allowed(allowed, end))
+		// Calls that were answered stand before all calls, so that refused ones are seen above them.
+		p.Add(picture.Grid(), bars[i][0], bars[i][1], picture.Limit(allowed, end))
 		plots = append(plots, []*plot.Plot{p})
 	}
 	keys := []picture.Key{
 		{Name: "answered", Thumb: bars[0][1]},
 		{Name: "refused with 429", Thumb: bars[0][0]},
-		{Name: fmt.Sprintf("what the API allows: %.0f in 100 ms", allowed), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
+		{Name: fmt.Sprintf("what the API allows: %.0f in 100 ms", allowed), Thumb: picture.Limit(0, 0)},
 	}
 	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
-		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d", calls, goroutines, callsPerSecond, burst),
+		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d",
+			calls, goroutines, callsPerSecond, burst),
 		[][]picture.Key{keys}, plots)
 }
 

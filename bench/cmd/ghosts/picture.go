@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/nextfree/pace/bench/internal/picture"
 )
@@ -29,36 +27,20 @@ func drawBars(w io.Writer, waits map[string][]time.Duration) error {
 		plots[q] = p
 		for i, c := range contenders {
 			of := waits[c.name][q*len(orders):][:len(orders)]
-			var values plotter.Values
-			labels := plotter.XYLabels{}
-			for x, wait := range of {
+			var values []float64
+			for _, wait := range of {
 				values = append(values, wait.Seconds())
-				labels.XYs = append(labels.XYs, plotter.XY{X: float64(x), Y: wait.Seconds()})
-				labels.Labels = append(labels.Labels, short(wait))
 			}
-			bars, err := plotter.NewBarChart(values, barWidth)
+			bars, err := picture.Bars{Values: values, Text: short, Size: 8, Colour: colours[i], Width: 15,
+				I: i, N: len(contenders)}.Add(p)
 			if err != nil {
 				return err
 			}
-			bars.Color, bars.LineStyle = colours[i], draw.LineStyle{}
-			bars.Offset = barWidth * vg.Length(float64(i)-float64(len(contenders)-1)/2)
-			numbers, err := plotter.NewLabels(labels)
-			if err != nil {
-				return err
-			}
-			for j := range numbers.TextStyle {
-				numbers.TextStyle[j].Font = picture.Sans(8)
-				numbers.TextStyle[j].XAlign = draw.XCenter
-			}
-			numbers.Offset = vg.Point{X: bars.Offset, Y: vg.Points(2)}
-			p.Add(bars, numbers)
 			if q == 0 {
 				keys = append(keys, picture.Key{Name: c.name, Thumb: bars})
 			}
 		}
-		p.NominalX(names...)
-		p.X.Tick.Label.Font = picture.Sans(9)
-		p.X.Min, p.X.Max, p.Y.Min = -0.5, float64(len(names))-0.5, 0
+		picture.NameBars(p, names, 9)
 		p.Y.Max *= 1.08
 	}
 	return picture.WritePNG(w, picture.Width, 10*vg.Centimeter,
@@ -66,12 +48,10 @@ func drawBars(w io.Writer, waits map[string][]time.Duration) error {
 		[][]picture.Key{keys}, [][]*plot.Plot{plots})
 }
 
-// short has room above a bar.
-func short(d time.Duration) string {
-	if s := d.Seconds(); s < 9.95 {
-		return fmt.Sprintf("%.1f", s)
+// short returns seconds as a text for which there is room above a bar.
+func short(seconds float64) string {
+	if seconds < 9.95 {
+		return fmt.Sprintf("%.1f", seconds)
 	}
-	return fmt.Sprintf("%.0f", d.Seconds())
+	return fmt.Sprintf("%.0f", seconds)
 }
-
-const barWidth = vg.Length(15)

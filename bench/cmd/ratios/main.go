@@ -38,29 +38,19 @@ func run(rounds int, each time.Duration) error {
 		title      string
 		ops        []peers.Op
 		goroutines []int
-		goals      []goal
 	}{
-		{"TryAcquire, granted", peers.TryAcquire(), []int{1}, []goal{
-			{limiter: peers.Bursty, to: peers.Clock, ratio: 1.5},
-			{limiter: peers.WarmUp, to: peers.Clock, ratio: 1.65},
-		}},
-		{"TryAcquire, granted, 2 goroutines", peers.TryAcquire(), []int{2}, halfOfXTime},
-		{"TryAcquire, granted, 8 goroutines", peers.TryAcquire(), []int{8}, halfOfXTime},
-		{"TryAcquire, refused", peers.TryRefused(), []int{1, 8}, []goal{
-			{limiter: peers.Bursty, to: peers.Clock, ratio: 1.15},
-			{limiter: peers.WarmUp, to: peers.Clock, ratio: 1.15},
-			{limiter: several(peers.Bursty, 8), to: peers.Bursty, ratio: 1},
-			{limiter: several(peers.WarmUp, 8), to: peers.WarmUp, ratio: 1},
-		}},
-		{"Reserve, granted at once", peers.Reserve(), []int{1}, halfOfXTime},
-		{"Reserve, in a queue", peers.ReserveInQueue(), []int{1}, halfOfXTime},
-		{"Reserve in a queue, and Cancel", peers.ReserveAndCancel(), []int{1}, halfOfXTime},
+		{"TryAcquire, granted", peers.TryAcquire(), []int{1}},
+		{"TryAcquire, granted, 2 goroutines", peers.TryAcquire(), []int{2}},
+		{"TryAcquire, granted, 8 goroutines", peers.TryAcquire(), []int{8}},
+		{"TryAcquire, refused", peers.TryRefused(), []int{1, 8}},
+		{"Reserve, granted at once", peers.Reserve(), []int{1}},
+		{"Reserve, in a queue", peers.ReserveInQueue(), []int{1}},
+		{"Reserve in a queue, and Cancel", peers.ReserveAndCancel(), []int{1}},
 	}
 	fmt.Printf("%s. Medians of %d rounds of %v.\n", report.Machine(), rounds, each)
 	if err := flag.Set("test.benchtime", each.String()); err != nil {
 		return err
 	}
-	var goals [][]string
 	for _, t := range tables {
 		fmt.Fprintf(os.Stderr, "ratios: %s\n", t.title)
 		m, err := measure(t.ops, t.goroutines, rounds)
@@ -69,33 +59,8 @@ func run(rounds int, each time.Duration) error {
 		}
 		fmt.Printf("\n**%s**\n\n", t.title)
 		report.Table(os.Stdout, []string{"limiter", ">ns", ">± %", ">x clock", ">x x/time", ">allocations"}, m.rows())
-		for _, g := range t.goals {
-			goals = append(goals, g.row(t.title, m))
-		}
 	}
-	fmt.Printf("\n**What pace aims at**\n\n")
-	report.Table(os.Stdout, []string{"what", "limiter", "compared with", ">at most", ">measured", "reached"}, goals)
 	return nil
-}
-
-// A goal is the largest ratio that a limiter's time should have to another's.
-type goal struct {
-	limiter, to string
-	ratio       float64
-}
-
-var halfOfXTime = []goal{
-	{limiter: peers.Bursty, to: peers.XTime, ratio: 0.5},
-	{limiter: peers.WarmUp, to: peers.XTime, ratio: 0.5},
-}
-
-func (g goal) row(title string, m measured) []string {
-	got := m.ratio(g.limiter, g.to)
-	reached := "yes"
-	if got > g.ratio {
-		reached = "no"
-	}
-	return []string{title, g.limiter, g.to, fmt.Sprintf("%.2f", g.ratio), fmt.Sprintf("%.2f", got), reached}
 }
 
 // measured holds, for each limiter, the nanoseconds per call in every round.

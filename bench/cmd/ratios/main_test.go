@@ -20,11 +20,6 @@ func TestRatioIsOfNeighbours(t *testing.T) {
 	}
 	require.InDelta(t, 1.5, m.ratio(peers.Bursty, peers.Clock), 1e-9)
 	require.Equal(t, []string{peers.Bursty, "34.0", "38", "1.50", "0.38", "0"}, m.rows()[1])
-
-	g := goal{limiter: peers.Bursty, to: peers.Clock, ratio: 1.5}
-	require.Equal(t, []string{"a call", peers.Bursty, peers.Clock, "1.50", "1.50", "yes"}, g.row("a call", m))
-	g.ratio = 1.49
-	require.Equal(t, "no", g.row("a call", m)[5])
 }
 
 func TestQuantile(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -51,23 +52,23 @@ type outcome struct {
 	worst float64 // permits: see beyond
 }
 
-// A call is one that has gone.
+// A call is one that went.
 type call struct {
 	at     time.Duration
 	amount int // as far as is known: what was reserved, until it settles
 }
 
-// A caller waits for its promise, or has gone and will settle.
+// A caller waits for its promise, or makes its call and will settle.
 type caller struct {
 	promise promise
-	call    int           // its index among those that have gone
+	call    int           // its index among the calls that went
 	until   time.Duration // when it settles
 	actual  int           // at how many permits
 }
 
-// run steps from event to event, so that no time is rounded. After each event all callers
-// that wait ask for their times again, since a promise may have moved up. Of events at the same
-// moment, calls that go are before those that settle, in the order in which they asked.
+// run steps from event to event, so that no time is rounded. After each event all waiting callers
+// ask for their times again, since a promise may have moved up. Of events at the same moment, calls go before calls settle,
+// in the order in which they asked.
 func (s simulation) run(l load, by limiter) (o outcome) {
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	var gone []call
@@ -76,7 +77,7 @@ func (s simulation) run(l load, by limiter) (o outcome) {
 		waiting = append(waiting, &caller{promise: by.reserve(0, l.reserves)})
 	}
 	for now := time.Duration(0); ; {
-		next := never
+		next := time.Duration(math.MaxInt64)
 		going, settling := -1, -1
 		for i, c := range waiting {
 			if at := max(now, c.promise.at(now)); at < next {

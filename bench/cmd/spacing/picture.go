@@ -67,9 +67,7 @@ func curves(s setting, results []result) (*plot.Plot, error) {
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, most, 0, 100
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 25}, {Value: 50, Label: "50"}, {Value: 75}, {Value: 100, Label: "100"}}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = picture.Pale, picture.Pale
-	p.Add(grid)
+	p.Add(picture.Grid())
 
 	x := microseconds(results[0].interval)
 	p.Add(&plotter.Line{XYs: plotter.XYs{{X: x, Y: 0}, {X: x, Y: 100}}, LineStyle: intervalLine})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"image/color"
 	"io"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 // step is the time that a bar of the picture stands for.
 const step = 500 * time.Millisecond
 
-// count counts the calls of every step, without those that go at the same moment as the one before: the bursts, which it
-// returns by their times.
+// count counts the calls of every step. A call that goes at the same moment as the call before it belongs to a burst, and
+// counts there: bursts are by their times.
 func count(at []time.Duration) (counts []float64, bursts map[time.Duration]int) {
 	counts, bursts = make([]float64, length()/step), map[time.Duration]int{}
 	for i, t := range at {
@@ -43,16 +42,15 @@ func drawCalls(w io.Writer, calls [][]time.Duration) error {
 		p.X.Min, p.X.Max = 0, length().Seconds()
 		p.Y.Min, p.Y.Max = 0, tallest
 		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(5), picture.Every(50)
-		bars = &plotter.Histogram{FillColor: picture.Blue, Width: step.Seconds()}
-		for j, n := range counts {
-			from := float64(j) * step.Seconds()
-			bars.Bins = append(bars.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n / step.Seconds()})
+		for j := range counts {
+			counts[j] /= step.Seconds()
 		}
-		p.Add(idle(tallest), bars,
-			&plotter.Line{XYs: plotter.XYs{{X: 0, Y: permitsPerSecond}, {X: length().Seconds(), Y: permitsPerSecond}}, LineStyle: rateLine})
+		bars = picture.Histogram(counts, step, picture.Blue)
+		p.Add(idle(tallest), bars, picture.Limit(permitsPerSecond, length()))
 		for t, n := range bursts {
 			top := plotter.XY{X: t.Seconds(), Y: 1.45 * permitsPerSecond}
-			label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{top}, Labels: []string{fmt.Sprintf("%d calls at once", n+1)}})
+			text := fmt.Sprintf("%d calls at once", n+1)
+			label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{top}, Labels: []string{text}})
 			if err != nil {
 				return err
 			}
@@ -66,7 +64,7 @@ func drawCalls(w io.Writer, calls [][]time.Duration) error {
 		{Name: "calls that go, a second", Thumb: bars},
 		{Name: "a burst", Thumb: &plotter.Line{LineStyle: burstLine}},
 		{Name: "nobody asks", Thumb: &plotter.Polygon{Color: picture.Pale}},
-		{Name: fmt.Sprintf("the rate: %d calls/s", permitsPerSecond), Thumb: &plotter.Line{LineStyle: rateLine}},
+		{Name: fmt.Sprintf("the rate: %d calls/s", permitsPerSecond), Thumb: picture.Limit(0, 0)},
 	}
 	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
 		"After an idle time: a bursty limiter lets a hundred calls go at once, a warming-up one begins slowly",
@@ -86,5 +84,3 @@ func idle(height float64) *plotter.Polygon {
 }
 
 var burstLine = draw.LineStyle{Color: picture.Red, Width: vg.Points(2.5)}
-
-var rateLine = draw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}

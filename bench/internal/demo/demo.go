@@ -6,17 +6,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"image/color"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"sync"
 	"time"
-
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/report"
@@ -78,7 +73,8 @@ type Outcome struct {
 }
 
 // Work makes the calls, one for each job, in so many goroutines. It stops when the context ends.
-func Work[J any](ctx context.Context, name string, goroutines int, jobs []J, call func(ctx context.Context, job J) error) Outcome {
+func Work[J any](ctx context.Context, name string, goroutines int, jobs []J,
+	call func(ctx context.Context, job J) error) Outcome {
 	todo := make(chan J, len(jobs))
 	for _, j := range jobs {
 		todo <- j
@@ -115,7 +111,7 @@ func Work[J any](ctx context.Context, name string, goroutines int, jobs []J, cal
 	return o
 }
 
-// Time is that of all calls, or of those that were made until it was stopped.
+// Time says how long all calls took, or after which time they were stopped.
 func (o Outcome) Time(stopped bool) string {
 	took := fmt.Sprintf("%.1f s", o.Took.Seconds())
 	if stopped {
@@ -143,22 +139,4 @@ func Count(seen []Call, step time.Duration) (all, answered []float64) {
 		}
 	}
 	return all, answered
-}
-
-// Histogram draws counts of every step.
-func Histogram(counts []float64, step time.Duration, c color.Color) *plotter.Histogram {
-	h := &plotter.Histogram{FillColor: c, Width: step.Seconds()}
-	for i, n := range counts {
-		from := float64(i) * step.Seconds()
-		h.Bins = append(h.Bins, plotter.HistogramBin{Min: from, Max: from + step.Seconds(), Weight: n})
-	}
-	return h
-}
-
-// AllowedLine is the style of what a server allows.
-var AllowedLine = draw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
-
-// Allowed draws what a server allows.
-func Allowed(y float64, end time.Duration) *plotter.Line {
-	return &plotter.Line{XYs: plotter.XYs{{X: 0, Y: y}, {X: end.Seconds(), Y: y}}, LineStyle: AllowedLine}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"net"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/didip/tollbooth/v8"
@@ -170,13 +169,4 @@ func ululeTier(t tier) (middleware, error) {
 		m.KeyGetter = func(*http.Request) string { return "everybody" }
 	}
 	return m.Handler, nil
-}
-
-// heap returns the bytes in use, after a collection.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // finalizers and pools need a second one
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,5 +1,5 @@
-// Command inbound compares pace's middleware with others: whether one abuser locks other clients out, what a request
-// costs, and what a flood of clients leaves behind. It prints Markdown tables, in about two minutes.
+// Command inbound compares pace's middleware with others: whether one abuser locks other clients out, and what a request
+// costs. It prints Markdown tables, in about a minute.
 //
 //	go run ./inbound    # in bench/sdk
 package main
@@ -17,14 +17,13 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often a request's cost is measured; the median counts")
-	clients := flag.Int("clients", 1_000_000, "how many clients flood")
 	command.Main("inbound", func() string {
-		if *rounds < 1 || *clients < 1 {
-			return "-rounds and -clients must be positive"
+		if *rounds < 1 {
+			return "-rounds must be positive"
 		}
 		return ""
 	}, func(context.Context) error {
 		fmt.Printf("%s.\n\n", report.Machine())
-		return errors.Join(measureAbuser(os.Stdout), measureHandlers(os.Stdout, *rounds), measureFlood(os.Stdout, *clients))
+		return errors.Join(measureAbuser(os.Stdout), measureHandlers(os.Stdout, *rounds))
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/bench/sdk/llm/internal/memory"
 	"github.com/nextfree/pace/bench/sdk/llm/server"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/llm"
@@ -35,7 +34,7 @@ func pace(t *testing.T, w way, q server.Quota, l llm.Limits, test func(t *testin
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{server: server.New(w.api, q)}
-		base, stop := memory.Server(b.server, w.http2)
+		base, stop := serve(b.server, w.http2)
 		defer stop()
 		transport, err := llm.New(base, w.provider, l, opts...)
 		require.NoError(t, err)

@@ -7,107 +7,84 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/command"
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/internal/report"
 )
+
+// limit is after which time a row is stopped.
+const limit = 2 * time.Minute
 
 func main() {
 	match := flag.String("rows", ".", "only those whose name matches this regular expression")
 	jitter := flag.Duration("jitter", 0, "of the network, each way: uniform from 0 to this")
-	jobs := flag.Int("jobs", 500, "how many calls are made")
-	goroutines := flag.Int("goroutines", 64, "by how many goroutines")
-	limit := flag.Duration("limit", 2*time.Minute, "a row is stopped after this")
-	flag.Parse()
-	only, err := regexp.Compile(*match)
-	if err != nil || flag.NArg() > 0 || *jobs < 1 || *goroutines < 1 {
-		fmt.Fprintln(os.Stderr, "outbound: bad arguments; see -help")
-		os.Exit(2)
-	}
-	e := experiment{jobs: *jobs, goroutines: *goroutines, jitter: *jitter, limit: *limit}
-	var table [][]string
-	for _, r := range rows {
-		if !only.MatchString(r.name) {
-			continue
+	command.Main("outbound", nil, func(ctx context.Context) error {
+		only, err := regexp.Compile(*match)
+		if err != nil {
+			return err
 		}
-		o := e.run(r)
-		fmt.Fprintf(os.Stderr, "%s: %.1f s\n", r.name, o.took.Seconds())
-		table = append(table, o.cells(e))
-	}
-	fmt.Printf("%s\n%d calls by %d goroutines to a server that allows %d/s with a burst of %d; network jitter %v. "+
-		"At best: %.1f s.\n\n", report.Machine(), e.jobs, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
-	report.Table(os.Stdout, []string{"", ">time", ">time over best", ">429s", ">wasted", ">longest wait", ">connections",
-		">give-ups"}, table)
+		e := experiment{calls: 500, goroutines: 64, jitter: *jitter}
+		var table [][]string
+		for _, r := range rows {
+			if only.MatchString(r.name) {
+				table = append(table, e.run(ctx, r).cells(e))
+			}
+		}
+		fmt.Printf("%s\n%d calls by %d goroutines to a server that allows %d/s with a burst of %d; network jitter %v. "+
+			"At best: %.1f s.\n\n", report.Machine(), e.calls, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
+		report.Table(os.Stdout, []string{"", ">time", ">time over best", ">429s", ">wasted", ">longest wait", ">connections",
+			">give-ups"}, table)
+		return ctx.Err()
+	})
 }
 
 type experiment struct {
-	jobs, goroutines int
-	jitter, limit    time.Duration
+	calls, goroutines int
+	jitter            time.Duration
 }
 
 // ideal is how long it takes at best.
 func (e experiment) ideal() time.Duration {
-	return time.Duration(max(1, e.jobs-burst)) * time.Second / callsPerSecond
+	return time.Duration(max(1, e.calls-burst)) * time.Second / callsPerSecond
 }
 
 // An outcome is what became of the calls of a row.
 type outcome struct {
-	name          string
-	took, longest time.Duration
+	demo.Outcome
 	seen, refused int // by the server
 	opened        int // connections
-	answered      int
 	gaveUp        int // how often the library returned something else than an answer
 }
 
-func (e experiment) run(r row) outcome {
+func (e experiment) run(ctx context.Context, r row) outcome {
 	s := newServer(r.headers, e.jitter)
 	defer s.Close()
 	base := &http.Transport{MaxIdleConnsPerHost: e.goroutines}
 	defer base.CloseIdleConnections()
 	do := r.client(base)
-
-	o := outcome{name: r.name}
-	var mu sync.Mutex // guards o
-	todo := make(chan struct{}, e.jobs)
-	for range e.jobs {
-		todo <- struct{}{}
-	}
-	close(todo)
-	begin := time.Now()
-	var all sync.WaitGroup
-	for range e.goroutines {
-		all.Go(func() {
-			for range todo {
-				since := time.Now()
-				for time.Since(begin) < e.limit {
-					err := call(do, s.URL)
-					mu.Lock()
-					o.longest = max(o.longest, time.Since(since))
-					if err == nil {
-						o.answered++
-					} else {
-						o.gaveUp++
-					}
-					mu.Unlock()
-					if err == nil {
-						break
-					}
-				}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var gaveUp atomic.Int64
+	o := demo.Work(ctx, r.name, e.goroutines, make([]struct{}, e.calls), func(ctx context.Context, _ struct{}) error {
+		for ctx.Err() == nil {
+			if call(do, s.URL) == nil {
+				return nil
 			}
-		})
-	}
-	all.Wait()
-	o.took = time.Since(begin)
-	o.seen, o.refused, o.opened = len(s.limits.Calls()), len(s.limits.Refused()), int(s.opened.Load())
-	return o
+			gaveUp.Add(1)
+		}
+		return ctx.Err()
+	})
+	return outcome{o, len(s.limits.Calls()), len(s.limits.Refused()), int(s.opened.Load()), int(gaveUp.Load())}
 }
 
 // call makes one call.
@@ -131,18 +108,11 @@ func call(do doer, url string) error {
 }
 
 func (o outcome) cells(e experiment) []string {
-	over := fmt.Sprintf("%.2f", o.took.Seconds()/e.ideal().Seconds())
-	if o.answered < e.jobs {
-		over = fmt.Sprintf("(%d answered)", o.answered)
+	over := fmt.Sprintf("%.2f", o.Took.Seconds()/e.ideal().Seconds())
+	if o.Answered < e.calls {
+		over = fmt.Sprintf("(%d answered)", o.Answered)
 	}
-	return []string{
-		o.name,
-		fmt.Sprintf("%.1f s", o.took.Seconds()),
-		over,
-		fmt.Sprint(o.refused),
-		fmt.Sprintf("%.1f %%", 100*float64(o.refused)/float64(max(1, o.seen))),
-		fmt.Sprintf("%.1f s", o.longest.Seconds()),
-		fmt.Sprint(o.opened),
-		fmt.Sprint(o.gaveUp),
-	}
+	wasted := 100 * float64(o.refused) / float64(max(1, o.seen))
+	return []string{o.Name, o.Time(false), over, fmt.Sprint(o.refused), fmt.Sprintf("%.1f %%", wasted),
+		fmt.Sprintf("%.1f s", o.Longest.Seconds()), fmt.Sprint(o.opened), fmt.Sprint(o.gaveUp)}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -17,10 +16,10 @@ func TestRows(t *testing.T) {
 			if strings.HasPrefix(r.name, "pace") {
 				defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			}
-			e := experiment{jobs: 12, goroutines: 12, limit: time.Minute}
-			o := e.run(r)
-			require.Equal(t, e.jobs, o.answered)
-			require.Equal(t, o.seen, e.jobs+o.refused)
+			e := experiment{calls: 12, goroutines: 12}
+			o := e.run(t.Context(), r)
+			require.Equal(t, e.calls, o.Answered)
+			require.Equal(t, o.seen, e.calls+o.refused)
 			require.Len(t, o.cells(e), 8)
 		})
 	}

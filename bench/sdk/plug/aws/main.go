@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/internal/report"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/plug/paceaws"
@@ -58,15 +58,13 @@ func (s *server) over(begin time.Time, rate float64) (worst float64) {
 	return worst
 }
 
+const (
+	rate    = 50. // attempts a second
+	calls   = 200
+	callers = 64
+)
+
 func main() {
-	rate := flag.Float64("rate", 50, "attempts a second")
-	calls := flag.Int("calls", 200, "how many calls are made")
-	callers := flag.Int("callers", 64, "by how many goroutines")
-	flag.Parse()
-	if flag.NArg() > 0 || !(*rate > 0) || *calls < 1 || *callers < 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
 	ok := true
 	var rows [][]string
 	for _, c := range []struct {
@@ -76,20 +74,20 @@ func main() {
 	}{
 		{"retry.NewStandard", retry.NewStandard(), false},
 		{"retry.NewAdaptiveMode", retry.NewAdaptiveMode(), false},
-		{"paceaws.New", reserve.Must(paceaws.New(nil, reserve.Must(pace.NewBursty(*rate, pace.WithBurst(0))))), true},
+		{"paceaws.New", reserve.Must(paceaws.New(nil, reserve.Must(pace.NewBursty(rate, pace.WithBurst(0))))), true},
 	} {
-		s, failed, began, took := run(c.retryer, *calls, *callers)
-		over := s.over(began, *rate)
+		s, o, began := run(c.name, c.retryer, calls, callers)
+		over := s.over(began, rate)
 		rows = append(rows, []string{
-			c.name, fmt.Sprint(len(s.came)), fmt.Sprint(s.refused), fmt.Sprint(failed),
-			fmt.Sprintf("%.2f s", took.Seconds()), fmt.Sprintf("%.1f", float64(len(s.came)-1)/took.Seconds()),
+			c.name, fmt.Sprint(len(s.came)), fmt.Sprint(s.refused), fmt.Sprint(calls - o.Answered),
+			fmt.Sprintf("%.2f s", o.Took.Seconds()), fmt.Sprintf("%.1f", float64(len(s.came)-1)/o.Took.Seconds()),
 			fmt.Sprintf("%.2f", over),
 		})
 		if c.paced && over > 1e-6 {
 			ok = false
 		}
 	}
-	fmt.Printf("%d calls of dynamodb's ListTables by %d goroutines; pace's rate is %g/s.\n\n", *calls, *callers, *rate)
+	fmt.Printf("%d calls of dynamodb's ListTables by %d goroutines; pace's rate is %g/s.\n\n", calls, callers, rate)
 	report.Table(os.Stdout, []string{
 		"retryer", "attempts", "refused", "calls that failed", "time", "attempts/s", "at worst above the rate by",
 	}, rows)
@@ -98,11 +96,11 @@ func main() {
 	}
 }
 
-// longest is how long the calls of one retryer may take; those that are not done then have failed.
+// longest is how long the calls of one retryer may take. A call that is not done then has failed.
 const longest = 20 * time.Second
 
 // run makes the calls.
-func run(r aws.Retryer, calls, callers int) (s *server, failed int, began time.Time, took time.Duration) {
+func run(name string, r aws.Retryer, calls, callers int) (s *server, o demo.Outcome, began time.Time) {
 	s = new(server)
 	local := httptest.NewServer(s)
 	defer local.Close()
@@ -114,25 +112,10 @@ func run(r aws.Retryer, calls, callers int) (s *server, failed int, began time.T
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	work := make(chan struct{})
-	var all sync.WaitGroup
-	var mu sync.Mutex
 	began = time.Now()
-	for range callers {
-		all.Go(func() {
-			for range work {
-				if _, err := client.ListTables(ctx, nil); err != nil {
-					mu.Lock()
-					failed++
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for range calls {
-		work <- struct{}{}
-	}
-	close(work)
-	all.Wait()
-	return s, failed, began, time.Since(began)
+	o = demo.Work(ctx, name, callers, make([]struct{}, calls), func(ctx context.Context, _ struct{}) error {
+		_, err := client.ListTables(ctx, nil)
+		return err
+	})
+	return s, o, began
 }

@@ -14,7 +14,7 @@ import (
 func TestNeverAboveTheRate(t *testing.T) {
 	const rate = 200
 	r := reserve.Must(paceaws.New(nil, reserve.Must(pace.NewBursty(rate, pace.WithBurst(0)))))
-	s, _, began, _ := run(r, 40, 8)
+	s, _, began := run("pace", r, 40, 8)
 	require.GreaterOrEqual(t, len(s.came), 40)
 	require.Zero(t, s.over(began, rate))
 	require.Positive(t, s.refused)

@@ -43,10 +43,12 @@ func draw(w io.Writer, halves []half) error {
 		p.Y.Min, p.Y.Max = 0, allowed*1.2
 		p.Y.Tick.Marker = picture.Every(2)
 		p.Add(&plotter.Line{XYs: used(h.seen, h.Took), LineStyle: usedLine, FillColor: picture.Sky},
-			demo.Allowed(allowed, end))
+			picture.Limit(allowed, end))
 
 		all, answered := demo.Count(calledAt(h.seen), step)
-		bars = [2]*plotter.Histogram{demo.Histogram(all, step, picture.Red), demo.Histogram(answered, step, picture.Blue)}
+		bars = [2]*plotter.Histogram{
+			picture.Histogram(all, step, picture.Red), picture.Histogram(answered, step, picture.Blue),
+		}
 		q := picture.Plot(fmt.Sprintf("%s: %d calls sent, %d refused", h.Name, len(h.seen), h.counts.Refused),
 			"seconds", fmt.Sprintf("calls in %v", step))
 		q.Y.Min, q.Y.Max = 0, tallest*1.05
@@ -64,7 +66,7 @@ func draw(w io.Writer, halves []half) error {
 			{Name: fmt.Sprintf("tokens used, mean of %v", minute), Thumb: &plotter.Line{LineStyle: usedLine}},
 			{Name: "answered", Thumb: bars[1]},
 		}, {
-			{Name: fmt.Sprintf("what the server allows: %d in any %v", tokens, minute), Thumb: &plotter.Line{LineStyle: demo.AllowedLine}},
+			{Name: fmt.Sprintf("what the server allows: %d in any %v", tokens, minute), Thumb: picture.Limit(0, 0)},
 			{Name: "refused with 429", Thumb: bars[0]},
 		},
 	}

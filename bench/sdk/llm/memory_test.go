@@ -1,6 +1,4 @@
-// Package memory serves HTTP in memory, over pipes and without sockets, so that it also works in
-// simulated time: in a bubble of testing/synctest.
-package memory
+package llm
 
 import (
 	"crypto/tls"
@@ -10,11 +8,11 @@ import (
 	"github.com/nextfree/pace/reserve/pacetest"
 )
 
-// Server serves a handler in memory, and returns how to reach it: a client's base transport,
+// serve serves a handler in memory, and returns how to reach it: a client's base transport,
 // whatever the address, and how to stop it. HTTP/2 is spoken over TLS. HTTP/1.1 is not, even if the
 // address says https: openai-go closes a stream before its end, so each call has a connection of
 // its own, and in a test the handshakes would take half of the time.
-func Server(h http.Handler, http2 bool) (base *http.Transport, stop func()) {
+func serve(h http.Handler, http2 bool) (base *http.Transport, stop func()) {
 	l := pacetest.Listen()
 	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}, EnableHTTP2: http2}
 	base = &http.Transport{MaxIdleConnsPerHost: 1000, DialContext: l.DialContext}

@@ -1,5 +1,4 @@
-//go:build unix
-
+// Package cpu reads the processor time of this process, on Unix.
 package cpu
 
 import (

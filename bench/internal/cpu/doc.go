@@ -1,2 +1,0 @@
-// Package cpu reads the processor time of this process.
-package cpu
