@@ -15,9 +15,8 @@ var valueError = invalid.In("pace")
 // NewBursty returns a limiter that saves up permits while it is idle, one second's
 // worth by default, and hands those out at once: Guava's SmoothBursty.
 //
-// At 5/s, after 3 s of idleness, 5 permits are stored; a sixth request goes at once
-// as well, because the first fresh one is prepaid, and the seventh waits 200 ms.
-// A new limiter has nothing stored.
+// At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once as well, because the first fresh
+// permit is prepaid. The seventh waits 200 ms. A new limiter has nothing stored.
 //
 // It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no
 // limit), and a *[reserve.OptionError] for an option that does not apply. Of the options,
@@ -31,8 +30,8 @@ func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limit
 	return p.Limiter(), nil
 }
 
-// Bursty returns the policy of limiters like NewBursty's: to be shared, or had by
-// many keys. Its errors are the same.
+// Bursty returns the policy of NewBursty's limiters, to use for many keys or for a shared limiter. Its errors are
+// NewBursty's.
 func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	s := store{burst: time.Second}
 	return reserve.NewPolicy(reserve.Variant{
@@ -40,10 +39,9 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 	}, permitsPerSecond, opts...)
 }
 
-// NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its
-// own permits. As long as nothing is given back, its times are those of golang.org/x/time/rate's
-// NewLimiter(permitsPerSecond, capacity); but a request for more than the capacity, which that
-// refuses, waits for the permits that are missing.
+// NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its own permits. As long as
+// nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity). There
+// is one difference: a request for more than the capacity, which that limiter refuses, waits for the missing permits.
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //
@@ -57,8 +55,8 @@ func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) 
 	return p.Limiter(), nil
 }
 
-// TokenBucket returns the policy of limiters like NewTokenBucket's: to be shared, or had by
-// many keys. Its errors are the same.
+// TokenBucket returns the policy of NewTokenBucket's limiters, to use for many keys or for a shared limiter. Its errors
+// are NewTokenBucket's.
 func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	classic := []reserve.Option{WithCapacity(capacity), reserve.WithStored(max(0, capacity)), reserve.PayUpfront()}
 	return Bursty(permitsPerSecond, append(classic, opts...)...)

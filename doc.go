@@ -1,9 +1,8 @@
-// Package pace is a rate limiter, made for programs that call somebody else's API.
+// Package pace is a rate limiter, made for programs that call an API of somebody else.
 //
-// A limiter hands out permits at a rate. It tells each request at once when that may go: immediately if
-// nothing is owed. The next request waits for what this one costs. This is the model of Guava's
-// RateLimiter: a request of any size is granted, requests are served in order, and all of them know
-// their times.
+// A limiter hands out permits at a rate. It tells each request at once when that may go: immediately if nothing is
+// owed. The next request waits for what this one costs. This is the model of Guava's RateLimiter. A request of any size
+// is granted. Requests are served in order, and each knows its time.
 //
 //	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // calls per second, evenly
 //	...
@@ -27,11 +26,10 @@
 //     "10,000 a day, reset at midnight".
 //
 // All are a [reserve.Limiter], with the same methods (pace.Limiter is another name of it: go doc reserve.Limiter lists
-// them). In the folder reserve are packages for what is built on them: a limiter for each key (keyed), an order of
-// callers (fair), several keys as one (pool), bytes (stream), HTTP clients (outbound) and
-// servers (inbound), language models (outbound/llm), and one limiter for several machines (shared).
-// Package pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS
-// and Azure, and metrics.
+// them). The packages in the folder reserve are built on them. There are a limiter for each key (keyed), an order of
+// callers (fair), and several keys as one (pool). There are limits on bytes (stream), HTTP clients (outbound), HTTP
+// servers (inbound), and language models (outbound/llm). Package shared is one limiter for several machines. Package
+// pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and Azure, and metrics.
 //
 // # A worked example
 //

@@ -11,23 +11,23 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// All returns a Reserver that reserves from each of the given ones, or from none: for a request that is
-// limited per second and per hour, or per key and overall. The permits may be used at the latest of
-// the times. Cancel, Settle and Wait apply to all of them. All of no limiters grants everything at once.
+// All returns a Reserver that reserves from each of the given ones, or from none. It is for a request that is limited
+// per second and per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle
+// and Wait apply to all of them. All of no limiters grants everything at once.
 //
 // If one refuses, the limiters before it get their permits back and count nothing, as if they had never been
 // asked. Requests that other callers made to them in between move up, except where they were refused
 // meanwhile, or where the limiter is shared between machines.
 //
-// Each limiter promises its permits at its own time, and counts them there, which may be long before the
-// latest. So where many calls wait for the slower of two limiters, the faster one does not space them again
-// when they go, and a window may have forgotten calls that it counted long before they went: 2,000 callers
-// at once of 10/s and 1000 an hour make 1,000 calls in the first 100 s, and the others together an hour
-// later. One caller at a time goes over a window by one call at most. HTTP clients use
-// outbound.WithLimit, which charges all limits when a call goes; others put package fair in front of All.
+// Each limiter promises its permits at its own time, and counts them there, which may be long before the latest. So
+// where many calls wait for the slower of two limiters, the faster one does not space them again when they go. A window
+// may have forgotten calls that it counted long before they went. With 10/s and 1000 an hour, 2,000 callers at once
+// make 1,000 calls in the first 100 s, and the others together an hour later. One caller at a time goes over a window
+// by one call at most. HTTP clients use outbound.WithLimit, which charges all limits when a call goes; others put
+// package fair in front of All.
 //
-// With a limiter at 10/s and a window of 1000 an hour, both after a long idle time, a caller that
-// makes one call at a time is limited by the first, and after 1000 calls by the second.
+// Take a limiter at 10/s and a window of 1000 an hour, both after a long idle time. A caller that makes one call at a
+// time is limited by the first, and after 1000 calls by the second.
 //
 // It panics if one of them is nil.
 func All(rs ...Reserver) Reserver {

@@ -20,9 +20,9 @@
 //
 // # Errors
 //
-// A request that would wait for too long returns a *[WaitError], one that is larger than the limiter ever grants a
-// *[SizeError], a value that makes no sense a *[ValueError], an option that does not fit an
-// *[OptionError], and a context that is done its cause (context.Cause). In each case nothing was taken.
+// A request that would wait for too long returns a *[WaitError], and one that is larger than the limiter ever grants a
+// *[SizeError]. A value that makes no sense returns a *[ValueError], and an option that does not fit an *[OptionError].
+// A context that is done returns its cause (context.Cause). In each case nothing was taken.
 //
 // # Limiters of one's own
 //

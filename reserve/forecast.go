@@ -27,12 +27,12 @@ func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	return l.behind(nil, n)
 }
 
-// Forecast returns when the last of n requests for one permit, made from now on as fast as they are
-// granted, would go: the time at which n more items of work can have started. It takes nothing. An n
-// below 1 counts as 1, which gives [Limiter.NextFree].
+// Forecast returns when the last of n requests for one permit would go, if they were made from now on as fast as they
+// are granted. By then n more items of work can have started. It takes nothing. An n below 1 counts as 1, which gives
+// [Limiter.NextFree].
 //
-// It is exact if no other caller asks meanwhile and the rate stays. At 10/s with 10 stored, the last
-// of 111 goes 10 s from now: 10 are stored, the next is prepaid, and each of the other 100 takes 100 ms.
+// It is exact if no other caller asks meanwhile and the rate stays. At 10/s with 10 stored, the last of 111 goes 10 s
+// from now. 10 permits are stored, the next is prepaid, and each of the other 100 takes 100 ms.
 func (l *Limiter) Forecast(n int) time.Time {
 	n = max(1, n)
 	now := l.lock()
@@ -43,9 +43,9 @@ func (l *Limiter) Forecast(n int) time.Time {
 	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
 }
 
-// TakeUpTo takes as many of n permits as TryAcquire(1) would get if it were called until it fails, and
-// returns how many: for work that is taken from a queue in batches. It neither blocks nor allocates.
-// The permits that it does not get are not counted as refused.
+// TakeUpTo takes as many of n permits as TryAcquire(1) would get if it were called until it fails, and returns how
+// many. It is for work that is taken from a queue in batches. It neither blocks nor allocates. The permits that it does
+// not get are not counted as refused.
 //
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) {

@@ -19,8 +19,8 @@ import "github.com/nextfree/pace/smooth"
 //     Package keyed then drops limiters that are as good as new.
 //   - Level(now int64) float64 and Paused() int64, for [Limiter.Snapshot]: Stored, but negative while
 //     permits are owed; and the end of the latest pause.
-//   - Behind(now int64, ahead iter.Seq[int], permits int) int64: when a request would be ready after
-//     requests of the sizes ahead (nil: none), if all were made now. It takes nothing.
+//   - Behind(now int64, ahead iter.Seq[int], permits int) int64: when a request would be ready, if requests of the
+//     sizes ahead (nil: none) and then this one were made now. It takes nothing.
 //   - Forecast(now int64, n int) int64: when the last of n requests for one permit would be ready, if that
 //     is not the same as behind one request for n-1. It takes nothing.
 //   - TakeUpTo(now int64, permits int) int takes what requests for one permit, made one by one, would get now.

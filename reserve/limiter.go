@@ -13,16 +13,14 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire],
-// which waits for them; those that must not block use [Limiter.TryAcquire], and
-// those that do something else meanwhile use [Limiter.Reserve].
+// A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them. Callers that
+// must not block use [Limiter.TryAcquire]. Callers that do something else meanwhile use [Limiter.Reserve].
 //
-// A request learns at once when it may go. It is never refused for its size (except by a window that is
-// smaller: see [SizeError]). Unless the policy says [PayUpfront], a request goes as soon as the requests
-// before it are paid for, and the next one waits for its permits: at 1/s, Acquire(8) goes at once, and the
-// next Acquire(1) 8 s later. (A window has rules of its own: see package window.) Requests go in the order in
-// which they were made. When one gives up, or settles for less than it reserved, those behind it go
-// earlier.
+// A request learns at once when it may go. It is never refused for its size (except by a window that is smaller: see
+// [SizeError]). Unless the policy says [PayUpfront], a request goes as soon as the requests before it are paid for, and
+// the next one waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (A window has
+// rules of its own: see package window.) Requests go in the order in which they were made. When one gives up, or
+// settles for less than it reserved, those behind it go earlier.
 //
 // A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
 // not usable. It must not be copied. All methods may be called at the same time.
@@ -88,19 +86,17 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error)
 	return
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait,
-// the policy's longest wait and the context's deadline; otherwise it takes nothing
-// and returns a *[WaitError]. A negative maxWait counts as 0. A context that is
-// done returns its cause. It does not block and does not allocate.
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
+// context's deadline. Otherwise it takes nothing and returns a *[WaitError]. A negative maxWait counts as 0. A context
+// that is done returns its cause. It does not block and does not allocate.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (r Reservation, err error) {
 	err = l.reserve(ctx, n, maxWait, &r)
 	return
 }
 
-// Acquire waits for n permits (at least 1), and returns how long that took. It
-// returns at once, having taken nothing, with a *[WaitError] if they would come
-// after the context's deadline or the policy's longest wait, and with the
-// context's cause if that is done. A context that ends while it waits gives the permits back.
+// Acquire waits for n permits (at least 1), and returns how long that took. It takes nothing and returns at once with a
+// *[WaitError] if they would come after the context's deadline or the policy's longest wait, and with the context's
+// cause if that is done. A context that ends while it waits gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if err := check(ctx, n); err != nil {
 		return 0, err

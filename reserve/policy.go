@@ -79,9 +79,9 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers that are due close together
-// wake together. That saves processor time: at 5,000/s a wake-up by itself for each caller takes nearly twice
-// what golang.org/x/time/rate takes, which is late by up to 1 ms; with WithSlack(time.Millisecond) 1.1 times.
-// The promised times and the rate stay as without it.
+// wake together. That saves processor time. At 5,000/s, a wake-up for each caller takes nearly twice the time of
+// golang.org/x/time/rate, which is late by up to 1 ms. With WithSlack(time.Millisecond) it takes 1.1 times as much. The
+// promised times and the rate stay as without it.
 //
 // At 5,000/s with WithSlack(time.Millisecond), five callers go at once each millisecond. All limiters of a
 // process with the same d wake their callers at the same moments. On a fake clock (see [WithClock]) it has
@@ -146,8 +146,8 @@ type Variant struct {
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 }
 
-// NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf
-// means no limit), an *[OptionError] for an option that does not fit, and the options' own errors.
+// NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf means no
+// limit), and an *[OptionError] for an option that does not fit. The options' own errors are returned too.
 func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, error) {
 	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err

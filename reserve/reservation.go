@@ -104,8 +104,8 @@ func (r *Reservation) Wait(ctx context.Context) error {
 // permit. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave
 // 10 stored.
 //
-// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come;
-// this one gives the permits back, so a ported "defer r.Cancel()" would double the rate.
+// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come. This one
+// gives the permits back, so a ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.Settle(0) }
 
 // Settle says how many permits were really used. Cancel is Settle(0), and a negative number counts as
@@ -113,8 +113,8 @@ func (r *Reservation) Cancel() { r.Settle(0) }
 // still to come keeps its place. If more were used, the difference is charged behind all requests that
 // wait. It is final: afterwards Cancel and Settle do nothing.
 //
-// At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait
-// 2 s longer; one that settles at 1 before the next has gone, 0.4 s less.
+// At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait 2 s longer. One that settles at 1,
+// before the next is granted, makes that wait 0.4 s less.
 func (r *Reservation) Settle(actual int) {
 	switch {
 	case r.promise != nil:
@@ -136,7 +136,7 @@ func (r *Reservation) at(now int64) int64 {
 	}
 	if ready, known := r.limiter.ledger.Ready(now, r.slot.Number); known {
 		r.told = ready
-	} else { // it has gone
+	} else { // it was granted
 		r.told = min(r.told, now)
 	}
 	return r.told

@@ -89,10 +89,10 @@ const stall = int64(time.Millisecond)
 // A stalling ledger wants to know of stalls: its Stalls method does nothing but say so.
 type stalling interface{ Stalls() }
 
-// checkStall finds out, at the reading t of the clock, whether the program has stood still (SIGSTOP, a suspended
-// virtual machine) for longer than stall since the first caller's time came. If so that was a pause:
-// callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller
-// causes one pause at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
+// checkStall finds out, at the reading t of the clock, whether the program has stood still for longer than stall since
+// the first caller's time came: by SIGSTOP, or with a virtual machine. If so that was a pause: callers whose times
+// passed meanwhile do not go all at once, on top of what is free by now. A caller causes one pause at most: if it alone
+// is late, the others go on after it. On a fake clock, time is the user's.
 func (l *Limiter) checkStall(t int64) {
 	if l.cold.sleepers == nil || l.clock.Fake != nil {
 		return

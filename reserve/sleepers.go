@@ -9,11 +9,10 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleepers holds the callers that wait for their time, in the order of their requests. Their times move
-// whenever permits are given back, so only the first two have timers, and only the first one's timer is set
-// again when its time becomes earlier. A caller that leaves sets the timer of the caller that is among
-// the first two then, without waking it; until then a caller sleeps without a timer. (The second has one
-// because the first may be scheduled late.)
+// sleepers holds the callers that wait for their time, in the order of their requests. Their times move whenever
+// permits are given back. So only the first two have timers, and only the first one's timer is set again when its time
+// becomes earlier. The others sleep without one. A caller that leaves sets the timer of the caller that is now among
+// the first two, without waking it. (The second has a timer because the first may be scheduled late.)
 type sleepers struct {
 	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
 	list []*sleeper // from head on; callers that have left stay until they are passed
@@ -142,7 +141,7 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 		if n == 0 || !e.timed {
 			e.timed, e.second = true, n > 0
 			if at, known := l.ledger.Ready(now, e.number); !known || s.all && at < e.until {
-				e.wake() // it has gone, or sleeps by a timer of its own
+				e.wake() // it was granted, or sleeps by a timer of its own
 			} else if at < e.until {
 				e.set(l, now, at)
 			}
@@ -151,8 +150,8 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 	}
 }
 
-// set sets the sleeper's timer. The limiter must be locked. With slack both of the first two would wake at one moment,
-// so the second one's timer is for the case that the first is late, and normally never ends.
+// set sets the sleeper's timer. The limiter must be locked. With slack both of the first two would wake at one moment.
+// So the second one's timer is for the case that the first is late. Normally it never ends.
 func (e *sleeper) set(l *Limiter, now, at int64) {
 	slack := l.slack()
 	if e.until = at; e.second {
@@ -161,7 +160,7 @@ func (e *sleeper) set(l *Limiter, now, at int64) {
 	e.Set(until(e.until, now), slack)
 }
 
-// wake wakes those that sleep for a number.
+// wake wakes the callers that sleep for a number.
 func (s *sleepers) wake(number uint64) {
 	for i := s.head + s.search(number) - 1; i >= s.head && s.list[i].number == number; i-- {
 		s.list[i].wake()
@@ -179,9 +178,9 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 // block is for how many callers check asks for one time. Of 1, PauseUntil took 11 ms with 100,000 asleep.
 const block = 64
 
-// check wakes the first caller whose time is later than its deadline, and goes on when it has left:
-// then callers behind it may still be in time. Times rise along the list, so the last one's serves
-// for a block of callers if even the earliest deadline among them is not before it.
+// check wakes the first caller whose time is later than its deadline. When that has left, check goes on: callers behind
+// it may still be in time. Times rise along the list. So for a block of callers the last time is enough, if no deadline
+// among them is before it.
 func (s *sleepers) check(l *Limiter, now int64) {
 	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
 		part := list[:min(block, len(list))]

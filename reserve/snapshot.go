@@ -36,9 +36,8 @@ type Snapshot struct {
 // A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
 // Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
-// Until the first Snapshot, a TryAcquire that fails without the limiter's lock is not counted in Refused:
-// then it writes nothing, and is as fast from many goroutines as from one. If you need that count, call
-// Snapshot once at the start.
+// Until the first Snapshot, a TryAcquire that fails without the limiter's lock is not counted in Refused. So it writes
+// nothing, and is as fast from many goroutines as from one. If you need that count, call Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot {
 	now := l.lock()
 	defer l.mu.Unlock()

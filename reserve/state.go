@@ -37,13 +37,13 @@ type persistent interface {
 	AppendState(b []byte, now int64) []byte
 }
 
-// AppendBinary appends to b what must outlive the process: what is stored or owed, used of a window or a period, and
-// the end of a pause. [Policy.Restore] makes a limiter of it, on this machine or another.
+// AppendBinary appends to b what must outlive the process: what is stored or owed, what is used of a window or a
+// period, and when a pause ends. [Policy.Restore] makes a limiter of it, on this machine or another.
 //
-// Requests that wait are not part of it: they end with their process, as if they had given up (but a warming-up limiter
-// stays as warm as they made it). Permits that were granted are used: their reservations end too, so nothing of them
-// comes back. Wherever a reservation would have been cancelled or settled for less after the restart, that many permits
-// are lost, at most what the process had reserved and not settled.
+// Waiting requests are not part of it. They end with their process, as if they had given up, but a warming-up limiter
+// stays as warm as they made it. Permits that were granted are used: their reservations end too, so nothing of them
+// comes back. A reservation that would have been cancelled or settled for less after the restart loses those permits:
+// at most what the process had reserved and not settled.
 //
 // A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it.
 //

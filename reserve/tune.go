@@ -6,15 +6,14 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// SetRate changes the rate from now on. It does not change times that were promised, nor what is owed: at
-// 1/s, after Acquire(8), SetRate(2) leaves the next caller waiting the same 8 s, and the one behind
-// it waits 8.5 s. Stored permits scale with the capacity. +Inf means no limit.
+// SetRate changes the rate from now on. It changes neither promised times nor what is owed. At 1/s, after Acquire(8),
+// SetRate(2) leaves the next caller waiting the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with
+// the capacity. +Inf means no limit.
 //
-// Waiting callers keep the wait of the rate at which they asked, whether the rate rises or falls.
-// [Limiter.Retime] changes their waits too. Use one or the other for a limiter: SetRate upwards and
-// Retime downwards compound. At 100/s with 100 callers waiting, SetRate(200) leaves the last one's
-// wait at 1 s, and Retime(100) then doubles it; ten times in turn make it 17 minutes. A limiter that
-// follows what a server allows needs Retime alone.
+// Waiting callers keep the wait of the rate at which they asked, whether the rate rises or falls. [Limiter.Retime]
+// changes their waits too. Use one or the other for a limiter: SetRate upwards and Retime downwards compound. At 100/s
+// with 100 callers waiting, SetRate(200) leaves the last one's wait at 1 s, and Retime(100) then doubles it. Ten times
+// in turn make it 17 minutes. A limiter that follows what a server allows needs Retime alone.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -28,10 +27,10 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate from now on, for waiting requests too: it multiplies the debt and all remaining
-// waits by the old rate over the new one. It is for a limiter that follows what a server says. At 1/s,
-// after Acquire(8), Retime(2) makes the next caller wait 4 s and the one behind it 4.5 s. If no request
-// waits and nothing is owed it is [Limiter.SetRate].
+// Retime changes the rate from now on, for waiting requests too. It multiplies the debt and all remaining waits by the
+// old rate over the new one. It is for a limiter that follows what a server says. At 1/s, after Acquire(8), Retime(2)
+// makes the next caller wait 4 s and the one behind it 4.5 s. If no request waits and nothing is owed it is
+// [Limiter.SetRate].
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up.
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
@@ -48,9 +47,9 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	return nil
 }
 
-// SetPolicy puts another policy of the same kind in place from now on: its rate, its store or window, its
-// cold factor, its longest wait, its slack. Promises stay and stored permits scale, as with
-// [Limiter.SetRate]. The new policy's [WithStored] does not apply.
+// SetPolicy puts another policy of the same kind in place from now on, with its rate, store or window, cold factor,
+// longest wait and slack. Promises stay and stored permits scale, as with [Limiter.SetRate]. The new policy's
+// [WithStored] does not apply.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, SetPolicy returns a
 // *[ValueError] and changes nothing.

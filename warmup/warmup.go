@@ -1,11 +1,10 @@
-// Package warmup is for servers with cold caches, and pools that open connections as they are
-// needed: its limiter begins slowly and reaches its rate after a warm-up period. It is the port of
-// Guava's SmoothWarmingUp to pace's limiters.
+// Package warmup is for servers with cold caches, and for pools that open connections as they are needed. Its limiter
+// begins slowly and reaches its rate after a warm-up period. It is the port of Guava's SmoothWarmingUp to pace's
+// limiters.
 //
-// A limiter that has been idle is cold, and hands out permits more slowly at first:
-// coldFactor times more slowly for the first one, then faster and faster, until
-// after a warm-up period it reaches its rate. At 2/s with a period of 4 s, eight
-// callers in a row wait for 0, 1.38, 1.13, 0.88, 0.63, 0.5, 0.5 and 0.5 s.
+// A limiter that has been idle is cold, and hands out permits more slowly: the first one coldFactor times more slowly,
+// then faster and faster. After a warm-up period it reaches its rate. At 2/s with a period of 4 s, eight callers in a
+// row wait for 0, 1.38, 1.13, 0.88, 0.63, 0.5, 0.5 and 0.5 s.
 //
 // # The curve
 //
@@ -40,10 +39,9 @@ import (
 // valueError makes the error for a bad value.
 var valueError = invalid.In("warmup")
 
-// New returns a limiter that warms up: it is cold at first and after an idle time of a period, and
-// takes a period under load to reach the rate. At 100/s with a period of 10 s, a cold limiter begins
-// at 33/s and reaches 100/s after 10 s. From warm, up to 5 s without a request cost nothing; after
-// 7.5 s it begins at half its rate.
+// New returns a limiter that warms up. It is cold at first, and after an idle time of a period. Under load it takes a
+// period to reach the rate. At 100/s with a period of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s.
+// From warm, up to 5 s without a request cost nothing; after 7.5 s it begins at half its rate.
 //
 // It returns a *[reserve.ValueError] for a rate or a period that is not positive, and a
 // *[reserve.OptionError] for an option that does not apply. Of the options, [WithColdFactor],
@@ -58,8 +56,7 @@ func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option)
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy of limiters like New's: to be shared, or had by many
-// keys. Its errors are the same.
+// Policy returns the policy of New's limiters, to use for many keys or for a shared limiter. Its errors are New's.
 func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if period <= 0 {
 		return nil, valueError("period", period, "more than 0")

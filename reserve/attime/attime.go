@@ -1,7 +1,7 @@
 // Package attime asks limiters at times that the caller brings along, instead of those of the limiter's clock. It is
 // for adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n).
 //
-// A time before the latest that a limiter has seen, by any of its methods, counts as the latest: a clock that steps
+// A time before the latest that a limiter has seen, by any of its methods, counts as the latest. So a clock that steps
 // back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future; until the
 // clock is there, it stands still for this limiter.
 //
@@ -18,8 +18,8 @@ import (
 
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// New returns a limiter of the policy that begins before all times that a caller may bring along: at the begin of time,
-// 146 years before now. A token bucket is full then; a bursty limiter has been idle for so long.
+// New returns a limiter of the policy that begins before all times that a caller may bring: 146 years before now. A
+// token bucket is full then; a bursty limiter has been idle for so long.
 func New(p *reserve.Policy) *reserve.Limiter { return engine.New(p, math.MinInt64/2) }
 
 // Take is TryAcquire at time t: it takes n permits (at least 1) if they may be used at t, and reports whether it did.
