@@ -14,9 +14,9 @@ var valueError = invalid.In("calendar")
 // New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000
 // a day, reset at midnight in California. It starts with none of the present period's used.
 //
-// It returns a *[reserve.ValueError] for an n below 1, a Period or an option with a value that makes no sense,
-// and a *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin],
-// [reserve.WithClock] and [reserve.WithMaxWait] do.
+// It returns a *[reserve.ValueError] for an n below 1, and for a Period or an option that makes no sense. It returns a
+// *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin], [reserve.WithClock] and
+// [reserve.WithMaxWait] do.
 func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
 	if err != nil {
@@ -55,9 +55,9 @@ type settings struct {
 	margin time.Duration
 }
 
-// Spread paces what is left of the quota over what is left of the period, instead of granting it as fast as
-// callers ask: no faster than soonest times the even rate. Soonest is at least 1; 1 is strictly even, and
-// +Inf is no pacing, the default.
+// Spread paces what is left of the quota over what is left of the period: no faster than soonest times the even rate.
+// Without it, permits are granted as fast as callers ask. Soonest is at least 1; 1 is strictly even, and +Inf is no
+// pacing, the default.
 //
 // With 8,640 a day and Spread(1), a call goes each 10 s from midnight on. If none was made until noon, one
 // goes each 5 s. With Spread(4), callers that ask without a pause go four times as fast as is even at each
@@ -72,10 +72,9 @@ func Spread(soonest float64) reserve.Option {
 	})
 }
 
-// WithMargin grants nothing in the first and the last d of a period, for a server whose clock may differ by up
-// to d: then no call reaches the server in another of its periods than the one it was counted in. With
-// WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the
-// period.
+// WithMargin grants nothing in the first and the last d of a period. It is for a server whose clock may differ by up to
+// d: each call reaches the server in the period in which it was counted. With WithMargin(2*time.Minute), a daily quota
+// rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the period.
 func WithMargin(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithMargin", func(s *settings) error {
 		if most := s.period.nominal() / 4; d < 0 || d > most {

@@ -7,8 +7,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// shift moves all promised times on the wall clock, which was set, so that on the limiter's clock they stay; the
-// periods are the wall clock's.
+// shift is called when the wall clock was set. It moves all promised times on that clock, so that they stay on the
+// limiter's. The periods are the wall clock's.
 func (l *ledger) shift(step int64) {
 	l.offset += step
 	if l.state.paced > math.MinInt64 {

@@ -5,26 +5,26 @@
 //	...
 //	limiter, err := calendar.New(10_000, calendar.Daily(california, 0))
 //
-// A token bucket of 10,000 a day grants up to 19,999 in its first day; a window of 24 hours waits for a day
-// from each call on. A quota of the calendar grants 10,000 until midnight, and 10,000 after it.
+// A token bucket of 10,000 a day grants up to 19,999 in its first day. A window of 24 hours waits for a day from each
+// call on. A quota of the calendar grants 10,000 until midnight, and 10,000 after it.
 //
 // # What is promised
 //
 // First come, first served. A request is granted as soon as what is left of the period's quota holds all of its
-// permits; otherwise it is granted whole at the beginning of a later period. With 3 an hour, at 10:50:
+// permits. Otherwise it is granted whole at the beginning of a later period. With 3 an hour, at 10:50:
 //
 //	Reserve(2)   ready now
 //	Reserve(2)   at 11:00
 //	Reserve(1)   at 11:00 as well: it would fit now, but requests are granted in order
 //	Reserve(1)   at 12:00
 //
-// A request larger than the quota is granted when none of a period's quota is used, and takes the quota of as many
-// periods as it needs: Reserve(7) at 10:50, in place of those four, would be granted at once, and the next request
-// at 12:00, in the third of its periods.
+// A request larger than the quota is granted when nothing of a period is used. It takes the quota of as many periods as
+// it needs: Reserve(7) at 10:50, in place of those four, would be granted at once, and the next request at 12:00, in
+// the third of its periods.
 //
 // Permits that are given back in their period are used at once by requests that wait. After its end they are worth
-// nothing. A period of [FromFirst] begins with the first request that is granted, and goes on if that is given
-// back, unless nothing else was used of it.
+// nothing. A period of [FromFirst] begins with the first request that is granted. If that is given back the period goes
+// on, unless nothing else was used of it.
 //
 // # Days
 //

@@ -18,8 +18,8 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 }
 
 // Forecast returns when the last of n requests for one permit would be granted, however many there are. With Spread
-// above 1 it is too early, as the requests of a period go at the pace of its first; so it is for FromFirst with a
-// margin, whose periods begin later each time.
+// above 1 it is too early, because it has all requests of a period go at the pace of the first. It is too early for
+// FromFirst with a margin as well, whose periods begin later each time.
 func (l *ledger) Forecast(now int64, n int) int64 {
 	l.advance(now)
 	s := l.after(l.placed(), 1, never)

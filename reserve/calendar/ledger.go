@@ -8,15 +8,14 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger knows the present period, how much of its quota is used, and the requests that wait, in the
-// order in which they were made. The rule is:
+// A ledger holds the present period, how much of its quota is used, and the waiting requests, in the order in which
+// they were made. The rule is:
 //
 //	first come, first served; the first in the queue is granted as soon as what is left of the
 //	period's quota holds all of its permits.
 //
-// So a request that does not fit into this period is granted at the beginning of the next. One larger
-// than the quota is granted at the beginning of a period of which nothing is used, and takes the quota
-// of as many periods as it needs.
+// So a request that does not fit into this period is granted at the beginning of the next. One larger than the quota is
+// granted at the beginning of a period of which nothing is used. It takes the quota of as many periods as it needs.
 //
 // All times in here are those of the wall clock, in nanoseconds of Unix time, unless a comment says
 // that they are the limiter's.
@@ -125,7 +124,7 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 	return smooth.Slot{Number: l.push(int64(permits), never, after), Permits: permits}, ready, true
 }
 
-// Take takes permits if nobody waits and they fit now.
+// Take takes permits if no request waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
 	l.advance(now)
 	if len(l.queue) > 0 {
@@ -173,7 +172,7 @@ func (l *ledger) Stored(now int64) float64 {
 	return float64(max(0, l.quota-l.state.used))
 }
 
-// Level returns how many permits are left, less those that requests wait for.
+// Level returns how many permits are left, less the permits that requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
 	level := float64(l.quota) - float64(l.state.used)

@@ -11,9 +11,9 @@ import (
 // A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst];
 // the zero Period is an error in [New] and [Policy].
 //
-// Where the time of day matters, it is that of a wall clock in a place: a period begins at the first moment
-// at which the clocks there show its beginning, or a later time. If they are set forward over it, that is
-// the moment of the change; if they are set back and show it twice, the first of the two, and only that.
+// Where the time of day matters, it is that of a wall clock in a place. A period begins at the first moment at which
+// the clocks there show its beginning, or a later time. If they are set forward over it, that is the moment of the
+// change. If they are set back and show it twice, it is the first of the two, and only that.
 type Period struct {
 	kind    kind
 	loc     *time.Location

@@ -30,7 +30,7 @@ func (l *ledger) open(s state, t int64) state {
 	return s
 }
 
-// after returns the state after a request that comes behind those that led to s.
+// after returns the state after a request that comes behind the requests that led to s.
 func (l *ledger) after(s state, permits, latest int64) state {
 	t := max(s.at, l.now)
 	if len(l.queue) == 0 {
@@ -67,8 +67,7 @@ func (l *ledger) after(s state, permits, latest int64) state {
 	}
 }
 
-// pace returns when the next request may be granted, after one at t for so many of the permits that
-// were left for the time up to last.
+// pace returns when the next request may be granted, after one for permits at t. Until last there were left permits.
 func (l *ledger) pace(t, last, permits, left int64) int64 {
 	switch {
 	case math.IsInf(l.spread, 1):

@@ -18,7 +18,7 @@ import (
 // valueError makes the error for a bad value.
 var valueError = invalid.In("fair")
 
-// A Class is a kind of requests, such as those that people wait for, or those of a batch.
+// A Class is a kind of requests, such as requests that people wait for, or the requests of a batch.
 type Class struct {
 	Name string
 	// Priority: requests of a class with a higher one go first. Default: 0; it may be negative.
@@ -80,8 +80,8 @@ func WithClock(c clockwork.Clock) Option {
 // New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
 // several, a window, a key's limiter, one on Redis.
 //
-// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two have the same name, or if a number in
-// one makes no sense.
+// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two classes have the same name, or if a
+// number in one makes no sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
@@ -267,10 +267,10 @@ type ClassSnapshot struct {
 	Class   string
 	Waiting int // requests
 	Tenants int // that wait, or are remembered because others of the class wait
-	// Granted, Refused and GivenBack are permits: that have gone, or were charged by Settle beyond that; that
-	// were refused, at once or while they waited; that came back after they had gone, by Cancel or Settle.
+	// Granted, Refused and GivenBack are permits. Granted ones were granted, or charged by Settle beyond that. Refused
+	// ones were refused, at once or while they waited. Those given back came back after their grant, by Cancel or Settle.
 	Granted, Refused, GivenBack uint64
-	LongestWait                 time.Duration // of a request, whether it has gone or waits still
+	LongestWait                 time.Duration // of a request, granted or still waiting
 }
 
 // Snapshot returns what the queue is like now, for logs and metrics. It takes nothing.

@@ -14,10 +14,9 @@ import (
 // engine is how this package uses the inside of policies and limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's
-// rate: 24 bytes, where a [reserve.Limiter] is some 200. Most keys never need more. It can take permits
-// that are available now; for all else it is promoted to a Limiter. Its methods need its policy, which
-// it does not remember.
+// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's rate. It takes 24
+// bytes, where a [reserve.Limiter] takes some 200. Most keys never need more. It can take permits that are available
+// now; for all else it is promoted to a Limiter. Its methods need its policy, which it does not remember.
 type compact struct{ state smooth.State }
 
 // ledger returns its ledger, which remembers nothing.
@@ -113,8 +112,8 @@ func (k *Limiters[K]) beginOf(t *hooks.Terms) int64 {
 	return begin
 }
 
-// untouchedCompact returns an untouched limiter as a compact one, or false if it can't be one because
-// its ledger is not smooth's (a window's, for one).
+// untouchedCompact returns an untouched limiter as a compact one. It returns false if the ledger is not smooth's (a
+// window's, for one).
 func untouchedCompact(t *hooks.Terms, begin int64) (compact, bool) {
 	if t.Curve == nil {
 		return compact{}, false

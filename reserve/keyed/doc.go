@@ -12,26 +12,23 @@
 //
 // # The model
 //
-// A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a
-// burst later. A limiter that was never asked takes no memory, because its state can be computed at any
-// time. A limiter that was asked is remembered until it owes and promises nothing, has no pause, has the
-// policy's rate, and is as full as one that was never asked. Then it is dropped, and its next request finds
-// it as if it had been kept.
+// A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst
+// later. A limiter that was never asked takes no memory, because its state can be computed at any time. A limiter that
+// was asked is remembered until it is like one that was never asked: it owes and promises nothing, has no pause, has
+// the policy's rate, and is as full. Then it is dropped, and its next request finds it as if it had been kept.
 //
-// With a policy of 10/s that saves up to 10 permits, and New at 0 s: at 60 s a key
-// that was never seen has 10 permits stored. It takes all of them, and is remembered;
-// at 60.5 s it has 5. From 61 s on it has 10 again, and is dropped. A key that takes 100
-// permits at once at 60 s is in debt until 69 s and full at 70 s; until then it is
-// remembered, however many keys arrive.
+// Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a key that was never seen has 10 permits
+// stored. It takes all of them, and is remembered. At 60.5 s it has 5. From 61 s on it has 10 again, and is dropped. A
+// key that takes 100 permits at once at 60 s is in debt until 69 s and full at 70 s. Until then it is remembered,
+// however many keys arrive.
 //
 // So the number of keys is bounded, and no debt is forgotten: past [WithMaxKeys], a new key is
 // refused with [ErrTooManyKeys].
 //
 // # Plans from a database
 //
-// The policy function finds a key's plan. Keep one policy for each plan, and say how a changed plan
-// reaches a key that is remembered: by [WithTTL], or by [Limiters.Refresh] where the program changes
-// the plan itself, or hears of it.
+// The policy function finds a key's plan. Keep one policy for each plan. Say how a changed plan reaches a key that is
+// remembered: by [WithTTL], or by [Limiters.Refresh] where the program changes the plan itself or hears of it.
 //
 //	plans := map[string]*reserve.Policy{
 //		"free": reserve.Must(window.Policy(100, time.Minute)),
@@ -59,9 +56,9 @@
 //
 // # What it costs
 //
-// A key that only took permits at once is a few numbers in a table: 75 to 90 bytes for a string,
-// beside the string's own. A key that reserved, waited, was paused, or had its rate or policy changed
-// is a [reserve.Limiter] until it is dropped: some 220 bytes more.
+// A key that only took permits at once is a few numbers in a table. For a string these are 75 to 90 bytes, beside the
+// string's own. A key that reserved, waited, was paused, or had its rate or policy changed is a [reserve.Limiter] until
+// it is dropped: some 220 bytes more.
 //
 // There is no goroutine, and nothing to close. Each call looks at two entries on average and drops
 // idle ones; without calls nothing is dropped. The keys are spread over shards by a hash with a

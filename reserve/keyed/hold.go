@@ -68,9 +68,8 @@ func (s *shard[K]) hold(e *entry[K], before compact, permits int) (id uint64) {
 	return s.lastHold
 }
 
-// share prepares an entry for another request. If permits of it are on hold, it is promoted, and makes
-// a reservation in place of the hold: a compact limiter can't take permits back after others were
-// taken.
+// share prepares an entry for another request. If permits of it are on hold, it is promoted, and makes a reservation in
+// place of the hold. A compact limiter can't take permits back after others were taken.
 func (s *shard[K]) share(e *entry[K]) {
 	if !e.held {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
-// For returns the key's limiter. It holds nothing but the key, and asks for the
-// key's limiter at each call; so it may be kept, and keeps no key from being dropped.
+// For returns the key's limiter. It holds nothing but the key, and asks for the key's limiter at each call. So it may
+// be kept, and keeps no key from being dropped.
 //
 // The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
@@ -19,11 +19,10 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
 // A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what
 // [reserve.Limiter]'s do, and may be called at the same time.
 //
-// Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They
-// are 0 if the policy function returns an error. PauseUntil, SetRate and Retime make the key
-// one to remember; if there is no policy or no room for it, SetRate and Retime return
-// that error, and PauseUntil does nothing: with [WithMaxKeys] keys in debt, requests for the key are refused for
-// as long as there is no room, but not for the rest of the pause.
+// Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They are 0 if the policy
+// function returns an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
+// room for it, SetRate and Retime return that error, and PauseUntil does nothing. With [WithMaxKeys] keys in debt,
+// requests for the key are then refused for as long as there is no room, but not for the rest of the pause.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)

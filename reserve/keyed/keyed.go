@@ -20,17 +20,16 @@ var valueError = invalid.In("keyed")
 // remembered and none of those looked at can be dropped. Nothing was taken.
 var ErrTooManyKeys = errors.New("keyed: too many keys")
 
-// ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a tenant
-// that was deleted, an API key that was revoked. It is an answer, and not a failure to find one. So a
-// key that is remembered does not keep its policy: it is forgotten, as by [Limiters.Forget], and its
-// callers get the error.
+// ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a deleted tenant, a
+// revoked API key. It is an answer, and not a failure to find one. So a remembered key does not keep its policy. It is
+// forgotten, as by [Limiters.Forget], and its callers get the error.
 var ErrUnknown = errors.New("keyed: unknown key")
 
 // Limiters is a limiter for each key. Make it with [New]; it must not be copied. All
 // methods may be called at the same time.
 //
-// Keys are compared with ==, so a NaN is a new key each time; and a key of an interface type whose
-// value can't be compared panics, as it does in a map.
+// Keys are compared with ==, so a NaN is a new key each time. A key of an interface type whose value can't be compared
+// panics, as it does in a map.
 type Limiters[K comparable] struct {
 	hidden[K]
 	policy   func(K) (*reserve.Policy, error)
@@ -79,22 +78,20 @@ func WithMaxKeys(n int) Option {
 // function returns an error, the key keeps its policy, and the function is called again an eighth of
 // d later. If the error is [ErrUnknown], the key is forgotten.
 //
-// The function is called at most once in d for a key, so a key is remembered for d even when it is
-// like new, unless a new key needs its room. At 1000 keys a second, WithTTL(time.Minute) keeps
-// 60,000 keys, some 5 MB.
+// The function is called at most once in d for a key. So a key is remembered for d even when it is like new, unless a
+// new key needs its room. At 1000 keys a second, WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
 func WithTTL(d time.Duration) Option {
 	return func(s *settings) { s.ttl = d }
 }
 
-// New returns limiters whose policies come from the function. It is called by the first caller that
-// asks for a key of which nothing is remembered; other callers for that key wait for the result. Its
-// answer is used until the key is dropped, or [Limiters.Refresh], [Limiters.Forget] or [WithTTL]
-// ends that. Its error goes to all callers that waited for it, and is not remembered.
+// New returns limiters whose policies come from the function. It is called by the first caller that asks for a key of
+// which nothing is remembered. Other callers for that key wait for the result. Its answer is used until the key is
+// dropped, or [Limiters.Refresh], [Limiters.Forget] or [WithTTL] ends that. Its error goes to all callers that waited
+// for it, and is not remembered.
 //
-// The function is called under no lock. It may take its time, and ask for other keys, but not for
-// the same key, nor for one whose policy asks for this one. Make policies once and return them many
-// times: keys of one policy share all but their memory, and a key whose policy is another one
-// takes some 220 bytes more after Refresh.
+// The function is called under no lock. It may take its time, and ask for other keys, but not for the same key, nor for
+// one whose policy asks for this one. Make policies once and return them many times. Keys of one policy share all but
+// their memory. A key that has another policy after Refresh takes some 220 bytes more.
 //
 // A key's limiter is taken to exist since New was called. So a bursty one is empty then, unless its
 // policy says otherwise, and full a burst later, whenever its key is first seen. Policies with a
@@ -130,9 +127,9 @@ func notNil(isNil bool, name, want string) {
 	}
 }
 
-// shardsFor returns the number of shards, a power of two. Each has some 4096 keys or fewer, because a
-// table of that size grows in some 50 us, and the caller that inserts the key waits for it. There are at
-// least 16, so that 8 goroutines seldom meet, and at most 1024, which are 128 KB.
+// shardsFor returns the number of shards, a power of two. Each has some 4096 keys or fewer. A table of that size grows
+// in some 50 us, for which the caller that inserts the key waits. There are at least 16, so that 8 goroutines seldom
+// meet, and at most 1024, which are 128 KB.
 func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }

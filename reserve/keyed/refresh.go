@@ -10,14 +10,14 @@ import (
 	"github.com/nextfree/pace/reserve/internal/hooks"
 )
 
-// Refresh asks the policy function for the key's policy again, and puts it in place at once: when a
-// tenant has changed its plan, for one. It is [reserve.Limiter.SetPolicy] of the key's limiter: what
-// the key owes and what was promised stays, and stored permits scale with the store. A key with 1/s
-// and a store of 10 that has 5 left, refreshed to 100/s and a store of 1000, has 500.
+// Refresh asks the policy function for the key's policy again, and puts it in place at once. It is for a tenant that
+// has changed its plan. It is [reserve.Limiter.SetPolicy] of the key's limiter: what the key owes and what was promised
+// stays, and stored permits scale with the store. A key with 1/s and a store of 10 that has 5 left, refreshed to 100/s
+// and a store of 1000, has 500.
 //
-// A policy of another kind (a window in place of a bursty limiter) takes over when the last promised
-// time has come, with the same share of its store left. A key that is new has as much as its policy
-// says, so Refresh of a key that isn't remembered does nothing, and asks nothing.
+// A policy of another kind (a window in place of a bursty limiter) takes over when the last promised time has come. It
+// has the same share of its store left. A key that is new has as much as its policy says, so Refresh of a key that
+// isn't remembered does nothing, and asks nothing.
 //
 // It returns the policy function's error; the key keeps its policy then. If the error is [ErrUnknown],
 // the key is forgotten.
@@ -48,9 +48,8 @@ func (k *Limiters[K]) Refresh(key K) error {
 	return a.err
 }
 
-// Forget drops the state of the key: its next request finds it as if nothing had been
-// asked since [New], with the policy that the function then returns. So what the key owes is
-// forgiven. Requests of it that wait keep their times.
+// Forget drops the state of the key. Its next request finds it as if nothing had been asked since [New], with the
+// policy that the function then returns. So what the key owes is forgiven. Requests of it that wait keep their times.
 func (k *Limiters[K]) Forget(key K) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -120,8 +119,8 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *reserve.Policy) {
 	e.policy = policy
 }
 
-// carry returns a limiter of a policy that takes over from a limiter of another kind: it grants
-// nothing before all that was promised is due, and has the same share of its store left.
+// carry returns a limiter of a policy that takes over from a limiter of another kind. It grants nothing before all that
+// was promised is due. It has the same share of its store left.
 func (k *Limiters[K]) carry(from *reserve.Limiter, policy *reserve.Policy) *reserve.Limiter {
 	f := k.untouched(policy)
 	to := engine.New(policy, f.begin)
@@ -146,9 +145,8 @@ func left(o hooks.Outlook) float64 {
 	return 1
 }
 
-// ticks is how many parts a time to live has: an entry notes in 16 bits when its policy was asked
-// for, so it is told from one that is 2048 times as old, and no later one unless nobody has asked or
-// swept it for so long.
+// ticks is how many parts a time to live has. An entry notes in 16 bits when its policy was asked for. These bits begin
+// again after 2048 times to live, so an entry that no call has asked for or swept for so long may count as fresh.
 const ticks = 32
 
 // tick returns the present tick, on the policy's clock.

@@ -14,8 +14,8 @@ import (
 
 // A shard is a part of the keys, behind a lock.
 //
-// Locks are taken in this order: of a limiter that has been retired, of a shard, of a
-// limiter in its table; and never two of a kind.
+// Locks are taken in this order: of a limiter that has been retired, of a shard, of a limiter in its table. Two of a
+// kind are never taken.
 type shard[K comparable] struct {
 	mu sync.Mutex
 	table[K]
@@ -104,8 +104,8 @@ func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K]
 	return nil
 }
 
-// withAnswer is with for a key whose policy has to be asked for: nothing is remembered of the key, or
-// its policy's time to live is over. The shard must be locked.
+// withAnswer is with for a key whose policy has to be asked for. Nothing is remembered of the key, or its policy's time
+// to live is over. The shard must be locked.
 func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	a, own := k.ask(s, key)
 	if !own {
@@ -162,8 +162,8 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 	}
 }
 
-// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was
-// before: so a call that is refused costs no memory. With a time to live the answer is worth to be kept.
+// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was before. So a call
+// that is refused costs no memory. With a time to live the answer is worth to be kept.
 func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 	if k.perTick > 0 || e.held {
 		return

@@ -2,12 +2,11 @@ package keyed
 
 import "github.com/nextfree/pace/reserve"
 
-// Each call looks at two entries on average, and drops the untouched ones. So a sweep through n
-// entries takes n/2 calls. In a flood of keys that come once each, at most a quarter of the table
-// waits to be dropped: n/2 keys come during a sweep, and wait for half of it on average. With one look
-// a call it would be half of the table; with more, calls get slower. Thirty-two in a row at every
-// sixteenth call are cheaper than two each time: they lie next to each other, and the clock is read
-// once.
+// Each call looks at two entries on average, and drops the untouched ones. So a sweep through n entries takes n/2
+// calls. In a flood of keys that come once each, at most a quarter of the table waits to be dropped. During a sweep n/2
+// keys come, and they wait for half of it on average. With one look a call it would be half of the table; with more,
+// calls get slower. Thirty-two in a row at every sixteenth call are cheaper than two at each. They lie next to each
+// other, and the clock is read once.
 const (
 	sweepEvery = 16 // calls
 	sweepSize  = 32 // entries, if there are so many

@@ -11,12 +11,11 @@
 //
 // # Which member
 //
-// Requests wait in one queue, first come, first served. Only the first is bound to a member: to the one
-// that grants its permits earliest. If another member becomes earlier meanwhile, by a refund or the end of
-// a pause, or if its own is paused, it is bound to that one. So 1,600 calls on members of 10, 5 and 1 a
-// second take 99.9 s, as they would at 16 a second; in turns they take 532 s. Exactly one member is
-// charged. Of several that are free at the same time, the one that has been chosen least recently gets the
-// request.
+// Requests wait in one queue, first come, first served. Only the first is bound to a member: to the one that grants its
+// permits earliest. If its member is paused meanwhile, or another becomes earlier by a refund or the end of a pause,
+// the request is bound to that one. So 1,600 calls on members of 10, 5 and 1 a second take 99.9 s, as they would at 16
+// a second. In turns they take 532 s. Exactly one member is charged. Of several that are free at the same time, the one
+// that has been chosen least recently gets the request.
 //
 // Tiers say which members to prefer, such as capacity that is paid for already: see Member.Tier and
 // [WithSlack]. [Pool.Sticky] keeps the requests of a conversation at one member, because of the prompt that
@@ -34,8 +33,7 @@
 //
 // # Limits that can't tell
 //
-// The pool asks limiters of this process when they would grant a request, which takes nothing. A limit on
-// Redis, a key's limiter and those of one's own can't be asked so: the pool reserves at the one that was
-// earliest by the last answers, and if it turns out that another may be earlier, there too, and cancels one
-// of the two.
+// The pool asks limiters of this process when they would grant a request, which takes nothing. A limit on Redis, a
+// key's limiter and limiters of one's own can't be asked so. The pool reserves at the one that was earliest by the last
+// answers. If another turns out to be possibly earlier, the pool reserves there too, and cancels one of the two.
 package pool

@@ -49,8 +49,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithSlack lets a request wait for so much longer than the earliest member would take, to get one of a lower tier, or
-// the one that served its key last: see [Pool.Sticky]. Default: 0.
+// WithSlack lets a request wait for so much longer than the earliest member would take, to get a member of a lower
+// tier, or the one that served its key last. See [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {
@@ -108,7 +108,7 @@ func keyOf(p *late.Place) string {
 	return key
 }
 
-// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps: they get
+// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps. They get
 // the member that served the key last, as long as that costs no more than [WithSlack]. The pool remembers the keys of
 // its latest requests, 32,768 at least and 65,536 at most. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
@@ -126,7 +126,7 @@ func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 }
 
 // ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
-// context's deadline; otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest
+// context's deadline. Otherwise it takes nothing. It returns a *[reserve.WaitError] with the time of the earliest
 // member, or a *[reserve.SizeError] if no member ever grants as many.
 //
 // Requests go first come, first served. Which member serves one is decided when it is the first: until then
@@ -177,9 +177,8 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, stickyKey{}, key)
 }
 
-// Of returns which member serves a reservation of [Pool.Reserver], or one that another package has made of such: the
-// number of the member in New's list, and its value. Ok is false if the reservation is none of the pool's, or has no
-// member so far.
+// Of returns the member that serves a reservation of [Pool.Reserver], or one that another package has made of such: its
+// number in New's list, and its value. Ok is false if the reservation is not the pool's, or has no member so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
 		if i := place.Member(); i >= 0 {

@@ -102,8 +102,8 @@ func (o *order) giveOfBook(list []*request, decided int64) state {
 	return o.after
 }
 
-// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that
-// error as well, so that the callers who wait fail with it, unless the callers of the list only had too little time:
+// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that error
+// as well, so that the waiting callers fail with it. It does not if the callers of the list only had too little time:
 // others may have more.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
@@ -157,9 +157,9 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try probes the server: it asks for nothing, until three answers have come in a row, since a server that loses every
-// other answer must not be trusted with permits. If the time is too short for three it fails, and the next caller
-// asks for the missing ones.
+// try probes the server: it asks for nothing, until three answers have come in a row. A server that loses every other
+// answer must not be trusted with permits. If the time is too short for three it fails, and the next caller asks for
+// the missing ones.
 func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -202,7 +202,7 @@ func (l *Limiter) report(n *node, err error, counts bool) {
 	n.circuit.report(l.now(), err, counts)
 }
 
-// hasty reports whether a call had less than a quarter of the timeout: if it failed for lack of time, that says
+// hasty reports whether a call had less than a quarter of the timeout. If such a call fails for lack of time, that says
 // nothing about the server. (Without this rule callers with short deadlines open the circuit of a healthy server:
 // TestTheImpatientOpenNothing.)
 func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
@@ -282,8 +282,8 @@ func (s *serverClock) decided(micros, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// notAfter returns a time of the limiter's on the server's clock. While the mapping is not known it returns a time
-// long past: the first call then only learns the time, and charges nothing if it comes late.
+// notAfter returns a time of the limiter's on the server's clock. While the mapping is not known it returns a time long
+// past. The first call then only learns the time, and charges nothing if it comes late.
 func (s *serverClock) notAfter(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

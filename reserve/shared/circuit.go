@@ -8,11 +8,11 @@ import (
 
 // A circuit keeps callers from waiting for a server that does not answer. Three failures in a row open it. Then one
 // caller probes the server, at distances that double from 50 to 400 ms, while the others go on without it. The times
-// are multiples of the distance since 1970: processes that lost the server at different times find it again together,
-// as far as their clocks agree, so that no process has the server to itself while others still use their shares.
+// are multiples of the distance since 1970. So processes that lost the server at different times find it again
+// together, as far as their clocks agree. No process has the server to itself while others still use their shares.
 //
-// An outage without callers tells nothing about the server. So callers that come when nobody has probed for longer
-// than the distance wait for the result of the probe.
+// An outage without callers tells nothing about the server. So callers that come when none has probed for longer than
+// the distance wait for the result of the probe.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	answers  atomic.Int64 // how many there have been
@@ -21,8 +21,8 @@ type circuit struct {
 	mu       sync.Mutex
 	failures int
 	probing  bool
-	probed   chan struct{} // closed when the probe ends; nil: nobody waits for it
-	found    int           // answers in a row to those who probe
+	probed   chan struct{} // closed when the probe ends; nil: no caller waits for it
+	found    int           // answers in a row to callers that probe
 	until    int64         // when the next may probe; 0: the circuit is closed
 	pause    int64
 	last     error
@@ -35,8 +35,8 @@ const (
 )
 
 // enter reports whether the server may be asked, and whether the caller is the one that probes: then it must say how
-// that went (tried). If not, err is the last failure, and the caller may wait for the end of the probe, if probed is
-// not nil, to enter again.
+// that went (tried). If not, err is the last failure. If probed is not nil, the caller may wait for the end of the
+// probe, and enter again.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil

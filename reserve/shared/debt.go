@@ -65,9 +65,9 @@ func (o *debtAfterOutage) due(now int64, c *smooth.Curve) int {
 	return o.charge(o.permits.Load(), now, c)
 }
 
-// charge returns how many of the permits are to be charged: at most a capacity of them, less those that calls without
-// an answer may have charged, and less what has flowed in since. At 10/s, with a capacity of 10, it returns 10 of 25
-// permits at first, 4 after 0.6 s, and none after 1 s.
+// charge returns how many of the permits are to be charged: at most a capacity of them. Less are charged if calls
+// without an answer may have charged some, or if some have flowed in since. At 10/s, with a capacity of 10, it returns
+// 10 of 25 permits at first, 4 after 0.6 s, and none after 1 s.
 func (o *debtAfterOutage) charge(permits, now int64, c *smooth.Curve) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0

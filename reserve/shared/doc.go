@@ -1,5 +1,5 @@
-// Package shared is one limiter for many processes and machines: its state is in Redis or Valkey, or in any store
-// that can replace a value atomically. Three lines make a limiter shared:
+// Package shared is one limiter for many processes and machines. Its state is in Redis or Valkey, or in any store that
+// can replace a value atomically. Three lines make a limiter shared:
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
@@ -17,13 +17,12 @@
 //
 // # Windows, and quotas by the calendar
 //
-// A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean
-// what they mean in one process, with these differences. Promised times don't move: what is given back goes
-// to requests made afterwards, and to those at once if nobody else waits. Of the last 512 requests each can
-// be given back, in whatever order; what older ones give back is lost. A clock that is set back by more
-// than 5 ms gives no permits, and the periods of a calendar follow it; what was granted before that can't
-// be given back any more. SetRate and WithLease do not apply. With [Local] each process alone keeps its
-// share of the window or the period, which it begins with nothing used.
+// A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean what they mean
+// in one process, with these differences. Promised times don't move. What is given back goes to requests made
+// afterwards: at once, if no other request waits. Of the last 512 requests each can be given back, in whatever order;
+// what older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the periods of a
+// calendar follow it. What was granted before that can't be given back any more. SetRate and WithLease do not apply.
+// With [Local] each process alone keeps its share of the window or the period, which it begins with nothing used.
 //
 // # How it asks
 //
@@ -37,22 +36,22 @@
 // # A key that is too hot for one Redis
 //
 // With [WithLease] each process buys permits in advance and hands them to its own callers at the times that Redis
-// promised: millions of decisions a second from a few processes, with some dozens of calls. Leases are experimental.
-// WithLease's comment says what they cost.
+// promised. A few processes then make millions of decisions a second, with some dozens of calls. Leases are
+// experimental. WithLease's comment says what they cost.
 //
 // # When the store fails
 //
 // [FailClosed] (the default) refuses. [FailOpen] grants. [Local] limits each process alone, at a share of the rate.
-// Permits that the last two have granted are charged when the store is back: at most one capacity of them, less those
-// that calls without an answer may have charged, and less those that have flowed into the limiter since. All
+// Permits that the last two have granted are charged when the store is back: at most one capacity of them. From that
+// are taken the permits that calls without an answer may have charged, and what has flowed into the limiter since. All
 // processes together charge two capacities at most, so no caller is refused for long.
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]). One that probes the store first takes half as much again.
 // Three failures in a row open a circuit: then only one caller at a time probes the store, and the others don't wait.
-// So does the loss of so many answers that a capacity of permits may have been charged. The first probe is after 50
-// ms. The distances double up to 400 ms, at the same moments in all processes. The store must answer three times in a
-// row. If no caller has come for longer than that, those who come together wait for the first one's probe. Of a
-// cluster or a ring only the keys of the server that failed are concerned.
+// So does the loss of so many answers that a capacity of permits may have been charged. The first probe is after 50 ms.
+// The distances double up to 400 ms, at the same moments in all processes. The store must answer three times in a row.
+// If no caller has come for longer than that, callers that come together wait for the first one's probe. Of a cluster
+// or a ring only the keys of the server that failed are concerned.
 //
 // A Redis server that was restarted without its data has forgotten all debt, and begins with a full store.
 //
@@ -64,13 +63,13 @@
 //   - A limiter that the store does not know is full (a warming-up one is cold).
 //   - The rate is each process's own ([Limiter.SetRate]). Stored permits scale with the capacity whenever a process
 //     with another rate asks, so a new version may be rolled out slowly.
-//   - Promised times don't move, since other processes hold them. Cancel, and Settle at less, give back in two ways.
-//     At the end of the queue the time is taken off it: that of the newest reservation, and of all those just before
-//     it that were given back earlier, in any order. After 1,000 callers have queued and given up there is no queue.
-//     Anywhere else the time passes unused, and its permits are deferred, as many as still fit. A request that would
-//     have to wait goes at once if enough permits are deferred for it and for the largest promise that is still
-//     running. The rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that
-//     were given back between reservations that wait are remembered; the permits of others are lost.
+//   - Promised times don't move, since other processes hold them. Cancel, and Settle at less, give back in two ways. At
+//     the end of the queue the time is taken off it: that of the newest reservation, and of all just before it that
+//     were given back earlier, in any order. After 1,000 callers have queued and given up there is no queue. Anywhere
+//     else the time passes unused, and its permits are deferred, as many as still fit. A request that would have to
+//     wait goes at once if enough permits are deferred for it and for the largest promise that is still running. The
+//     rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that were given back
+//     between reservations that wait are remembered; the permits of others are lost.
 //   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had
 //     not been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300
 //     to 900 of 1,000 requests came back at the end, in any order, 4 to 20 % of that was lost.

@@ -33,8 +33,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is changed:
-// the key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback
+// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is changed.
+// The key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback
 // hides it.
 type ConfigError struct {
 	Key string // as in Redis
@@ -48,8 +48,8 @@ func (e *ConfigError) Error() string {
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// A CurveError says that a policy can't be shared, as its arithmetic is not what the
-// script does: a window's, or a curve of one's own whose price is not a smooth.LinearPrice.
+// A CurveError says that a policy can't be shared, because the script does not do its arithmetic. It is a window's or a
+// calendar's, or a curve of one's own whose price is not a smooth.LinearPrice.
 type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }

@@ -17,8 +17,8 @@ func (m *machine) room() float64 {
 	return max(0, fits)
 }
 
-// spare returns the deferred permits that can be had at once: all, if they suffice for the largest promise that may
-// not be paid for yet, and nobody pauses.
+// spare returns the deferred permits that may be used at once. These are all, if they suffice for the largest promise
+// that may not be paid for yet, and there is no pause.
 func (m *machine) spare() float64 {
 	if m.bursty && m.at >= m.hold && (m.terms.upfront || m.deferred >= max(m.peak, m.newer)) {
 		return m.deferred
@@ -26,7 +26,7 @@ func (m *machine) spare() float64 {
 	return 0
 }
 
-// note remembers the room right before somebody goes.
+// note remembers the room right before a request goes.
 func (m *machine) note(before float64) {
 	n := len(m.rooms)
 	for ; n > 0; n-- {

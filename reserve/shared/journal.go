@@ -12,8 +12,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A book is the policy of a window, or of a quota by the calendar: any whose ledger is not package smooth's, and can be
-// saved.
+// A book is the policy of a window, of a quota by the calendar, or of any ledger that is not package smooth's and can
+// be saved.
 type book struct {
 	kind     string // the variant's package
 	limiter  string // what errors call it
@@ -50,11 +50,10 @@ type stored interface {
 	AppendState(b []byte, now int64) []byte
 }
 
-// A journal is the state of such a limiter: what its ledger has saved some time ago, and the requests since, each at
-// the time that it was promised. The ledger of today is made by taking them again. So a promise that another process
-// holds never moves, and a request that comes back, late or early, is as if it had been that much smaller. Requests
-// that are still to go are in front of new ones: a new request is decided as of the moment at which the last of them
-// has gone.
+// A journal is the state of such a limiter: what its ledger saved some time ago, and the requests since, each at its
+// promised time. The ledger of today is made by taking them again. So a promise that another process holds never moves.
+// A request that comes back, late or early, is as if it had been that much smaller. Waiting requests are in front of
+// new ones: a new request is decided as of the moment at which the last of them is granted.
 //
 // Times are nanoseconds on the store's clock. Where that was set back, all of them are moved with it.
 type journal struct {
@@ -66,12 +65,12 @@ type journal struct {
 	entries []entryOf
 }
 
-// An entryOf is a request: the permits that it was promised, less those that it gave back, and when.
+// An entryOf is a request: the permits that it was promised, less what it gave back, and when.
 type entryOf struct{ at, permits int64 }
 
 const (
 	journalMagic = "pac\x05"
-	// mostEntries may come back. With more, the oldest that have gone become part of the base, down to keptEntries.
+	// mostEntries may come back. With more, the oldest granted ones become part of the base, down to keptEntries.
 	mostEntries, keptEntries = 512, 384
 	// slack is by how much the store's clock may differ from call to call without having been set.
 	slack = int64(5 * time.Millisecond)
@@ -165,7 +164,7 @@ func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration,
 			changed = true
 		}
 	}
-	for n := len(j.entries); n > 0 && j.entries[n-1].permits == 0; n-- { // nobody waits behind them
+	for n := len(j.entries); n > 0 && j.entries[n-1].permits == 0; n-- { // no request waits behind them
 		j.entries = j.entries[:n-1]
 	}
 	if o.pause != 0 {
@@ -228,8 +227,8 @@ func (j *journal) wait(l stored, now, from int64, permits float64) float64 {
 	return float64(max(0, max(ready, from)-now))
 }
 
-// fold returns the ledger as of now, behind what has gone of the journal. The first n of that become part of the base,
-// or all, if fewer have gone.
+// fold returns the ledger as of now, behind the granted requests of the journal. The first n of these become part of
+// the base, or all, if they are fewer.
 func (j *journal) fold(now int64, n int) (stored, error) {
 	ledger, err := engine.Ledger(j.policy, j.base, j.then, func(t int64) time.Time { return time.Unix(0, t) })
 	if err != nil {
@@ -253,8 +252,8 @@ func (j *journal) fold(now int64, n int) (stored, error) {
 	return l, nil
 }
 
-// follow has the requests go that are still to go, and returns when the last one has, at the earliest now, and for how
-// many permits they wait.
+// follow grants the waiting requests. It returns when the last one is granted, at the earliest now, and for how many
+// permits they wait.
 func (j *journal) follow(l stored, now int64) (from int64, waiting float64) {
 	from = now
 	for _, e := range j.entries {
@@ -295,8 +294,9 @@ func (j *journal) pause(now int64, d float64) error {
 	return nil
 }
 
-// keep returns for how long the journal says more than a new one would, at most: until all have gone and a permit is
-// free again (so behind a pause), and three windows or periods later, and one more for each that they use up.
+// keep returns for how long, at most, the journal says more than a new one would. That is until all requests are
+// granted and a permit is free again (so behind a pause), and three windows or periods later, and one more for each
+// that they use up.
 func (j *journal) keep(now int64, debt float64) time.Duration {
 	last, sum := now, 0.0
 	for _, e := range j.entries {

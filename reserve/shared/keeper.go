@@ -51,7 +51,7 @@ type state struct {
 type comeback struct {
 	number, sold  float64
 	begin, length float64 // the stretch of the queue, from the sale
-	ready         float64 // when the request may have gone
+	ready         float64 // when the request may have been granted
 	kept          float64 // permits that came out of the store
 	worth         float64 // permits that a nanosecond of the stretch stores
 	whole         float64 // 1 if nothing is left of the slot

@@ -12,7 +12,7 @@ import (
 
 // Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key of its own in the
 // store ("pace:{alice}"), which forgets it when it has been idle for long enough to fill. A cluster spreads the keys
-// over its nodes. They share one client, and for each server a circuit, a clock and a pipeline: where one server of a
+// over its nodes. They share one client, and for each server a circuit, a clock and a pipeline. Where one server of a
 // cluster fails, the keys of the others work as before.
 //
 // All methods may be called at the same time, and mean what those of [Limiter] do. A process remembers only keys that
@@ -149,8 +149,8 @@ func (k *Keyed) leave(e *entry) {
 	k.mu.Unlock()
 }
 
-// forgettable reports whether the limiter knows nothing that the store does not know: no debt that refuses callers,
-// and no permits granted without the store that are still to be charged.
+// forgettable reports whether the limiter knows nothing that the store does not know. It has no debt that refuses
+// callers, and no permits granted without the store that are still to be charged.
 func (l *Limiter) forgettable() bool {
 	now := l.now()
 	return now >= l.busy.Load() && l.owed.due(now, l.terms.Load().curve) == 0

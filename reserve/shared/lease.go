@@ -15,33 +15,33 @@ const (
 	mostLease  = time.Second
 )
 
-// WithLease is experimental: it may change or go in a minor version. It lets each process buy permits in advance, for a
-// key that is too hot for one Redis: as many as it has lately used in d, from 20 ms to 1 s. It buys them as any caller
-// does, first come, first served, and hands them to its own callers at the times that Redis promised: so processes get
-// permits by what they ask for, no two at the same time, and few calls reach Redis. The longer d, the fewer. Default:
-// no leases.
+// WithLease is experimental: it may change or go in a minor version. It is for a key that is too hot for one Redis.
+// Each process buys permits in advance: as many as it has lately used in d, from 20 ms to 1 s. It buys them as any
+// caller does, first come, first served, and hands them to its own callers at the times that Redis promised. So
+// processes get permits by what they ask for, no two at the same time, and few calls reach Redis. The longer d, the
+// fewer. Default: no leases.
 //
-// At 10,000/s, of which this process uses 4,000, and with d = 100 ms, it asks Redis about 20 times a second, for 200
-// permits each time, before it has used up those of the last time.
+// Take 10,000/s, of which this process uses 4,000, and d = 100 ms. It asks Redis about 20 times a second for 200
+// permits, before it has used up the last 200.
 //
-// A try that is refused is demand like any other. Processes whose callers only try ask for less at a time while more
-// is wanted than there is: four processes that try for 40,000/s of 20,000/s ask Redis 150 times a second each, get
-// the same to within 2 %, and together 1.6 % more or less than the rate in any 100 ms.
+// A try that is refused is demand like any other. Processes whose callers only try ask for less at a time while more is
+// wanted than there is. Take four processes that try for 40,000/s of 20,000/s. Each asks Redis 150 times a second. They
+// get the same to within 2 %, and together, in any 100 ms, the rate to within 1.6 %.
 //
 // What it costs:
 //   - Permits that a process has bought and not used go back d after their time. Those of a process that dies are
 //     lost.
-//   - A process uses the permits that it holds whenever its callers ask. So in any time t all processes together use
-//     at most capacity + rate * t, and the permits that they held unused: as many as they use in d. If their callers
-//     always wait for permits, nothing is held.
-//   - Where nothing is stored, a request that would have gone at once may wait for the permits that other processes
-//     have bought: up to d, or more if they use more than the rate.
+//   - A process uses the permits that it holds whenever its callers ask. So in any time t all processes together use at
+//     most capacity + rate * t, and the permits that they held unused. These are as many as they use in d. If their
+//     callers always wait for permits, nothing is held.
+//   - Where nothing is stored, a request that would have gone at once may wait, because other processes have bought
+//     permits: up to d, or more if they use more than the rate.
 //   - PauseUntil and Resume do not concern permits that other processes hold. A process's own PauseUntil, Resume and
 //     SetRate first give back all but those promised to callers.
 //
-// Requests for as many permits as the rate gives in d, or more, are not leased, nor is a process that uses less than
-// 8 in d: these ask Redis as without leases. Promises within a process move up when others in it give up, as in a
-// limiter of one process. It is for [New]; [NewKeyed] refuses it.
+// Requests for as many permits as the rate gives in d, or more, ask Redis as without leases. So does a process that
+// uses less than 8 in d. Promises within a process move up when others in it give up, as in a limiter of one process.
+// It is for [New]; [NewKeyed] refuses it.
 func WithLease(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < leastLease || d > mostLease {

@@ -22,14 +22,14 @@ import (
 // that end by themselves. It must not be copied. All methods may be called at the same time. Two Limiters of one name
 // in one process work, but each makes its own calls: share one.
 //
-// Besides their own errors, methods that ask the store return an *[UnavailableError] if that fails (see [FailClosed],
-// [FailOpen] and [Local]), a *[ConfigError] if the store refuses the key, and the cause of a context that is done. A
-// call takes at most about the timeout ([WithTimeout]), or half as much again if it probes a store that was away. A
-// request waits for its own call and for those before it: one or two, unless more than 256 requests wait. If a call
-// fails although its callers had time, the waiting callers fail with it. So only a store that is slow, but answers in
-// time, can keep a request for several timeouts. A caller that makes a call may make another one, to give back
-// permits of callers that have left. A cancelled context is noticed at once by callers that wait for another's call,
-// and after the call by the caller that makes it.
+// Methods that ask the store return an *[UnavailableError] if that fails: see [FailClosed], [FailOpen] and [Local].
+// They return a *[ConfigError] if the store refuses the key, and the cause of a context that is done. Some have errors
+// of their own besides. A call takes at most about the timeout ([WithTimeout]), or half as much again if it probes a
+// store that was away. A request waits for its own call and for those before it: one or two, unless more than 256
+// requests wait. If a call fails although its callers had time, the waiting callers fail with it. So only a store that
+// is slow, but answers in time, can keep a request for several timeouts. A caller that makes a call may make another
+// one, to give back permits of callers that have left. A cancelled context is noticed at once by callers that wait for
+// another's call, and after the call by the caller that makes it.
 type Limiter struct {
 	settings
 	nodes    *nodes
@@ -53,9 +53,10 @@ type Limiter struct {
 // a process may start empty: Redis forgets a limiter that has been idle for long enough to fill, and can't tell the
 // two apart.
 //
-// It returns a *[CurveError] for a policy that the script can't do (a window's or a calendar's; see [NewIn]), a
-// *[reserve.OptionError] for a policy with WithStored, and a *[reserve.ValueError] for a bad value of an option, for
-// a client, a policy or an option that is nil, and for a client whose settings would break the promises.
+// It returns a *[CurveError] for a policy that the script can't do: a window's or a calendar's, for which there is
+// [NewIn]. It returns a *[reserve.OptionError] for a policy with WithStored. It returns a *[reserve.ValueError] for a
+// bad value of an option, for a client, a policy or an option that is nil, and for a client whose settings would break
+// the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -98,10 +99,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 	return l.ReserveWithin(ctx, n, reserve.Forever)
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait,
-// the policy's longest wait and the context's deadline; otherwise it takes nothing
-// and returns a *[reserve.WaitError]. A negative maxWait counts as 0. Permits granted to a caller
-// whose context ends meanwhile are given back.
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
+// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts as 0.
+// Permits granted to a caller whose context ends meanwhile are given back.
 //
 // Cancel and Settle of the reservation ask the store, so they take as long. They report no error: if the store can't
 // be asked, the permits are lost. Reservations of others don't move up; the package's comment says where the permits
@@ -265,8 +265,8 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// enter asks the circuit, and waits for the end of another caller's probe if that may take, or for the request's own
-// time, or the timeout.
+// enter asks the circuit. If another caller probes, it waits for the end of that, but not beyond the request's own time
+// or the timeout.
 func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, err error) {
 	now, timeout := l.now(), int64(l.timeout)
 	probe, probed, err := n.circuit.enter(now)

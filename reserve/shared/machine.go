@@ -2,9 +2,9 @@ package shared
 
 import "slices"
 
-// A machine is the state of one limiter whose promised times can't be moved, since other processes hold them: the
-// script's arithmetic (machine.lua, which says what the fields are), step for step, for stores that run no scripts.
-// Where the two agree to the last bit, one's state can be read by the other.
+// A machine is the state of one limiter whose promised times can't be moved, since other processes hold them. It is the
+// script's arithmetic step for step, for stores that run no scripts. machine.lua says what the fields are. Where the
+// two agree to the last bit, one's state can be read by the other.
 type machine struct {
 	terms  *terms
 	store  float64 // the capacity, or 0 if there is no limit
@@ -92,7 +92,7 @@ func (m *machine) advance(passed float64) {
 		}
 	}
 	if passed > 0 {
-		if m.debt > 0 && m.bursty && m.terms.upfront { // somebody may have gone
+		if m.debt > 0 && m.bursty && m.terms.upfront { // a request may have been granted
 			m.note(m.room())
 		}
 		if passed < m.debt {
@@ -109,7 +109,7 @@ func (m *machine) advance(passed float64) {
 	if m.at >= m.hold {
 		m.held = 0
 	}
-	if m.at >= m.fence { // of those before it nobody is left
+	if m.at >= m.fence { // no promise of before it is left
 		m.peak, m.newer, m.fence = m.newer, 0, m.at+m.debt
 	}
 }
@@ -121,8 +121,8 @@ func (m *machine) paid() {
 	m.epoch, m.hold, m.at = m.time, max(0, m.hold-m.at), 0
 }
 
-// pause keeps everybody from being promised permits for so long from now, or ends that (resume), or makes the limiter
-// a new one (reset): what was sold before does not come back.
+// pause lets no request be promised permits for so long from now, or ends that (resume). Or it makes the limiter a new
+// one (reset): what was sold before does not come back.
 func (m *machine) pause(d float64) {
 	if d > 0 {
 		m.hold = max(m.hold, m.at+d)
@@ -135,7 +135,7 @@ func (m *machine) pause(d float64) {
 		m.hold = 0
 		m.fall()
 	}
-	if m.hold > m.at+m.debt { // until the pause ends nothing is promised: a stretch that nobody bought
+	if m.hold > m.at+m.debt { // until the pause ends nothing is promised: a stretch without a buyer
 		m.slot++
 		m.free(run{m.slot - 1, m.slot, m.at + m.debt, m.hold - m.at - m.debt, 0})
 		m.debt = m.hold - m.at

@@ -63,10 +63,10 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long the store may take to answer; then the call counts as failed. It should be longer than a
-// round trip and any pause of the server or of this machine: with 50 ms, 29 % of the calls failed on a laptop whose
-// two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first callers wait that
-// long, until three calls have failed; then one caller at a time does. A call that ends earlier, as its callers have
-// less time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
+// round trip and any pause of the server or of this machine. With 50 ms, 29 % of the calls failed on a laptop whose two
+// processors were busy, and nothing was wrong with Redis. While a server is stopped, the first callers wait that long,
+// until three calls have failed; then one caller at a time does. A call that ends earlier, as its callers have less
+// time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -77,9 +77,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while the
-// store fails, those that were granted permits. A key takes about 400 bytes, and with [Local], while the store fails,
-// about 1,000. Default: 1<<20.
+// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]. It remembers keys that are in use or in
+// debt, and, while the store fails, keys that were granted permits. A key takes about 400 bytes, and with [Local],
+// while the store fails, about 1,000. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -99,9 +99,9 @@ func FailClosed() Option {
 }
 
 // FailOpen grants every request at once while the store fails: for limits that matter less than the calls. Permits
-// granted so are charged when the store is back: at most a capacity of them, less those that calls without an answer
-// may have charged, and less those that have flowed in since. A caller with a deadline is answered before that: the
-// store gets at most three quarters of its time.
+// granted so are charged when the store is back: at most a capacity of them. From that are taken the permits that calls
+// without an answer may have charged, and what has flowed in since. A caller with a deadline is answered before that:
+// the store gets at most three quarters of its time.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open
@@ -109,10 +109,10 @@ func FailOpen() Option {
 	}
 }
 
-// Local limits each process alone while the store fails, at the given share of the rate, in (0, 1]: with 4 processes
-// at 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) is as much
-// smaller. Permits granted so are charged when the store is back, and callers with a deadline are answered in time,
-// as with [FailOpen].
+// Local limits each process alone while the store fails, at the given share of the rate, in (0, 1]. With 4 processes at
+// 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) is as much
+// smaller. Permits granted so are charged when the store is back, and callers with a deadline are answered in time, as
+// with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

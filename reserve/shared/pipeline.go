@@ -94,7 +94,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave removes a call from those that wait, and reports whether it was one of them.
+// leave removes a call from the waiting calls, and reports whether it was one of them.
 func (g *gatherer) leave(e *batchedCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

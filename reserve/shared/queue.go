@@ -10,8 +10,8 @@ import (
 )
 
 // A queue sends requests to the server in lists. While calls are under way, the requests that arrive wait, and go
-// together in the next call. There is no goroutine: the first caller of a list makes the call, and after it wakes the
-// first caller that has arrived meanwhile, to make the next.
+// together in the next call. There is no goroutine. The first caller of a list makes the call. Then it wakes the first
+// caller that has arrived meanwhile, to make the next.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
@@ -225,9 +225,8 @@ func (q *queue) finish(r *request) {
 	}
 }
 
-// handOver ends a flight and lets others begin, led by the first who waits for an answer. It
-// reports false if there are only requests that nobody waits for: then the
-// caller is to take them.
+// handOver ends a flight and lets others begin, led by the first who waits for an answer. It reports false if there are
+// only requests that no caller waits for: then the caller is to take them.
 func (q *queue) handOver() bool {
 	q.calls--
 	for _, r := range q.waiting {

@@ -23,8 +23,8 @@ import (
 //   - Check() error: New returns what it returns, if that is not nil.
 //   - Reload(context.Context) is called when the limiter is about to try whether a server that was away is back. It
 //     should look where that is now, and return when the context ends.
-//   - Node(key string) string names the server that has a key, for a client of several: a circuit, a clock and a
-//     pipeline are then for each. It must not block for long.
+//   - Node(key string) string names the server that has a key, for a client of several. Each server then has a circuit,
+//     a clock and a pipeline. It must not block for long.
 type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }

@@ -21,14 +21,16 @@ type Stats struct {
 	Calls    uint64        // to the store. Requests / Calls is how many went together on average
 	Failed   uint64        // of the calls, those without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
-	// Fallbacks is the number of requests that were decided without the store, because it failed: refused, granted at
-	// once or by this process alone, as the options say.
+	// Fallbacks is the number of requests that were decided without the store, because it failed. They were refused,
+	// granted at once, or decided by this process alone, as the options say.
 	Fallbacks uint64
 	// Panics is the number of times that a client panicked in a call of no caller's: [WithLease] buys and gives back
 	// in goroutines of its own, where such a panic ends only the call.
 	Panics uint64
-	Open   bool  // the circuit is: nobody waits for the store but who tries it. Of Keyed: that of any server is
-	Leased int64 // permits that this process has bought in advance and promised nobody
+	// Open reports whether the circuit is open: then only a caller that probes waits for the store. Of Keyed it is the
+	// circuit of any server.
+	Open   bool
+	Leased int64 // permits that this process has bought in advance and not promised
 }
 
 func (c *counters) stats() Stats {
@@ -72,8 +74,8 @@ func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
-	// Level is the number of permits that are stored; while any are owed it is negative: minus the fresh permits that
-	// have to come first, for the requests that were granted and for those that wait.
+	// Level is the number of permits that are stored. While any are owed it is negative: minus the fresh permits that must
+	// come first, for granted and for waiting requests.
 	Level float64
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
@@ -159,10 +161,10 @@ type Decision struct {
 	Wait    time.Duration // until as many permits as were asked for can be had: 0, or what Retry-After says, rounded up
 }
 
-// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does, and returns what is left
-// and when the next n are due, by the same call: what an answer to an HTTP request needs. At 1/s, with 10 stored,
-// Decide(1) is granted, with 9 left; after ten more it is not, with 0 left, and the next is due in 1 s. While the
-// last answer shows that permits can't be had it does not ask, and returns when they can.
+// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does. By the same call it
+// returns what is left and when the next n are due: what an answer to an HTTP request needs. At 1/s, with 10 stored,
+// Decide(1) is granted, with 9 left. After ten more it is not granted, 0 are left, and the next is due in 1 s. While
+// the last answer shows that permits can't be had it does not ask, and returns when they can.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); l.leases == nil && n > 0 && now < l.busy.Load() {

@@ -14,14 +14,14 @@ import (
 // A Store keeps the states of limiters for several processes: files, a database, anything that can replace a value
 // atomically. Package shared has one for tests ([Memory]).
 //
-// Update replaces the value at key by what f makes of it, atomically, and keeps it for at least so long. f gets the
-// store's time if it has a clock, and else the zero time: then each process's own clock counts. It gets nil if there
-// is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error, nothing
-// is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
+// Update replaces the value at key by what f makes of it, atomically, and keeps it for at least so long. The function f
+// gets the store's time if it has a clock, and else the zero time: then each process's own clock counts. It gets nil if
+// there is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error,
+// nothing is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
 //
 // The value of one limiter is 52 to 3,000 bytes, or 23,000 where 512 reservations in the middle of a queue were given
-// back. That of a window or a calendar takes some 100 bytes, 4 to 8 for each of the last 512 requests, and of a window
-// 2 to 12 for each other request that is still in it. A key is the prefix and the name: "pace:{api}".
+// back. That of a window or a calendar takes some 100 bytes, and 4 to 8 for each of the last 512 requests. A window's
+// takes 2 to 12 more for each other request that is still in it. A key is the prefix and the name: "pace:{api}".
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure, so that no permits count as charged. A
 // *[ConfigError] is shown to every caller, whatever the limiter is to do when its store fails.
@@ -35,7 +35,8 @@ var ErrNotWritten = errors.New("shared: nothing was written")
 
 // NewIn returns a limiter of that name whose state is in a store: [New] for what is not Redis. All methods, promises
 // and errors are the same. The policy may also be a window's or a calendar's, or of any variant that can be saved
-// ([reserve.Limiter.AppendBinary]): 5,000 a day, of all processes and all runs of a program together.
+// ([reserve.Limiter.AppendBinary]). So 5,000 a day can be the limit of all processes and all runs of a program
+// together.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 // Rate returns the number of fresh permits per second that this process uses.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// SetRate changes the rate of this process's requests, from now on; every process
-// has its own, and they may differ while a new version is rolled out. Debt keeps
-// its time, and stored permits scale with the capacity. For a rate that is not positive it returns
-// a *[reserve.ValueError], and for a window or a quota by the calendar a *[reserve.OptionError]. After any error
-// the rate is what it was.
+// SetRate changes the rate of this process's requests, from now on. Every process has its own, and they may differ
+// while a new version is rolled out. Debt keeps its time, and stored permits scale with the capacity. For a rate that
+// is not positive it returns a *[reserve.ValueError], and for a window or a quota by the calendar a
+// *[reserve.OptionError]. After any error the rate is what it was.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
@@ -87,9 +86,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	})
 }
 
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause
-// stay as they are; requests from now on need not wait for its end, as far as those promises leave
-// room. A pause for whose end stored permits were promised goes on, or they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are.
+// Requests from now on need not wait for its end, as far as those promises leave room. A pause for whose end stored
+// permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.leases.Emptied(ctx, func() error {
 		return l.do(ctx, changes(change{pause: resume}))

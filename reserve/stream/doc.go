@@ -18,29 +18,26 @@
 // Reservers a step is 4 KiB, a tenth of a second's worth at 40 KiB/s. If a window holds less than a step,
 // the step is as much as it holds.
 //
-// Each step reserves, waits, reads or writes, and gives back the permits that it has not used: 3996 of 4096 for
-// a Read that returns 100 bytes. Other callers use those at once. The end of a source is a step too: it
-// is paid for and given back, because only the Read tells that it is the end.
+// Each step reserves, waits, reads or writes, and gives back the permits that it has not used. A Read that returns 100
+// of 4096 bytes gives back 3996. Other callers use those at once. The end of a source is a step too. It is paid for and
+// given back, because only the Read tells that it is the end.
 //
-// While a Read waits for its source, it holds the permits of that step: at most a tenth of a second's worth,
-// which other callers do without. To hold less where a source gives little at a time, a Reader reserves at
-// most an eighth more than the last Read gave: after a Read of 100 bytes it reserves 100, then 113, and
-// so on until a Read is short again.
+// While a Read waits for its source, it holds the permits of that step. Other callers do without these: at most a tenth
+// of a second's worth. To hold less where a source gives little at a time, a Reader reserves at most an eighth more
+// than the last Read gave. After a Read of 100 bytes it reserves 100, then 113, and so on until a Read is short again.
 //
 // # Sharing
 //
-// Streams share a limiter by steps, not by bytes, because a limiter serves requests in order. So a stream
-// that writes little at a time gets little: of 32 writers at 1 MiB/s, eight of each size, the writers of
-// 100 bytes get 0.14 % together, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 47 % each. If that
-// matters, put a bufio.Writer of the same size around each Writer, or give each stream a limiter of
-// its own beside the common one (reserve.All).
+// Streams share a limiter by steps, not by bytes, because a limiter serves requests in order. So a stream that writes
+// little at a time gets little. Take 32 writers at 1 MiB/s, eight of each size. Together the writers of 100 bytes get
+// 0.14 %, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 47 % each. If that matters, put a bufio.Writer of the same size
+// around each Writer. Or give each stream a limiter of its own beside the common one (reserve.All).
 //
 // # Errors
 //
-// An error of the wrapped reader or writer is returned unchanged, with the bytes that came with it. If the
-// context is done, its cause is returned, and if its deadline is too near a *[reserve.WaitError], before
-// anything of that step is read or written. The context ends waits, not a Read or a Write that has
-// begun.
+// An error of the wrapped reader or writer is returned unchanged, with the bytes that came with it. If the context is
+// done, its cause is returned. If its deadline is too near, a *[reserve.WaitError] is. Nothing of that step is read or
+// written then. The context ends waits, not a Read or a Write that has begun.
 //
 // # Closing
 //

@@ -8,9 +8,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte. Each Read
-// waits for the permits of at most one step, reads once, and gives back the permits of bytes that it
-// did not get: see the package's documentation.
+// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte. Each Read waits for the
+// permits of at most one step, reads once, and gives back the permits of bytes that it did not get. See the package's
+// documentation.
 //
 // Errors and short reads of r are returned unchanged. If the context is done, Read returns its cause, and if its
 // deadline is before the permits' time a *[reserve.WaitError]. Then nothing was read.

@@ -80,14 +80,13 @@ func step(size int, rate float64) int {
 	}
 }
 
-// guess returns how many bytes a source that was asked for step bytes and gave n seems to give at a time: n, or
-// an eighth more than the step if it filled it.
+// guess returns how many bytes a source seems to give at a time, that was asked for step bytes and gave n: n, or an
+// eighth more than the step if it filled that.
 //
-// A Read holds the permits of its step while it waits for the source. Permits that it gives back later are
-// worth no more than what still fits the store, and meanwhile other callers waited. So readers that
-// reserved whole steps would waste up to nine tenths of the rate: with 32 sources of 1400 bytes each
-// 10 ms, at 1 MiB/s and nothing stored, they would use 13 % of the rate instead of 91 %. If
-// sources answer at once it makes no difference.
+// A Read holds the permits of its step while it waits for the source. Permits that it gives back later are worth no
+// more than what still fits the store, and meanwhile other callers waited. So readers that reserved whole steps would
+// waste up to nine tenths of the rate. With 32 sources of 1400 bytes each 10 ms, at 1 MiB/s and nothing stored, they
+// would use 13 % of the rate instead of 91 %. If sources answer at once it makes no difference.
 func guess(step, n int) int {
 	if n < step {
 		return max(1, n)

@@ -11,10 +11,10 @@ import (
 // bytes into steps, and waits for the permits of each step before it writes it: see the package's
 // documentation.
 //
-// An error of w is returned unchanged, with the number of bytes that were written; the permits of the other
-// bytes are given back. If w writes less than it should without an error, the error is
-// [io.ErrShortWrite]. If the context is done, Write returns its cause, and if its deadline is before the
-// permits' time a *[reserve.WaitError], with the number of bytes written so far.
+// An error of w is returned unchanged, with the number of bytes that were written; the permits of the other bytes are
+// given back. If w writes less than it should without an error, the error is [io.ErrShortWrite]. Write returns the
+// number of bytes written so far and the cause if the context is done, or a *[reserve.WaitError] if its deadline is
+// before the permits' time.
 //
 // At 1 MiB/s a Write of 10 MiB takes 10 s. The result is also an [io.ReaderFrom]: if w is one (a TCP
 // connection, for example), io.Copy lets w copy, step by step.

@@ -19,8 +19,8 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Stop lets no request go before a time, as Pause does, but the window's clock goes on: it is for a server
-// that refuses, whose own window goes on too.
+// Stop lets no request go before a time, as Pause does, but the window's clock goes on. It is for a server that
+// refuses, whose own window goes on too.
 func (l *ledger) Stop(now, until int64) bool {
 	l.advance(now)
 	until = min(until, longest)

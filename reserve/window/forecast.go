@@ -8,12 +8,12 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Behind returns when a request for permits would be ready if requests of the sizes ahead (each at
-// least 1; nil: none) were made now, before it. It takes nothing. A size beyond the window counts as
-// a request for the whole window that is then settled at that size.
+// Behind returns when a request for permits would be ready, if requests of the sizes ahead (each at least 1; nil: none)
+// and then this one were made now. It takes nothing. A size beyond the window counts as a request for the whole window
+// that is then settled at that size.
 //
-// Of a window of 10 a second with none used, behind 6, 6 and 6, a request for 4 is ready in 2 s, and
-// behind 18 requests for 1 in 1.
+// Take a window of 10 a second with none used. Behind 6, 6 and 6, a request for 4 is ready in 2 s, and behind 18
+// requests for 1 in 1 s.
 func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	if permits > l.Max() {
 		return never
@@ -39,8 +39,8 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 // Forecast returns when the last of n requests for one permit (at least 1), made from now on, would be
 // ready. It takes nothing.
 func (l *ledger) Forecast(now int64, n int) int64 {
-	// A window of n requests for one permit is over when one request for n would be; and a
-	// permit goes when the one that is a whole window in front of it leaves.
+	// A window of n requests for one permit is over when one request for n would be. A permit is granted when the permit
+	// that is a whole window in front of it leaves.
 	windows, last := (n-1)/l.Max(), (n-1)%l.Max()+1
 	ready := l.Behind(now, nil, last)
 	high, later := bits.Mul64(uint64(windows), uint64(l.config.per))

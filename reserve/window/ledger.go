@@ -7,8 +7,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger keeps the requests granted within the last per and the requests that wait, in one list, in the
-// order in which they were made. The rule is:
+// A ledger keeps the requests granted within the last per and the waiting requests in one list, in the order in which
+// they were made. The rule is:
 //
 //	First come, first served. The first waiting request is granted at the first time t at which its
 //	permits, and those granted in (t-per, t] and not given back, are at most the window's size.
@@ -111,8 +111,8 @@ func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 	l.held.add(permits)
 }
 
-// Return takes permits out of the list, and the requests behind move up. (A request that may be granted now is
-// granted at the next call, as of now: see floor.)
+// Return takes permits out of the list, and the requests behind move up. A request that may be granted now is granted
+// at the next call, as of now: see floor.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	i := l.ring.find(slot.Number)

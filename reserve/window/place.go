@@ -2,11 +2,11 @@ package window
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// The time of a request is the earliest time, not before that of the request in front, at which the
-// stretch of per that ends there has room. To compute the times of a queue, two marks move through the list:
-// the request, and the oldest request in its stretch. The ledger keeps the number of permits between them.
-// Each mark passes each request once, so all times together take one pass. When a request changes, the
-// marks go back to it, and the times behind are computed again when they are needed.
+// The time of a request is the earliest at which the stretch of per that ends there has room. It is not before that of
+// the request in front. To compute the times of a queue, two marks move through the list: the request, and the oldest
+// request in its stretch. The ledger keeps the number of permits between them. Each mark passes each request once, so
+// all times together take one pass. When a request changes, the marks go back to it, and the times behind are computed
+// again when they are needed.
 
 // place computes the time of the first request whose time is not known.
 func (l *ledger) place() {
@@ -36,9 +36,8 @@ func (l *ledger) next(permits uint64, by *config) int64 {
 	return l.spot(permits, by)
 }
 
-// spot returns when a request behind those whose times are known is granted. A charge needs no room. A
-// request for more than the window, which was larger when it was made, is granted when the window is
-// empty.
+// spot returns when a request behind the requests with known times is granted. A charge needs no room. A request for
+// more than the window, which was larger when it was made, is granted when the window is empty.
 func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	at = l.floor
 	if l.placed > 0 {
@@ -121,8 +120,8 @@ func (l *ledger) forget() {
 	l.ring.drop()
 }
 
-// tidy removes requests that have no permits left: at the end of the list at once, so that the last request
-// has permits; elsewhere when they are more than half of the list.
+// tidy removes requests that have no permits left. At the end of the list it does so at once, so that the last request
+// has permits. Elsewhere it waits until they are more than half of the list.
 func (l *ledger) tidy() {
 	n := l.ring.length
 	for n > 0 && l.ring.at(n-1).permits == 0 {

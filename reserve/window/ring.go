@@ -14,7 +14,7 @@ type request struct {
 	config  *config // by which it is granted, nil for a charge; afterwards the one of that time
 }
 
-// A ring holds requests in their order: first the granted ones, then those that wait.
+// A ring holds requests in their order: first the granted ones, then the waiting ones.
 type ring struct {
 	list   []request // a circle; its length is a power of two
 	first  int       // the oldest, in list

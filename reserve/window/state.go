@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// AppendState appends the requests that were granted within the last per, each as its permits and its age, and the rest
-// of a pause and of a stop: see reserve's Limiter.AppendBinary.
+// AppendState appends the requests that were granted within the last per, each as its permits and its age. Then it
+// appends the rest of a pause and of a stop. See reserve's Limiter.AppendBinary.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))

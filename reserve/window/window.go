@@ -1,9 +1,9 @@
 // Package window limits to so many permits in any stretch of time, exactly: what an
 // API means by "100 requests a minute".
 //
-// A token bucket of 100 a minute that stores a minute's worth lets 100 calls go at once, and one more
-// every 600 ms: 199 in its first minute. A counter that is reset each minute lets 100 go at 11:59:59
-// and 100 more at 12:00:00. With a window the 101st call goes a minute after the first, and never before:
+// A token bucket of 100 a minute that stores a minute's worth lets 100 calls go at once, and one more every 600 ms.
+// These are 199 in its first minute. A counter that is reset each minute lets 100 go at 11:59:59 and 100 more at
+// 12:00:00. With a window the 101st call goes a minute after the first, and never before:
 //
 //	limiter, err := window.New(100, time.Minute)
 //
@@ -21,58 +21,53 @@
 // A window has no prepayment and stores nothing beyond itself. A request waits until all of its permits fit,
 // and a request for more than n returns a *[reserve.SizeError].
 //
-// A caller that waits counts at its promised time, and goes within tens of microseconds of that. If the whole
-// program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts as a
-// pause: callers whose times have passed go as if time had stood still with them. With 100 each 100 ms,
-// 64 callers due and a stop of 2 s, 100 go right after it and not 164. Code that sleeps by
-// [reserve.Reservation.At] itself has no such protection.
+// A caller that waits counts at its promised time, and goes within tens of microseconds of that. If the whole program
+// stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts as a pause. Callers
+// whose times have passed go as if time had stood still with them. With 100 each 100 ms, 64 callers due and a stop of 2
+// s, 100 go right after it and not 164. Code that sleeps by [reserve.Reservation.At] itself has no such protection.
 //
 // # Giving back
 //
-// When a waiting request is cancelled or settled for less, the requests behind it move up. When a granted
-// request is, its permits leave the window as if they had not been used, and waiting requests move up
-// at once; if it has left the window there is nothing to give back. If the second of the four above is
-// cancelled, the third goes at once and the fourth at 1 s. No promised time becomes later (except by a
-// pause or a lower Retime).
+// When a waiting request is cancelled or settled for less, the requests behind it move up. When a granted request is,
+// its permits leave the window as if they had not been used, and waiting requests move up at once. If it has left the
+// window there is nothing to give back. If the second of the four above is cancelled, the third goes at once and the
+// fourth at 1 s. No promised time becomes later (except by a pause or a lower Retime).
 //
-// If a request is settled for more, the difference queues behind all requests that wait then. When its turn
-// comes it is charged, whether there is room for it or not. The window then holds more than n, and no request
-// goes until there is room again: with 10 a second and 6 used, Settle(9) leaves room for one, and
-// Settle(16) for none until a second later.
+// If a request is settled for more, the difference queues behind all requests that wait then. When its turn comes it is
+// charged, whether there is room for it or not. The window then holds more than n, and no request goes until there is
+// room again. With 10 a second and 6 used, Settle(9) leaves room for one, and Settle(16) for none until a second later.
 //
 // # Changes
 //
 // Stored is how many permits could be taken now: 0 while a request waits. A pause stops the window's clock:
 // permits used before it leave the window later by as much.
 //
-// SetRate keeps n, and makes per n/rate seconds, to the nanosecond: with 100 a minute,
-// SetRate(reserve.Per(100, time.Hour)) makes it 100 an hour. It applies to requests from then on;
-// waiting requests keep the window by which they were promised their time. With 3 a second, 3
-// used at 0 s and a fourth promised for 1 s, SetRate to 3 a minute leaves that at 1 s; the next two
-// wait until 1 minute, and one behind them until 1 minute and 1 s. Permits that have left the present window
-// do not come back into a longer one.
+// SetRate keeps n, and makes per n/rate seconds, to the nanosecond: with 100 a minute, SetRate(reserve.Per(100,
+// time.Hour)) makes it 100 an hour. It applies to requests from then on; waiting requests keep the window by which they
+// were promised their time. Take 3 a second, 3 used at 0 s and a fourth promised for 1 s. SetRate to 3 a minute leaves
+// the fourth at 1 s. The next two wait until 1 minute, and one behind them until 1 minute and 1 s. Permits that have
+// left the present window do not come back into a longer one.
 //
 // Retime changes the window of waiting requests too: in the example the fourth then waits until 1 minute.
 // SetPolicy changes n and per, as SetRate does. A waiting request for more than the new n keeps its
 // time; after a Retime it goes when the window is empty.
 //
-// With a rate of +Inf, per is 0, and each request for up to n permits goes as soon as the requests before it
-// have gone. A window is no longer than 146 years.
+// With a rate of +Inf, per is 0, and each request for up to n permits is granted as soon as the requests before it are.
+// A window is no longer than 146 years.
 //
 // # What it takes
 //
-// A window takes 32 bytes for each request that was granted within the last per and for each that waits, rounded
-// up to a power of two. Requests granted at one moment count as one, and requests that were given back are
-// removed when they are more than half. So without a queue there are at most n requests, and one for
-// each charge; [reserve.WithMaxWait] bounds the queue. 100 a minute takes 4 KiB; a million bytes a
-// second, in calls of 1000 each, 32 KiB. The memory is kept for next time.
+// A window takes 32 bytes for each request that waits or was granted within the last per, rounded up to a power of two.
+// Requests granted at one moment count as one, and requests that were given back are removed when they are more than
+// half. So without a queue there are at most n requests, and one for each charge; [reserve.WithMaxWait] bounds the
+// queue. 100 a minute takes 4 KiB; a million bytes a second, in calls of 1000 each, 32 KiB. The memory is kept for next
+// time.
 //
-// A request takes a few nanoseconds when it is made and when it is granted, whatever the window holds. When
-// permits are given back, the times of the requests behind are computed again once they are needed, in one
-// pass, a few nanoseconds each: of the first one for a waiting caller, of all for a new request. So
-// 100,000 waiting requests that give up in random order take 0.1 s, but 10,000 whose At is asked before
-// each gives up take 0.15 s. A refused request and [reserve.Limiter.NextFree] pass over the requests
-// that they would have to wait for.
+// A request takes a few nanoseconds when it is made and when it is granted, whatever the window holds. When permits are
+// given back, the times of the requests behind are computed again once they are needed, in one pass, a few nanoseconds
+// each. A waiting caller needs that of the first one, a new request all of them. So 100,000 waiting requests that give
+// up in random order take 0.1 s. But 10,000 whose At is asked before each gives up take 0.15 s. A refused request and
+// [reserve.Limiter.NextFree] pass over the requests that they would have to wait for.
 //
 // It is a sliding-window log that holds waiting requests as well as granted ones.
 package window
@@ -90,9 +85,8 @@ var valueError = invalid.In("window")
 // New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a
 // minute. It starts empty.
 //
-// It returns a *[reserve.ValueError] if n is less than 1 or per is not positive, and a
-// *[reserve.OptionError] for an option that does not apply: only [reserve.WithClock],
-// [reserve.WithMaxWait] and [reserve.WithSlack] do.
+// It returns a *[reserve.ValueError] if n is less than 1 or per is not positive, and a *[reserve.OptionError] for an
+// option that does not apply. Only [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack] do.
 func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
 	if err != nil {

@@ -11,12 +11,12 @@
 // request is decided, and never while one waits. A process that is killed loses the permits that it was
 // promised and has not used, and nothing else: the operating system ends its lock.
 //
-// A file is never half-written: a new state is written beside the old one, and then one sector of the file says
-// which counts. A file that was cut off or damaged is not believed: requests for its limiter fail with a
-// *[CorruptError] that names it (or are decided as [shared.FailOpen] or [shared.Local] say), until it is
-// removed. Removing a limiter's file starts the limiter anew.
+// A file is never half-written: a new state is written beside the old one, and then one sector of the file says which
+// counts. A file that was cut off or damaged is not believed. Until it is removed, requests for its limiter fail with a
+// *[CorruptError] that names it, or are decided as [shared.FailOpen] or [shared.Local] say. Removing a limiter's file
+// starts the limiter anew.
 //
-// Without [Durable] a state is safe from a process that is killed, but not from a machine that loses its power: the
+// Without [Durable] a state is safe from a process that is killed, but not from a machine that loses its power. The
 // file may then have the state of some seconds before, in which the last permits were not used yet.
 //
 // # Files
@@ -31,6 +31,6 @@
 //
 // # Time
 //
-// The store has no clock but the machine's. What happens when that is set is said in package shared: a clock that is
-// set back, or a reboot, gives no permits and keeps nobody waiting.
+// The store has no clock but the machine's. A clock that is set back, or a reboot, gives no permits and keeps no
+// request waiting: see package shared.
 package file

@@ -78,7 +78,7 @@ const (
 // A file is a limiter's. One caller of this process uses it at a time: the one that holds turn.
 type file struct {
 	path  string
-	turn  chan struct{} // holds one thing while nobody has the turn
+	turn  chan struct{} // holds one thing while no goroutine has the turn
 	users int           // that have the turn or wait for it; the store's mu
 	f     *os.File      // nil: not open
 	seen  time.Time     // when it was last known to be the file of that name
@@ -158,7 +158,7 @@ func (f *file) update(
 		return false, &Error{Op: "lock", Path: f.path, Err: err}
 	}
 	defer unlock(opened)
-	if time.Since(f.seen) > time.Second { // somebody may have removed it by hand
+	if time.Since(f.seen) > time.Second { // a person may have removed it by hand
 		if !same(opened, f.path) {
 			f.close()
 			return true, nil
@@ -325,7 +325,7 @@ func (s *store) sweep() error {
 	for _, d := range list {
 		path := filepath.Join(s.dir, d.Name())
 		switch info, err := d.Info(); {
-		case err != nil: // somebody else has removed it
+		case err != nil: // another process has removed it
 		case strings.HasPrefix(d.Name(), temporary) && now.Sub(info.ModTime()) > time.Minute:
 			os.Remove(path)
 		case strings.HasSuffix(d.Name(), suffix) && now.Sub(info.ModTime()) > time.Minute:
@@ -337,7 +337,7 @@ func (s *store) sweep() error {
 
 // remove removes a file if its state has expired. Those that have it open see that it is dead.
 func remove(path string) {
-	if !removesOpen { // then nobody has it open whom it would be taken from
+	if !removesOpen { // then no process has it open that would lose it
 		os.Remove(path)
 		return
 	}

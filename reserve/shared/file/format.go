@@ -7,9 +7,8 @@ import (
 )
 
 // A limiter's file begins with a head of two sectors, each of which has an entry: a number, and where a state is. The
-// entry with the higher number counts. A new state is written where the other entry's is, or behind all if
-// there is no room; then the other entry is written, in one piece. So at each moment one entry and its state
-// are whole.
+// entry with the higher number counts. A new state is written where the other entry's is, or behind all if there is no
+// room. Then the other entry is written, in one piece. So at each moment one entry and its state are whole.
 //
 // An entry, little-endian:
 //

@@ -10,12 +10,12 @@
 //
 // # Settings of the client
 //
-// ContextTimeoutEnabled must be true: without it go-redis ignores the limiter's timeout, and a
-// stopped server holds a caller for 5 s. shared.New refuses a client that it can see has it off.
+// ContextTimeoutEnabled must be true. Without it go-redis ignores the limiter's timeout, and a stopped server holds a
+// caller for 5 s. Where shared.New can see that it is off, it refuses the client.
 //
-// MaxRetries may be anything: go-redis repeats a command whose answer was lost, and would charge
-// four times for one request; the limiter's commands are marked as not to be repeated (redirections
-// of a cluster are followed, since a node that redirects has not run the command).
+// MaxRetries may be anything. go-redis repeats a command whose answer was lost, and would charge four times for one
+// request. So the limiter's commands are marked as not to be repeated. Redirections of a cluster are followed: a node
+// that redirects has not run the command.
 //
 // DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers
 // sooner that a server is gone.
@@ -33,10 +33,10 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or
-// *redis.Ring, or a type that embeds one (then its settings are not checked). Anything else is a
-// *[reserve.ValueError] of shared.New and shared.NewKeyed: nil, pipelines, transactions and single
-// connections (*redis.Conn). Client closes nothing: c stays its owner's.
+// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or *redis.Ring. It may be a
+// type that embeds one; then its settings are not checked. Anything else is a *[reserve.ValueError] of shared.New and
+// shared.NewKeyed: nil, pipelines, transactions and single connections (*redis.Conn). Client closes nothing: c stays
+// its owner's.
 func Client(c redis.Scripter) shared.Scripter { return &client{redis: c} }
 
 type client struct {
@@ -48,7 +48,7 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// clients are those that [Client] is for.
+// clients are the clients that [Client] is for.
 const clients = "a *redis.Client, *redis.ClusterClient or *redis.Ring"
 
 // Check returns what is wrong with the client's settings: a *[reserve.ValueError].
@@ -80,9 +80,8 @@ func (c *client) Check() error {
 	return nil
 }
 
-// Reload lets a cluster's client ask which node has which keys, as a limiter wants before it tries
-// again whether Redis is there: by itself the client asks every minute, or when a node tells it to,
-// which one that died does not.
+// Reload lets a cluster's client ask which node has which keys. A limiter wants that before it tries again whether
+// Redis is there. By itself the client asks every minute, or when a node tells it to, which a dead node does not.
 func (c *client) Reload(ctx context.Context) {
 	type cluster interface {
 		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error
@@ -93,8 +92,8 @@ func (c *client) Reload(ctx context.Context) {
 	}
 }
 
-// Node implements what a limiter of a cluster or a ring asks: which server has a key, as far as the client knows
-// without asking a server. Nothing is known before the first answer.
+// Node returns which server of a cluster or a ring has a key, as far as the client knows without asking one. Nothing is
+// known before the first answer.
 func (c *client) Node(key string) string {
 	if !c.located.Load() {
 		return ""
@@ -150,8 +149,8 @@ func command(ctx context.Context, name, script, key string, arg []byte) once {
 }
 
 // EvalEach implements shared.PipelineScripter. A cluster's client sends a pipeline to each node. A server that does not
-// know the script, as after a restart, gets its source once, and then the rest as a pipeline again: 128 sources one
-// after another took 274 ms at a distance of 1 ms.
+// know the script, as after a restart, gets its source once, and then the rest as a pipeline again. Sending 128 sources
+// one after another took 274 ms at a distance of 1 ms.
 func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
 	for again := true; again; {
 		calls, again = c.pipeline(ctx, script, calls), false
@@ -169,7 +168,7 @@ func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*s
 	}
 }
 
-// pipeline sends calls together, and returns those that a server refused as it does not know the script.
+// pipeline sends calls together, and returns the calls that a server refused because it does not know the script.
 func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*shared.Call) (refused []*shared.Call) {
 	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
 	cmds := make([]once, len(calls))

@@ -9,20 +9,20 @@
 //
 // # What is promised
 //
-// All processes that open the bucket share one limiter of each name. The arithmetic runs in Go. An update reads the
-// value, asks the stream's leader for the time, and writes the new value if the revision is still the one that was
-// read: three requests. No lock is held, so a process that is killed, stopped or cut off keeps nobody waiting. It loses
-// the permits that it was promised and has not used.
+// All processes that open the bucket share one limiter of each name. The arithmetic runs in Go. An update takes three
+// requests. It reads the value, asks the stream's leader for the time, and writes the new value if the revision is
+// still the one that was read. No lock is held, so a process that is killed, stopped or cut off keeps no other waiting.
+// It loses the permits that it was promised and has not used.
 //
-// While there is no connection a request fails at once. If one breaks while a write is under way, nobody can tell
-// whether the write was done: the limiter counts its permits as perhaps charged, and does not write again. So no permit
-// is granted twice or charged twice. A write that arrives late is done all the same, since JetStream knows no deadline:
-// then the permits of one list of requests are charged and lost.
+// While there is no connection a request fails at once. If one breaks while a write is under way, it can't be known
+// whether the write was done. The limiter counts its permits as perhaps charged, and does not write again. So no permit
+// is granted twice or charged twice. A write that arrives late is done all the same, since JetStream knows no deadline.
+// Then the permits of one list of requests are charged and lost.
 //
 // # The bucket
 //
 // The server is of version 2.10 or later, which tells the time. The bucket's TTL, if it has one, must be at least as
-// long as a limiter needs to be full again, since a limiter that is forgotten is full: otherwise its requests fail with
+// long as a limiter needs to be full again, since a limiter that is forgotten is full. Otherwise its requests fail with
 // a *[TTLError]. Without a TTL the bucket keeps one value for each name that there ever was. A key of the bucket is the
 // hash of the limiter's name, so no API key is stored.
 //

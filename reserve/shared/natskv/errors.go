@@ -12,8 +12,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a bucket. A limiter wraps it in a *[shared.UnavailableError], or, where only
-// somebody who changes the server can help (no such bucket, no permission), in a *[shared.ConfigError].
+// An Error says what went wrong with a bucket. A limiter wraps it in a *[shared.UnavailableError], or, where only a
+// change of the server can help (no such bucket, no permission), in a *[shared.ConfigError].
 type Error struct {
 	Op      string // "read", "write", or "wait" for other callers of this process
 	Bucket  string

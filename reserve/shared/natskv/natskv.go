@@ -124,8 +124,8 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	return e, nil
 }
 
-// open returns the bucket, unless there is no connection: then a request would wait for one, and a write might be sent
-// when its caller has gone. The bucket is asked for once, when it is there.
+// open returns the bucket, unless there is no connection. Then a request would wait for one, and a write might be sent
+// when its caller has left. The bucket is asked for once, when it is there.
 func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if c := s.js.Conn(); !c.IsConnected() {
 		return nil, nats.ErrDisconnected

@@ -10,9 +10,9 @@
 // # What is promised
 //
 // All processes that open the table share one limiter of each name. The arithmetic runs in Go, by the server's clock.
-// An update reads the row, and then replaces it if nobody else has done so meanwhile: two statements, each a
-// transaction of its own. So no lock is held while a process computes or an answer travels, and a process that is
-// killed, stopped or cut off keeps nobody waiting. It loses the permits that it was promised and has not used.
+// An update reads the row, and then replaces it if no other update has done so meanwhile: two statements, each a
+// transaction of its own. So no lock is held while a process computes or an answer travels. A process that is killed,
+// stopped or cut off keeps no other waiting. It loses the permits that it was promised and has not used.
 //
 // If the answer to a write is lost, the store asks again whether the row has what it wrote, while its caller has time.
 // So a connection that breaks neither grants permits twice nor charges for them twice. A write that reaches the server
@@ -23,14 +23,14 @@
 //
 // # The table
 //
-// A row is some hundred bytes. Its key is the SHA-256 of the limiter's name, cut to 16 bytes: no API key is stored.
-// The user needs SELECT, INSERT, UPDATE and DELETE on the table. A row that has expired (its limiter has long been
-// full) counts as none. Whoever inserts a row removes those that have expired among the 8 that are next to it, so the
-// table does not grow for ever: with as many keys that come as go, an eighth of its rows have expired. Rows whose time
-// (expires) has passed may be removed at any moment.
+// A row is some hundred bytes. Its key is the SHA-256 of the limiter's name, cut to 16 bytes: no API key is stored. The
+// user needs SELECT, INSERT, UPDATE and DELETE on the table. A row that has expired (its limiter has long been full)
+// counts as none. An insert removes the expired rows among the 8 that are next to it, so the table does not grow
+// without end. With as many keys that come as go, an eighth of its rows have expired. Rows whose time (expires) has
+// passed may be removed at any moment.
 //
 // # Connections
 //
-// An update uses one connection at a time. database/sql keeps two idle ones: where many keys are busy, more
+// An update uses one connection at a time. database/sql keeps two idle ones. Where many keys are busy, more
 // (SetMaxIdleConns) save connecting. lib/pq needs binary_parameters=yes, or it makes two round trips of each statement.
 package postgres

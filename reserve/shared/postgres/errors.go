@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError], or, where only
-// somebody who changes the database can help (no such table, no such column, no permission, a wrong password), in a
+// An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError]. Where only a change
+// of the database can help (no such table, no such column, no permission, a wrong password), it wraps it in a
 // *[shared.ConfigError].
 type Error struct {
 	Op      string // "create", "read", "write", or "wait" for other callers of this process

@@ -55,9 +55,9 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 // An Option changes one setting of a store.
 type Option struct{ set func(*store) }
 
-// Durable has each write obey the connection's synchronous_commit, which is on unless somebody has changed it: permits
-// are granted when the server's disk has them, so a server that crashes forgets none. It costs what the disk needs:
-// where it was measured, two thirds of the decisions a second of one caller. Default: synchronous_commit = off.
+// Durable has each write obey the connection's synchronous_commit, which is on by default. Permits are granted when the
+// server's disk has them, so a server that crashes forgets none. It costs what the disk needs: where it was measured,
+// two thirds of the decisions a second of one caller. Default: synchronous_commit = off.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
 // Schema returns the statement that makes a table, for a migration. The name is as in [Open].
@@ -66,8 +66,8 @@ func Schema(table string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A hot row is written thousands of times a second. With half of each page free its versions stay on its page,
-	// where the server removes the old ones in passing, as no index has a column that changes.
+	// A hot row is written thousands of times a second. With half of each page free, a row's versions stay on its page.
+	// There the server removes the old ones in passing, because no index has a column that changes.
 	return `CREATE TABLE IF NOT EXISTS ` + name + ` (
 	key     bytea PRIMARY KEY,    -- the SHA-256 of a limiter's name, its first 16 bytes
 	value   bytea NOT NULL,       -- the limiter's state
@@ -182,7 +182,7 @@ type update struct {
 	value    []byte
 	keep     time.Duration
 	version  int64
-	notAfter time.Time // by the server's clock: then the caller has gone
+	notAfter time.Time // by the server's clock: then the caller has left
 }
 
 // plan makes an update ready to be written.

@@ -8,20 +8,20 @@ const (
 	// eager is how many permits a process asks for, for each that its callers wait for, when half a horizon is sold
 	// already. With more, the leases are longer and the shares of the processes less even.
 	eager = 4
-	// reserved makes the leases of processes whose callers only try shorter, the further ahead Redis is sold: to a
-	// quarter at a tenth of a horizon. Callers who try use a lease more slowly than Redis sells it, and while they use
-	// the rest, another lease is in use as well.
+	// reserved makes the leases of processes whose callers only try shorter, the further ahead Redis is sold. At a tenth
+	// of a horizon they are a quarter as long. Callers who try use a lease more slowly than Redis sells it, and while they
+	// use the rest, another lease is in use as well.
 	reserved = 30
-	// contended is the part of a horizon that such a process asks for at most, if more than 2 % of what its callers
-	// wanted was refused. At 20,000/s, four processes and a horizon of 100 ms, with an eighth every 100 ms hold the
-	// rate to within 2.0 %, with a sixteenth to within 1.6 %; with neither of both rules to within 14 %.
+	// contended is the part of a horizon that such a process asks for at most, if more than 2 % of its callers' demand was
+	// refused. Take 20,000/s, four processes and a horizon of 100 ms. With an eighth, every 100 ms hold the rate to within
+	// 2.0 %, with a sixteenth to within 1.6 %, and with neither of both rules to within 14 %.
 	contended = 1. / 16
 )
 
 // goal returns how many permits the process should hold: as many as its callers asked for in a horizon. Where callers
-// wait, that says little: they use whatever they get, and as a process buys what it uses, any shares would stay as they
-// are. There a process asks for so many permits for each that is waited for, fewer the further ahead Redis is sold:
-// a number that is the same for all processes.
+// wait, that says little. They use whatever they get, and as a process buys what it uses, any shares would stay as they
+// are. There a process asks for so many permits for each that is waited for, fewer the further ahead Redis is sold.
+// That number is the same for all processes.
 func (b *Buyer) goal(now int64, pool *pool) int64 {
 	missed := amount(b.refused.Swap(0))
 	pool.demand.add(now, b.horizon, missed)

@@ -134,8 +134,8 @@ func (b *Buyer) refuse(r Request, wait int64) Answer {
 	return Answer{Wait: max(1, wait)}
 }
 
-// lookFor buys permits after a refusal, at most once in a quarter of a horizon. The store refuses callers who only try
-// while it is in debt to a process that buys in advance: so they must buy like that process, or it keeps the limiter.
+// lookFor buys permits after a refusal, at most once in a quarter of a horizon. The store refuses callers that only try
+// while it is in debt to a process that buys in advance. So they must buy like that process, or it keeps the limiter.
 func (b *Buyer) lookFor() {
 	now, last := b.seller.Now(), b.looked.Load()
 	if now-last >= b.horizon/4 && b.looked.CompareAndSwap(last, now) {

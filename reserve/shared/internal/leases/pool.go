@@ -73,9 +73,8 @@ func (p *pool) advance(now int64) int64 {
 	return p.last
 }
 
-// Reserve implements reserve.Ledger. A request for more than was bought is ready when it would be
-// if the limiter had nothing else to do after the last lot, if that is too late, and else
-// uncovered.
+// Reserve implements reserve.Ledger. A request for more than was bought is uncovered. But if it would be too late even
+// with nothing else to do after the last lot, it is refused with that time.
 func (p *pool) Reserve(now int64, permits int, latest int64) (smooth.Slot, int64, bool) {
 	clock := p.advance(now)
 	if short := int64(permits) - p.free(); short > 0 {

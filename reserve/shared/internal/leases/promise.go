@@ -20,8 +20,8 @@ type leased struct {
 
 func (p *leased) Cancel() { p.Settle(0) }
 
-// Settle gives permits back to the pool while it holds those bought at the same time, and else to the store, which
-// knows what has overflowed since. Permits that were used beyond the promise are charged there too.
+// Settle gives permits back to the pool while it holds permits bought at the same time. Later it gives them back to the
+// store, which knows what has overflowed since. Permits that were used beyond the promise are charged there too.
 func (p *leased) Settle(actual int) {
 	reserved := p.Permits()
 	actual = max(0, actual)

@@ -7,8 +7,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A schedule is when the permits of all lots are ready: a clock that counts them, in ticks, and stands still while the
-// store's time belongs to other processes.
+// A schedule says when the permits of all lots are ready. It is a clock that counts them, in ticks, and stands still
+// while the store's time belongs to other processes.
 type schedule struct {
 	upfront   bool
 	intervals []interval // under way and to come: in order, none overlaps another

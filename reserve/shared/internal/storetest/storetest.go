@@ -23,9 +23,9 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// Run runs the suite. Open returns a store for one test: the same one, opened again, each time it is called with the
-// same t, so that the states of its limiters are shared. Sequences is how many random sequences of 40 operations are
-// compared with Memory's; 0: 200. The variable PACE_QUEUES says another number.
+// Run runs the suite. Open returns a store for one test. Each time it is called with the same t, it opens the same
+// store again, so that the states of its limiters are shared. Sequences is how many random sequences of 40 operations
+// are compared with Memory's; 0: 200. The variable PACE_QUEUES says another number.
 func Run(t *testing.T, open func(t *testing.T) shared.Store, sequences int) {
 	if sequences == 0 {
 		sequences = 200
@@ -95,8 +95,8 @@ func (c clocked) Update(
 	})
 }
 
-// same runs random sequences on limiters of the store and of Memory, at the same times: everything that they answer is
-// the same, to the nanosecond.
+// same runs random sequences on limiters of the store and of Memory, at the same times. All their answers are the same,
+// to the nanosecond.
 func same(t *testing.T, store shared.Store, sequences int) {
 	policies := []*reserve.Policy{
 		reserve.Must(pace.Bursty(10)), reserve.Must(pace.Bursty(1000.5, pace.WithCapacity(7.5))),

@@ -1,4 +1,4 @@
-// Package turns has those who want the same key go one after another, first come, first served.
+// Package turns has goroutines that want the same key go one after another, first come, first served.
 package turns
 
 import (
@@ -13,7 +13,7 @@ type Turns struct {
 }
 
 type turn struct {
-	free  chan struct{} // holds one thing while nobody has the turn
+	free  chan struct{} // holds one thing while no goroutine has the turn
 	users int           // that have the turn or wait for it
 }
 
@@ -40,7 +40,7 @@ func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) 
 	}
 }
 
-// forget ends a use, and removes a key that nobody uses.
+// forget ends a use, and removes a key that is not used.
 func (t *Turns) forget(key string, k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
