@@ -100,4 +100,4 @@ demo-llm: ## a local server that limits tokens as OpenAI does, called with opena
 
 demo-shared: ## three processes share a limit through a file, and one of them is killed
 	@echo "Downloading 32 MB and compiling, about a minute the first time; then the demo runs for 8 s."
-	@$(GO) build -C bench -o out/ ./cmd/demo-shared && bench/out/demo-shared -out bench/out/demo-shared.png
+	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -shared -out bench/out/demo-shared.png

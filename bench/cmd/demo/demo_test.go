@@ -15,18 +15,6 @@ import (
 	"github.com/nextfree/pace/bench/internal/demo"
 )
 
-func TestAPIRefusesWhatIsTooMuch(t *testing.T) {
-	a := &api{}
-	a.reset()
-	now := time.Now()
-	for range burst {
-		require.False(t, a.refuse(now))
-	}
-	require.True(t, a.refuse(now))
-	require.False(t, a.refuse(now.Add(time.Second/callsPerSecond)))
-	require.Len(t, a.seen(), burst+2)
-}
-
 func TestCallOnce(t *testing.T) {
 	for _, tt := range []struct {
 		status     int
@@ -56,7 +44,8 @@ func TestCallOnce(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	seen := []demo.Call{{At: 0}, {At: 99 * time.Millisecond, Refused: true}, {At: 250 * time.Millisecond}}
-	h := half{demo.Outcome{Name: demo.Unpaced, Took: 300 * time.Millisecond, Answered: 2, Longest: 200 * time.Millisecond}, seen}
+	o := demo.Outcome{Name: demo.Unpaced, Took: 300 * time.Millisecond, Answered: 2, Longest: 200 * time.Millisecond}
+	h := half{o, seen}
 	require.Equal(t, []string{"unpaced", "stopped after 0.3 s", "2", "3", "1", "33 %", "0.2 s"}, h.Row())
 	var b bytes.Buffer
 	require.NoError(t, draw(&b, []half{h, h}))

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/bench/internal/command"
@@ -20,31 +21,33 @@ import (
 // The names of the halves.
 const Unpaced, Paced = "unpaced", "paced"
 
-// A Demo is what differs. H is what became of the calls of a half.
-type Demo[H interface{ Row() []string }] struct {
-	Handler http.Handler
-	Intro   func(url string) string
-	Half    func(ctx context.Context, name, url string) (H, error)
-	Header  []string
-	Outro   string
-	Draw    func(w io.Writer, halves []H) error
+// A Demo is what differs. S is the server. H is what became of the calls of a half.
+type Demo[S http.Handler, H interface{ Row() []string }] struct {
+	Server func() S // a new one, for a half
+	Intro  func(url string) string
+	Half   func(ctx context.Context, name, url string, s S) (H, error)
+	Header []string
+	Outro  string
+	Draw   func(w io.Writer, halves []H) error
 }
 
-// Main runs the demo as a command.
-func (d Demo[H]) Main() {
-	addr := flag.String("addr", "127.0.0.1:0", "the address of the server; port 0: any that is free")
-	out := flag.String("out", "out/demo.png", "the picture's file")
-	command.Main("demo", nil, func(ctx context.Context) error { return d.Run(ctx, *addr, *out) })
+// Flags adds the flags of all demos.
+func Flags() (addr, out *string) {
+	return flag.String("addr", "127.0.0.1:0", "the address of the server; port 0: any that is free"),
+		flag.String("out", "out/demo.png", "the picture's file")
 }
 
 // Run runs the demo.
-func (d Demo[H]) Run(ctx context.Context, addr, out string) error {
+func (d Demo[S, H]) Run(ctx context.Context, addr, out string) error {
 	return command.Draw(os.Stdout, out, func() (func(io.Writer) error, error) {
 		listener, err := net.Listen("tcp", addr)
 		if err != nil {
 			return nil, fmt.Errorf("can't start the server: %w", err)
 		}
-		server := &http.Server{Handler: d.Handler}
+		var current atomic.Pointer[S]
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			(*current.Load()).ServeHTTP(w, r)
+		})}
 		go server.Serve(listener) // until it is closed
 		defer server.Close()
 		url := "http://" + listener.Addr().String()
@@ -52,7 +55,9 @@ func (d Demo[H]) Run(ctx context.Context, addr, out string) error {
 		var halves []H
 		var rows [][]string
 		for _, name := range []string{Unpaced, Paced} {
-			h, err := d.Half(ctx, name, url)
+			s := d.Server()
+			current.Store(&s)
+			h, err := d.Half(ctx, name, url, s)
 			if err != nil {
 				return nil, err
 			}
@@ -72,7 +77,7 @@ type Outcome struct {
 	Answered, Failed int
 }
 
-// Work makes the calls, one for each job, in so many goroutines. It stops when the context ends.
+// Work makes the calls, one for each job, in some goroutines. It stops when the context ends.
 func Work[J any](ctx context.Context, name string, goroutines int, jobs []J,
 	call func(ctx context.Context, job J) error) Outcome {
 	todo := make(chan J, len(jobs))
@@ -126,7 +131,7 @@ type Call struct {
 	Refused bool
 }
 
-// Count counts the calls of every step: all of them, and those that were answered.
+// Count counts the calls of every step: all calls, and answered ones.
 func Count(seen []Call, step time.Duration) (all, answered []float64) {
 	for _, c := range seen {
 		i := int(c.At / step)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestPortThatIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	out := filepath.Join(t.TempDir(), "demo.png")
-	err = Demo[outcome]{}.Run(context.Background(), l.Addr().String(), out)
+	err = Demo[http.Handler, outcome]{}.Run(context.Background(), l.Addr().String(), out)
 	require.ErrorContains(t, err, "can't start the server: listen tcp "+l.Addr().String())
 	require.NotContains(t, err.Error(), "\n")
 	require.NoFileExists(t, out)
@@ -30,11 +31,16 @@ func TestPortThatIsTaken(t *testing.T) {
 func TestRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "demo.png")
 	var halves []string
-	d := Demo[outcome]{
-		Intro: func(string) string { return "" },
-		Half: func(_ context.Context, name, _ string) (outcome, error) {
+	d := Demo[http.Handler, outcome]{
+		Server: http.NotFoundHandler,
+		Intro:  func(string) string { return "" },
+		Half: func(_ context.Context, name, url string, _ http.Handler) (outcome, error) {
 			halves = append(halves, name)
-			return outcome{}, nil
+			r, err := http.Get(url)
+			if err == nil {
+				err = r.Body.Close()
+			}
+			return outcome{}, err
 		},
 		Header: []string{""},
 		Draw: func(w io.Writer, halves []outcome) error {
@@ -63,7 +69,8 @@ func TestWork(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	all, answered := Count([]Call{{At: 0}, {At: 99 * time.Millisecond, Refused: true}, {At: 250 * time.Millisecond}}, 100*time.Millisecond)
+	const ms = time.Millisecond
+	all, answered := Count([]Call{{At: 0}, {At: 99 * ms, Refused: true}, {At: 250 * ms}}, 100*ms)
 	require.Equal(t, []float64{2, 0, 1}, all)
 	require.Equal(t, []float64{1, 0, 1}, answered)
 }

@@ -4,60 +4,41 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// A progress shows how many calls have ended: as a bar on a terminal, and elsewhere, where a bar
-// would leave nothing but control characters, as a line now and then.
+// A progress shows how many calls have ended: in a line that changes on a terminal, and elsewhere in a line now and then.
 type progress struct {
-	name  string
-	calls int
-	begin time.Time
-	bar   *progressbar.ProgressBar // nil: no terminal
+	name     string
+	calls    int
+	begin    time.Time
+	shown    time.Time
+	terminal bool
 }
 
 func newProgress(name string, calls int) *progress {
-	p := &progress{name: name, calls: calls, begin: time.Now()}
-	if term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
-		p.bar = progressbar.NewOptions(calls,
-			progressbar.OptionSetWriter(os.Stderr),
-			progressbar.OptionSetDescription(p.title(0)),
-			progressbar.OptionSetWidth(40),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionSetPredictTime(false),
-			progressbar.OptionThrottle(50*time.Millisecond),
-			progressbar.OptionSetRenderBlankState(true))
-	}
-	return p
-}
-
-func (p *progress) title(failed int) string {
-	if failed == 0 {
-		return fmt.Sprintf("%-19s", p.name)
-	}
-	return fmt.Sprintf("%-8s%4d failed", p.name, failed)
+	info, err := os.Stderr.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	return &progress{name: name, calls: calls, begin: time.Now(), terminal: terminal}
 }
 
 // done says how many calls were answered and how many failed.
 func (p *progress) done(answered, failed int) {
 	n := answered + failed
-	switch {
-	case p.bar != nil:
-		p.bar.Describe(p.title(failed))
-		p.bar.Set(n)
-	case n%max(1, p.calls/4) == 0:
-		fmt.Fprintf(os.Stderr, "%s: %d of %d calls answered and %d failed after %.1f s\n",
-			p.name, answered, p.calls, failed, time.Since(p.begin).Seconds())
+	begin, end := "", "\n"
+	if p.terminal {
+		begin, end = "\r", "\x1b[K" // over the line before; without the rest of that
 	}
+	if n < p.calls && (p.terminal && time.Since(p.shown) < 50*time.Millisecond || !p.terminal && n%max(1, p.calls/4) != 0) {
+		return
+	}
+	p.shown = time.Now()
+	fmt.Fprintf(os.Stderr, "%s%s: %d of %d calls answered and %d failed after %.1f s%s",
+		begin, p.name, answered, p.calls, failed, time.Since(p.begin).Seconds(), end)
 }
 
-// end leaves the bar as it is.
+// end leaves the line as it is.
 func (p *progress) end() {
-	if p.bar != nil {
-		p.bar.Exit()
+	if p.terminal {
 		fmt.Fprintln(os.Stderr)
 	}
 }

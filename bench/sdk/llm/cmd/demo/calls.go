@@ -83,6 +83,7 @@ func (h half) Row() []string {
 	}
 	return []string{
 		h.Name, h.Time(h.Answered+h.Failed < calls), fmt.Sprint(h.Answered), fmt.Sprint(h.Failed), fmt.Sprint(len(h.seen)),
-		fmt.Sprint(h.counts.Refused), charged, fmt.Sprint(h.counts.Prompt + h.counts.Reply), fmt.Sprintf("%.1f s", h.Longest.Seconds()),
+		fmt.Sprint(h.counts.Refused), charged, fmt.Sprint(h.counts.Prompt + h.counts.Reply),
+		fmt.Sprintf("%.1f s", h.Longest.Seconds()),
 	}
 }

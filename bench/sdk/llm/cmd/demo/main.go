@@ -8,10 +8,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/sdk/llm/server"
 )
@@ -30,20 +29,22 @@ const (
 	tokens   = 14_000
 )
 
-func main() { theDemo().Main() }
+func main() {
+	addr, out := demo.Flags()
+	command.Main("demo", nil, func(ctx context.Context) error { return theDemo().Run(ctx, *addr, *out) })
+}
 
-func theDemo() demo.Demo[half] {
-	var api atomic.Pointer[server.Server] // of the half that runs
-	return demo.Demo[half]{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { api.Load().ServeHTTP(w, r) }),
+func theDemo() demo.Demo[*server.Server, half] {
+	return demo.Demo[*server.Server, half]{
+		Server: func() *server.Server {
+			return server.New(server.OpenAI, server.Quota{Requests: requests, Tokens: tokens, Minute: minute})
+		},
 		Intro: func(url string) string {
 			return fmt.Sprintf(`%s speaks as OpenAI does, and allows %d requests and %d tokens in any %v.
 %d goroutines make %d streamed calls with openai-go, which tries a call that is refused up to twice again.
 `, url, requests, tokens, minute, goroutines, calls)
 		},
-		Half: func(ctx context.Context, name, url string) (half, error) {
-			s := server.New(server.OpenAI, server.Quota{Requests: requests, Tokens: tokens, Minute: minute})
-			api.Store(s)
+		Half: func(ctx context.Context, name, url string, s *server.Server) (half, error) {
 			h, err := makeCalls(ctx, name, url+"/v1")
 			h.seen, h.counts = s.Records(), s.Counts()
 			return h, err

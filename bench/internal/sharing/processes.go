@@ -1,8 +1,9 @@
-package main
+package sharing
 
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,13 +24,35 @@ type call struct {
 	took     time.Duration
 }
 
-// work is what each process does: it calls until it is ended or killed, and writes each call.
-func work(ctx context.Context, dir string, e experiment, out io.Writer) error {
-	store, err := file.Open(dir)
+// workerVariable tells a process that it is to call: it holds the experiment, as JSON.
+const workerVariable = "PACE_DEMO_WORKER"
+
+// Worker calls if this is one of the processes that an experiment has started, and returns whether it is. A program
+// that runs experiments must ask this first, for the processes are that program.
+func Worker() bool {
+	text := os.Getenv(workerVariable)
+	if text == "" {
+		return false
+	}
+	var e Experiment
+	err := json.Unmarshal([]byte(text), &e)
+	if err == nil {
+		err = e.work(os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// work calls until the time is over, or until it is killed, and writes each call.
+func (e Experiment) work(out io.Writer) error {
+	store, err := file.Open(e.Dir)
 	if err != nil {
 		return err
 	}
-	policy, err := pace.Bursty(e.rate, pace.WithBurst(0))
+	policy, err := pace.Bursty(e.Rate, pace.WithBurst(0))
 	if err != nil {
 		return err
 	}
@@ -37,11 +60,11 @@ func work(ctx context.Context, dir string, e experiment, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.lasts)
+	ctx, cancel := context.WithTimeout(context.Background(), e.Lasts)
 	defer cancel()
 	var mu sync.Mutex
 	errs := make(chan error)
-	for range e.callers {
+	for range e.Callers {
 		go func() {
 			errs <- func() error {
 				for ctx.Err() == nil {
@@ -66,7 +89,7 @@ func work(ctx context.Context, dir string, e experiment, out io.Writer) error {
 			}()
 		}()
 	}
-	for range e.callers {
+	for range e.Callers {
 		if failed := <-errs; failed != nil {
 			err = failed
 		}
@@ -75,21 +98,25 @@ func work(ctx context.Context, dir string, e experiment, out io.Writer) error {
 }
 
 // watch runs the processes, and returns their calls and when they began.
-func watch(ctx context.Context, e experiment) (calls []call, begin time.Time, err error) {
+func watch(ctx context.Context, e Experiment) (calls []call, begin time.Time, err error) {
 	self, err := os.Executable()
+	if err != nil {
+		return nil, begin, err
+	}
+	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, begin, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
-	counts := make([]int, e.processes)
+	counts := make([]int, e.Processes)
 	var readers sync.WaitGroup
 	var all []*exec.Cmd
 	begin = time.Now()
-	for p := range e.processes {
-		cmd := exec.CommandContext(ctx, self, "-worker", e.dir, "-rate", fmt.Sprint(e.rate), "-callers", fmt.Sprint(e.callers),
-			"-seconds", fmt.Sprint(e.lasts.Seconds()))
+	for p := range e.Processes {
+		cmd := exec.CommandContext(ctx, self)
+		cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -120,21 +147,21 @@ func watch(ctx context.Context, e experiment) (calls []call, begin time.Time, er
 		close(done)
 	}()
 	killed := time.After(e.killed())
-	if !e.kill {
+	if !e.Kill {
 		killed = nil
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	last := make([]int, e.processes)
+	last := make([]int, e.Processes)
 	for running := true; running; {
 		select {
 		case <-done:
 			running = false
 		case <-killed:
-			if err := all[e.processes-1].Process.Kill(); err != nil {
+			if err := all[e.Processes-1].Process.Kill(); err != nil {
 				return nil, begin, err
 			}
-			fmt.Printf("      process %d is killed\n", e.processes)
+			fmt.Printf("      process %d is killed\n", e.Processes)
 		case now := <-second.C:
 			mu.Lock()
 			var parts []string
@@ -145,11 +172,12 @@ func watch(ctx context.Context, e experiment) (calls []call, begin time.Time, er
 				last[p] = n
 			}
 			mu.Unlock()
-			fmt.Printf("%3.0f s  %s = %d calls in this second\n", now.Sub(begin).Seconds(), strings.Join(parts, " + "), sum)
+			fmt.Printf("%3.0f s  %s = %d calls in this second\n",
+				now.Sub(begin).Seconds(), strings.Join(parts, " + "), sum)
 		}
 	}
 	for p, cmd := range all {
-		if err := cmd.Wait(); err != nil && ctx.Err() == nil && !(e.kill && p == e.processes-1) {
+		if err := cmd.Wait(); err != nil && ctx.Err() == nil && !(e.Kill && p == e.Processes-1) {
 			return nil, begin, fmt.Errorf("process %d: %w", p+1, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package sharing
 
 import (
 	"bytes"
@@ -11,20 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Processes that the tests start are this program: they are to work, not to test.
+// The processes that a test starts are this program.
 func TestMain(m *testing.M) {
-	for _, arg := range os.Args {
-		if arg == "-worker" {
-			main()
-			return
-		}
+	if !Worker() {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // Three processes, one of which is killed, never go beyond the limit together.
 func TestShare(t *testing.T) {
-	e := experiment{processes: 3, callers: 2, rate: 100, lasts: time.Second, kill: true, dir: t.TempDir()}
+	e := Experiment{Processes: 3, Callers: 2, Rate: 100, Lasts: time.Second, Kill: true, Dir: t.TempDir()}
 	calls, begin, err := watch(t.Context(), e)
 	require.NoError(t, err)
 	require.NotEmpty(t, calls)
@@ -45,7 +41,7 @@ func at(ms ...int) (calls []call) {
 }
 
 func TestJudge(t *testing.T) {
-	e := experiment{processes: 1, rate: 100, lasts: time.Second}
+	e := Experiment{Processes: 1, Rate: 100, Lasts: time.Second}
 	even := judge(e, at(30, 0, 20, 10))
 	require.Zero(t, even.over)
 	require.InDelta(t, 1, even.used, 1e-9)
@@ -57,7 +53,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestStack(t *testing.T) {
-	e := experiment{processes: 2, lasts: 2 * step}
+	e := Experiment{Processes: 2, Lasts: 2 * step}
 	calls := []call{{process: 0, at: 1000}, {process: 1, at: 1001}, {process: 1, at: 1000 + int64(time.Hour)}}
 	require.Equal(t, [][]float64{{2.5, 0}, {5, 0}}, stack(e, 1000, calls))
 }

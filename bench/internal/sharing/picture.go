@@ -1,4 +1,4 @@
-package main
+package sharing
 
 import (
 	"cmp"
@@ -23,34 +23,35 @@ var colours = []color.Color{picture.Blue, picture.Green, picture.Grey, picture.R
 
 // draw draws the calls of all processes over time, one upon the other, the one that is killed on top. Time begins with
 // the first call, since processes take a while to start.
-func draw(w io.Writer, e experiment, begin time.Time, calls []call) error {
+func draw(w io.Writer, e Experiment, begin time.Time, calls []call) error {
 	p := picture.Plot("", "seconds", "calls allowed, a second")
 	first := slices.MinFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) }).at
 	killed := begin.Add(e.killed()).Sub(time.Unix(0, first))
-	e.lasts = (begin.Add(e.lasts).Sub(time.Unix(0, first))).Truncate(step)
-	p.X.Min, p.X.Max = 0, e.lasts.Seconds()
-	p.Y.Min, p.Y.Max = 0, 1.2*e.rate
-	p.X.Tick.Marker = picture.Every(max(1, int(e.lasts.Seconds()/10)))
+	e.Lasts = (begin.Add(e.Lasts).Sub(time.Unix(0, first))).Truncate(step)
+	p.X.Min, p.X.Max = 0, e.Lasts.Seconds()
+	p.Y.Min, p.Y.Max = 0, 1.2*e.Rate
+	p.X.Tick.Marker = picture.Every(max(1, int(e.Lasts.Seconds()/10)))
 	heights := stack(e, first, calls)
-	for i := e.processes - 1; i >= 0; i-- { // each stands in front of the one with one process more
+	for i := e.Processes - 1; i >= 0; i-- { // each stands in front of the one with one process more
 		p.Add(picture.Histogram(heights[i], step, colour(e, i)))
 	}
-	p.Add(picture.Limit(e.rate, e.lasts))
+	p.Add(picture.Limit(e.Rate, e.Lasts))
 	var labels plotter.XYLabels
 	say := func(x, y float64, text string) {
 		labels.XYs, labels.Labels = append(labels.XYs, plotter.XY{X: x, Y: y}), append(labels.Labels, text)
 	}
-	say(0.02*e.lasts.Seconds(), 1.04*e.rate, fmt.Sprintf("the limit: %g calls a second", e.rate))
-	for i := range e.processes {
-		say(0.06*e.lasts.Seconds(), (float64(i)+0.45)/float64(e.processes)*e.rate, fmt.Sprintf("process %d", i+1))
+	say(0.02*e.Lasts.Seconds(), 1.04*e.Rate, fmt.Sprintf("the limit: %g calls a second", e.Rate))
+	for i := range e.Processes {
+		say(0.06*e.Lasts.Seconds(), (float64(i)+0.45)/float64(e.Processes)*e.Rate, fmt.Sprintf("process %d", i+1))
 	}
-	if e.kill {
+	if e.Kill {
 		at := killed.Seconds()
-		p.Add(&plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: 1.1 * e.rate}},
+		p.Add(&plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: 1.1 * e.Rate}},
 			LineStyle: vgdraw.LineStyle{Color: color.Black, Width: vg.Points(1.5)}})
-		say(at+0.01*e.lasts.Seconds(), 1.04*e.rate, fmt.Sprintf("process %d is killed: the others get its share", e.processes))
-		for i := range e.processes - 1 {
-			say(at+0.06*e.lasts.Seconds(), (float64(i)+0.45)/float64(e.processes-1)*e.rate, fmt.Sprintf("process %d", i+1))
+		say(at+0.01*e.Lasts.Seconds(), 1.04*e.Rate,
+			fmt.Sprintf("process %d is killed: the others get its share", e.Processes))
+		for i := range e.Processes - 1 {
+			say(at+0.06*e.Lasts.Seconds(), (float64(i)+0.45)/float64(e.Processes-1)*e.Rate, fmt.Sprintf("process %d", i+1))
 		}
 	}
 	text, err := plotter.NewLabels(labels)
@@ -65,29 +66,29 @@ func draw(w io.Writer, e experiment, begin time.Time, calls []call) error {
 	}
 	p.Add(text)
 	return picture.WritePNG(w, picture.Width, 10*vg.Centimeter,
-		fmt.Sprintf("%d processes share one limit through a file: no server", e.processes), nil, [][]*plot.Plot{{p}})
+		fmt.Sprintf("%d processes share one limit through a file: no server", e.Processes), nil, [][]*plot.Plot{{p}})
 }
 
 // stack returns for each process, and each step of time, the calls a second of it and of those before it.
-func stack(e experiment, first int64, calls []call) [][]float64 {
-	heights := make([][]float64, e.processes)
+func stack(e Experiment, first int64, calls []call) [][]float64 {
+	heights := make([][]float64, e.Processes)
 	for i := range heights {
-		heights[i] = make([]float64, int(e.lasts/step))
+		heights[i] = make([]float64, int(e.Lasts/step))
 	}
 	for _, c := range calls {
 		bin := time.Duration(c.at-first) / step
 		if int(bin) >= len(heights[0]) {
 			continue
 		}
-		for i := c.process; i < e.processes; i++ {
+		for i := c.process; i < e.Processes; i++ {
 			heights[i][bin] += 1 / step.Seconds()
 		}
 	}
 	return heights
 }
 
-func colour(e experiment, process int) color.Color {
-	if e.kill && process == e.processes-1 {
+func colour(e Experiment, process int) color.Color {
+	if e.Kill && process == e.Processes-1 {
 		return picture.Orange
 	}
 	return colours[process%len(colours)]

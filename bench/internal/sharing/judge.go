@@ -1,4 +1,4 @@
-package main
+package sharing
 
 import (
 	"cmp"
@@ -24,13 +24,14 @@ func (j judgement) verdict() string {
 	if j.over > slack {
 		return fmt.Sprintf("In some stretch of time there were %.2f calls more than it allows.", j.over)
 	}
-	return fmt.Sprintf("No stretch of time had a call more than it allows\n(by the times at which they might go; the system woke them up to %v later).", j.late)
+	return fmt.Sprintf("No stretch of time had a call more than it allows\n"+
+		"(by the times at which calls might go; the system woke their callers up to %v later).", j.late)
 }
 
-func judge(e experiment, calls []call) judgement {
+func judge(e Experiment, calls []call) judgement {
 	var j judgement
 	slices.SortFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
-	counts := make([]int, e.processes)
+	counts := make([]int, e.Processes)
 	var took []time.Duration
 	for _, c := range calls {
 		counts[c.process]++
@@ -41,18 +42,18 @@ func judge(e experiment, calls []call) judgement {
 		j.rows = append(j.rows, []string{name, fmt.Sprint(n), fmt.Sprintf("%.1f", float64(n)/lasted.Seconds())})
 	}
 	for p, n := range counts {
-		if e.kill && p == e.processes-1 {
+		if e.Kill && p == e.Processes-1 {
 			row(fmt.Sprintf("process %d, until it was killed", p+1), n, e.killed())
 		} else {
-			row(fmt.Sprintf("process %d", p+1), n, e.lasts)
+			row(fmt.Sprintf("process %d", p+1), n, e.Lasts)
 		}
 	}
-	row("together", len(calls), e.lasts)
+	row("together", len(calls), e.Lasts)
 	slices.Sort(took)
 	j.median, j.most = took[len(took)/2].Round(time.Microsecond), took[len(took)*99/100].Round(time.Microsecond)
 	first, last := calls[0].at, calls[len(calls)-1].at
-	j.used = float64(len(calls)-1) / (e.rate * max(1e-9, time.Duration(last-first).Seconds()))
-	j.over = over(e.rate, calls)
+	j.used = float64(len(calls)-1) / (e.Rate * max(1e-9, time.Duration(last-first).Seconds()))
+	j.over = over(e.Rate, calls)
 	return j
 }
 
