@@ -22,7 +22,8 @@ const tolerance = 2 * time.Microsecond
 
 // upfrontLimiters returns a limiter of pace's and one of x/time/rate's that promise
 // the same times, and the clock of both.
-func upfrontLimiters(t *testing.T, permitsPerSecond float64, burst int) (*reserve.Limiter, *rate.Limiter, *clockwork.FakeClock) {
+func upfrontLimiters(t *testing.T, permitsPerSecond float64, burst int) (
+	*reserve.Limiter, *rate.Limiter, *clockwork.FakeClock) {
 	clock := clockwork.NewFakeClock()
 	l, err := pace.NewBursty(permitsPerSecond, pace.WithCapacity(float64(burst)), reserve.WithStored(float64(burst)),
 		reserve.PayUpfront(), reserve.WithClock(clock))

@@ -1,5 +1,5 @@
 // Keyed measures limiters for each key, pace's and others', in one run: what a key
-// costs in memory and time, and what becomes of those who are in debt when more keys come.
+// costs in memory and time, and what becomes of keys that are in debt when more keys come.
 //
 //	go run ./keyed            # a million keys: about a minute, 500 MB
 //	go run ./keyed -keys 100000
@@ -40,7 +40,8 @@ hit: a call for a key that is there, any of them in no order, by one goroutine o
 	for _, p := range peers() {
 		floods = append(floods, measureFlood(p, names))
 	}
-	report.Table(os.Stdout, []string{"limiter", ">goroutines", "room", ">B/key held after the flood", "the debtor"}, floods)
+	header := []string{"limiter", ">goroutines", "room", ">B/key held after the flood", "the debtor"}
+	report.Table(os.Stdout, header, floods)
 	fmt.Println(`
 flood: a key has used up its permits and more; then all the other keys come, where there is
 room for a tenth of them, if that can be said. The debtor asks again: was it forgiven?`)

@@ -58,7 +58,7 @@ func measureCosts(p peer, names, others []string) []string {
 		fmt.Sprintf("%.1f", longest.Seconds()*1000)}
 }
 
-// timed returns the nanoseconds per call, of n calls by so many goroutines: time on
+// timed returns the nanoseconds per call, of n calls by some goroutines: time on
 // the clock, divided by all calls. It takes 40 rounds, and the time of the tenth best: other
 // programs on the machine make rounds longer, never shorter.
 func timed(goroutines, n int, call func(i int)) float64 {

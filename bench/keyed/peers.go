@@ -79,7 +79,8 @@ func throttledPeer(name string, bounded bool) peer {
 		if !bounded {
 			maxKeys = 0
 		}
-		quota := throttled.RateQuota{MaxRate: throttled.PerDuration(burst, time.Duration(float64(burst)/perSecond*1e9)), MaxBurst: burst - 1}
+		rate := throttled.PerDuration(burst, time.Duration(float64(burst)/perSecond*1e9))
+		quota := throttled.RateQuota{MaxRate: rate, MaxBurst: burst - 1}
 		limiter := reserve.Must(throttled.NewGCRARateLimiterCtx(reserve.Must(memstore.NewCtx(maxKeys)), quota))
 		return func(key string) bool {
 			limited, _, err := limiter.RateLimitCtx(ctx, key, 1)

@@ -52,7 +52,8 @@ func evenness(addr string, length time.Duration) error {
 	if len(times) < rate/2 {
 		return fmt.Errorf("only %d permits were granted in %v at %d/s", len(times), length, rate)
 	}
-	fmt.Printf("\n%d limiters with clients of their own, %d goroutines each, on one key at %d/s\n", processes, callers, rate)
+	fmt.Printf("\n%d limiters with clients of their own, %d goroutines each, on one key at %d/s\n",
+		processes, callers, rate)
 	for _, window := range []time.Duration{100 * time.Millisecond, time.Second} {
 		windows(times, times[0].Add(time.Second/2), times[0].Add(length), window)
 	}

@@ -1,5 +1,5 @@
-// Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate and throttled. It starts
-// a redis-server of its own (from PATH) on a free port.
+// Command shared measures limiters on Redis side by side, in one run: pace's, go-redis/redis_rate and throttled. It
+// starts a redis-server of its own (from PATH) on a free port.
 //
 //	go run .              # in bench/shared
 //	go run . -seconds 2   # longer rounds
@@ -63,7 +63,8 @@ func startRedis() (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--dir", dir)
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}

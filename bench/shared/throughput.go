@@ -81,7 +81,8 @@ func onManyKeys(c *redis.Client) ([]contender, error) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("user ", i)
 	}
-	ours := reserve.Must(shared.NewKeyed(goredis.Client(c), reserve.Must(pace.Bursty(unreached)), shared.WithTimeout(time.Second)))
+	policy := reserve.Must(pace.Bursty(unreached))
+	ours := reserve.Must(shared.NewKeyed(goredis.Client(c), policy, shared.WithTimeout(time.Second)))
 	peer := redis_rate.NewLimiter(c)
 	return []contender{
 		{"redis_rate v10", func(ctx context.Context) error {
@@ -108,7 +109,8 @@ func throughput(addr string, length time.Duration, rounds int) error {
 }
 
 // compare prints a table of the contenders, from 1, 16 and 64 goroutines.
-func compare(addr string, length time.Duration, rounds int, title string, contenders func(*redis.Client) ([]contender, error)) error {
+func compare(addr string, length time.Duration, rounds int, title string,
+	contenders func(*redis.Client) ([]contender, error)) error {
 	var rows [][]string
 	for _, goroutines := range []int{1, 16, 64} {
 		c := connect(addr)

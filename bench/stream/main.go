@@ -81,7 +81,8 @@ func unlimited() {
 	}
 	var rows [][]string
 	for i, w := range all {
-		rows = append(rows, []string{w.name, fmt.Sprintf("%.1f", gibs(size, best[i])), fmt.Sprintf("%.1f %%", 100*best[0].Seconds()/best[i].Seconds())})
+		rows = append(rows, []string{w.name, fmt.Sprintf("%.1f", gibs(size, best[i])),
+			fmt.Sprintf("%.1f %%", 100*best[0].Seconds()/best[i].Seconds())})
 	}
 	report.Table(os.Stdout, []string{"copied", ">GiB/s", ">of io.Copy's speed"}, rows)
 }
@@ -93,7 +94,8 @@ func limited() {
 	for _, rate := range []float64{gib, gib / 16, gib / 1024} {
 		for _, w := range ways {
 			took := measure(w, int64(rate), rate)
-			rows = append(rows, []string{w.name, fmt.Sprintf("%.0f", rate/(1<<20)), fmt.Sprintf("%.4f s", took.Seconds()), fmt.Sprintf("%+.2f %%", 100*(1/took.Seconds()-1))})
+			rows = append(rows, []string{w.name, fmt.Sprintf("%.0f", rate/(1<<20)), fmt.Sprintf("%.4f s", took.Seconds()),
+				fmt.Sprintf("%+.2f %%", 100*(1/took.Seconds()-1))})
 		}
 	}
 	report.Table(os.Stdout, []string{"copied", ">MiB at as many MiB/s", ">took", ">off the rate"}, rows)

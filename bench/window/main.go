@@ -32,11 +32,14 @@ func main() {
 		granted := run(c.limiter)
 		most := fullest(granted)
 		rows = append(rows, []string{
-			c.name, fmt.Sprint(atOnce(granted)), fmt.Sprint(most), fmt.Sprintf("%+d", most-calls), fmt.Sprintf("%.1f", float64(len(granted))*float64(per)/float64(asked)),
+			c.name, fmt.Sprint(atOnce(granted)), fmt.Sprint(most), fmt.Sprintf("%+d", most-calls),
+			fmt.Sprintf("%.1f", float64(len(granted))*float64(per)/float64(asked)),
 		})
 	}
-	fmt.Printf("%d calls a minute allowed, a client that asks every %v for %v, all limiters idle before\n\n", calls, every, asked)
-	report.Table(os.Stdout, []string{"limiter", ">at once", ">in the fullest minute", ">too many", ">a minute, on average"}, rows)
+	fmt.Printf("%d calls a minute allowed, a client that asks every %v for %v, all limiters idle before\n\n",
+		calls, every, asked)
+	header := []string{"limiter", ">at once", ">in the fullest minute", ">too many", ">a minute, on average"}
+	report.Table(os.Stdout, header, rows)
 }
 
 // A candidate makes a limiter on the clock, and returns what asks it for one call.
@@ -89,7 +92,7 @@ func atOnce(granted []time.Duration) (n int) {
 }
 
 // fullest returns the most calls in any half-open stretch of per. It is enough to look at
-// those that end with a call.
+// stretches that end with a call.
 func fullest(granted []time.Duration) (most int) {
 	from := 0
 	for to, end := range granted {

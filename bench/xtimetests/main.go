@@ -1,6 +1,6 @@
-// Command xtimetests runs golang.org/x/time/rate's own tests on package xtime/rate, which has that package's API on pace,
-// and prints as a Markdown table which pass and how the others differ. It also runs them with -tags xtimestrict, where all
-// must pass.
+// Command xtimetests runs golang.org/x/time/rate's own tests on package xtime/rate, which has that package's API on
+// pace, and prints as a Markdown table which pass and how the others differ. It also runs them with -tags
+// xtimestrict, where all must pass.
 //
 // The tests stay where they are, in the module cache: `go test -overlay` shows them to the compiler as a file
 // of the package. The exit status is 1 if a test differs in another way than is explained here.

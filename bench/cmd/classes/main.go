@@ -1,8 +1,9 @@
-// Command classes measures how long 100 calls of people wait among 2,000 calls of a batch: first come, first served; with
-// package fair; and with package fair through an HTTP transport. It runs in real time, prints a Markdown table and draws
-// a picture.
+// Command classes measures how long 100 calls of people wait among 2,000 calls of a batch: first come, first served;
+// with package fair; and with package fair through an HTTP transport. It runs in real time, prints a Markdown table
+// and draws a picture.
 //
-// All calls of the batch come at once. A call of people comes every 37 ms. A call takes 1 to 3 permits, of 1,000 a second.
+// All calls of the batch come at once. A call of people comes every 37 ms. A call takes 1 to 3 permits, of 1,000 a
+// second.
 package main
 
 import (
@@ -153,7 +154,8 @@ func table(w io.Writer) (results []result, err error) {
 			return nil, err
 		}
 		results = append(results, r)
-		rows = append(rows, []string{r.name, ms(r.wait(50)), ms(r.wait(99)), ms(r.wait(100)), fmt.Sprintf("%.2f", r.end.Seconds())})
+		rows = append(rows, []string{r.name, ms(r.wait(50)), ms(r.wait(99)), ms(r.wait(100)),
+			fmt.Sprintf("%.2f", r.end.Seconds())})
 	}
 	report.Table(w, []string{"order", ">people wait p50, ms", ">p99, ms", ">worst, ms", ">all done after, s"}, rows)
 	return results, nil

@@ -1,6 +1,6 @@
-// Command ghosts measures for how long the next caller waits after all callers before it have given up: it should be for
-// one permit, in whichever order they did. It prints a Markdown table and draws a picture. On a fake clock, where a
-// limiter has one, so that these numbers are exact.
+// Command ghosts measures for how long the next caller waits after all callers before it have given up: it should be
+// for one permit, in whichever order they did. It prints a Markdown table and draws a picture. On a fake clock, where
+// a limiter has one, so that these numbers are exact.
 package main
 
 import (

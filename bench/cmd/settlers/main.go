@@ -1,13 +1,13 @@
-// Command settlers measures how much of a limiter's rate is used where callers estimate what a call costs, and settle when
-// they know. It prints a Markdown table and draws a picture.
+// Command settlers measures how much of a limiter's rate is used where callers estimate what a call costs, and settle
+// when they know. It prints a Markdown table and draws a picture.
 //
-// Callers reserve, wait, take their time, settle at less, and begin again, in simulated time: nothing sleeps, and the same
-// seed gives the same numbers. The permits used are those that calls really used, of all calls that went after the
-// warm-up, per second. Beside pace stands golang.org/x/time/rate, which is given back what was too much by
+// Callers reserve, wait, take their time, settle at less, and begin again, in simulated time: nothing sleeps, and the
+// same seed gives the same numbers. The permits used are those that calls really used, of all calls that went after
+// the warm-up, per second. Beside pace stands golang.org/x/time/rate, which is given back what was too much by
 // ReserveN(now, -n).
 //
-// A limiter exceeds its limit by the permits that it let go, and had not got back yet, beyond its rate and what it saves
-// up, in the worst stretch of time.
+// A limiter exceeds its limit by the permits that it let go, and had not got back yet, beyond its rate and what it
+// saves up, in the worst stretch of time.
 package main
 
 import (
@@ -72,8 +72,8 @@ func (s simulation) table(w io.Writer) (results []result) {
 		rows = append(rows, []string{r.savedUp(), fmt.Sprint(r.callers), fmt.Sprint(r.reserves), r.settlesAt(), r.after(),
 			whole(r.pace.used), whole(r.xtime.used), whole(r.exceeds(r.pace)), whole(r.exceeds(r.xtime))})
 	}
-	report.Table(w, []string{"saved up", ">callers", ">reserve", "settle at", "when", ">pace uses/s", ">x/time/rate uses/s",
-		">pace exceeds by", ">x/time/rate exceeds by"}, rows)
+	report.Table(w, []string{"saved up", ">callers", ">reserve", "settle at", "when", ">pace uses/s",
+		">x/time/rate uses/s", ">pace exceeds by", ">x/time/rate exceeds by"}, rows)
 	return results
 }
 

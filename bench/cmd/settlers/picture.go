@@ -47,7 +47,8 @@ func drawBars(w io.Writer, results []result) error {
 	picture.NameBars(p, names, 10)
 	p.Y.Max = max(1, p.Y.Max*1.1)
 	return picture.WritePNG(w, picture.Width, 9.5*vg.Centimeter,
-		fmt.Sprintf("Permits over a limit of %d a second, where callers reserve more than they use and settle later", permitsPerSecond),
+		fmt.Sprintf("Permits over a limit of %d a second, where callers reserve more than they use and settle later",
+			permitsPerSecond),
 		[][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }
 

@@ -10,7 +10,7 @@ import (
 // A load is a number of callers, each of which reserves permits, waits for them, takes
 // some time, settles at what the call used, and begins again.
 type load struct {
-	saved    time.Duration // so much idle time is saved up, as permits
+	saved    time.Duration // how much idle time is saved up, as permits
 	callers  int
 	reserves int                 // permits
 	actual   span[int]           // at which it settles
@@ -66,9 +66,9 @@ type caller struct {
 	actual  int           // at how many permits
 }
 
-// run steps from event to event, so that no time is rounded. After each event all waiting callers
-// ask for their times again, since a promise may have moved up. Of events at the same moment, calls go before calls settle,
-// in the order in which they asked.
+// run steps from event to event, so that no time is rounded. After each event all waiting callers ask for their times
+// again, since a promise may have moved up. Of events at the same moment, calls go before calls settle, in the order
+// in which they asked.
 func (s simulation) run(l load, by limiter) (o outcome) {
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	var gone []call

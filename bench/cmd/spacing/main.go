@@ -2,9 +2,9 @@
 // with one goroutine and with 64 that wait. It prints a Markdown table and draws a picture.
 //
 // A spacing error is how much the time between two calls that were released one after the other, by any goroutine,
-// differs from 1/rate. The time of a call is that at which its goroutine goes on. The limiters run in turn, in several
-// short rounds, whose calls are put together. The first tenth of every run is not counted, so that initial bursts do not
-// show.
+// differs from 1/rate. The time of a call is that at which its goroutine goes on. The limiters run in turn, in
+// several short rounds, whose calls are put together. The first tenth of every run is not counted, so that initial
+// bursts do not show.
 package main
 
 import (
@@ -62,7 +62,7 @@ func table(ctx context.Context, w io.Writer, duration time.Duration, rounds int)
 			}
 		}
 	}
-	report.Table(w, []string{">rate", ">goroutines", "limiter", ">reached", ">off by %", ">spacing error p50, µs", ">p99, µs",
-		">CPU per call, µs"}, rows)
+	report.Table(w, []string{">rate", ">goroutines", "limiter", ">reached", ">off by %", ">spacing error p50, µs",
+		">p99, µs", ">CPU per call, µs"}, rows)
 	return results, nil
 }

@@ -52,11 +52,15 @@ func keys() [][]picture.Key {
 	for i, l := range limiters {
 		keys = append(keys, picture.Key{Name: l.name, Thumb: &plotter.Line{LineStyle: lines[i]}})
 	}
-	keys = append(keys, picture.Key{Name: "as much as one interval (1/rate)", Thumb: &plotter.Line{LineStyle: intervalLine}})
-	return [][]picture.Key{{keys[paceStrict], keys[xtimeStrict], keys[uberDefault]}, {keys[paceBursty], keys[xtimeBursty], keys[len(keys)-1]}}
+	interval := picture.Key{Name: "as much as one interval (1/rate)", Thumb: &plotter.Line{LineStyle: intervalLine}}
+	return [][]picture.Key{
+		{keys[paceStrict], keys[xtimeStrict], keys[uberDefault]}, {keys[paceBursty], keys[xtimeBursty], interval},
+	}
 }
 
-var intervalLine = draw.LineStyle{Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}
+var intervalLine = draw.LineStyle{
+	Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(2), vg.Points(2)},
+}
 
 func curves(s setting, results []result) (*plot.Plot, error) {
 	who := "1 goroutine"
@@ -66,7 +70,7 @@ func curves(s setting, results []result) (*plot.Plot, error) {
 	p := picture.Plot(fmt.Sprintf("%d/s, %s", s.perSecond, who), "off by at most, µs", "% of calls")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, most, 0, 100
-	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 25}, {Value: 50, Label: "50"}, {Value: 75}, {Value: 100, Label: "100"}}
+	p.Y.Tick.Marker = picture.Every(50)
 	p.Add(picture.Grid())
 
 	x := microseconds(results[0].interval)
@@ -77,7 +81,8 @@ func curves(s setting, results []result) (*plot.Plot, error) {
 	return p, nil
 }
 
-// cumulative returns, for so many microseconds, the percentage of errors that are no larger.
+// cumulative returns points of a curve: for a spacing error in microseconds, the percentage of errors that are no
+// larger.
 func (r result) cumulative() (xys plotter.XYs) {
 	const points = 400
 	for i := range points + 1 {

@@ -16,8 +16,8 @@ import (
 // step is the time that a bar of the picture stands for.
 const step = 500 * time.Millisecond
 
-// count counts the calls of every step. A call that goes at the same moment as the call before it belongs to a burst, and
-// counts there: bursts are by their times.
+// count counts the calls of every step. A call that goes at the same moment as the call before it belongs to a burst,
+// and counts there: bursts are by their times.
 func count(at []time.Duration) (counts []float64, bursts map[time.Duration]int) {
 	counts, bursts = make([]float64, length()/step), map[time.Duration]int{}
 	for i, t := range at {
@@ -30,8 +30,8 @@ func count(at []time.Duration) (counts []float64, bursts map[time.Duration]int) 
 	return counts, bursts
 }
 
-// drawCalls draws the calls of each limiter over time, one below the other, in the same scales: the rate, and each burst as
-// a line with its number of calls.
+// drawCalls draws the calls of each limiter over time, one below the other, in the same scales: the rate, and each
+// burst as a line with its number of calls.
 func drawCalls(w io.Writer, calls [][]time.Duration) error {
 	const tallest = 1.7 * permitsPerSecond
 	var plots [][]*plot.Plot

@@ -16,7 +16,9 @@ func TestRead(t *testing.T) {
 {"Action":"fail","Package":"a"}
 `))
 	require.NoError(t, err)
-	require.Equal(t, []Result{{"a", "TestA", "fail", []string{"=== RUN   TestA\n"}}, {"b", "TestB/x", "pass", nil}}, results)
+	require.Equal(t, []Result{
+		{"a", "TestA", "fail", []string{"=== RUN   TestA\n"}}, {"b", "TestB/x", "pass", nil},
+	}, results)
 
 	_, err = read([]byte(`{"Action":"build-output","Output":"limiter.go:1: undefined"}` + "\n" + `{"Action":"fail"}`))
 	require.ErrorContains(t, err, "undefined")

@@ -36,7 +36,7 @@ type Op struct {
 }
 
 // Bench returns a benchmark of the op, its calls shared out among the goroutines. The
-// time per call is that of the clock on the wall: b.N calls took so long.
+// time per call is that of the clock on the wall for b.N calls.
 func (o Op) Bench(goroutines int) func(b *testing.B) {
 	return func(b *testing.B) {
 		loop := o.Start()
@@ -90,7 +90,9 @@ func TryAcquire() []Op {
 	return []Op{
 		clockRead,
 		{Bursty, func() func(int) int { return tryAcquire(reserve.Must(pace.NewBursty(fast))) }},
-		{"pace, bursty, WithBurst(0)", func() func(int) int { return tryAcquire(reserve.Must(pace.NewBursty(fast, pace.WithBurst(0)))) }},
+		{"pace, bursty, WithBurst(0)", func() func(int) int {
+			return tryAcquire(reserve.Must(pace.NewBursty(fast, pace.WithBurst(0))))
+		}},
 		{WarmUp, func() func(int) int { return tryAcquire(reserve.Must(warmup.New(fast, time.Second))) }},
 		{XTime, func() func(int) int {
 			l := rate.NewLimiter(fast, fastNs)

@@ -25,7 +25,8 @@ var (
 	Pale   = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
 )
 
-// Width is that of all pictures: on a page of a README, some 900 pixels wide, their text is then as large as the page's.
+// Width is that of all pictures: on a page of a README, some 900 pixels wide, their text is then as large as the
+// page's.
 const Width = 23 * vg.Centimeter
 
 // Plot returns an empty plot, its text in the sizes that all pictures have.
@@ -68,7 +69,9 @@ func WritePNG(w io.Writer, width, height vg.Length, title string, keys [][]Key, 
 	canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))
 	c := draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(12), vg.Points(6), -vg.Points(8))
 
-	style := text.Style{Color: color.Black, Font: Sans(13), XAlign: text.XCenter, YAlign: text.YTop, Handler: plot.DefaultTextHandler}
+	style := text.Style{
+		Color: color.Black, Font: Sans(13), XAlign: text.XCenter, YAlign: text.YTop, Handler: plot.DefaultTextHandler,
+	}
 	c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y}, title)
 
 	const line = 16 // points

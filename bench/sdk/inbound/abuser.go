@@ -11,12 +11,12 @@ import (
 
 // measureAbuser asks all contenders two questions, with the global limit first and with the clients' limit first.
 //
-// There are 20 requests a minute for all, and 2 for each client. One client sends 100; then nine others send 2 each. How
-// many are served?
+// There are 20 requests a minute for all, and 2 for each client. One client sends 100; then nine others send 2 each.
+// How many are served?
 //
-// There are 20 requests a second for all, and 2 a minute for each client. Ten clients use up the limit for all, so that one
-// more client is refused ten times. Two seconds later there is room. Does that client get its 2, or has it paid for its
-// refusals?
+// There are 20 requests a second for all, and 2 a minute for each client. Ten clients use up the limit for all, so
+// that one more client is refused ten times. Two seconds later there is room. Does that client get its 2, or has it
+// paid for its refusals?
 func measureAbuser(out io.Writer) error {
 	fmt.Fprint(out, "## One abuser: global 20, 2 for each client\n\n"+
 		"The abuser sends 100, then nine others send 2 each. Late is a client who is refused ten times by the\n"+
@@ -51,8 +51,9 @@ func measureAbuser(out io.Writer) error {
 		rows = append(rows, []string{c.name, fmt.Sprint(abuser), fmt.Sprint(first), fmt.Sprint(last), fmt.Sprint(lateFirst),
 			fmt.Sprint(lateLast), verdict})
 	}
-	report.Table(out, []string{"", ">abuser served of 100", ">others served of 18, global first", ">others served of 18, client first",
-		">late served of 2, global first", ">late served of 2, client first", "refusals charge nobody"}, rows)
+	report.Table(out, []string{"", ">abuser served of 100", ">others served of 18, global first",
+		">others served of 18, client first", ">late served of 2, global first", ">late served of 2, client first",
+		"refusals charge nobody"}, rows)
 	fmt.Fprintln(out)
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/nextfree/pace/reserve/inbound"
 )
 
-// A tier is one limit of a set-up: so many requests in a time, for each client or for all.
+// A tier is one limit of a set-up: a number of requests in a time, for each client or for all.
 type tier struct {
 	name      string
 	limit     int

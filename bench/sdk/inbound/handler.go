@@ -48,8 +48,8 @@ type cost struct {
 var global = tier{"global", 1_000_000_000, time.Minute, false}
 
 // setups are the tiers that handlers are measured with. Clients that come often have
-// used some of their limit; for those that come seldom it is full again each time, and pace has forgotten
-// them meanwhile. In the last one nobody passes.
+// used some of their limit; for clients that come seldom it is full again each time, and pace has forgotten
+// them meanwhile. In the last one no request passes.
 var setups = []struct {
 	name  string
 	tiers []tier
@@ -119,7 +119,7 @@ func measureHandler(c contender, tiers []tier, want int) (cost, error) {
 		h.ServeHTTP(w, r)
 		return w.status
 	}
-	for _, r := range requests { // all are known, and those that can be refused will be
+	for _, r := range requests { // from now on all clients are known, and requests that can be refused are
 		serve(r)
 	}
 	if got := serve(requests[0]); got != want && c.name != bare {

@@ -1,5 +1,5 @@
-// Command inbound compares pace's middleware with others: whether one abuser locks other clients out, and what a request
-// costs. It prints Markdown tables, in about a minute.
+// Command inbound compares pace's middleware with others: whether one abuser locks other clients out, and what a
+// request costs. It prints Markdown tables, in about a minute.
 //
 //	go run ./inbound    # in bench/sdk
 package main

@@ -38,7 +38,8 @@ type way struct {
 }
 
 func openAI(name string, streams, http2 bool, c func(*http.Client) caller) way {
-	return way{name: "openai-go, " + name, api: server.OpenAI, provider: llm.OpenAI(), streams: streams, http2: http2, caller: c}
+	return way{name: "openai-go, " + name, api: server.OpenAI, provider: llm.OpenAI(), streams: streams, http2: http2,
+		caller: c}
 }
 
 func azureOpenAI(name string, streams bool) way {
@@ -52,7 +53,8 @@ func anthropicSDK(name string, streams bool) way {
 }
 
 func genaiSDK(name string, streams bool) way {
-	return way{name: name, api: server.Gemini, provider: llm.Gemini(), input: true, streams: streams, caller: geminiContent(streams)}
+	return way{name: name, api: server.Gemini, provider: llm.Gemini(), input: true, streams: streams,
+		caller: geminiContent(streams)}
 }
 
 var ways = []way{
@@ -90,7 +92,8 @@ func drain[P any](s pieces[P], enough int, show func(P)) error {
 }
 
 func openAIClient(c *http.Client) openai.Client {
-	return openai.NewClient(option.WithHTTPClient(c), option.WithAPIKey("key"), option.WithBaseURL("https://api.openai.com/v1"))
+	return openai.NewClient(option.WithHTTPClient(c), option.WithAPIKey("key"),
+		option.WithBaseURL("https://api.openai.com/v1"))
 }
 
 func openAIChat(stream bool) func(*http.Client) caller {

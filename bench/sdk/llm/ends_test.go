@@ -22,7 +22,7 @@ import (
 )
 
 // Callers that close their streams early, or whose contexts end in mid-stream, or whose connections
-// break, are charged no less than the server counts, and nobody is refused after that.
+// break, are charged no less than the server counts, and no call is refused after that.
 func TestStreamsThatEndEarly(t *testing.T) {
 	log.SetOutput(io.Discard) // genai logs broken connections
 	defer log.SetOutput(os.Stderr)
@@ -49,7 +49,7 @@ func TestStreamsThatEndEarly(t *testing.T) {
 				work.Wait()
 				c := b.server.Counts()
 				require.Zero(t, c.Refused)
-				require.GreaterOrEqual(t, c.Answered, 225) // all but those that were cancelled, perhaps while they waited
+				require.GreaterOrEqual(t, c.Answered, 225) // all but cancelled calls, some of which still waited
 			})
 		})
 	}

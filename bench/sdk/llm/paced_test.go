@@ -79,7 +79,7 @@ func (j job) text() string {
 	return server.Prompt(j.prompt, server.Orders{Reply: j.reply, Takes: time.Duration(100+10*j.reply) * time.Millisecond})
 }
 
-// callAll makes all calls, from so many goroutines. It returns how long that took, and what the clients were told.
+// callAll makes all calls, from some goroutines. It returns how long that took, and what the clients were told.
 func (b *bench) callAll(t *testing.T, jobs []job, goroutines int) (took time.Duration, told usage) {
 	t.Helper()
 	var mu sync.Mutex // guards told

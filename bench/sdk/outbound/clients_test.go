@@ -59,10 +59,10 @@ var githubRefusals = []struct {
 	error  any // what go-github makes of it
 }{
 	{"primary limit, 403 with nothing left", func() pacetest.Answer {
-		return pacetest.Answer{Status: 403, Header: nothingLeft(), Body: `{"message": "API rate limit exceeded for user ID 1."}`}
+		return pacetest.Answer{Status: 403, Header: nothingLeft(), Body: primary}
 	}, new(*github.RateLimitError)},
 	{"primary limit, 429 with nothing left", func() pacetest.Answer {
-		return pacetest.Answer{Status: 429, Header: nothingLeft(), Body: `{"message": "API rate limit exceeded for user ID 1."}`}
+		return pacetest.Answer{Status: 429, Header: nothingLeft(), Body: primary}
 	}, new(*github.ErrorResponse)}, // of this version
 	{"secondary limit, 403 with Retry-After", func() pacetest.Answer {
 		return pacetest.Answer{Status: 403, Header: http.Header{"Retry-After": {"60"}}, Body: secondary}
@@ -75,7 +75,10 @@ var githubRefusals = []struct {
 	}, new(*github.AbuseRateLimitError)},
 }
 
-const secondary = `{"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
+const primary = `{"message": "API rate limit exceeded for user ID 1."}`
+
+const secondary = `{
+	"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
 	"documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`
 
 func nothingLeft() http.Header {
@@ -110,8 +113,8 @@ func TestGoGitHubRefused(t *testing.T) {
 	}
 }
 
-// go-github, as it is, makes 200 calls to a server that allows 100 in 4 s, and nothing is known of the limit. It refuses
-// by itself to make a call while it knows that none is left, so that must not happen either.
+// go-github, as it is, makes 200 calls to a server that allows 100 in 4 s, and nothing is known of the limit. It
+// refuses by itself to make a call while it knows that none is left, so that must not happen either.
 func TestGoGitHub(t *testing.T) {
 	simulated(t, pacetest.FixedWindow(100, 4*time.Second), repository, math.Inf(1), []outbound.Option{outbound.Adaptive()},
 		func(t *testing.T, server *pacetest.Server, c *http.Client) {
@@ -133,10 +136,11 @@ func TestGoGitHub(t *testing.T) {
 		})
 }
 
-// slack-go's typed error comes through with its time, and the next call waits for that. With retries, callers of slack-go
-// see no refusal: their bodies, of forms, are sent again.
+// slack-go's typed error comes through with its time, and the next call waits for that. With retries, callers of
+// slack-go see no refusal: their bodies, of forms, are sent again.
 func TestSlackGo(t *testing.T) {
-	refusal := pacetest.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}}, Body: `{"ok": false, "error": "ratelimited"}`}
+	refusal := pacetest.Answer{Status: 429, Header: http.Header{"Retry-After": {"30"}},
+		Body: `{"ok": false, "error": "ratelimited"}`}
 	for _, retries := range []int{0, 3} {
 		simulated(t, pacetest.Unlimited(), `{"ok": true, "channel": "C1", "ts": "1.2"}`, 10,
 			[]outbound.Option{outbound.WithRetries(retries)}, func(t *testing.T, server *pacetest.Server, c *http.Client) {

@@ -41,7 +41,8 @@ func main() {
 			}
 		}
 		fmt.Printf("%s\n%d calls by %d goroutines to a server that allows %d/s with a burst of %d; network jitter %v. "+
-			"At best: %.1f s.\n\n", report.Machine(), e.calls, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
+			"At best: %.1f s.\n\n",
+			report.Machine(), e.calls, e.goroutines, callsPerSecond, burst, e.jitter, e.ideal().Seconds())
 		report.Table(os.Stdout, []string{"", ">time", ">time over best", ">429s", ">wasted", ">longest wait", ">connections",
 			">give-ups"}, table)
 		return ctx.Err()

@@ -35,9 +35,6 @@ var rows = []row{
 	{"go-retryablehttp, x/time/rate 50/s", false, retryable(rate.NewLimiter(50, 1))},
 	{"go-retryablehttp, x/time/rate 80/s", false, retryable(rate.NewLimiter(80, burst))},
 	{"aws-sdk-go-v2, adaptive", false, adaptiveAWS()},
-	{"aws-sdk-go-v2, adaptive, 100 attempts", false, adaptiveAWS(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.RateLimiter = 100, unlimitedRetries{}
-	})},
 	{"failsafe-go, retries", false, failsafeHTTP()},
 	{"failsafe-go, retries, smooth 50/s", false, failsafeHTTP(ratelimiter.NewSmooth[*http.Response](50, time.Second))},
 	{"failsafe-go, retries, smooth 80/s", false, failsafeHTTP(ratelimiter.NewSmooth[*http.Response](80, time.Second))},
@@ -111,9 +108,9 @@ func (w failsafeWaiting) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // adaptiveAWS makes attempts as the SDK's own middleware does, with its adaptive mode.
-func adaptiveAWS(opts ...func(*retry.StandardOptions)) func(http.RoundTripper) doer {
+func adaptiveAWS() func(http.RoundTripper) doer {
 	return func(base http.RoundTripper) doer {
-		mode := retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) { o.StandardOptions = opts })
+		mode := retry.NewAdaptiveMode()
 		client := &http.Client{Transport: base}
 		return func(r *http.Request) (*http.Response, error) { return attempts(mode, client, r) }
 	}
@@ -160,13 +157,5 @@ type throttled struct{}
 
 func (throttled) Error() string     { return "throttled" }
 func (throttled) ErrorCode() string { return "ThrottlingException" }
-
-// unlimitedRetries is a retry quota that is never used up.
-type unlimitedRetries struct{}
-
-func (unlimitedRetries) GetToken(context.Context, uint) (func() error, error) {
-	return func() error { return nil }, nil
-}
-func (unlimitedRetries) AddTokens(uint) error { return nil }
 
 var errRefused = errors.New("refused in the end")

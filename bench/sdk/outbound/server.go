@@ -27,8 +27,8 @@ type server struct {
 	opened atomic.Int64 // connections
 }
 
-// newServer starts a server behind a network that takes from 0 to jitter each way. With headers it sends RateLimit-Policy
-// and RateLimit, as the draft has them.
+// newServer starts a server behind a network that takes from 0 to jitter each way. With headers it sends
+// RateLimit-Policy and RateLimit, as the draft has them.
 func newServer(headers bool, jitter time.Duration) *server {
 	delay := func() {
 		if jitter > 0 {

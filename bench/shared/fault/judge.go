@@ -14,8 +14,8 @@ type row struct {
 	over        int           // permits over the envelope
 	may         int           // permits over it that the documentation announces
 	back        time.Duration // after the fault's end Redis decides again, at the rate
-	failed      int           // calls that returned an error of Redis's, of so many
-	calls       int
+	failed      int           // calls that returned an error of Redis's
+	calls       int           // all of them
 	hung        int
 	odd         []error
 	goroutines  int

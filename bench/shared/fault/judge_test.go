@@ -33,8 +33,8 @@ func TestOver(t *testing.T) {
 		all = append(all, 250)
 	}
 	require.Equal(t, 6, over(granted(all...)), "but for the last one's own")
-	require.Zero(t, over(append(granted(all[:600]...), call{begin: start, from: start, end: start.Add(time.Hour), granted: true})),
-		"a call that may have been granted at any time")
+	atAnyTime := call{begin: start, from: start, end: start.Add(time.Hour), granted: true}
+	require.Zero(t, over(append(granted(all[:600]...), atAnyTime)), "a call that may have been granted at any time")
 }
 
 func TestBack(t *testing.T) {

@@ -27,7 +27,8 @@ func (n *network) close() { n.proxy.Stop() }
 
 // poison makes the network do what a toxic does, in one direction: "upstream" to the server, or "downstream".
 func (n *network) poison(toxic, direction string, attributes map[string]int) error {
-	text, err := json.Marshal(map[string]any{"name": "fault", "type": toxic, "stream": direction, "attributes": attributes})
+	fault := map[string]any{"name": "fault", "type": toxic, "stream": direction, "attributes": attributes}
+	text, err := json.Marshal(fault)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (n *network) poison(toxic, direction string, attributes map[string]int) err
 // heal ends that.
 func (n *network) heal() error { return n.proxy.Toxics.RemoveToxic(context.Background(), "fault") }
 
-// An everyOther toxic lets every other chunk, an answer mostly, arrive so many times: 0, or 2.
+// An everyOther toxic lets every other chunk, which is an answer mostly, arrive 0 or 2 times.
 type everyOther struct {
 	Times int `json:"times"`
 	count atomic.Int64

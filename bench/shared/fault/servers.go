@@ -172,7 +172,8 @@ func watched(program string) (*world, error) {
 	}); err != nil {
 		return w, err
 	}
-	sentinel, err := w.add(program, "sentinel monitor pace 127.0.0.1 "+port+" 1\nsentinel down-after-milliseconds pace 500\n", "--sentinel")
+	sentinel, err := w.add(program, "sentinel monitor pace 127.0.0.1 "+port+" 1\n"+
+		"sentinel down-after-milliseconds pace 500\n", "--sentinel")
 	if err != nil {
 		return w, err
 	}

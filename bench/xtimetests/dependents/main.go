@@ -3,8 +3,8 @@
 //	replace golang.org/x/time => .../reserve/plug/xtime
 //
 // in their go.mod, and prints as a Markdown table how many pass. It takes the programs from the module proxy into a
-// temporary folder. Arguments choose programs by a part of their name; without any it runs all, in some ten minutes with
-// warm caches, and downloads 1 GB with cold ones.
+// temporary folder. Arguments choose programs by a part of their name; without any it runs all, in some ten minutes
+// with warm caches, and downloads 1 GB with cold ones.
 //
 // The exit status is 1 if a test that passes without the line does not pass with it, in three attempts.
 package main
@@ -157,7 +157,8 @@ func (p program) run(pace, xtime string) (row []string, ok bool, err error) {
 	return row, ok, nil
 }
 
-// testAgain runs all tests, and those that have passed before and fail now twice more: some fail now and then.
+// testAgain runs all tests. A test that passed without the line and fails now runs up to twice more: some fail now
+// and then.
 func (p program) testAgain(folder string, without results) (with results, err error) {
 	with, err = p.test(folder, nil)
 	for range 2 {

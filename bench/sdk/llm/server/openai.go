@@ -13,8 +13,8 @@ var OpenAI = API{
 	dialect: func(Quota) pacetest.Dialect {
 		d := pacetest.OpenAI
 		d.Body = func(s pacetest.State) string {
-			return fmt.Sprintf(`{"error":{"message":"Rate limit reached for gpt-4o in organization org-1 on %s: Limit %d, Requested %d.",`+
-				`"type":%q,"param":null,"code":"rate_limit_exceeded"}}`, s.Name, s.Limit, s.Cost, s.Name)
+			return fmt.Sprintf(`{"error":{"message":"Rate limit reached for gpt-4o in organization org-1 on %s: Limit %d, `+
+				`Requested %d.","type":%q,"param":null,"code":"rate_limit_exceeded"}}`, s.Name, s.Limit, s.Cost, s.Name)
 		}
 		return d
 	},

@@ -17,7 +17,8 @@ type Orders struct {
 	Breaks int           `json:",omitempty"` // the piece before which the connection breaks; 0: none
 }
 
-// Prompt returns a prompt of so many tokens, or a little more if it has to, which has the server reply as ordered.
+// Prompt returns a prompt that has the server reply as ordered. It has the tokens that are wanted, or as many as its
+// orders need.
 func Prompt(tokens int, o Orders) string {
 	orders, err := json.Marshal(o)
 	if err != nil {
@@ -37,10 +38,11 @@ func read(prompt string) Orders {
 // Tokens returns the tokens of a text.
 func Tokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
-// reply returns a text of so many tokens.
+// reply returns a text with that number of tokens.
 func reply(tokens int) string { return strings.Repeat("so, ", tokens) }
 
-// text returns what is text in a prompt, which is a string, or a list, or an object, and so on, as each provider has it.
+// text returns what is text in a prompt, which is a string, or a list, or an object, and so on, as each provider has
+// it.
 func text(prompt any) string {
 	switch p := prompt.(type) {
 	case string:

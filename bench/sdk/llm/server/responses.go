@@ -28,7 +28,8 @@ func (c *call) response(status string, output []object) object {
 }
 
 func (c *call) message(status, text string) object {
-	return object{"type": "message", "id": "msg_1", "status": status, "role": "assistant", "content": []object{outputText(text)}}
+	return object{"type": "message", "id": "msg_1", "status": status, "role": "assistant",
+		"content": []object{outputText(text)}}
 }
 
 func outputText(text string) object {

@@ -67,7 +67,7 @@ type call struct {
 
 type callKey struct{}
 
-// New returns a server that speaks as a provider does, and allows so much.
+// New returns a server that speaks as a provider does, and allows what the quota says.
 func New(api API, q Quota) *Server {
 	if q.Minute == 0 {
 		q.Minute = time.Minute
@@ -158,7 +158,7 @@ func (s *Server) settle(r *http.Request) {
 	}
 }
 
-// cost returns what a call costs of a limit if its reply has so many tokens.
+// cost returns what a call takes of a limit, by the tokens of its reply.
 func (c *call) cost(limit string, reply int) int {
 	switch limit {
 	case "input-tokens":

@@ -44,7 +44,8 @@ func texts(t testing.TB) (all []text) {
 		bytes[i] = byte(random.Uint32())
 	}
 	var csv, numbers, log strings.Builder
-	levels, paths := []string{"INFO", "WARN", "ERROR", "DEBUG"}, []string{"/api/v1/users", "/healthz", "/orders/checkout", "/static/app.js"}
+	levels := []string{"INFO", "WARN", "ERROR", "DEBUG"}
+	paths := []string{"/api/v1/users", "/healthz", "/orders/checkout", "/static/app.js"}
 	type record struct {
 		ID     int      `json:"id"`
 		Name   string   `json:"name"`
@@ -55,12 +56,15 @@ func texts(t testing.TB) (all []text) {
 	}
 	var list []record
 	for i := range 300 {
-		fmt.Fprintf(&csv, "%d,%.2f,%d,2026-%02d-%02d,%.4f\n", i, random.Float64()*1000, random.IntN(100_000), 1+random.IntN(12), 1+random.IntN(28), random.Float64())
+		fmt.Fprintf(&csv, "%d,%.2f,%d,2026-%02d-%02d,%.4f\n", i, random.Float64()*1000, random.IntN(100_000),
+			1+random.IntN(12), 1+random.IntN(28), random.Float64())
 		fmt.Fprintf(&numbers, "%d ", random.IntN(1_000_000))
-		fmt.Fprintf(&log, "2026-11-22T10:%02d:%02d.%03dZ %s [worker-%d] request_id=%016x method=GET path=%s/%d status=%d duration=%dms\n",
+		fmt.Fprintf(&log, "2026-11-22T10:%02d:%02d.%03dZ %s [worker-%d] request_id=%016x method=GET path=%s/%d "+
+			"status=%d duration=%dms\n",
 			random.IntN(60), random.IntN(60), random.IntN(1000), levels[random.IntN(4)], random.IntN(16), random.Uint64(),
 			paths[random.IntN(4)], random.IntN(9999), 200+100*random.IntN(4), random.IntN(900))
-		list = append(list, record{i, fmt.Sprint("user", random.IntN(1000)), []string{"red", "large"}, random.Float64(), i%2 == 0, "Main Street"})
+		name, tags := fmt.Sprint("user", random.IntN(1000)), []string{"red", "large"}
+		list = append(list, record{i, name, tags, random.Float64(), i%2 == 0, "Main Street"})
 	}
 	minified, err := json.Marshal(list)
 	require.NoError(t, err)
@@ -94,7 +98,7 @@ func estimate(t testing.TB, prompt string) int {
 	require.NoError(t, err)
 	body, err := json.Marshal(map[string]any{"model": "m", "input": prompt})
 	require.NoError(t, err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a/v1/responses", strings.NewReader(string(body)))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://a/v1/responses", strings.NewReader(string(body)))
 	require.NoError(t, err)
 	_, err = transport.RoundTrip(r)
 	require.ErrorIs(t, err, errNoted)

@@ -1,5 +1,5 @@
-// Command matrix has pace's outbound transport call eleven kinds of servers, in simulated time, and prints what became of
-// it as tables: the time over the ideal, the share of calls that were refused, and the longest call.
+// Command matrix has pace's outbound transport call eleven kinds of servers, in simulated time, and prints what
+// became of it as tables: the time over the ideal, the share of calls that were refused, and the longest call.
 //
 //	go run ./outbound/matrix                       # in bench/sdk; some minutes
 //	go run ./outbound/matrix -kinds 'bucket|log'
@@ -23,7 +23,7 @@ var rates = []float64{5, 50, 500}
 func main() {
 	testing.Init()
 	match := flag.String("kinds", ".", "only those whose name matches this regular expression")
-	runs := flag.Int("runs", 5, "the median of so many runs is shown")
+	runs := flag.Int("runs", 5, "how often each cell is run; the median counts")
 	flag.Parse()
 	kinds, err := regexp.Compile(*match)
 	if err != nil || *runs < 1 || flag.NArg() > 0 {

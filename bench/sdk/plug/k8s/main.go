@@ -10,7 +10,6 @@ package main
 import (
 	"bytes"
 	"embed"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +23,10 @@ import (
 //go:embed swap
 var swapped embed.FS
 
-const module = "k8s.io/client-go"
+const (
+	module  = "k8s.io/client-go"
+	version = "v0.31.0"
+)
 
 // What is tested.
 var packages = []string{"./util/flowcontrol", "./util/workqueue", "./rest"}
@@ -39,14 +41,7 @@ var renamed = []struct{ file, from, to string }{
 }
 
 func main() {
-	version := flag.String("version", "v0.31.0", "of client-go")
-	root := flag.String("root", "../..", "the folder of pace's module")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	ok, err := run(os.Stdout, *version, *root)
+	ok, err := run(os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "k8s:", err)
 	}
@@ -55,11 +50,12 @@ func main() {
 	}
 }
 
-func run(w io.Writer, version, root string) (ok bool, err error) {
-	root, err = filepath.Abs(root)
+func run(w io.Writer) (ok bool, err error) {
+	dir, err := gotest.Go("", "list", "-m", "-f", "{{.Dir}}", "github.com/nextfree/pace")
 	if err != nil {
 		return false, err
 	}
+	root := strings.TrimSpace(string(dir))
 	folder, err := os.MkdirTemp("", "pace-k8s-")
 	if err != nil {
 		return false, err
@@ -83,7 +79,8 @@ func run(w io.Writer, version, root string) (ok bool, err error) {
 	var rows [][]string
 	for _, p := range packages {
 		a, b := before[p], after[p]
-		rows = append(rows, []string{p, fmt.Sprint(a.passed), fmt.Sprint(len(a.failed)), fmt.Sprint(b.passed), fmt.Sprint(len(b.failed))})
+		rows = append(rows, []string{p, fmt.Sprint(a.passed), fmt.Sprint(len(a.failed)),
+			fmt.Sprint(b.passed), fmt.Sprint(len(b.failed))})
 	}
 	report.Table(w, []string{"package", ">with its own limiters: pass", ">fail", ">with pace's: pass", ">fail"}, rows)
 	fmt.Fprintln(w)

@@ -20,7 +20,7 @@ import (
 	"github.com/nextfree/pace/bench/internal/picture"
 )
 
-// A panel of the dashboard, and what there is to see in it.
+// A panel of the dashboard, and its curves.
 type panel struct {
 	title   string
 	seconds bool // it shows times
@@ -113,7 +113,9 @@ func (p *panel) plot() (*plot.Plot, error) {
 		line.LineStyle = draw.LineStyle{Color: colour, Width: vg.Points(1.2)}
 		one.Add(line)
 		names.XYs, names.Labels = append(names.XYs, points[len(points)-1]), append(names.Labels, c.name)
-		styles = append(styles, text.Style{Color: colour, Font: picture.Sans(7), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler})
+		styles = append(styles, text.Style{
+			Color: colour, Font: picture.Sans(7), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler,
+		})
 	}
 	one.X.Min, one.X.Max, one.Y.Min, one.Y.Max = 0, 1.5*end, low, top+0.05*(top-low)
 	spread(names.XYs, 0.075*(one.Y.Max-low))

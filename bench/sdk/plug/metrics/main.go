@@ -39,7 +39,7 @@ func main() {
 	})
 }
 
-// fill returns the panels of a dashboard, with what there is to see in them after limiters have worked for a time.
+// fill returns the panels of a dashboard with their curves, after limiters have worked for a time.
 func fill(dashboard string, d time.Duration) ([]panel, error) {
 	panels, err := readDashboard(dashboard)
 	if err != nil {
