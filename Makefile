@@ -83,7 +83,7 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	    (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .) || exit 1; done; done
 
 faults: ## what callers see of a Redis that fails: a minute and a half
-	@.ci/setup redis-server postgresql
+	@.ci/setup redis-server
 	@cd bench/shared && $(GO) run ./fault
 
 bench: ## the benchmarks, then pace and its peers side by side
