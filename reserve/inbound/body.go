@@ -10,11 +10,10 @@ import (
 // longestBody is how much of a waiting request's body is kept in memory.
 const longestBody = 64 << 10
 
-// readEarly reads the body of a request that waits, because net/http notices only after the body
-// that a client of HTTP/1 has gone. It reads a body of known length up to longestBody, and none of a
-// client that waits for 100 Continue before it sends one. It returns nil if it doesn't. (net/http
-// would itself read such a body before it answers, so a client that is slow to send it is answered
-// no later.)
+// readEarly reads the body of a request that waits, because net/http notices only after the body that a client of
+// HTTP/1 has left. It reads a body of known length up to longestBody, and none of a client that waits for 100 Continue
+// before it sends one. It returns nil if it doesn't. net/http would itself read such a body before it answers, so a
+// client that is slow to send it is answered no later.
 func readEarly(r *http.Request) *earlyBody {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
 		return nil

@@ -16,10 +16,9 @@ import (
 // has had permits to spare for longer than clients may be late. Spare is the moment up to which its
 // permits are accounted for, by the refusals and by the requests that passed since.
 //
-// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each
-// takes its 50 ms, and a client that is refused at 10 s is told to come in 50 s. If none of them
-// does, then at 2 s the limiter has had 2 s to spare: the queue is over, and a client that is
-// refused then is told 1 s.
+// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each takes its 50 ms,
+// and a client that is refused at 10 s is told to come in 50 s. If none of them does, the limiter has had 2 s to spare
+// at 2 s. Then the queue is over, and a client that is refused is told 1 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -33,8 +32,8 @@ type comeback struct {
 // longestQueue bounds the wait that clients which never come back cause for others.
 const longestQueue = time.Minute
 
-// lateness is how late clients may come back: a second because they are told whole seconds, and
-// half a second for the way there and back.
+// lateness is how late clients may come back. A second is for the whole seconds that they are told, and half a second
+// for the way there and back.
 const lateness = 1500 * time.Millisecond
 
 // longestWait is the longest time that a client is told.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has
-// routed: the middleware must be inside the mux, around its handlers, or use [EndpointOf].
+// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed. The middleware must be inside
+// the mux, around its handlers, or use [EndpointOf].
 var ErrNoPattern = errors.New(
 	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
@@ -20,9 +20,8 @@ func Endpoint(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// EndpointOf is Endpoint for middleware around the mux, before it has routed the
-// request: it asks the mux for the pattern, which costs as much as routing does. Requests
-// that the mux has no pattern for share one key.
+// EndpointOf is Endpoint for middleware around the mux, before that has routed the request. It asks the mux for the
+// pattern, which costs as much as routing does. Requests that the mux has no pattern for share one key.
 func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
 	if mux == nil {
 		return nil, valueError("EndpointOf", nil, "a ServeMux")

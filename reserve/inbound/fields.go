@@ -174,9 +174,9 @@ func (m *Middleware) policies(outlook func(i int) (hooks.Outlook, bool)) string 
 	})
 }
 
-// refusedFields sets the fields of a refusal at a tier: nothing is left until the client is to come
-// back, in so many seconds, 0 if no time is said. All fields say the same time, so that clients which
-// read another one than Retry-After do not come back together either (draft-11, section 8.5).
+// refusedFields sets the fields of a refusal at a tier. Nothing is left until the client is to come back, in so many
+// seconds. With 0 no time is said. All fields say the same time, so that clients which read another one than
+// Retry-After do not come back together either (draft-11, section 8.5).
 func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return

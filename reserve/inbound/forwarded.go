@@ -19,11 +19,10 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
-// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if
-// there is none. It reads from the right, where the nearest proxy has written: quotes further left,
-// which the client may have left open, change nothing. In well-formed text the result is the same
-// as from the left: a quote ends or begins a string unless it is escaped, by an odd number of
-// backslashes before it.
+// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if there is none. It
+// reads from the right, where the nearest proxy has written: quotes further left, which the client may have left open,
+// change nothing. In well-formed text the result is the same as from the left. A quote ends or begins a string unless
+// it is escaped, by an odd number of backslashes before it.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// longestKey is how many bytes a string in a key has at most when it is remembered: of a longer one, its
-// SHA-256 is remembered, half as long.
+// longestKey is how many bytes a string in a key has at most when it is remembered. Of a longer one, its SHA-256 is
+// remembered, which is half as long.
 const longestKey = 64
 
 // shortened returns a key function whose keys have short strings.
@@ -44,8 +44,8 @@ func owned[K comparable]() func(K) K {
 	}
 }
 
-// stringsIn returns the offsets of the strings in a value of a type that begins at base: of a
-// string, and of those in the fields and elements of structs and arrays.
+// stringsIn returns the offsets of the strings in a value of a type that begins at base: of a string itself, and of
+// strings in the fields and elements of structs and arrays.
 func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.String:

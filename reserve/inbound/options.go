@@ -16,18 +16,17 @@ const defaultJitter = 3 * time.Second
 // An Option changes one setting of a middleware.
 type Option func(*Middleware) error
 
-// WithQueue lets requests wait for up to maxWait instead of refusing them, at most atMost of them
-// at a time. This is decided when a request arrives: one that would have to wait longer, or finds
-// the queue full, is refused at once and has taken nothing. The body of a request that waits is
-// read meanwhile, if it is no longer than 64 KiB: so the queue takes up to 64 KiB of memory for
-// each request. Default: no request waits.
+// WithQueue lets requests wait for up to maxWait instead of refusing them, at most atMost of them at a time. This is
+// decided when a request arrives. One that would have to wait longer, or finds the queue full, is refused at once and
+// has taken nothing. The body of a request that waits is read meanwhile, if it is no longer than 64 KiB. So the queue
+// takes up to 64 KiB of memory for each request. Default: no request waits.
 //
-// No client takes all places: where a request waits for the limiter of its key, that key has at most
-// as many places as are left. Of 20 places one client takes 10, two take 6 each, and nine take 2
-// each. Where it waits for a limiter of all clients, places are given first come, first served.
+// No client takes all places. Where a request waits for the limiter of its key, that key has at most as many places as
+// are left. Of 20 places one client takes 10, two take 6 each, and nine take 2 each. Where it waits for a limiter of
+// all clients, places are given first come, first served.
 //
-// At 10/s for all, WithQueue(2*time.Second, 15): of 30 requests that come at one moment one passes at
-// once, the next 15 wait for 0.1 to 1.5 s, and 14 are refused because the queue is full.
+// Take 10/s for all, and WithQueue(2*time.Second, 15). Of 30 requests that come at one moment, one passes at once. The
+// next 15 wait for 0.1 to 1.5 s. The other 14 are refused because the queue is full.
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
 		if maxWait <= 0 {
@@ -41,9 +40,8 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 	}
 }
 
-// WithTarpit delays refusals, at most atMost of them at a time; those beyond are
-// sent at once. It slows down clients that send their next request as soon as the
-// last one was answered, even with a refusal. Default: none is delayed.
+// WithTarpit delays refusals, at most atMost of them at a time. Others are sent at once. It slows down clients that
+// send their next request as soon as the last one was answered, even with a refusal. Default: none is delayed.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return func(m *Middleware) error {
 		if delay <= 0 {
@@ -92,8 +90,8 @@ func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	}
 }
 
-// WithOnWait sets a function that is called when a request has waited in the queue, and is let through:
-// to trace it, for one (see package paceotel). Several requests may call it at the same time.
+// WithOnWait sets a function that is called when a request has waited in the queue and is let through. It can trace
+// that: see package paceotel. Several requests may call it at the same time.
 func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 	return func(m *Middleware) error {
 		m.onWait = waited
@@ -121,10 +119,9 @@ func WithoutQuotas() Option {
 	return func(m *Middleware) error { m.fields.quotas = false; return nil }
 }
 
-// WithXRateLimit adds the older X-RateLimit-Limit, X-RateLimit-Remaining and
-// X-RateLimit-Reset, of the tier that is closest to refusing. Reset is in seconds
-// since 1970, as at GitHub: when all of the limit may be used again, or a little
-// later; in a refusal, when Retry-After ends. Default: they are not sent.
+// WithXRateLimit adds the older X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the tier that is
+// closest to refusing. Reset is in seconds since 1970, as at GitHub. It is when all of the limit may be used again, or
+// a little later. In a refusal it is when Retry-After ends. Default: they are not sent.
 func WithXRateLimit() Option {
 	return func(m *Middleware) error { m.fields.xRateLimit = true; return nil }
 }

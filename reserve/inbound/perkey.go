@@ -61,10 +61,9 @@ func PerKey[K comparable](
 	return t
 }
 
-// MaxKeys sets for how many keys a [PerKey] tier has room at a time, 1 or more; a key whose limiter
-// is full again needs none. A key of an address takes some 110 bytes, so long as its policy's
-// limiters keep no list (as a window's do) and its requests don't have to wait; otherwise some 300.
-// Default: 1<<20.
+// MaxKeys sets for how many keys a [PerKey] tier has room at a time, 1 or more. A key whose limiter is full again needs
+// none. A key of an address takes some 110 bytes, and some 300 if its requests have to wait or its policy's limiters
+// keep a list, as a window's do. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
 		if n < 1 {
@@ -83,14 +82,14 @@ type KeyedReserver[K comparable] interface {
 	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
 }
 
-// PerKeyBy limits the requests of each key apart, by limiters of one's own: with another policy for
-// some keys, such as plans from a database (see package keyed), or shared between machines. The key
-// function may return [ErrSkip] or an [UnauthorizedError], as may the policy function of a
-// *keyed.Limiters; any other error is a failure of the tier (see [FailOpen]).
+// PerKeyBy limits the requests of each key apart, by limiters of one's own. These may have another policy for some
+// keys, such as plans from a database (see package keyed), or be shared between machines. The key function may return
+// [ErrSkip] or an [UnauthorizedError], and so may the policy function of a *keyed.Limiters. Any other error is a
+// failure of the tier: see [FailOpen].
 //
-// The quota fields say each key's own policy, where its limiter is in this process: a *keyed.Limiters,
-// or a [ReserverFunc] that finds a *reserve.Limiter or what For of a *keyed.Limiters returns. A key
-// without a limit, pace.Bursty(math.Inf(1)), is not in them.
+// The quota fields say each key's own policy, where its limiter is in this process. So they do for a *keyed.Limiters,
+// and for a [ReserverFunc] that finds a *reserve.Limiter or what For of a *keyed.Limiters returns. A key without a
+// limit, pace.Bursty(math.Inf(1)), is not in them.
 //
 // The limiters remember keys as the key function returns them. Return an error for a key that no
 // user has, because clients may send very long ones.

@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// XForwardedFor is the first address that is not a trusted proxy's, going back from the connection
-// itself and then through X-Forwarded-For from the right, where each proxy writes the address that
-// it got the request from. The client may have written the addresses further left. If all are
-// trusted it is the leftmost. A trusted proxy that wrote something else than an address is an
-// error.
+// XForwardedFor is the first address that is not a trusted proxy's. It goes back from the connection itself, and then
+// through X-Forwarded-For from the right. There each proxy writes the address that it got the request from. The client
+// may have written the addresses further left. If all are trusted it is the leftmost. A trusted proxy that wrote
+// something else than an address is an error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
 
-// XForwardedForHops is the address that the first of so many proxies (at least 1)
-// wrote into X-Forwarded-For: with 1 the last address in it, with 2 the one before. It is right if
-// requests come in no other way than through all of them, and each adds one address.
+// XForwardedForHops is the address that the first of so many proxies (at least 1) wrote into X-Forwarded-For. With 1 it
+// is the last address in it, with 2 the one before. It is right if requests come in no other way than through all of
+// them, and each adds one address.
 func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }

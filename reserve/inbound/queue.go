@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests
-// were waiting already: in all, or with the same key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting already,
+// in all or with the same key.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
 // A queue bounds how many requests wait. They wait in their limiters, not here.
@@ -28,16 +28,15 @@ type queue struct {
 	waits  histogram
 }
 
-// A place is where a request waits: at a tier, and with the hash of the key that it has there, 0 at a
-// tier without keys.
+// A place is where a request waits: at a tier, with the hash of its key there. At a tier without keys the hash is 0.
 type place struct {
 	tier int
 	hash uint64
 }
 
-// join takes a place in the queue, if there is one. A key has at most as many places as are left:
-// this is the threshold of Choudhury and Hahne's shared buffers (1998), which adapts by itself. Of 20
-// places one key takes 10, two take 6 each, and nine take 2 each.
+// join takes a place in the queue, if there is one. A key has at most as many places as are left. This is the threshold
+// of Choudhury and Hahne's shared buffers (1998), which adapts by itself. Of 20 places one key takes 10, two take 6
+// each, and nine take 2 each.
 func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 
 // A Refusal is the reason why a request was refused, and the answer to its client.
 type Refusal struct {
-	// Status is 429 by default; 503 if a tier failed or is Overload; 413 if a tier never grants as many
-	// permits at once as the request costs; 401 after an UnauthorizedError.
+	// Status is 429 by default. It is 503 if a tier failed or is Overload, and 413 if a tier never grants as many permits
+	// at once as the request costs. It is 401 after an UnauthorizedError.
 	Status int
-	// Tiers are those that refuse it, in their order; none if a tier failed, or with 401. The first one
+	// Tiers are the tiers that refuse it, in their order. There are none if a tier failed, or with 401. The first one
 	// decided; of those after it, limiters elsewhere are not asked.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
@@ -23,8 +23,8 @@ type Refusal struct {
 	Err        *TierError // of the tier that decided
 }
 
-// ServeHTTP answers the request as package inbound does by default: with a problem
-// (RFC 9457), or a line of text if the client asks for text and not for JSON.
+// ServeHTTP answers the request as package inbound does by default. It writes a problem (RFC 9457), or a line of text
+// if the client asks for text and not for JSON.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	title := http.StatusText(f.Status)
 	body := make([]byte, 0, 256)

@@ -75,8 +75,8 @@ func (w *responseWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker. The reader begins with what is left of the body, as net/http's
-// does for a request that did not wait; it is there once the body has arrived.
+// Hijack implements http.Hijacker. The reader begins with what is left of the body, as net/http's does for a request
+// that did not wait. It is there once the body has arrived.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.body != nil {
 		<-w.body.read // the goroutine uses the connection's buffer

@@ -13,16 +13,15 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// sharedLimiters are the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for
-// which there is none shares a limiter with its neighbours, the clients of its network, so that an
-// attacker with very many addresses is in the way of its neighbours only. All limiters have the
-// same policy.
+// sharedLimiters are the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for which there
+// is none shares a limiter with its neighbours, the clients of its network. So an attacker with very many addresses is
+// in the way of its neighbours only. All limiters have the same policy.
 //
 //   - There is room for a key in own, unless that is full, or three quarters full and the key's
 //     network has its share (see networkCounts).
 //   - Otherwise it shares a limiter with its /24 or /48.
-//   - When too many of those are in use, and for keys without an address, there are 1024
-//     limiters that are chosen by a hash with a random seed: of the /16 or /32, or of the key.
+//   - When too many of these are in use, and for keys without an address, there are 1024 limiters. They are chosen by a
+//     hash with a random seed: of the /16 or /32, or of the key.
 type sharedLimiters[K comparable] struct {
 	own      keyhooks.Limiters[K]
 	networks keyhooks.Limiters[netip.Prefix]
@@ -106,9 +105,8 @@ func (c *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, 
 	return near, group % manyGroups, false
 }
 
-// networksOf returns the networks of an address that share limiters: first its /24 or /48, the
-// largest network that one customer usually has; then its /16 or /32, the usual network of a small
-// provider.
+// networksOf returns the networks of an address that share limiters. First comes its /24 or /48, the largest network
+// that one customer usually has. Then comes its /16 or /32, the usual network of a small provider.
 func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	nearBits, farBits := 48, 32
 	if a.Is4() {

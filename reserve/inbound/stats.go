@@ -24,8 +24,8 @@ type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here
 	WouldRefuse uint64 // requests that would have ended here, but for DryRun
-	// Shared counts the requests of a PerKey tier, in all its middlewares, whose keys shared a limiter
-	// because there was no room for one of their own.
+	// Shared counts requests of a PerKey tier, in all its middlewares: those whose keys shared a limiter because there was
+	// no room for one of their own.
 	Shared uint64
 	Failed uint64 // requests for which the limiter or the key function failed, open or closed
 }

@@ -31,8 +31,8 @@ type Tier struct {
 	// peek returns how long a request would wait, and takes nothing; nil if the limiter is not in this
 	// process.
 	peek func(r *http.Request, n int) (time.Duration, error)
-	// look returns what the limiter of the request's key has to give now, if that is known; nil if the
-	// policy is the same for all keys.
+	// look returns what the limiter of the request's key has to give now, if that is known. It is nil if the policy is the
+	// same for all keys.
 	look func(r *http.Request) (hooks.Outlook, bool)
 	// hash returns a hash of the request's key, for its share of the queue; nil if there are no keys.
 	hash func(r *http.Request) uint64
@@ -125,14 +125,14 @@ func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", 
 // Unwrap returns Err.
 func (e *TierError) Unwrap() error { return e.Err }
 
-// ErrSkip is the error that a key function returns for a request to which its tier does not
-// apply: an anonymous one, where the tier is per user.
+// ErrSkip is the error that a key function returns for a request to which its tier does not apply. Where the tier is
+// per user, that may be an anonymous request.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
-// An UnauthorizedError is the error that a key function, or the policy function of limiters by key,
-// returns for a request without valid credentials: no API key, or an unknown one. The request is
-// answered with 401, the tiers behind are not asked, and no permits are taken. It is no failure of
-// the tier: [FailOpen] does not let it pass, but [DryRun] does.
+// An UnauthorizedError is the error that a key function, or the policy function of limiters by key, returns for a
+// request without valid credentials. It has no API key, or an unknown one. The request is answered with 401, the tiers
+// behind are not asked, and no permits are taken. It is no failure of the tier: [FailOpen] does not let it pass, but
+// [DryRun] does.
 //
 // It is [keyed.ErrUnknown]: limiters by key forget a key for which their policy function returns it. A policy
 // function may return that one in its place, for the challenge Bearer.

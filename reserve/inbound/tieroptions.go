@@ -13,19 +13,18 @@ type TierOption func(*Tier) error
 // refused: to try a limit out. It charges as it would in earnest.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
-// FailOpen lets requests pass the tier when it fails: its limiter returns an error
-// other than a refusal (Redis is down, there are too many keys), or its key function does. Default:
-// closed, such a request is answered with 503. Either way it is counted.
+// FailOpen lets requests pass the tier when it fails. Then its key function returns an error, or its limiter one other
+// than a refusal: Redis is down, there are too many keys. Default: closed, such a request is answered with 503. Either
+// way it is counted.
 func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
 
-// Overload says that the tier protects the server, and is no client's quota: a
-// refusal by it alone is answered with 503 and the problem type
-// temporary-reduced-capacity. Default: 429 and quota-exceeded.
+// Overload says that the tier protects the server, and is no client's quota. A refusal by it alone is answered with 503
+// and the problem type temporary-reduced-capacity. Default: 429 and quota-exceeded.
 func Overload() TierOption { return func(t *Tier) error { t.overload = true; return nil } }
 
-// Quota sets the tier's entry in RateLimit-Policy: so many requests (1 to 999999999999999) in a
-// window (whole seconds). Default: the rate of the policy, if it is known; at 20/s that is 20 in
-// 1 s, at 1000 an hour with a store for as many 1000 in 3600 s.
+// Quota sets the tier's entry in RateLimit-Policy: so many requests (1 to 999999999999999) in a window (whole seconds).
+// Default: the rate of the policy, if it is known. At 20/s that is 20 in 1 s. At 1000 an hour, with a store for as
+// many, it is 1000 in 3600 s.
 func Quota(requests int, window time.Duration) TierOption {
 	return func(t *Tier) error {
 		if requests < 1 || int64(requests) > maxInteger {
@@ -49,11 +48,10 @@ func Cost(cost func(*http.Request) int) TierOption {
 	}
 }
 
-// ChargeAfter has a request pay by its answer: failed logins, or bytes. The request still
-// takes its cost beforehand (1, or what [Cost] and [WithCost] say), so that many requests at once don't
-// pass unpaid. When the handler has returned, the function says what the request costs: if that
-// is less, the rest comes back; if it is more, the key's next requests pay for it. 0 or less means nothing.
-// If the handler panics, its request pays its cost.
+// ChargeAfter has a request pay by its answer: failed logins, or bytes. The request still takes its cost beforehand (1,
+// or what [Cost] and [WithCost] say), so that many requests at once don't pass unpaid. When the handler has returned,
+// the function says what the request costs. If that is less, the rest comes back. If it is more, the key's next
+// requests pay for it. 0 or less means nothing. If the handler panics, its request pays its cost.
 //
 //	// 5 failures in 15 minutes; a correct password costs nothing.
 //	inbound.PerKey("failures", client, reserve.Must(window.Policy(5, 15*time.Minute)),

@@ -115,7 +115,7 @@ func (a *account) observe(r *http.Response) {
 		}
 		v := r.Header[name]
 		if len(v) == 0 || kind(k) == tokens && p.limits[inputTokens] != "" && len(r.Header[p.limits[inputTokens]]) > 0 {
-			continue // Anthropic's limit of all tokens is the one of those that is closest
+			continue // Anthropic's limit of all tokens is the closest of the others
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(v[0]), 10, 64)
 		switch {

@@ -45,8 +45,8 @@ func hideUsage(r *http.Response) {
 	}
 }
 
-// withoutUsage is a stream of events without the one that has the usage and nothing else, and without the nulls that
-// stand for it in the others. It passes an event on when it is complete.
+// withoutUsage is a stream of events without the event that has the usage and nothing else. The nulls that stand for
+// the usage in other events are removed too. It passes an event on when it is complete.
 type withoutUsage struct {
 	body    io.ReadCloser
 	in, out []byte // the event that is not complete; what the caller may read

@@ -21,8 +21,8 @@ type Deployments struct {
 	classOf func(*http.Request) (class, tenant string)
 }
 
-// NewDeployments returns a transport that sends each call to the deployment that has room for it first: several keys,
-// or a model at OpenAI and at Azure. Base (nil: [http.DefaultTransport]) and the options are as in [New].
+// NewDeployments returns a transport that sends each call to the deployment that has room for it first. Deployments are
+// several keys, or a model at OpenAI and at Azure. Base (nil: [http.DefaultTransport]) and the options are as in [New].
 //
 //	transport, err := llm.NewDeployments(nil, []llm.Deployment{
 //		{Provider: llm.OpenAI(), Base: openai, Header: http.Header{"Authorization": {"Bearer " + key}},
@@ -32,20 +32,20 @@ type Deployments struct {
 //			Limits: llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 1_000_000}},
 //	})
 //
-// Calls wait in one line, and the deployment is chosen when a call is the first: of those that serve its model and have
-// room for it, the one of the lowest tier, and then the one that was not used for longest. The call is charged there
-// and nowhere else, at that deployment's own estimate. A call larger than one deployment's limit goes to another. With
-// deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute, a real trace of 8,819 calls
-// takes 99 % of the sum of the limits, and no call is refused.
+// Calls wait in one line, and the deployment is chosen when a call is the first. It must serve the call's model and
+// have room for the call. Of several it is the one of the lowest tier, and then the one that was not used for longest.
+// The call is charged there and nowhere else, at that deployment's own estimate. A call larger than one deployment's
+// limit goes to another. Take deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute. A
+// real trace of 8,819 calls takes 99 % of the sum of the limits, and no call is refused.
 //
 // The caller names the model as it likes: [Deployment].Models says what each deployment calls it, and the name is
-// replaced in the body, or in the path. Headers that are a credential (Authorization, Api-Key, X-Api-Key,
-// X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project) and Google's key in the query are removed, and the deployment's
-// set in their place. Scheme and host of the request do not count.
+// replaced in the body, or in the path. The deployment's headers replace the call's credentials: Authorization,
+// Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project, and Google's key in the query. These are
+// removed. Scheme and host of the request do not count.
 //
-// A call that is refused (429, 503, 529) goes on to the next deployment at once, keeps its place in the line if it has
-// to wait, and goes to each once; the last refusal is the answer. A request whose body has more than 8 MiB and no
-// GetBody is sent once. What breaks, and any other status, is the answer.
+// A call that is refused (429, 503, 529) goes on to the next deployment at once. It keeps its place in the line if it
+// has to wait. It goes to each deployment once, and the last refusal is the answer. A request whose body has more than
+// 8 MiB and no GetBody is sent once. What breaks, and any other status, is the answer.
 //
 // A response's Set-Cookie is removed, and its Request is the caller's. A redirect to another host is followed without a
 // deployment's header, and without pacing.
@@ -55,8 +55,8 @@ type Deployments struct {
 // transcriptions, is not replaced. Deployments that share a quota must be one. Limits on Redis ([WithLimiters]) are
 // asked when the deployment has been chosen. With [outbound.WithRetries] a refused call waits where it was refused.
 //
-// It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host, and
-// the errors of New.
+// It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host. Its
+// other errors are New's.
 func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Option) (*Deployments, error) {
 	if len(deployments) == 0 {
 		return nil, &reserve.ValueError{Package: "llm", Name: "the number of deployments", Value: 0, Want: "at least 1"}

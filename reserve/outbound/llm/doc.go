@@ -5,8 +5,8 @@
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// [New] shows the same for Anthropic's and Google's SDKs. Limits of OpenAI, Azure and Anthropic need not be given: the
-// first call goes alone then, for ten seconds at most, and its response tells them.
+// [New] shows the same for Anthropic's and Google's SDKs. Limits of OpenAI, Azure and Anthropic need not be given. The
+// first call then goes alone, for ten seconds at most, and its response tells them.
 //
 // # How a call is paced
 //
@@ -36,27 +36,29 @@
 //
 // # What a call is expected to use
 //
-// Its prompt is estimated from the text of the request, cut into words, numbers and punctuation as tokenizers do:
-// within 20 % of OpenAI's o200k_base for 16 kinds of text in five languages. An image is 1,000 tokens. Its output is
-// the most that the request allows, as providers hold that; without a maximum, what calls before it have put out, at
-// first 500 tokens; for embeddings, moderations, speech and reranking nothing. [WithEstimate] replaces both.
+// Its prompt is estimated from the text of the request, cut into words, numbers and punctuation as tokenizers do. That
+// is within 20 % of OpenAI's o200k_base for 16 kinds of text in five languages. An image is 1,000 tokens. Its output is
+// the most that the request allows, because providers hold as much. Without a maximum it is what calls before it have
+// put out, at first 500 tokens. For embeddings, moderations, speech and reranking it is nothing. [WithEstimate]
+// replaces both.
 //
 // The estimate is corrected by what the latest fifty calls of its kind have used. A kind is an endpoint of a key,
-// streamed or not, with or without a reference to something that the server keeps: a response before it, a
-// conversation, a file, an address, cached content. Until a call of its kind has ended, twice the estimate is reserved.
-// Where a reference hides what is read, the first call goes alone, for ten seconds at most. A provider that reserves
-// more than calls without a maximum use is recognized by its refusals, and as much is reserved for five minutes.
+// streamed or not, with or without a reference to something that the server keeps. That may be a response before it, a
+// conversation, a file, an address, or cached content. Until a call of its kind has ended, twice the estimate is
+// reserved. Where a reference hides what is read, the first call goes alone, for ten seconds at most. A provider that
+// reserves more than calls without a maximum use is recognized by its refusals, and as much is reserved for five
+// minutes.
 //
-// A max_tokens that is far too high costs speed while the call is in flight: at 200,000 tokens a minute and a
+// A max_tokens that is far too high costs speed while the call is in flight. At 200,000 tokens a minute and a
 // max_tokens of 4,096, at most 48 calls are in flight.
 //
 // # Responses
 //
 // The caller gets the same bytes, as soon as they come. JSON, server-sent events and AWS's event streams are read
-// beside it. A response that tells no usage, or breaks before it does, is charged the estimate of its prompt and the
-// text that it has put out. OpenAI's streams tell theirs only if they are asked: see [AskForUsage]. An attempt
-// without a response, or with a status from 500 on, is charged its estimate once: see [RefundFailures]. A usage that
-// can't be right is ignored and counted: see [Transport.Ignored].
+// beside it. A response that tells no usage, or breaks before it does, is charged the estimate of its prompt and of its
+// text so far. OpenAI's streams tell theirs only if they are asked: see [AskForUsage]. An attempt without a response,
+// or with a status from 500 on, is charged its estimate once: see [RefundFailures]. A usage that can't be right is
+// ignored and counted: see [Transport.Ignored].
 //
 // # Keys
 //
@@ -68,10 +70,10 @@
 //
 // # Several deployments, and who goes first
 //
-// [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one: each call goes to the deployment that
-// has room for it first, and a refused one goes on to the next at once. The trace above, at 35 times its speed, against
-// three deployments of 1,000, 500 and 100 requests a minute took 99.6 % of their sum; chosen at random by their limits
-// 86 %, in turn 17 %. [WithClasses] has people go before a batch.
+// [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one. Each call goes to the deployment that
+// has room for it first, and a refused call goes on to the next at once. The trace above, at 35 times its speed, took
+// 99.6 % of the sum of three deployments of 1,000, 500 and 100 requests a minute. Deployments chosen at random by their
+// limits took 86 %, in turn 17 %. [WithClasses] has people go before a batch.
 //
 // # Limitations
 //

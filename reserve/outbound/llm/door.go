@@ -14,9 +14,9 @@ import (
 // engine is how this package asks limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A door stands behind the queue of calls to several deployments, and is a [reserve.Reserver]: it lets the first of
-// them through as soon as one of its deployments has room. It takes no permits: the deployment's transport
-// charges the call at once, and no other call gets through to that deployment before that has happened.
+// A door stands behind the queue of calls to several deployments, and is a [reserve.Reserver]. It lets the first call
+// through as soon as one of its deployments has room. It takes no permits: the deployment's transport charges the call
+// at once, and no other call gets through to that deployment before that has happened.
 type door struct {
 	members []*member
 	clock   clockwork.Clock // nil: the real one
@@ -243,7 +243,7 @@ func (t *turn) Wait(ctx context.Context) error {
 	}
 }
 
-// Settle takes the turn away. Once the call has gone the turn is over, and what was used concerns its deployment.
+// Settle takes the turn away. Once the call is sent the turn is over, and what was used concerns its deployment.
 func (t *turn) Settle(actual int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,8 +14,8 @@ type endpoint struct {
 	model  string // "": the path names none
 }
 
-// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise: batches, uploads,
-// counts of tokens, and what is kept for later calls.
+// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise. These are batches,
+// uploads, counts of tokens, and what is kept for later calls.
 var freeEnds = map[string]bool{
 	"batches": true, "batchPredictionJobs": true, "batchGenerateContent": true, "asyncBatchEmbedContent": true,
 	"files": true, "uploads": true, "upload": true, "blobs": true, "cancel": true,

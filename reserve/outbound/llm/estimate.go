@@ -17,10 +17,10 @@ const (
 
 // A forecast predicts what calls use from their estimates and from what the calls before them used.
 //
-// As long as it knows nothing it says twice the estimate: too low a prediction is refused by the server, too high a
-// one is corrected when the call ends. After three calls that used what was estimated it says 1.1 times the estimate,
-// after ten 1.01 times. Where the estimate tells little, because what a call reads is kept by the server, it says
-// what the calls before came to.
+// As long as it knows nothing it says twice the estimate. The server refuses a call whose prediction is too low. One
+// that is too high is corrected when the call ends. After three calls that used what was estimated it says 1.1 times
+// the estimate, after ten 1.01 times. Where the estimate tells little, because what a call reads is kept by the server,
+// it says what the calls before came to.
 type forecast struct {
 	calls           float64 // that told a usage
 	used, estimated float64 // sums, in which older calls weigh less
@@ -76,7 +76,7 @@ func (f *forecast) mean(estimated int) int {
 
 func bounded(tokens float64) int { return int(math.Min(math.Ceil(tokens-1e-6), maxTokens)) }
 
-// A class holds what the calls of one kind have used: those of one key to one endpoint, streamed or not, with or
+// A class holds what the calls of one kind have used: calls of one key to one endpoint, streamed or not, with or
 // without state that the server keeps.
 type class struct {
 	kind kindOfCall
@@ -173,7 +173,7 @@ func (k *class) holds(p *prompt, now time.Time) int {
 	return int(k.held)
 }
 
-// refused adds a refusal of a call without a maximum, for which there should have been room: the server reserves more
+// refused adds a refusal of a call without a maximum, for which there should have been room. The server reserves more
 // for such calls than they use. No provider says how much, so what is held doubles, from 512 to 8,192 tokens. A refusal
 // of a call that was sent before the latest raise says nothing new.
 func (k *class) refused(sent, now time.Time) {

@@ -16,7 +16,7 @@ import (
 type frames struct {
 	counter *counter
 	frame   []byte // as much of it as has come
-	lost    bool   // what came is no frame: nobody knows where the next one begins
+	lost    bool   // what came is no frame: where the next one begins is not known
 }
 
 const (

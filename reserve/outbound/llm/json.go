@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A shape says which places of a JSON document are of interest: those that its paths lead to.
+// A shape says which places of a JSON document are of interest: the ends of its paths.
 type shape struct {
 	is     field // 0: none
 	fields map[string]*shape
@@ -285,8 +285,8 @@ func (s *scanner) measure(part []byte) {
 	s.sample(part)
 }
 
-// Of a long string a part is measured, and stands for the rest: all of the first 8 KiB, and then a block of 1 KiB in
-// each 8 KiB.
+// Of a long string a part is measured, and stands for the rest. That part is the first 8 KiB, and then a block of 1 KiB
+// in each 8 KiB.
 const (
 	wholeText = 8 << 10
 	block     = 1 << 10

@@ -22,7 +22,7 @@ type Key struct {
 // "api.openai.com/gpt-5/0123456789abcdef".
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%016x", k.Host, k.Model, k.Credential) }
 
-// maxModel bounds the memory of names that somebody else has chosen.
+// maxModel bounds the memory of names that others have chosen.
 const maxModel = 128
 
 func cutModel(name string) string {

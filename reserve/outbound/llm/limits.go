@@ -1,9 +1,9 @@
 package llm
 
 // Limits are what a provider allows for one model and credential. A limit of 0 is learned from the headers of the first
-// response, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: no response raises it,
-// but one that tells a lower limit is followed; if it is less than half of what it was, when a second one in
-// succession tells the same.
+// response, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling. No response raises it,
+// but one that tells a lower limit is followed. If that is less than half of what it was, a second response in
+// succession must tell the same.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.

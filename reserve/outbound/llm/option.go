@@ -36,7 +36,7 @@ type settings struct {
 	outbound []outbound.Option
 	classOf  func(*http.Request) (class, tenant string)
 	classes  []fair.Class // nil: first come, first served
-	changed  func()       // called when a limit may grant at another time; nil: nobody asks
+	changed  func()       // called when a limit may grant at another time; nil: not wanted
 }
 
 // WithModel gives a model limits of its own, in place of those given to [New].
@@ -63,7 +63,7 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider says: a call may be so much later or earlier on
+// WithMargin sets by how much each window is longer than the provider says. A call may be so much later or earlier on
 // its way than another one, and neither is refused. With a minute, the default of 250 ms costs 0.4 % of the limit. A
 // negative margin counts as 0.
 func WithMargin(d time.Duration) Option {
@@ -86,12 +86,13 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithBucket takes the provider's limits a minute for token buckets, in place of windows: full at the start, refilled
-// all the time, and holding as many tokens as are refilled in capacity. Anthropic says that it counts so. At 1,000,000
-// tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second: up to twice the
-// limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the capacity. With a longer
-// capacity than the provider's calls are refused after idle times; with a shorter one they are not. Limits a day remain
-// windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
+// WithBucket takes the provider's limits a minute for token buckets, in place of windows. These are full at the start
+// and refilled all the time. They hold as many tokens as are refilled in capacity. Anthropic says that it counts so. At
+// 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second. That
+// is up to twice the limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the
+// capacity. With a longer capacity than the provider's calls are refused after idle times; with a shorter one they are
+// not. Limits a day remain windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes
+// 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
@@ -111,10 +112,10 @@ func WithSettling(settles bool) Option {
 	}
 }
 
-// AnswerRefusals has a call that can't be made in time, or is too large, answered with a response in place of an error:
-// status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients take an
-// error for a broken connection and try three times in vain; such a response they return at once. The end of a context
-// remains an error.
+// AnswerRefusals has a call that can't be made in time, or is too large, answered with a response in place of an error.
+// That has status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients
+// take an error for a broken connection and try three times in vain; such a response they return at once. The end of a
+// context remains an error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -123,15 +124,15 @@ func AnswerRefusals() Option {
 }
 
 // WithLimiters has a function say the limiter of a limit and key, such as one that many machines share. The limit is
-// "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
-// function is asked for each of them, whatever [Limits] says, once for each key that is remembered, and with the zero
-// Key for the keys that find no place (see [WithMaxKeys]). Where it returns nil, the limit has a window in this
+// "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The function
+// is asked for each of them, whatever [Limits] says, once for each key that is remembered. For the keys that find no
+// place (see [WithMaxKeys]) it is asked with the zero Key. Where it returns nil, the limit has a window in this
 // process, if there is such a limit. It may be called by several goroutines, and for one key twice; one answer counts.
 //
 // Such a limiter is used as it is: no margin is added, and no response changes it.
 //
 // On Redis use shared.New with a lease of a second and a timeout of some seconds, as the example does. Without a lease
-// every call asks Redis twice, one call after the other: 300 calls that took 13 s in one process took 63 s where Redis
+// every call asks Redis twice, one call after the other. 300 calls that took 13 s in one process took 63 s where Redis
 // was 100 ms away, and 14.5 s with a lease.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return func(s *settings) error {
@@ -140,8 +141,8 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	}
 }
 
-// WithKey has a function say whose quota a request uses, in place of the key that it is given: for keys that share one
-// quota, as all API keys of an organization do at OpenAI and Anthropic.
+// WithKey has a function say whose quota a request uses, in place of the key that it is given. It is for keys that
+// share one quota, as all API keys of an organization do at OpenAI and Anthropic.
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
 //
@@ -157,9 +158,9 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 }
 
 // RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request
-// and no tokens. Default: such a call is charged its estimate, once, because the provider may have done its work. At
-// 110,000 tokens a minute, 400 calls of 1,100 tokens of which two of three attempts break take 4 minutes with this
-// option and 11 without it.
+// and no tokens. Default: such a call is charged its estimate, once, because the provider may have done its work. Take
+// 110,000 tokens a minute, and 400 calls of 1,100 tokens of which two of three attempts break. They take 4 minutes with
+// this option and 11 without it.
 func RefundFailures() Option {
 	return func(s *settings) error {
 		s.refunds = true
@@ -167,9 +168,9 @@ func RefundFailures() Option {
 	}
 }
 
-// AskForUsage has the transport ask for the usage of streams, which is recommended for [OpenAI], [AzureOpenAI] and the
-// servers that speak so: it adds stream_options.include_usage to streamed chat completions whose request says nothing
-// of it, and takes the usage out of the stream again, so the caller sees what it would have seen. Without it such a
+// AskForUsage has the transport ask for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and the
+// servers that speak so. It adds stream_options.include_usage to streamed chat completions whose request says nothing
+// of it. It takes the usage out of the stream again, so the caller sees what it would have seen. Without it such a
 // stream is charged its estimate and the text that it puts out, in which reasoning does not show. Default: the request
 // goes as it is, because some servers refuse stream_options.
 func AskForUsage() Option {
@@ -179,7 +180,7 @@ func AskForUsage() Option {
 	}
 }
 
-// RefuseTooLarge has a call fail at once, with a *[TooLargeError], that is larger than a limit of tokens: for
+// RefuseTooLarge has a call that is larger than a limit of tokens fail at once, with a *[TooLargeError]. It is for
 // providers that refuse such a call whenever it comes, as OpenAI does. A call counts as larger when half of its
 // estimated prompt and the output that it allows exceed the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails
 // so if a response has told the limit; otherwise it goes when the limit is full.
@@ -190,10 +191,10 @@ func RefuseTooLarge() Option {
 	}
 }
 
-// WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been
-// idle for as long as its limits look back, whether its responses are closed or not. If there is no such key, it
-// shares one set of limits with all others that find no place, and [Ignored].Crowded counts its calls. So whoever
-// chooses the names of models can neither fill the memory nor slow the keys that have a place. Default: 1024.
+// WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been idle
+// for as long as its limits look back, even if its responses are not closed. If there is no such key, it shares one set
+// of limits with all others that find no place, and [Ignored].Crowded counts its calls. So whoever chooses the names of
+// models can neither fill the memory nor slow the keys that have a place. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -213,8 +214,8 @@ func WithOutbound(opts ...outbound.Option) Option {
 	}
 }
 
-// WithClasses has calls that wait go in the order of package fair in place of first come, first served: people before a
-// batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those that
+// WithClasses has waiting calls go in the order of package fair in place of first come, first served: people before a
+// batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: the ones that
 // [fair.With] has put into the request's context, which an SDK passes on.
 //
 //	llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"})

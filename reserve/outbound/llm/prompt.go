@@ -202,8 +202,8 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	return read, err
 }
 
-// readFrom reads what a request asks for. It returns the request to be sent: the same one, if its
-// body could be had once more, and else a copy whose body begins with what was read.
+// readFrom reads what a request asks for. It returns the request to be sent. That is the same one if its body can be
+// read once more, and else a copy whose body begins with what was read.
 func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		_, err := p.read(bytes.NewReader(nil), true, false)

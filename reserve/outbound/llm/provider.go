@@ -27,11 +27,10 @@ type preset struct {
 // OpenAI is the API of OpenAI, and of the many servers that speak as it does or nearly so: Mistral, Cohere, Ollama,
 // Groq, OpenRouter, vLLM.
 //
-// A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of), and is settled when it ends. OpenAI does not say whether it settles; for a server that does
-// not, see [WithSettling]. A stream tells its usage only if it is asked: see [AskForUsage].
-// The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the
-// model.
+// A call holds its prompt and the most that it may put out: max_completion_tokens, max_tokens or max_output_tokens,
+// times n or best_of. It is settled when it ends. OpenAI does not say whether it settles; for a server that does not,
+// see [WithSettling]. A stream tells its usage only if it is asked: see [AskForUsage]. The quota is that of the
+// Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
@@ -52,11 +51,10 @@ var openAI = preset{
 	},
 }
 
-// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at
-// most put out, and, as Azure's documents say, that estimate is kept, so nothing is given back.
-// Requests are counted over 10 seconds: 600 a minute are 100 in any 10 s; Azure may count over 1 s,
-// see [WithRequestWindow]. The quota is that of the host, the api-key header and the deployment;
-// access tokens, which change every hour, do not count.
+// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out. As
+// Azure's documents say, that estimate is kept, so nothing is given back. Requests are counted over 10 seconds: 600 a
+// minute are 100 in any 10 s; Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the
+// api-key header and the deployment; access tokens, which change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {
@@ -92,10 +90,9 @@ var anthropic = preset{
 	},
 }
 
-// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute
-// count input: that is [Limits].InputTokensPerMinute. No header tells a limit, so give what you
-// know. The quota is that of the x-goog-api-key header or the key of the address, at Vertex AI of
-// the project and location, and of the model.
+// Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input: that is
+// [Limits].InputTokensPerMinute. No header tells a limit, so give what you know. The quota is that of the model and the
+// x-goog-api-key header or the key of the address. At Vertex AI it is that of the model, the project and the location.
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
@@ -112,11 +109,10 @@ var gemini = preset{
 	},
 }
 
-// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call
-// holds its input, cached or not, and maxTokens of output, and is settled when it ends, for input,
-// input written to a cache, and output. No header tells a limit, so give what you know. The quota
-// is that of the host, the access key (one that is temporary, and changes every hour, does not
-// count) and the model.
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached
+// or not, and maxTokens of output. It is settled when it ends, for input, input written to a cache, and output. No
+// header tells a limit, so give what you know. The quota is that of the host, the access key (one that is temporary,
+// and changes every hour, does not count) and the model.
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{

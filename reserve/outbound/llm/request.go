@@ -25,8 +25,8 @@ type call struct {
 	left   atomic.Bool
 	opened func() // ends its turn at its class's turnstile; nil: it has none
 
-	departs func()           // called when it has been charged, or will not be so for a while; nil: nobody waits for that
-	spent   func(tokens int) // called with what it came to; nil: nobody asks
+	departs func()           // called when it has been charged, or will not be so for a while; nil: not wanted
+	spent   func(tokens int) // called with what it came to; nil: not wanted
 
 	reading *reading // of the latest response
 	one     reading  // the first of them: most calls have no other

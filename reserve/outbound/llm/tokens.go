@@ -1,8 +1,8 @@
 package llm
 
-// A meter estimates how many tokens a text has, by cutting it as tokenizers do before they merge: into words,
+// A meter estimates how many tokens a text has. It cuts the text as tokenizers do before they merge: into words,
 // numbers of three digits, runs of punctuation and runs of white space. What each costs is fitted to o200k_base, the
-// tokenizer of OpenAI's models since GPT-4o: bench/sdk/llm/tokens measures how far off it is, for each kind of text.
+// tokenizer of OpenAI's models since GPT-4o. For each kind of text, bench/sdk/llm/tokens measures how far off it is.
 //
 // The text is a string of JSON as it is written between its quotes, in pieces. A meter keeps nothing of it.
 type meter struct {

@@ -97,10 +97,10 @@ func (t *Transport) limit(k kind) outbound.Limit {
 	return l
 }
 
-// RoundTrip sends a request when the limits have room for it. Its errors are those of
-// [outbound.Transport.RoundTrip], and *[TooLargeError]. The request is not changed, and its body is always closed. A
-// request that asks no model for anything (a list of models, a batch, an upload, a count of tokens) is sent at once,
-// and counted: see [Ignored].
+// RoundTrip sends a request when the limits have room for it. Its errors are those of [outbound.Transport.RoundTrip],
+// and *[TooLargeError]. The request is not changed, and its body is always closed. A request that asks no model for
+// anything is sent at once, and counted: see [Ignored]. Such are a list of models, a batch, an upload, and a count of
+// tokens.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := endpointOf(r)
 	if e.free {
@@ -177,7 +177,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		err = c.fits()
 	}
 	if err == nil && c.state && t.settles {
-		c.departed() // nobody knows how long this takes
+		c.departed() // how long this takes is not known
 		c.opened, err = c.class.first.enter(c.Context, t.clock, c.class.isKnown)
 	}
 	if err != nil {
