@@ -30,12 +30,12 @@ func (j *judge) look() {
 			j.compare(fmt.Sprintf("stored %v, the model has %v; lacking, as a time", got, want), time.Duration(-excess), 0, false)
 		}
 	} else if got := j.subject.stored(); !j.kind.upfront && !j.model.Paused() && got > 0 {
-		j.early = fmt.Sprintf("%v permits are stored, while somebody waits", got)
+		j.early = fmt.Sprintf("%v permits are stored, while a request waits", got)
 	}
 }
 
-// keeps checks what holds whatever the model says: no promised time becomes later, but for rounding (a
-// nanosecond; more after a change of the rate, when amounts are scaled), and nobody who has gone is called back.
+// keeps checks what holds whatever the model says. No promised time becomes later, but for rounding: a nanosecond, and
+// more after a change of the rate, when amounts are scaled. No granted request is called back.
 func (j *judge) keeps(what string, t *ticket, at time.Duration) {
 	rounding := min(1, j.slack())
 	if !j.constant {
@@ -60,9 +60,9 @@ func (j *judge) limiterTime(at time.Duration) time.Duration {
 	return at - sum
 }
 
-// invariant compares each two who go: of what was not given back, no more goes in any stretch than the store
-// holds and the rate gives, the last one's own permits apart, which those behind it pay for. Paid upfront
-// they count, and the first one may be larger than the store.
+// invariant compares each two granted requests. Of what was not given back, no more goes in any stretch than the store
+// holds and the rate gives. The last request's own permits are excepted: the requests behind it pay for them. Paid
+// upfront they count, and the first one may be larger than the store.
 func (j *judge) invariant() {
 	if !j.constant || j.early != "" {
 		return

@@ -13,10 +13,10 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// The envelope of a limiter knows no model. Of the permits that were not given back, the requests
-// granted in any stretch of time hold at most the capacity and the integral of the rate. Paid
-// later, the last request's own permits are excepted: those behind it pay for them. Paid upfront,
-// the first request of a stretch may be larger than the capacity.
+// The envelope of a limiter knows no model. Leave out the permits that were given back. Then the requests granted in
+// any stretch of time hold at most the capacity and the integral of the rate. Paid later, the last request's own
+// permits are excepted: those behind it pay for them. Paid upfront, the first request of a stretch may be larger than
+// the capacity.
 //
 // A promise that was made at a higher rate is kept. So where SetRate lowers the rate while
 // something is owed, what the old rate gives in the time owed is allowed as well: see
@@ -44,7 +44,7 @@ type change struct {
 	at      time.Duration
 	rate    float64
 	kept    float64       // permits that promises at the old rate may give beyond the new one's
-	expires time.Duration // and when these have gone
+	expires time.Duration // and when these are granted
 }
 
 type grant struct {

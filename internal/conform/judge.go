@@ -12,16 +12,15 @@ import (
 	"github.com/nextfree/pace/internal/model"
 )
 
-// A judge does the same to a limiter and to the model, and compares after each operation all
-// that can be asked: the times of everybody, NextFree, Stored, and what is refused.
+// A judge does the same to a limiter and to the model, and compares after each operation all that can be asked: all
+// times, NextFree, Stored, and what is refused.
 //
 // Whatever the limiter gives earlier, or more of, than the model is a fault. What it gives later is
 // counted. From then on the two have different histories, so the queue is not looked at any further.
 //
-// The limiter counts in whole nanoseconds, the model in fractions. So, but for exact kinds, two times are
-// the same if they are no further apart than slack; and before an operation is done it is tried
-// on a copy of the model: where that had to decide by less than the slack, either outcome would be
-// right, and another operation is done instead.
+// The limiter counts in whole nanoseconds, the model in fractions. So, but for exact kinds, two times are the same if
+// they are no further apart than slack. Before an operation is done it is tried on a copy of the model. Where that had
+// to decide by less than the slack, either outcome would be right, and another operation is done instead.
 type judge struct {
 	kind     kind
 	subject  subject
@@ -60,8 +59,8 @@ func newJudge(k kind, s subject) *judge {
 	return &judge{kind: k, subject: s, model: k.model(), exact: k.exact(), constant: true}
 }
 
-// slack is a nanosecond for the rounding of the promise itself, and one for each operation: with
-// each somebody may have gone, at a whole nanosecond where the model has a fraction.
+// slack is a nanosecond for the rounding of the promise itself, and one for each operation. With each a request may
+// have been granted, at a whole nanosecond where the model has a fraction.
 func (j *judge) slack() time.Duration {
 	if j.exact {
 		return 0

@@ -57,7 +57,7 @@ var actions = [...]func(p *player, arg int){
 	19: (*player).sleepUntil,
 }
 
-// play does a program, two bytes an operation, and waits until all have gone.
+// play does a program, two bytes an operation, and waits until all requests are granted.
 func (p *player) play(program []byte) {
 	for len(program) >= 2 && len(p.History) < 100 {
 		actions[int(program[0])%len(actions)](p, int(program[1]))

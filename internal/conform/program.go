@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// open lists those that can be settled.
+// open lists the tickets that can be settled.
 func (j *judge) open() (all []int) {
 	for i, t := range j.tickets {
 		if !t.settled {

@@ -75,7 +75,7 @@ func Variants() []Variant {
 		v.New = func() Subject { return v.Policy(v.Rate).Limiter() }
 		all = append(all, v)
 		name := v.Name
-		v.Fixed = true // of these nobody can set the rate, or that moves no promise
+		v.Fixed = true // of these the rate can't be set, or that moves no promise
 		v.Name, v.Store = name+", in a store", true
 		v.New = func() Subject { return inStore(v.Policy(v.Rate)) }
 		all = append(all, v)

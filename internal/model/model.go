@@ -1,11 +1,9 @@
-// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from
-// one sentence. At every moment it is what it would be had it known from the start what it knows
-// now; but nobody who has gone is called back.
+// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from one sentence. At every
+// moment it is what it would be had it known from the start what it knows now. But no granted request is called back.
 //
-// It keeps a list of all that ever happened: the requests that have gone, each with the time at
-// which it went and what is known now that it came to, and the changes of the rate. Asked
-// anything, it fills a bucket from that list again, from the start: see level. Those who wait stand
-// in a line, first come, first served, and the head goes at the first moment at which the bucket
+// It keeps a list of all that ever happened: the changes of the rate, and the granted requests, each with its time and
+// what is known now of its cost. Asked anything, it fills a bucket from that list again, from the start: see level.
+// Those who wait stand in a line, first come, first served, and the head goes at the first moment at which the bucket
 // allows it. A promise is found by letting a copy of the model run until its time.
 //
 // The bucket holds time, not permits: a permit is its interval when it was sold.
@@ -48,7 +46,7 @@ type Limiter struct {
 	start  float64   // what the bucket held at the start
 	first  float64   // what it could hold then
 	past   []event   // what has happened, in order
-	line   []request // those who wait, in order
+	line   []request // the waiting ones, in order
 	now    float64   // the limiter's time
 	real   float64   // real time
 	until  float64   // the end of the latest pause, real
@@ -60,7 +58,7 @@ type Limiter struct {
 	stored float64 // permits
 	newest int     // the latest that was sold
 	full   int     // the latest that was sold before the store was last full
-	left   float64 // when somebody last left the line without going: the limiter's time
+	left   float64 // when a request last left the line without being granted: the limiter's time
 }
 
 // A request is one that asked for permits, or a charge: what a settlement came to beyond what had
@@ -91,7 +89,7 @@ type event struct {
 	storeScale float64         // a nanosecond that was stored becomes so many,
 	debtScale  float64         // and one of a debt so many;
 	capacity   float64         // this is what the bucket can hold from now on,
-	collected  map[int]float64 // and so much those that waited had of it, in order
+	collected  map[int]float64 // and so much the waiting requests had of it, in order
 }
 
 // New returns a model.
@@ -315,7 +313,7 @@ func (l *Limiter) changeRate(rate, debtScale float64) {
 	l.decide(l.letGo())
 }
 
-// Waiting lists those who wait, first come first.
+// Waiting lists the waiting requests, first come first.
 func (l *Limiter) Waiting() (ids []int) {
 	for _, r := range l.line {
 		if !r.charge {
@@ -325,10 +323,10 @@ func (l *Limiter) Waiting() (ids []int) {
 	return ids
 }
 
-// Times says of everybody who has gone when that was, and of everybody who waits when it will go: real times.
+// Times returns when each granted request was granted, and when each waiting one will be: real times.
 func (l *Limiter) Times() map[int]float64 { return l.Clone().promises() }
 
-// promises lets the model run until everybody has gone, and says when each did.
+// promises lets the model run until all requests are granted, and returns when each is.
 func (l *Limiter) promises() map[int]float64 {
 	l.real = max(l.real, l.until)
 	for l.letGo(); len(l.line) > 0; l.letGo() {

@@ -2,10 +2,10 @@ package model
 
 // A WarmUp is what makes a warming-up limiter: Guava's period, in nanoseconds, and cold factor.
 //
-// In time it is a limiter with nothing saved up. Beside that it has a store of permits, which idle
-// time fills, and which make what is sold dearer. A slot keeps the price list that it was sold at. What
-// is given back had taken permits out of the store, which return there at once, unless the store has been full
-// since: then they are there again already. Time that has passed is gone, but for the newest one's: see restore.
+// In time it is a limiter with nothing saved up. Beside that it has a store of permits, which idle time fills, and
+// which make what is sold dearer. A slot keeps the price list that it was sold at. What is given back had taken permits
+// out of the store. They return there at once, unless the store has been full since: then they are there again already.
+// Time that has passed is gone, but for the newest one's: see restore.
 type WarmUp struct{ Period, ColdFactor float64 }
 
 // A curve is Guava's price list at one rate.
@@ -45,7 +45,7 @@ func (w *WarmUp) sell(r *request, rate, stored float64) {
 	r.price = func(permits int) float64 { return c.cost(permits, stored) }
 }
 
-// take notes that a request was sold.
+// take records that a request was sold.
 func (l *Limiter) take(r request) {
 	l.newest = max(0, r.id) // none after a charge
 	if l.config.Warm != nil {
@@ -53,8 +53,8 @@ func (l *Limiter) take(r request) {
 	}
 }
 
-// idle lets time pass in which nobody goes. The rest of it, when nothing is owed any more, fills
-// the store; the whole of an empty one takes the period.
+// idle lets time pass in which no request is granted. The rest of it, when nothing is owed any more, fills the store;
+// the whole of an empty one takes the period.
 func (l *Limiter) idle(d float64) {
 	if l.config.Warm == nil || len(l.line) > 0 {
 		return
@@ -105,7 +105,7 @@ func (l *Limiter) restore(r request, actual int) {
 	l.fill(l.now - free)
 }
 
-// paidFor is when what has gone was paid for: the limiter's time.
+// paidFor is when what was granted was paid for: the limiter's time.
 func (l *Limiter) paidFor() float64 {
 	if len(l.past) == 0 {
 		return 0
@@ -115,9 +115,9 @@ func (l *Limiter) paidFor() float64 {
 	return c.now - c.level()
 }
 
-// Unclear says that the rules leave open how much idle time a settlement gives back: that of one
-// whose stretch has begun, and which is the newest only because those after it were given back, or with a change
-// of the rate since; paid upfront also if only in part, or if its stretch began sooner because others left.
+// Unclear reports whether the rules leave open how much idle time a settlement gives back. They do for a request whose
+// stretch has begun, and which is the newest only because later ones were given back, or with a change of the rate
+// since. Paid upfront they also do if only a part comes back, or if the stretch began sooner because others left.
 func (l *Limiter) Unclear(id, actual int) bool {
 	r := l.find(id)
 	if l.config.Warm == nil || r == nil || r.settled || actual >= r.reserved {

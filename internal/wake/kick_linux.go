@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A kicker ends the runtime's epoll_wait at given moments, with a timerfd: a descriptor that the
-// kernel makes readable at the right nanosecond of CLOCK_MONOTONIC, the clock of Go's own timers. No
-// goroutine reads it or waits for it. It is only in the runtime's epoll set, and when epoll_wait returns, the
-// scheduler (findRunnable) looks for timers that are due before it waits again.
+// A kicker ends the runtime's epoll_wait at given moments, with a timerfd. The kernel makes that descriptor readable at
+// the right nanosecond of CLOCK_MONOTONIC, the clock of Go's own timers. No goroutine reads it or waits for it. It is
+// only in the runtime's epoll set, and when epoll_wait returns, the scheduler (findRunnable) looks for timers that are
+// due before it waits again.
 //
 // That is how the scheduler works and not a promise. If it changes, timers are up to 1 ms late and
 // nothing breaks; TestKickEndsThePollersWait tells. So it is where there is no descriptor, because the process
@@ -33,8 +33,8 @@ type kicker struct {
 type kick struct{ at time.Duration } // 0: none
 
 const (
-	// maxKicks is how many moments are remembered. With more sleepers than that, those that wake last are up to
-	// 1 ms late if nothing else wakes the process by then, which at such numbers is rare.
+	// maxKicks is how many moments are remembered. With more sleepers than that, the last to wake are up to 1 ms late if
+	// nothing else wakes the process by then. At such numbers that is rare.
 	maxKicks = 1024
 
 	// retryAfter is how long no descriptor is asked for after one was refused. The process may have none

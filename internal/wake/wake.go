@@ -1,11 +1,9 @@
 // Package wake ends a sleep at a moment, to within tens of microseconds and without burning CPU.
 //
-// On an idle Linux machine a Go timer is up to 1 ms late, because the runtime waits for it in
-// epoll_wait, whose timeout is whole milliseconds (golang.org/issue/44343,
-// golang.org/issue/47084). So a sleeper sleeps on a plain timer, and beside it the kernel's
-// high-resolution timer ends epoll_wait at the right nanosecond; then the scheduler runs the
-// timers that are due: see kick_linux.go. On other systems, and wherever that can't be had, the
-// plain timer is all there is.
+// On an idle Linux machine a Go timer is up to 1 ms late. The runtime waits for it in epoll_wait, whose timeout is
+// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So a sleeper sleeps on a plain timer, and beside
+// it the kernel's high-resolution timer ends epoll_wait at the right nanosecond. Then the scheduler runs the timers
+// that are due: see kick_linux.go. On other systems, and wherever that can't be had, the plain timer is all there is.
 package wake
 
 import (
@@ -13,9 +11,9 @@ import (
 	"time"
 )
 
-// A Sleeper is a goroutine's place to sleep. Another goroutine may set the time at which the sleep ends
-// (Set) and end it at once (Wake): neither of these wakes it only to look at its time again. One
-// goroutine may sleep at a time. Reset makes the Sleeper ready for use, and for use by another one.
+// A Sleeper is a goroutine's place to sleep. Another goroutine may set the time at which the sleep ends (Set) and end
+// it at once (Wake). Neither wakes it only to look at its time again. One goroutine may sleep at a time. Reset makes
+// the Sleeper ready for use, and for use by another one.
 //
 // Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends at exactly its
 // time.
@@ -26,9 +24,9 @@ type Sleeper struct {
 	kick    kick
 }
 
-// shortest is the wait that is not worth a sleep: to park a goroutine and to wake it took 14 to 28
-// us of processor time, more than 10 us of looking at the clock. It doesn't yield (runtime.Gosched)
-// either: behind a global queue and two busy local ones that made a wait of 8 us take 40 ms.
+// shortest is the wait that is not worth a sleep. To park a goroutine and to wake it took 14 to 28 us of processor
+// time, more than 10 us of looking at the clock. It doesn't yield (runtime.Gosched) either: behind a global queue and
+// two busy local ones that made a wait of 8 us take 40 ms.
 const shortest = 10 * time.Microsecond
 
 // Reset makes the sleeper ready for use. A Set or Wake from before is forgotten.
@@ -86,7 +84,7 @@ func (s *Sleeper) Wake() {
 	}
 }
 
-// Woken returns the channel on which a Wake arrives, for those that wait with a clock of their own.
+// Woken returns the channel on which a Wake arrives, for callers that wait with a clock of their own.
 func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
 
 // Sleep blocks until the time that Set says, a Wake, or the end of ctx. It may end up to 10 us early,
@@ -114,9 +112,8 @@ func Spin(d time.Duration) {
 // Untimed is longer than any sleep with a time: 100 years.
 const Untimed = 100 * 366 * 24 * time.Hour
 
-// Sleep waits until d has passed, on the monotonic clock and counted from the call, or until ctx is
-// done or moved is closed, whichever comes first. It never ends early for any other reason, and at
-// once if d is not positive. It does not say what ended it.
+// Sleep waits until d has passed since the call, on the monotonic clock. It ends earlier if ctx is done or moved is
+// closed. It never ends early for any other reason, and at once if d is not positive. It does not say what ended it.
 func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	start := time.Now()
 	if d <= 0 {

@@ -10,8 +10,8 @@ import (
 const limit = 2 * time.Minute
 
 // Start panics, with the stacks of all goroutines, if the test is not over within two minutes. It is for tests that
-// wait for other goroutines in real time: a fault there shows as a wait without end, which go test reports after ten
-// minutes, as a failure of the whole package. (In a testing/synctest bubble a deadlock is reported at once.)
+// wait for other goroutines in real time. A fault there shows as a wait without end. By itself go test reports that
+// after ten minutes, as a failure of the whole package. In a testing/synctest bubble a deadlock is reported at once.
 func Start(t testing.TB) {
 	start(t, func(message string) {
 		debug.SetTraceback("all")

@@ -18,9 +18,9 @@
 //
 // A refused request is answered with 429, or 503 if the tier is [Overload]. The answer has the tiers' names and
 // Cache-Control: no-store (RFC 6585, section 4). Its body is as in RFC 9457, or a line of text for clients that ask for
-// text and not for JSON. [WithRefusal] replaces the body. A request that costs more than a tier ever grants at once is
-// answered with 413 and no Retry-After: 11 of a window of 10, for example. One without valid credentials is answered
-// with 401: see [UnauthorizedError].
+// text and not for JSON. [WithRefusal] replaces the body. A request that costs more than a tier ever grants at once (11
+// of a window of 10) is answered with 413 and no Retry-After. One without valid credentials is answered with 401: see
+// [UnauthorizedError].
 //
 // Retry-After is the longest wait of the tier that refuses and of the tiers behind it whose limiter is in this process.
 // (Shared limiters behind it are not asked about a request that is refused already.) It is longer by the client's place

@@ -15,8 +15,8 @@ import (
 type Dialect struct {
 	Name   string // for people: "GitHub"
 	Status int    // of refusals; 0: 429
-	// RetryAfter is the header in which a refusal says how long, if it knows: in whole seconds,
-	// rounded up, or in milliseconds where its name ends in "-Ms".
+	// RetryAfter is the header in which a refusal says how long, if it knows. The unit is whole seconds, rounded up, or
+	// milliseconds where the name ends in "-Ms".
 	RetryAfter string
 	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with
 	// Bucket, when all would be there if they came back at the rate.

@@ -10,10 +10,10 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory:
-// real HTTP/1.1 without a network, so it works in a bubble of testing/synctest. In a bubble t must be
-// the bubble's. When the test ends the connections are closed, and the cleanup waits up to 5 s until
-// the server has left them: net/http waits for half a second after an upload that was not read.
+// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory. It is real HTTP/1.1
+// without a network, so it works in a bubble of testing/synctest. In a bubble t must be the bubble's. When the test
+// ends the connections are closed. The cleanup waits up to 5 s until the server has left them: net/http waits for half
+// a second after an upload that was not read.
 //
 // To pace the client, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
 // It panics if the handler is nil.

@@ -49,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.clock.After(answer.Stall):
 		case <-r.Context().Done():
-			panic(http.ErrAbortHandler) // the client has gone
+			panic(http.ErrAbortHandler) // the client has left
 		}
 	}
 	c, accepted := s.decide(w.Header(), r, &answer)
@@ -168,8 +168,7 @@ func (s *Server) times(accepted bool) (at []time.Time) {
 	return at
 }
 
-// MostInFlight returns how many calls there were at a time, at most, those that were refused
-// included.
+// MostInFlight returns how many calls there were at a time, at most, the refused ones included.
 func (s *Server) MostInFlight() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

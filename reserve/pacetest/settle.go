@@ -15,9 +15,9 @@ type charge struct {
 
 type chargeKey struct{}
 
-// Settle has a call cost n of the limit of that name, whatever it was charged when it was let in: a
-// handler calls it for the request that it answers, once it knows what the call came to. Many APIs
-// charge so, such as those of language models.
+// Settle has a call cost n of the limit of that name, whatever it was charged when it was let in. A handler calls it
+// for the request that it answers, once it knows the call's cost. Many APIs charge so, such as those of language
+// models.
 //
 // A call of 60 leaves 40 in a [Bucket] of 100. If it settles at 30, there are 70. In a [Window] the
 // 30 count from when the call was let in. A call that settles at more than there is leaves a debt:

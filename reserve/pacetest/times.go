@@ -12,10 +12,10 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// NeverMoreThan fails the test if some stretch of d holds more than n of the times, which may be in
-// any order. A stretch has its beginning and not its end, as a window has: at 10 in any second, the
-// eleventh may come exactly a second after the first. It also fails where it would assert nothing:
-// if d is not positive, if n is negative, and if there are no times, unless n is 0.
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, which may be in any order. A
+// stretch has its beginning and not its end, as a window has. At 10 in any second, the eleventh may come exactly a
+// second after the first. It also fails where it would assert nothing: if d is not positive, if n is negative, or if
+// there are no times and n is not 0.
 //
 //	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {

@@ -6,9 +6,9 @@ package allornothing
 
 import "time"
 
-// Reserve makes n reservations, in their order. If one is refused, or the function panics, it cancels
-// the earlier ones, the last one first, so that each limiter is as if it had never been asked. It returns
-// the number and the error of the refused one.
+// Reserve makes n reservations, in their order. If one is refused, or the function panics, it cancels the earlier ones,
+// the last one first. So each limiter is as if it had never been asked. It returns the number and the error of the
+// refused one.
 func Reserve(n int, reserve func(i int) error, cancel func(i int)) (refused int, err error) {
 	made, complete := 0, false
 	defer func() {

@@ -1,11 +1,10 @@
-// Package fifo queues calls that need permits of several limits: first come, first served, all limits or
-// none, and all of them charged at the moment the call goes.
+// Package fifo queues calls that need permits of several limits. They are served first come, first served, by all
+// limits or none, and all limits are charged at the moment the call goes.
 //
-// A limiter that sells a permit before the call goes forgets it earlier than the server does. So of the
-// calls that wait only the first one reserves: at the limit for which it must wait longest, and, when that
-// time comes, at the others. If one of those has no room by then, the first call waits for that one in the
-// same way. Shortly before it goes the next call has its turn, so that no time is lost if the program is
-// slow to wake.
+// A limiter that sells a permit before the call goes forgets it earlier than the server does. So of the waiting calls
+// only the first one reserves: at the limit for which it must wait longest, and, when that time comes, at the others.
+// If one of those has no room by then, the first call waits for that one in the same way. Shortly before it goes the
+// next call has its turn, so that no time is lost if the program is slow to wake.
 //
 // There is a line for each set of keys, so that no key slows another. Lines that share a limit meet in the
 // limiter's own queue, with their first calls.
@@ -32,16 +31,16 @@ type Limit struct {
 	Recount func() int
 	// Gate is asked for one permit as well, if By can't be paused itself; nil: it can.
 	Gate reserve.Reserver
-	// Open, if it is not nil, blocks until a call may ask By: while nothing is known of the limit, one
-	// call goes alone, and the others wait for what it finds.
+	// Open, if it is not nil, blocks until a call may ask By. While nothing is known of the limit, one call goes alone,
+	// and the others wait for what it finds.
 	Open func(ctx context.Context) error
 
 	// Held is the reservation that Acquire makes.
 	Held reserve.Reservation
 }
 
-// local reports whether the limiter is one of this process: to reserve and to cancel costs it little, and
-// it can be asked without taking anything.
+// local reports whether the limiter is one of this process. Then reserving and cancelling cost little, and it can be
+// asked without taking anything.
 func (l *Limit) local() bool {
 	switch l.By.(type) {
 	case *reserve.Limiter, keyhooks.Limiter:

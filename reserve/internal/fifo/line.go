@@ -38,8 +38,8 @@ func (b *bits) has(i int) bool { return b.of.Load()&(1<<i) != 0 }
 func (b *bits) add(i int)      { b.of.Or(1 << i) }
 func (b *bits) remove(i int)   { b.of.And(^(1 << i)) }
 
-// enter puts a call in its line. It returns what the calls before it ask of each limit, if it must wait and may do so
-// only for so long: to look at all of them takes time in proportion to their number.
+// enter puts a call in its line. If it must wait and may do so only for so long, it returns what the calls before it
+// ask of each limit. That takes time in proportion to their number.
 func (l *Lines) enter(keys any, w *waiter, hurried bool) (ahead [][]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,8 +139,8 @@ func (q *line) last(call uint64) *list.Element {
 	return e
 }
 
-// ahead returns what the calls up to last ask of each limit and have not reserved: the sizes of their requests
-// or, where only their sum matters, that.
+// ahead returns what the calls up to last ask of each limit and have not reserved: the sizes of their requests, or
+// their sum where only that matters.
 func (q *line) ahead(last *list.Element, limits []Limit) [][]int {
 	ahead := make([][]int, len(limits))
 	for i := range limits {

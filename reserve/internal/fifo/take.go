@@ -9,8 +9,8 @@ const (
 	// patience is how often the first call of a line gives back what it has when another limit turns out to have
 	// no room. After that it keeps what it has: at two limits that others keep busy, it would never have both.
 	patience = 4
-	// The next call has its turn when a call goes so soon: at a single limit a program that is late to wake, by
-	// some milliseconds, loses nothing then. Of several limits, the others sell by as much too early, so it is less.
+	// The next call has its turn when a call goes so soon. Then a program that wakes some milliseconds late loses nothing
+	// at a single limit. Of several limits, the others sell by as much too early, so it is less.
 	soonOfOne     = 50 * time.Millisecond
 	soonOfSeveral = 2 * time.Millisecond
 )

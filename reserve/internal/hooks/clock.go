@@ -44,9 +44,9 @@ func (c *Clock) Now() int64 {
 	return int64((*c.Fake).Since(c.Epoch))
 }
 
-// Time converts a reading of the clock to a time, and Since converts it back. It goes by way of the present:
-// since the epoch the wall clock may have been set, which would spoil a time without a monotonic part (a date
-// that a server sent).
+// Time converts a reading of the clock to a time, and Since converts it back. It goes by way of the present. Since the
+// epoch the wall clock may have been set, which would spoil a time without a monotonic part, such as a date that a
+// server sent.
 func (c *Clock) Time(t int64) time.Time {
 	if c.Fake != nil {
 		return c.Epoch.Add(time.Duration(t))

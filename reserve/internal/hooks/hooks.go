@@ -38,8 +38,8 @@ type Outlook struct {
 	Window bool
 }
 
-// A Fresh is the state, at one moment, of a limiter that never had a request: nothing is owed or promised, there
-// is no pause, and it has this rate and this many stored permits.
+// A Fresh is the state, at one moment, of a limiter that never had a request. Nothing is owed or promised, and there is
+// no pause. It has this rate and this many stored permits.
 type Fresh struct {
 	Now          int64
 	Rate, Stored float64
@@ -74,29 +74,28 @@ type Hooks[P, L, R any] struct {
 	// Stop is PauseUntil, for a server that refuses: a window's clock does not stop, because the
 	// server's does not.
 	Stop func(l L, t time.Time)
-	// Wait returns how long a request for permits (at least 1), made now, would wait, or a SizeError
-	// if it is larger than the limiter ever grants. It takes nothing.
+	// Wait returns how long a request for permits (at least 1), made now, would wait. It returns a SizeError if that is
+	// larger than the limiter ever grants. It takes nothing.
 	Wait func(l L, permits int) (time.Duration, error)
-	// Behind is Wait for a request behind others: how long would a request for n permits (at least 1)
-	// wait if requests of the sizes ahead (each at least 1; nil: none) were made now, in that order,
-	// and it after them? Requests that wait already are in front of all of these.
+	// Behind is Wait for a request behind others. It returns how long a request for n permits (at least 1) would wait, if
+	// requests of the sizes ahead (each at least 1; nil: none) were made now, in that order, and it after them. Requests
+	// that wait already are in front of all of these.
 	//
 	// It takes nothing: the ledger works it out under the limiter's lock, so no other request sees
 	// it, and Snapshot counts nothing. WithMaxWait and deadlines do not apply: compare the result
 	// with them. A saturated result (about 292 years) means never.
 	//
-	// Of smooth's limiters only the sum of the sizes matters, so one element with the sum gives the same
-	// result in less time. Of a window the sizes matter: with 10 a second and none used, behind 6, 6
-	// and 6 a request for 4 waits 2 s; behind 18 requests for 1 it waits 1 s. It takes time in proportion
-	// to the number of sizes. A size beyond the window counts as a request for the whole window that is
-	// then settled at that size. If n is beyond the window, Behind returns a SizeError.
+	// Of smooth's limiters only the sum of the sizes matters, so one element with the sum gives the same result in less
+	// time. Of a window the sizes matter. With 10 a second and none used, behind 6, 6 and 6 a request for 4 waits 2 s.
+	// Behind 18 requests for 1 it waits 1 s. It takes time in proportion to the number of sizes. A size beyond the window
+	// counts as a request for the whole window that is then settled at that size. If n is beyond the window, Behind
+	// returns a SizeError.
 	//
-	// Ahead runs under the limiter's lock: it must not call the limiter. If a ledger that is neither
-	// smooth's nor a window's can't tell, the result is that of one request for all permits together,
-	// which is not earlier.
+	// Ahead runs under the limiter's lock: it must not call the limiter. If a ledger that is neither smooth's nor a
+	// window's can't tell, the result is for one request for all permits together, which is not earlier.
 	Behind func(l L, ahead iter.Seq[int], n int) (time.Duration, error)
-	// RefuseBehind returns the error that ReserveWithin would return to a request behind others, as in Behind,
-	// and counts it as a refusal; nil: such a request would be granted. It takes nothing.
+	// RefuseBehind returns the error that ReserveWithin would return to a request behind others, as in Behind, and counts
+	// it as a refusal. It returns nil if such a request would be granted. It takes nothing.
 	RefuseBehind func(ctx context.Context, l L, ahead iter.Seq[int], n int, maxWait time.Duration) error
 	// ReserveUncounted is ReserveWithin into r, for a caller that will probably give it back: Snapshot counts
 	// its permits as granted only when Count is called, and a Cancel before that counts nothing.
@@ -105,23 +104,23 @@ type Hooks[P, L, R any] struct {
 	// Count counts the permits of a reservation by ReserveUncounted as granted. For any other reservation, and
 	// the second time, it does nothing.
 	Count func(R)
-	// Outlook returns what the limiter can grant now. It takes nothing, and does not allocate unless the
-	// rate was changed. Latest is the same as of the latest request, for the caller that has just made
-	// it: reading the clock again would cost more than everything else.
+	// Outlook returns what the limiter can grant now. It takes nothing, and does not allocate unless the rate was changed.
+	// Latest is the same as of the latest request, for the caller that has just made it. Reading the clock again would
+	// cost more than everything else.
 	Outlook, Latest func(L) Outlook
 	// Await waits for a reservation and returns how long that took.
 	Await func(ctx context.Context, r R) (waited time.Duration, err error)
-	// Watch has f called whenever promised times may have changed for another reason than that time
-	// passes: earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume; later (true) after a
-	// pause, a stop or Retime. It is called under the limiter's lock, so it must not call the
-	// limiter, nor block. The limiter drops f once that returns false.
+	// Watch has f called whenever promised times may have changed for another reason than that time passes. They may be
+	// earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume, and later (true) after a pause, a stop or
+	// Retime. It is called under the limiter's lock, so it must not call the limiter, nor block. The limiter drops f once
+	// that returns false.
 	Watch func(l L, f func(later bool) (keep bool))
 	// Parts returns the reservers of an All, and nil for any other reserver.
 	Parts func(r any) []any
 	// Promise returns what NewReservation got, and nil for a limiter's reservation.
 	Promise func(R) any
 
-	// Ledger returns a ledger (a reserve.Ledger) for a policy that is not smooth's: that of a new limiter, or what
+	// Ledger returns a ledger (a reserve.Ledger) for a policy that is not smooth's. It is a new limiter's, or made of what
 	// AppendState of another has saved then. Wall returns what the wall clock shows at a time of the limiter's.
 	Ledger func(p P, saved []byte, then int64, wall func(t int64) time.Time) (any, error)
 	// Kind returns the package of a policy's variant, and what errors call its limiters.

@@ -1,6 +1,5 @@
-// Package keyhooks gives the packages below reserve access to unexported methods of *keyed.Limiters: to
-// hold permits of a key that may still be given back, at less than the price of a reservation, and to
-// keep keys out.
+// Package keyhooks gives the packages below reserve access to unexported methods of *keyed.Limiters. They hold permits
+// of a key that may still be given back, at less than the price of a reservation, and keep keys out.
 //
 // A *keyed.Limiters embeds a [Door], whose one method is not exported; [Of] opens it.
 package keyhooks
@@ -16,8 +15,8 @@ import (
 
 // Limiters is the inside of a *keyed.Limiters.
 type Limiters[K comparable] interface {
-	// Hold takes n permits of the key (at least 1), if they may be used within maxWait, for a caller
-	// that has to say later whether it uses them. Errors are those of ReserveWithin.
+	// Hold takes n permits of the key (at least 1), if they may be used within maxWait. The caller has to say later
+	// whether it uses them. Errors are those of ReserveWithin.
 	//
 	// Keep says that the caller uses the permits in any case, if they are available now. That is cheaper,
 	// since the hold is over at once. The Outlook is then of the moment at which they were taken.
@@ -45,9 +44,9 @@ type Limiter interface {
 	RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error
 }
 
-// A Guard says which new keys are remembered: for instance no more than so many of one network, so
-// that one network does not take the room of all others. Its methods may be called at the same
-// time, and under a lock: they must be quick, and must not use the limiters.
+// A Guard says which new keys are remembered. It may admit no more than so many of one network, so that one network
+// does not take the room of all others. Its methods may be called at the same time, and under a lock: they must be
+// quick, and must not use the limiters.
 type Guard[K comparable] interface {
 	// Admits reports whether a new key may be remembered, beside so many others. If not, it is
 	// refused with keyed.ErrTooManyKeys.
@@ -73,10 +72,9 @@ func Of[K comparable](limiters any) Limiters[K] {
 	return nil
 }
 
-// A Hold is n permits of a key for a caller that decides soon whether it uses them: [Hold.Keep],
-// [Hold.Cancel] or [Hold.Settle]. A request with several limits needs that. It costs less than a
-// reservation: where the permits are available at once, the key stays compact, as after TryAcquire
-// (some 90 bytes in place of 300).
+// A Hold is n permits of a key for a caller that decides soon whether it uses them: [Hold.Keep], [Hold.Cancel] or
+// [Hold.Settle]. A request with several limits needs that. It costs less than a reservation. Where the permits are
+// available at once, the key stays compact, as after TryAcquire (some 90 bytes in place of 300).
 //
 // It must not be copied; one goroutine at a time may use it.
 type Hold struct {
