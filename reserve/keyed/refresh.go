@@ -146,7 +146,7 @@ func left(o hooks.Outlook) float64 {
 }
 
 // ticks is how many parts a time to live has. An entry notes in 16 bits when its policy was asked for. These bits begin
-// again after 2048 times to live, so an entry that no call has asked for or swept for so long may count as fresh.
+// again after 2048 times to live. So an entry that no call has asked for or swept for so long may count as fresh.
 const ticks = 32
 
 // tick returns the present tick, on the policy's clock.

@@ -15,7 +15,7 @@ func (q *Queue) Look() {
 	q.look()
 }
 
-// look binds the place that is the first now, and grants those whose time has come.
+// look binds the place that is the first now, and grants places whose time has come.
 func (q *Queue) look() {
 	q.binding.lock()
 	defer q.binding.unlock()
@@ -140,7 +140,7 @@ func (q *Queue) cancel(h *hold) {
 }
 
 // bind reserves in the name of a place, or makes a trial, and binds it, unless it has left meanwhile. If there is an
-// error it takes the place out; but a place that has had its trial, and finds that there is no room any more, stays.
+// error it takes the place out. But a place that has had its trial, and finds no room any more, stays.
 func (q *Queue) bind(p *Place, trial bool, maxWait time.Duration, tried bool) {
 	begin := q.clock.Now()
 	complete := false
@@ -202,8 +202,8 @@ func (q *Queue) fail(p *Place, err error) {
 	}
 }
 
-// choose returns which place to bind: the first one, or one behind it that needs to leave fewer permits, if the first
-// can't go yet because of those. The queue must be locked.
+// choose returns which place to bind. That is the first one, or, if the permits that it must leave keep the first from
+// going, one behind it that needs to leave fewer. The queue must be locked.
 func (q *Queue) choose(now int64) (first *Place) {
 	first = q.order.First(now, anyone)
 	for first != nil && first.Leave > 0 {

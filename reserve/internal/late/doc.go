@@ -1,8 +1,8 @@
-// Package late is a queue that binds late: of all requests that wait in it, only the one that is first now holds a
-// reservation at the limit behind it. Packages fair and pool, and outbound's classes and upstreams, are doors of it.
+// Package late is a queue that binds late. Of all requests that wait in it, only the first holds a reservation at the
+// limit behind it. Packages fair and pool, and outbound's classes and upstreams, are doors of it.
 //
 // In Guava's model the time of the next slot does not depend on which request takes it, and in pace a Cancel is exact.
-// So the queue can decide at the last moment who goes: whenever another request becomes first, it cancels the
+// So the queue can decide at the last moment which request goes. Whenever another request becomes first, it cancels the
 // reservation of the one before and reserves for the other. Nothing is lost by that.
 //
 // # Types
@@ -12,19 +12,19 @@
 // queue has at most one that is not granted. An [Order] says which place is first; a [Target] reserves.
 //
 // Two locks: Queue.mu guards the order, the places and who is bound, and is never held while the target reserves.
-// Queue.binding is held while the queue looks who is first and reserves for it, so that the queue makes one reservation
-// at a time; it is taken before mu. A request that is not the first needs mu alone. So a call to Redis delays only
-// those that are about to be first.
+// Queue.binding is held while the queue looks which request is first and reserves for it, so that it makes one
+// reservation at a time. It is taken before mu. A request that is not the first needs mu alone. So a call to Redis
+// delays only the places that are about to be first.
 //
 // # A call, walked through
 //
 // A call arrives: Enter puts its place into the order. It is the first, so [Queue.look] binds it: the target reserves,
 // and the hold says when. If that is now, the place is granted, and look binds the next one.
 //
-// If it is later, the caller waits: Place.Wait waits for the hold, so it learns from the limit itself when the time
-// moves (it becomes earlier by a refund, and later by a pause). When it comes, the caller looks: it is still the first,
-// so it is granted, and the caller binds the next place before it goes. If nobody waits for a bound place, because its
-// caller does something else meanwhile, a timer looks in its stead.
+// If it is later, the caller waits: Place.Wait waits for the hold. So it learns from the limit itself when the time
+// moves: it becomes earlier by a refund, and later by a pause. When it comes, the caller looks: it is still the first,
+// so it is granted, and the caller binds the next place before it goes. If no caller waits for a bound place, because
+// its caller does something else meanwhile, a timer looks in its stead.
 //
 // A more urgent call arrives: the order says that it is first. The queue takes the hold away from the bound place,
 // cancels it, and binds the new one. The caller that slept on the hold sees that, and waits for its place to be
@@ -44,10 +44,10 @@
 //
 // A bound place has a promise, which becomes later if a more urgent request arrives. A waiting one has a forecast: when
 // it would go if no other request came. So only Wait decides. Enter refuses a request whose forecast is too late. Later
-// the queue refuses it as soon as its best case is too late: if the present hold's time, and the requests that are
-// certain to go before it, leave no room for it.
+// the queue refuses it as soon as its best case is too late. That is when the present hold's time, and the requests
+// that are certain to go before it, leave no room for it.
 //
-// If the limit is remote, the queue asks it as late as it can: a grant of n permits that had to wait tells that the
-// next is not before n / rate later, so the queue binds the next one only shortly before that, and a change of the
+// If the limit is remote, the queue asks it as late as it can. A grant of n permits that had to wait tells that the
+// next is not before n / rate later. So the queue binds the next one only shortly before that, and a change of the
 // first until then costs no call.
 package late

@@ -42,8 +42,8 @@ type member struct {
 	pause   *reserve.Limiter // without a limit, but it can be paused
 	dropped atomic.Bool
 	last    uint64 // when it was chosen last
-	// known is when it grants permits at the earliest, by the last answer, if it can't be asked without taking any; a
-	// reading of the real clock.
+	// known is when it grants permits at the earliest, by the last answer: a reading of the real clock. It counts if the
+	// member can't be asked without taking any.
 	known atomic.Int64
 }
 
@@ -157,7 +157,7 @@ func (e *Earliest) before(a, b option, current int) bool {
 }
 
 // reserve asks the best member. What is known of a member may be wrong, if it can't be asked without taking permits, or
-// if others ask it as well: then it asks the next best one, too, and keeps the better of the two.
+// if others ask it as well. Then the next best one is asked, too, and the better of the two kept.
 func (e *Earliest) reserve(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (best *hold, err error) {
 	all := e.options(p, nil)
 	held := make([]*hold, len(all))

@@ -23,7 +23,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 		p.told = h.last().At()
 	}
 	if p.stop != nil {
-		p.stop() // nobody waits for the limit's answer
+		p.stop() // no caller waits for the limit's answer
 	}
 	q.over(p)
 	q.order.Remove(q.now(), p)
@@ -43,7 +43,7 @@ func (q *Queue) over(p *Place) {
 	}
 }
 
-// lapses keeps the place in the heap of those that must go by a time. The queue must be locked.
+// lapses keeps the place in the heap of places that must go by a time. The queue must be locked.
 func (q *Queue) lapses(p *Place) {
 	switch h := &q.lapse[p.Group]; {
 	case p.latest() == never:

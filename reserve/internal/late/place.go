@@ -36,7 +36,7 @@ type Place struct {
 	extra    int   // permits that are charged beyond Permits when it goes
 	settled  bool
 	sleepers int           // in Wait
-	changed  chan struct{} // closed when the state or the hold changes; nil: nobody waits for that
+	changed  chan struct{} // closed when the state or the hold changes; nil: no caller waits for that
 	stop     func()        // ends the call to a remote limit in its name; nil: there was none
 	told     time.Time     // what At returned last
 	went     int64         // when it was granted
@@ -59,9 +59,8 @@ const (
 type hold struct {
 	place *Place
 	r     reserve.Reservation
-	// A hold for a place with Leave is a trial: a reservation for Permits + Leave, which is replaced by one for Permits
-	// when its time has come. If the limit is paid later, paid is a reservation behind it, ready when the limit has been
-	// paid for it.
+	// A hold for a place with Leave is a trial: a reservation for Permits + Leave. When its time has come, one for Permits
+	// replaces it. If the limit is paid later, paid is a reservation behind it, ready when the limit has been paid for it.
 	trial  bool
 	paid   *reserve.Reservation
 	due    bool          // its time has come
@@ -105,7 +104,7 @@ func (p *Place) newHold() *hold {
 // latest returns when it must go at the latest.
 func (p *Place) latest() int64 { return min(p.within, p.deadline) }
 
-// signal wakes those that wait for a change of the place. The queue must be locked.
+// signal wakes callers that wait for a change of the place. The queue must be locked.
 func (p *Place) signal() {
 	if p.changed != nil {
 		close(p.changed)
@@ -324,8 +323,8 @@ func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
 func (c *placeContext) Value(key any) any           { return c.ctx.Value(key) }
 
-// A Rank is a request's place in an order, for one that asks again: it goes before those that asked after it did first.
-// The zero value is that of a new request.
+// A Rank is a request's place in an order, for a request that asks again. It goes before requests that first asked
+// after it. The zero value is that of a new request.
 type Rank struct {
 	Number  uint64
 	Arrived int64

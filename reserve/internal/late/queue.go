@@ -31,8 +31,8 @@ type Queue struct {
 	kicked  atomic.Bool  // a look has been asked for
 	epoch   atomic.Int64 // how often the limit has changed
 	quiet   atomic.Bool  // the queue itself changes the limit
-	// deaf is true while nothing needs to be done when the limit grants earlier: a caller waits for the hold at the only
-	// limit that there is.
+	// deaf is true while nothing needs to be done when the limit grants earlier. Then a caller waits for the hold at the
+	// only limit that there is.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu
@@ -48,8 +48,8 @@ type Queue struct {
 	timed     int64       // when; or never
 }
 
-// A lock is a mutex, or a channel where it is held during calls to a remote limit: so the time of a testing/synctest
-// bubble goes on meanwhile.
+// A lock is a mutex. Where it is held during calls to a remote limit it is a channel, so that the time of a
+// testing/synctest bubble goes on meanwhile.
 type lock struct {
 	mutex sync.Mutex
 	calls chan struct{} // nil: the mutex
@@ -73,8 +73,8 @@ func (l *lock) unlock() {
 
 type stopper interface{ Stop() bool }
 
-// New returns a queue with an order in front of a target, with a clock (nil: the real one), and with so many groups of
-// places.
+// New returns a queue with an order in front of a target. A nil clock is the real one. The places are in so many
+// groups.
 func New(order Order, target Target, clock clockwork.Clock, groups int) *Queue {
 	q := &Queue{order: order, target: target, remote: target.remote(), lapse: make([]lapseHeap, groups), timed: never}
 	if q.remote {

@@ -24,11 +24,11 @@ type Target interface {
 	better(h *hold) bool
 	// forecast returns how long p would wait behind others, if base is how long the bound hold (nil: none) has to.
 	forecast(ahead iter.Seq[int], h *hold, base time.Duration, p *Place) time.Duration
-	// rate is in permits per second, 0: it is not known; certain is the same if the target never grants more than that
-	// over the time from a hold that has to wait, else 0.
+	// rate is in permits per second; 0: it is not known. If the target never grants more than that, over the time from a
+	// hold that has to wait, certain is the same. Otherwise it is 0.
 	rate() float64
 	certain() float64
-	// spacing is the rate by which the grant after one that had to wait is later by a permit at least; 0: that is not
+	// spacing is the rate of which the grant after one that had to wait is later by a permit at least; 0: that is not
 	// known.
 	spacing() float64
 	// paidLater reports whether the time of a hold does not depend on how many permits it is for.

@@ -3,9 +3,8 @@
 //	retryer, err := paceaws.New(nil, limiter)
 //	config.Retryer = func() aws.Retryer { return retryer } // of an aws.Config: for all clients made of it
 //
-// The SDK asks its retryer for a token before each attempt. This one waits for a permit then, and
-// leaves everything else to the retryer that it is put around: which errors are tried again, how
-// often, and after which delay. When a service says that there was too much, it stops everybody who
-// shares the limiter for as long as the service says; with [Adaptive] it also finds the rate that
-// the service accepts.
+// The SDK asks its retryer for a token before each attempt. This one waits for a permit then, and leaves everything
+// else to the retryer that it is put around. That decides which errors are tried again, how often, and after which
+// delay. When a service says that there was too much, it stops all users of the limiter for as long as the service
+// says. With [Adaptive] it also finds the rate that the service accepts.
 package paceaws

@@ -28,11 +28,10 @@ type Option func(*Retryer)
 // Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
 
-// Adaptive finds the rate that the service accepts, as the option of that name does in package
-// outbound: a throttling error cuts the limiter's rate, once for all errors of the same event, and
-// what is accepted raises it again, never above the rate that the limiter has now, which must be
-// finite. The limiter must have Rate and Retime, as *[reserve.Limiter] does, and is for this
-// retryer alone.
+// Adaptive finds the rate that the service accepts, as the option of that name does in package outbound. A throttling
+// error cuts the limiter's rate, once for all errors of the same event. What is accepted raises it again, but never
+// above the rate that the limiter has now. That must be finite. The limiter must have Rate and Retime, as
+// *[reserve.Limiter] does, and is for this retryer alone.
 func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
 
 // New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit
@@ -65,9 +64,8 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 }
 
 // GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a
-// *[reserve.WaitError] at once and takes nothing; the SDK does not try such a call again. A context
-// that ends while it waits gives the permit back. The inner retryer's token is taken before, and given
-// back if there is no permit.
+// *[reserve.WaitError] at once and takes nothing. The SDK does not try such a call again. A context that ends while it
+// waits gives the permit back. The inner retryer's token is taken before, and given back if there is no permit.
 func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	release, err := r.RetryerV2.GetAttemptToken(ctx) // before the permit, so that its waits make no bursts
 	if err != nil {
@@ -85,8 +83,8 @@ func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error
 	}, nil
 }
 
-// GetRetryToken is the inner retryer's. It is told of every error that is tried again, where the
-// SDK tells the attempt's own token only of the first one's (if AWS_NEW_RETRIES_2026 is set).
+// GetRetryToken is the inner retryer's. It is told of every error that is tried again. The SDK tells the attempt's own
+// token only of the first one's error (if AWS_NEW_RETRIES_2026 is set).
 func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	r.pause(time.Now(), err)
 	return r.RetryerV2.GetRetryToken(ctx, err)

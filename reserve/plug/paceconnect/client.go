@@ -76,7 +76,7 @@ func (c *clientConn) take(message any) {
 		c.mu.Unlock()
 		c.turns.Abandon()
 		c.done()
-		c.StreamingClientConn.CloseRequest() // with its context gone it ends at once; nobody waits for an answer
+		c.StreamingClientConn.CloseRequest() // with its context done it ends at once; no caller waits for an answer
 	}
 }
 

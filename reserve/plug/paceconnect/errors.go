@@ -47,7 +47,7 @@ func answer(err error) (a rpc.Answer, ok bool) {
 	switch e.Code() {
 	case connect.CodeResourceExhausted:
 		a.Refused = told || connect.IsWireError(err) && !tooLarge(e.Message())
-	case connect.CodeUnavailable: // usually there was nobody to answer
+	case connect.CodeUnavailable: // usually there was no server to answer
 		a.Refused = told || a.Limited() || strings.HasSuffix(e.Message(), "429 Too Many Requests")
 		a.Busy = true
 		return a, a.Refused

@@ -82,6 +82,6 @@ func (i *Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 	}
 }
 
-// Message returns the message that a call or a stream is about to send, for functions that say a
-// request's cost; nil: it is the opening of a stream.
+// Message returns the message that a call or a stream is about to send, for functions that say a request's cost. At the
+// opening of a stream it is nil.
 func Message(r *http.Request) any { return rpc.Message(r) }

@@ -43,8 +43,8 @@ func (c *Client) Unary(ctx context.Context, method string, message, reply any, c
 	return err
 }
 
-// Message returns the message that a call or a stream is about to send, for functions that say a
-// request's cost; nil: it is the opening of a stream.
+// Message returns the message that a call or a stream is about to send, for functions that say a request's cost. At the
+// opening of a stream it is nil.
 //
 //	outbound.WithCost(func(r *http.Request) int { return proto.Size(pacegrpc.Message(r).(proto.Message)) }, nil)
 func Message(r *http.Request) any { return rpc.Message(r) }

@@ -54,7 +54,7 @@ func answer(err error, mds []metadata.MD) (a rpc.Answer, ok bool) {
 	switch s.Code() {
 	case codes.ResourceExhausted:
 		a.Refused = told || !tooLarge(s.Message())
-	case codes.Unavailable: // usually there was nobody to answer
+	case codes.Unavailable: // usually there was no server to answer
 		a.Refused = told || a.Limited() || strings.Contains(s.Message(), "received from server: 429 ")
 		a.Busy = true
 		return a, a.Refused

@@ -1,6 +1,5 @@
-// Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter: in rest.Config,
-// for the requests to the API server, and in a workqueue, for the items that a controller tries
-// again.
+// Package pacek8s puts pace's limiters where Kubernetes' client-go takes a limiter. These places are rest.Config, for
+// the requests to the API server, and a workqueue, for the items that a controller tries again.
 //
 //	config.RateLimiter = reserve.Must(pacek8s.NewRateLimiter(limiter))
 //

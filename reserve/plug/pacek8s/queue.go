@@ -13,8 +13,8 @@ import (
 // A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item of a workqueue is tried
 // again. It comes from [NewQueueLimiter]. All methods may be called at the same time.
 //
-// It remembers the last 65,536 items at least and 131,072 at most, so that items that nobody
-// forgets take no memory for good: an item that is not remembered has failed 0 times.
+// It remembers the last 65,536 items at least and 131,072 at most, so that items without a Forget take no memory for
+// good. An item that is not remembered has failed 0 times.
 type QueueLimiter[T comparable] struct {
 	overall reserve.Reserver
 	perItem func(T) reserve.Reserver
@@ -55,14 +55,13 @@ func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) res
 	return &QueueLimiter[T]{overall: overall, perItem: perItem, most: most, recent: map[T]*item{}}, nil
 }
 
-// When reserves a permit and returns how long it is until then. An item whose permit has not come
-// due yet keeps it, since a workqueue holds an item once, at the earliest of its times: at 1/s, an
-// item that is asked for again after 200 ms, of 1 s, has 800 ms to wait, and no other one waits for
-// longer than before.
+// When reserves a permit and returns how long it is until then. An item whose permit has not come due yet keeps it,
+// since a workqueue holds an item once, at the earliest of its times. At 1/s, an item that is asked for again after 200
+// ms, of 1 s, has 800 ms to wait. No other item waits for longer than before.
 //
-// It has no way to say that a limiter fails or refuses. If the permit would come later than the
-// limiter's longest wait ([reserve.WithMaxWait]), the item waits as long as it would have, but has
-// no permit then; after any other failure 1 s.
+// It has no way to say that a limiter fails or refuses. If the permit would come later than the limiter's longest wait
+// ([reserve.WithMaxWait]), the item waits as long as it would have, but has no permit then. After any other failure it
+// waits 1 s.
 func (q *QueueLimiter[T]) When(of T) time.Duration {
 	q.mu.Lock()
 	i := q.remember(of)
@@ -82,7 +81,7 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	defer q.mu.Unlock()
 	i = q.remember(of) // again: it may have been forgotten meanwhile
 	i.failures = max(1, i.failures)
-	if wait := i.wait(); wait > 0 { // somebody else has just reserved one for it
+	if wait := i.wait(); wait > 0 { // another worker has just reserved one for it
 		r.Cancel()
 		return wait
 	}
@@ -90,9 +89,8 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	return r.Delay()
 }
 
-// Forget ends what is known of an item, and gives its permit back if that has not come due, so that
-// others come earlier. (The workqueue itself takes out nothing: an item that waits in it comes out
-// at its time.)
+// Forget ends what is known of an item. It gives its permit back if that has not come due, so that others come earlier.
+// The workqueue itself takes out nothing: an item that waits in it comes out at its time.
 func (q *QueueLimiter[T]) Forget(of T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

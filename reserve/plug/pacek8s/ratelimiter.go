@@ -19,9 +19,8 @@ type RateLimiter struct {
 	stop    context.CancelCauseFunc
 }
 
-// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may
-// serve many clients, and by may be used elsewhere too: those who share it keep to one rate, first
-// come, first served.
+// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may serve many clients,
+// and by may be used elsewhere too: all its users keep to one rate, first come, first served.
 //
 // Client-go's own limiter, flowcontrol.NewTokenBucketRateLimiter(20, 30), grants what
 // pace.NewTokenBucket(20, 30) does. It returns a *[reserve.ValueError] if by is nil.
@@ -48,9 +47,8 @@ func (r *RateLimiter) Wait(ctx context.Context) error {
 }
 
 // Accept waits for a permit, however long that takes, or for Stop. A limiter with a longest wait
-// ([reserve.WithMaxWait]) is asked again when it may grant one; where it fails in another way,
-// Accept returns at once without a permit, since it has no way to say so. Most callers should use
-// [RateLimiter.Wait], as client-go does.
+// ([reserve.WithMaxWait]) is asked again when it may grant one. Where it fails in another way, Accept returns at once
+// without a permit, since it has no way to say so. Most callers should use [RateLimiter.Wait], as client-go does.
 func (r *RateLimiter) Accept() {
 	var late *reserve.WaitError
 	for errors.As(r.Wait(context.Background()), &late) {
@@ -84,6 +82,5 @@ func (r *RateLimiter) QPS() float32 {
 	return 0
 }
 
-// Stop refuses all requests from now on, and ends the waits of those that wait. The limiter given
-// to NewRateLimiter goes on.
+// Stop refuses all requests from now on, and ends all waits. The limiter given to NewRateLimiter goes on.
 func (r *RateLimiter) Stop() { r.stop(ErrStopped) }

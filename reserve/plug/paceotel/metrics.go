@@ -85,10 +85,9 @@ func (m *Metrics) Inbound(name string, of *inbound.Middleware) error { return m.
 // pace.limiter.
 func (m *Metrics) Shared(name string, l *shared.Limiter) error { return m.set.Shared(name, l) }
 
-// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count:
-// pace.outbound.attempts with the attributes pace.transport and pace.result and others, and a
-// histogram of how long those that were sent had waited, pace.outbound.wait.duration. They call
-// then's afterwards.
+// Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count. These are
+// pace.outbound.attempts, with the attributes pace.transport and pace.result, and others. pace.outbound.wait.duration
+// is a histogram of how long sent attempts had waited. They call then's afterwards.
 func (m *Metrics) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
 	own := metric.WithAttributeSet(attribute.NewSet(attribute.String("pace.transport", name)))
 	return m.set.Outbound(name, then, func(r *http.Request, waited time.Duration) {

@@ -10,17 +10,17 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// Waited adds an event to the span of the request's context, if that is recorded and the request has
-// waited: pace.waited, with the seconds as pace.wait.duration. It is for [inbound.WithOnWait]:
+// Waited adds an event to the span of the request's context, if that is recorded and the request has waited. The event
+// is pace.waited, with the seconds as pace.wait.duration. It is for [inbound.WithOnWait]:
 //
 //	limits, err := inbound.New(tiers, inbound.WithQueue(2*time.Second, 100), inbound.WithOnWait(paceotel.Waited))
 func Waited(r *http.Request, waited time.Duration) { event(r, "pace.waited", "", waited) }
 
-// Spans returns hooks for a transport, for [outbound.WithHooks], that add events to the span of the
-// request's context, if that is recorded: pace.waited before an attempt that had to wait, pace.refused
-// if its permits could not be had in time, and pace.throttled if the server has refused it. They have
-// the transport's name as pace.transport, and pace.wait.duration in seconds: how long the attempt has
-// waited, or how long the server wants calls to stay away. They call then's afterwards.
+// Spans returns hooks for a transport, for [outbound.WithHooks]. They add events to the span of the request's context,
+// if that is recorded. The events are pace.waited before an attempt that had to wait, pace.refused if its permits would
+// have come too late, and pace.throttled if the server has refused it. They have the transport's name as
+// pace.transport, and pace.wait.duration in seconds. That is how long the attempt has waited, or how long the server
+// wants calls to stay away. They call then's afterwards.
 //
 //	hooks, err := metrics.Outbound("github", paceotel.Spans("github", outbound.Hooks{}))
 func Spans(name string, then outbound.Hooks) outbound.Hooks {

@@ -49,8 +49,8 @@ func (c *Collector) Inbound(name string, m *inbound.Middleware) error { return c
 func (c *Collector) Shared(name string, l *shared.Limiter) error { return c.set.Shared(name, l) }
 
 // Outbound returns hooks for a transport, for [outbound.WithHooks], and shows what they count:
-// pace_outbound_attempts_total{transport="github",result="sent"} and others, and a histogram of how
-// long those that were sent had waited, pace_outbound_wait_seconds. They call then's afterwards.
+// pace_outbound_attempts_total{transport="github",result="sent"} and others. pace_outbound_wait_seconds is a histogram
+// of how long sent attempts had waited. They call then's afterwards.
 func (c *Collector) Outbound(name string, then outbound.Hooks) (outbound.Hooks, error) {
 	return c.set.Outbound(name, then, nil)
 }

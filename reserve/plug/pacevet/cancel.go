@@ -80,7 +80,7 @@ func certainCancel(info *types.Info, d *ast.DeferStmt) *ast.CallExpr {
 	return nil
 }
 
-// handedOn reports whether the function settles the reservation, gives it away, or assigns it again, so that what is
+// handedOn reports whether the function settles the reservation, gives it away, or assigns it again. Then what is
 // cancelled in the end may be another one or settled.
 func handedOn(info *types.Info, around ast.Node, d *ast.DeferStmt, r *types.Var) (yes bool) {
 	isPace := isNamed(r.Type(), pace+"/reserve", "Reservation")

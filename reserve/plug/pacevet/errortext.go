@@ -38,7 +38,7 @@ x/time/rate's, it offers a fix.`,
 	Run:      errorText,
 }
 
-// texts are what nobody's errors say but those of limiters with the API of golang.org/x/time/rate.
+// texts are what only errors of limiters with the API of golang.org/x/time/rate say.
 var texts = []string{"would exceed context deadline", "exceeds limiter's burst", "rate: Wait(n="}
 
 func errorText(pass *analysis.Pass) (any, error) {

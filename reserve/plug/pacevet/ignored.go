@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
-// Ignored names calls that wait for permits, and whose error nobody looks at.
+// Ignored names calls that wait for permits, and whose error is not looked at.
 var Ignored = &analysis.Analyzer{
 	Name: "ignored",
 	Doc: `ignored: the error of Wait or Acquire is ignored

@@ -141,8 +141,8 @@ func dependsOn(info *types.Info, e ast.Expr, loop ast.Node) (yes bool) {
 	return
 }
 
-// onlyAsked reports whether the variable's limiter is asked for permits where it is made, and nothing else
-// happens to it: no loop and no function inside asks it, and it goes nowhere.
+// onlyAsked reports whether the variable's limiter is asked for permits where it is made, and nothing else happens to
+// it. No loop and no function inside asks it, and it goes nowhere.
 func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
 	block, _ := enclosing(made)
 	loop, fn := around(made)

@@ -241,7 +241,7 @@ func last(b *ast.BlockStmt) ast.Stmt {
 	return b.List[len(b.List)-1]
 }
 
-// move offers to move a wait into the loop behind it, where that changes nothing else: it is a statement by
+// move offers to move a wait into the loop behind it, where that changes nothing else. The wait is a statement by
 // itself, there is nothing in between, and the loop declares none of its names.
 func (r *retries) move(before []ast.Stmt, s ast.Stmt) []analysis.SuggestedFix {
 	var loop *ast.BlockStmt

@@ -12,7 +12,7 @@ import (
 // A Refusal is what a middleware has said instead of letting a call pass.
 type Refusal struct {
 	Code  uint32        // see Pass
-	After time.Duration // the client is not to come back before; 0: it has gone, or no wait helps
+	After time.Duration // the client is not to come back before; 0: it has left, or no wait helps
 	Text  string
 	Quota http.Header // see Pass
 }

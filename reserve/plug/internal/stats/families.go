@@ -6,9 +6,9 @@ var (
 	capacity = gauge("limiter", "capacity_permits", "capacity", "{permit}",
 		"The largest number of permits that can be stored, or that a window allows")
 	level = gauge("limiter", "level_permits", "level", "{permit}",
-		"Permits that are stored; while any are owed, minus those that have to come first")
+		"Permits that are stored; while any are owed, minus the permits that have to come first")
 	debt = gauge("limiter", "debt_permits", "debt", "{permit}",
-		"Permits that are owed, by requests that were granted and by those that wait")
+		"Permits that are owed, by granted and by waiting requests")
 	wait = gauge("limiter", "next_permit_seconds", "next_permit", "s",
 		"How long a request for one permit would wait if it were made now")
 	paused  = gauge("limiter", "pause_seconds", "pause", "s", "How long the limiter is paused from now on")

@@ -1,8 +1,8 @@
 // Package stats is what the exporters of metrics have in common: the numbers that there are, their
 // names, and the sources that they come from.
 //
-// All are pulled when somebody looks, but for what a transport's hooks count. A source is labelled
-// with a name that the program gives it, never with keys.
+// All are pulled when they are read, but for what a transport's hooks count. A source is labelled with a name that the
+// program gives it, never with keys.
 package stats
 
 import (
@@ -59,8 +59,8 @@ func (s *Set) Samples() (samples []Sample) {
 	return samples
 }
 
-// A Histogram is how many waits there were, how long they took together in seconds, and how many were
-// at most as long as each bound.
+// A Histogram counts waits: how many there were, how long they took together in seconds, and how many were at most as
+// long as each bound.
 type Histogram struct {
 	*Family
 	Count uint64

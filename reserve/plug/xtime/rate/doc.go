@@ -1,5 +1,5 @@
 // Package rate has the API of golang.org/x/time/rate, on the limiters of pace. It is for programs that use that
-// package, or whose dependencies do: change the import path, or swap the package for the whole build with one line in
+// package, or whose dependencies do. Change the import path. Or swap the package for the whole build with one line in
 // the main module's go.mod:
 //
 //	replace golang.org/x/time => github.com/nextfree/pace/reserve/plug/xtime v0.1.0
@@ -11,7 +11,7 @@
 //     wait for 0.1 s.
 //   - WaitN wakes on time, on Linux typically to within tens of microseconds, where a timer is up to 1 ms late.
 //   - Where a deadline is the reason, errors.Is(err, context.DeadlineExceeded) holds. The text is the same.
-//   - A time that steps back admits nobody twice.
+//   - A time that steps back admits no event twice.
 //   - [Limiter.Pace] leads to all that pace has: Settle, Retime, PauseUntil, Snapshot.
 //
 // # What stays
@@ -30,7 +30,7 @@
 //
 // # Replace
 //
-// A replace line acts on the whole build, client-go's and Temporal's use of the package too, and in the main module
+// A replace line acts on the whole build, client-go's and Temporal's use of the package too. It acts in the main module
 // alone: libraries can't bring it along, and go install of a module that has one refuses. go mod vendor knows it;
 // workspaces have lines of their own in go.work. The program needs Go 1.25. Who imports this package under its own path
 // beside the line has two packages, whose types differ. To take it back, remove the line.

@@ -98,8 +98,8 @@ func (lim *Limiter) reserve(t time.Time, n int, most time.Duration, r *Reservati
 // OK reports whether there will be a time for the events. If not, Delay is InfDuration and Cancel does nothing.
 func (r *Reservation) OK() bool { return r.ok }
 
-// Delay returns how long it is from now until the events may happen: 0 if they may already, and InfDuration if the
-// reservation is not OK. It becomes less when reservations in front of this one are cancelled.
+// Delay returns how long it is from now until the events may happen. It is 0 if they may already, and InfDuration if
+// the reservation is not OK. It becomes less when reservations in front of this one are cancelled.
 func (r *Reservation) Delay() time.Duration { return r.DelayFrom(time.Now()) }
 
 // DelayFrom is Delay from time t.

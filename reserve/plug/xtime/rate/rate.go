@@ -54,7 +54,7 @@ type Limiter struct {
 // NewLimiter returns a limiter of events up to rate r, with bursts of up to b. It is full.
 func NewLimiter(r Limit, b int) *Limiter { return &Limiter{limit: r, burst: b} }
 
-// Pace returns the limiter of pace that does the work: the way to all that this package's API has no names for, such as
+// Pace returns the limiter of pace that does the work. It has what this package's API has no names for, such as
 // Acquire, Settle, Retime and Snapshot. Changes to it by SetPolicy or SetRate are not seen by Limit and Burst.
 //
 // In a strict program (see [Strict]) there is none, and Pace panics.
@@ -117,8 +117,9 @@ func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
 // Wait waits for a token.
 func (lim *Limiter) Wait(ctx context.Context) (err error) { return lim.WaitN(ctx, 1) }
 
-// WaitN waits for n tokens. It returns an error if n is above the burst, if the context ends (its Err), or at once if
-// its deadline would come before the tokens; then errors.Is(err, context.DeadlineExceeded) holds.
+// WaitN waits for n tokens. It returns an error if n is above the burst, or if the context ends (its Err). If the
+// context's deadline would come before the tokens, it returns at once. Then errors.Is(err, context.DeadlineExceeded)
+// holds.
 func (lim *Limiter) WaitN(ctx context.Context, n int) (err error) {
 	body := lim.bodyOf()
 	if body == nil || n <= 0 {

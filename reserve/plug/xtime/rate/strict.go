@@ -37,7 +37,7 @@ func (lim *Limiter) strictly(t time.Time, n int, most time.Duration, r *Reservat
 	lim.tokens, lim.last, lim.lastEvent = left, t, r.timeToAct
 }
 
-// cancelStrictly gives back the tokens, less those that were reserved behind them, until their time has come.
+// cancelStrictly gives back the tokens, less the tokens that were reserved behind them, until their time has come.
 func (r *Reservation) cancelStrictly(t time.Time) {
 	lim := r.strict
 	lim.mu.Lock()

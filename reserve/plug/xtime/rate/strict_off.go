@@ -2,7 +2,7 @@
 
 package rate
 
-// Strict is true in a program that is built with -tags xtimestrict: its limiters keep the times of
+// Strict is true in a program that is built with -tags xtimestrict. Its limiters keep the times of
 // golang.org/x/time/rate v0.16 to the letter, instead of pace's, and have no Pace. It is for tests that compare the
 // two.
 const Strict = false
