@@ -41,8 +41,8 @@ func measureCosts(p peer, names, others []string) []string {
 	for _, key := range others {
 		take(key)
 	}
-	// All are full a fraction of a second later. The calls that follow sweep, or are
-	// there while others do.
+	// All keys are full a fraction of a second later. The calls that follow sweep, or are made while a goroutine of the
+	// limiter sweeps.
 	var longest time.Duration
 	for begin := time.Now(); time.Since(begin) < 4*time.Second; {
 		before := time.Now()
@@ -107,7 +107,7 @@ func measureFlood(p peer, names []string) []string {
 	}
 	for _, key := range names {
 		take(key)
-		take(key) // so that each of them, too, is one to remember
+		take(key) // so that the limiter has to remember this key, too
 	}
 	debtor := "refused"
 	if take("debtor") {

@@ -18,7 +18,7 @@ func TestNextWait(t *testing.T) {
 		}
 	}
 	require.Greater(t, nextWait(contenders[2], 20, orders[2]), time.Second, "x/time/rate keeps most of what was reserved")
-	// In failsafe-go all that have given up are still before the next one.
+	// In failsafe-go the next caller still waits behind all callers that gave up.
 	require.InDelta(t, 2.1, nextWait(contenders[3], 20, orders[0]).Seconds(), 0.05)
 	require.InDelta(t, 2.1, nextWait(contenders[3], 20, orders[1]).Seconds(), 0.05)
 }

@@ -40,7 +40,7 @@ var orders = []order{
 	}, func(n int, random *rand.Rand) []int { return random.Perm(n) }},
 }
 
-// largest is the size of the largest request. x/time/rate refuses those above its burst.
+// largest is the size of the largest request. x/time/rate refuses requests above its burst.
 const largest = 5
 
 func ones(n int, _ *rand.Rand) []int { return slices.Repeat([]int{1}, n) }

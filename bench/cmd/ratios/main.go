@@ -96,7 +96,7 @@ func measure(ops []peers.Op, goroutines []int, rounds int) (measured, error) {
 	return m, nil
 }
 
-// several names a limiter that is called from so many goroutines, beside one that is called from fewer.
+// several names a limiter that is called from several goroutines, beside one that is called from fewer.
 func several(limiter string, goroutines int) string {
 	return fmt.Sprintf("%s, %d goroutines", limiter, goroutines)
 }

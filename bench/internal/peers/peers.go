@@ -18,7 +18,7 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// The limiters by which ratios and goals are told.
+// The limiters that tables and tests name.
 const (
 	Clock  = "time.Since"
 	Bursty = "pace, bursty"
@@ -178,7 +178,7 @@ func TryRefused() []Op {
 	}
 }
 
-// tryRefused asks a limiter whose next permits belong to somebody else.
+// tryRefused asks a limiter whose next permits are promised to another request.
 func tryRefused(l *reserve.Limiter) func(int) int {
 	r, err := l.Reserve(context.Background(), queue)
 	return func(n int) (failed int) {
@@ -288,7 +288,7 @@ func ReserveAndCancel() []Op {
 	}
 }
 
-// queue is how many wait already: at slow, for longer than the benchmark takes.
+// queue is how many requests wait already: at slow, for longer than the benchmark takes.
 const queue = 1_000_000
 
 func reserveOne(l *reserve.Limiter) func(int) int {

@@ -21,7 +21,7 @@ const step = 400 * time.Millisecond
 
 var colours = []color.Color{picture.Blue, picture.Green, picture.Grey, picture.Red, picture.Sky}
 
-// draw draws the calls of all processes over time, one upon the other, the one that is killed on top. Time begins with
+// draw draws the calls of all processes over time, one upon the other, the killed process on top. Time begins with
 // the first call, since processes take a while to start.
 func draw(w io.Writer, e Experiment, begin time.Time, calls []call) error {
 	p := picture.Plot("", "seconds", "calls allowed, a second")

@@ -24,7 +24,7 @@ type bench struct {
 	trips  atomic.Int64 // calls of the paced transport
 }
 
-// RoundTripper is a function as an http.RoundTripper.
+// A roundTripper is a function as an http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

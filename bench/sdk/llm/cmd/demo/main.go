@@ -22,7 +22,7 @@ const (
 	longest = 40 * time.Second
 )
 
-// What the server allows in any window, which is 2 s here so that nobody has to wait for minutes.
+// What the server allows in any window, which is 2 s here so that the demo does not take minutes.
 const (
 	minute   = 2 * time.Second
 	requests = 15
