@@ -1,4 +1,4 @@
-// Package pace is a rate limiter, made for programs that call an API of somebody else.
+// Package pace is a rate limiter, made for programs that call the API of another service.
 //
 // A limiter hands out permits at a rate. It tells each request at once when that may go: immediately if nothing is
 // owed. The next request waits for what this one costs. This is the model of Guava's RateLimiter. A request of any size
@@ -17,8 +17,8 @@
 //
 // # Which limiter
 //
-//   - [NewBursty] saves up permits while nobody asks, by default for a second. With
-//     WithBurst(0) it saves nothing, and no two calls are closer than the interval.
+//   - [NewBursty] saves up permits while it is idle, by default for a second. With WithBurst(0) it saves nothing, and
+//     no two calls are closer than the interval.
 //   - [NewTokenBucket] is full at the start, and a request waits for its own permits, as in
 //     golang.org/x/time/rate.
 //   - Package warmup has a limiter that begins slowly after an idle time.

@@ -90,9 +90,9 @@ const stall = int64(time.Millisecond)
 type stalling interface{ Stalls() }
 
 // checkStall finds out, at the reading t of the clock, whether the program has stood still for longer than stall since
-// the first caller's time came: by SIGSTOP, or with a virtual machine. If so that was a pause: callers whose times
-// passed meanwhile do not go all at once, on top of what is free by now. A caller causes one pause at most: if it alone
-// is late, the others go on after it. On a fake clock, time is the user's.
+// the first caller's time came. SIGSTOP stops it, or a virtual machine that is suspended. If so that was a pause:
+// callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller causes one pause
+// at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
 func (l *Limiter) checkStall(t int64) {
 	if l.cold.sleepers == nil || l.clock.Fake != nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/nextfree/pace/internal/model"
 )
 
-// A judge does the same to a limiter and to the model, and compares after each operation all that can be asked: all
+// A judge does the same to a limiter and to the model. After each operation it compares all that can be asked: all
 // times, NextFree, Stored, and what is refused.
 //
 // Whatever the limiter gives earlier, or more of, than the model is a fault. What it gives later is

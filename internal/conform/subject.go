@@ -120,7 +120,7 @@ func (s *realSubject) setRate(rate float64) {
 	}
 }
 
-// A keySubject is one key of many. Nobody can tune its limiter, and it does not tell what is stored.
+// A keySubject is one key of many. Its limiter can't be tuned, and does not tell what is stored.
 type keySubject struct {
 	realSubject
 	keys *keyed.Limiters[string]

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Median runs a cell so many times, each in a bubble of its own with other latencies and at another
-// moment, and returns the outcome that took the median of the times.
+// Median runs a cell so many times, each in a bubble of its own with other latencies and at another moment. It returns
+// the outcome that took the median of the times.
 func Median(t *testing.T, k Kind, c Client, s Setting, runs int) Outcome {
 	outcomes := make([]Outcome, runs)
 	for i := range outcomes {

@@ -1,10 +1,10 @@
 // Package model is a limiter for tests to judge the real one by: slow, obvious, and written from one sentence. At every
 // moment it is what it would be had it known from the start what it knows now. But no granted request is called back.
 //
-// It keeps a list of all that ever happened: the changes of the rate, and the granted requests, each with its time and
-// what is known now of its cost. Asked anything, it fills a bucket from that list again, from the start: see level.
-// Those who wait stand in a line, first come, first served, and the head goes at the first moment at which the bucket
-// allows it. A promise is found by letting a copy of the model run until its time.
+// It keeps a list of all that ever happened. These are the changes of the rate, and the granted requests, each with its
+// time and what is known now of its cost. Asked anything, it fills a bucket from that list again, from the start: see
+// level. Waiting requests stand in a line, first come, first served, and the head goes at the first moment at which the
+// bucket allows it. A promise is found by letting a copy of the model run until its time.
 //
 // The bucket holds time, not permits: a permit is its interval when it was sold.
 package model
@@ -124,7 +124,7 @@ func (l *Limiter) Clone() *Limiter {
 // Paused says whether the limiter's time stands still.
 func (l *Limiter) Paused() bool { return l.real < l.until }
 
-// Advance lets real time pass, and lets everybody go that goes meanwhile.
+// Advance lets real time pass, and grants the requests whose time comes meanwhile.
 func (l *Limiter) Advance(d float64) {
 	end := l.real + d
 	if l.Paused() {
@@ -152,7 +152,7 @@ func (l *Limiter) Advance(d float64) {
 	}
 }
 
-// letGo lets everybody go that may go now, and returns by how little that was decided.
+// letGo grants the requests that may go now, and returns by how little that was decided.
 func (l *Limiter) letGo() (margin float64) {
 	margin = math.Inf(1)
 	for len(l.line) > 0 {

@@ -102,7 +102,7 @@ func (k *kicker) arm() {
 	}
 }
 
-// open makes the descriptor, if there is one to be had. The kicker must be locked.
+// open makes the descriptor, if the kernel gives one. The kicker must be locked.
 func (k *kicker) open() bool {
 	now := sinceStart()
 	if now < k.retry {

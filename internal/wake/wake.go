@@ -3,7 +3,8 @@
 // On an idle Linux machine a Go timer is up to 1 ms late. The runtime waits for it in epoll_wait, whose timeout is
 // whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So a sleeper sleeps on a plain timer, and beside
 // it the kernel's high-resolution timer ends epoll_wait at the right nanosecond. Then the scheduler runs the timers
-// that are due: see kick_linux.go. On other systems, and wherever that can't be had, the plain timer is all there is.
+// that are due: see kick_linux.go. On other systems, and wherever the kernel gives no timerfd, the plain timer is all
+// there is.
 package wake
 
 import (

@@ -80,8 +80,8 @@ func WithClock(c clockwork.Clock) Option {
 // New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
 // several, a window, a key's limiter, one on Redis.
 //
-// It returns a *[reserve.ValueError] if by is nil, if there is no class, if two classes have the same name, or if a
-// number in one makes no sense.
+// It returns a *[reserve.ValueError] if by is nil or there is no class. It does so too if two classes have the same
+// name, or a number in one makes no sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")

@@ -17,10 +17,9 @@ import (
 // engine is how this package looks into limiters.
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
-// A Tier is one of the limits that a request has to pass: a name and a limiter, for
-// everybody or for each key. Make it with [Global], [GlobalBy], [PerKey] or
-// [PerKeyBy]; [New] reports what is wrong with it. A Tier may be used in several middlewares, which
-// then share its limiter.
+// A Tier is one of the limits that a request has to pass: a name and a limiter, for all clients or for each key. Make
+// it with [Global], [GlobalBy], [PerKey] or [PerKeyBy]; [New] reports what is wrong with it. A Tier may be used in
+// several middlewares, which then share its limiter.
 type Tier struct {
 	name string
 	// reserve takes a request's permits; keep says that it is used in any case: see keyhooks.

@@ -49,8 +49,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithSlack lets a request wait for so much longer than the earliest member would take, to get a member of a lower
-// tier, or the one that served its key last. See [Pool.Sticky]. Default: 0.
+// WithSlack lets a request wait for so much longer than the earliest member would take. It may then get a member of a
+// lower tier, or the one that served its key last. See [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {

@@ -64,12 +64,12 @@
 //   - The rate is each process's own ([Limiter.SetRate]). Stored permits scale with the capacity whenever a process
 //     with another rate asks, so a new version may be rolled out slowly.
 //   - Promised times don't move, since other processes hold them. Cancel, and Settle at less, give back in two ways. At
-//     the end of the queue the time is taken off it: that of the newest reservation, and of all just before it that
-//     were given back earlier, in any order. After 1,000 callers have queued and given up there is no queue. Anywhere
-//     else the time passes unused, and its permits are deferred, as many as still fit. A request that would have to
-//     wait goes at once if enough permits are deferred for it and for the largest promise that is still running. The
-//     rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that were given back
-//     between reservations that wait are remembered; the permits of others are lost.
+//     the end of the queue the time is taken off it. This is the time of the newest reservation, and of all just before
+//     it that were given back earlier, in any order. After 1,000 callers have queued and given up there is no queue.
+//     Anywhere else the time passes unused, and its permits are deferred, as many as still fit. A request that would
+//     have to wait goes at once if enough permits are deferred for it and for the largest promise that is still
+//     running. The rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that
+//     were given back between reservations that wait are remembered; the permits of others are lost.
 //   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had
 //     not been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300
 //     to 900 of 1,000 requests came back at the end, in any order, 4 to 20 % of that was lost.

@@ -294,9 +294,9 @@ func (j *journal) pause(now int64, d float64) error {
 	return nil
 }
 
-// keep returns for how long, at most, the journal says more than a new one would. That is until all requests are
-// granted and a permit is free again (so behind a pause), and three windows or periods later, and one more for each
-// that they use up.
+// keep returns for how long, at most, the journal says more than a new one would. It does until all requests are
+// granted and a permit is free again (so behind a pause). Three windows or periods are added, and one more for each
+// that the requests use up.
 func (j *journal) keep(now int64, debt float64) time.Duration {
 	last, sum := now, 0.0
 	for _, e := range j.entries {

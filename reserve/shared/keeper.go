@@ -33,7 +33,7 @@ type order struct {
 	buffer  []byte    // the keeper's
 }
 
-// A wanted is a number of permits that are asked for, if they can be had within limit.
+// A wanted is a request for permits, if they may be used within limit.
 type wanted struct{ permits, limit float64 }
 
 // A state is a limiter's, as far as an answer tells it.
@@ -41,7 +41,7 @@ type state struct {
 	time         float64 // the limiter's own
 	slot         float64 // the number at the end of the queue
 	stored, debt float64
-	deferred     float64 // permits that can be had at once in spite of the debt
+	deferred     float64 // permits that may be used at once in spite of the debt
 	// Of a book: what is stored, less what requests wait for. There debt is how long a request for one permit waits, and
 	// again one for as many as the last that was decided.
 	level, again float64

@@ -34,8 +34,8 @@ const (
 //   - A process uses the permits that it holds whenever its callers ask. So in any time t all processes together use at
 //     most capacity + rate * t, and the permits that they held unused. These are as many as they use in d. If their
 //     callers always wait for permits, nothing is held.
-//   - Where nothing is stored, a request that would have gone at once may wait, because other processes have bought
-//     permits: up to d, or more if they use more than the rate.
+//   - Other processes have bought permits. So where nothing is stored, a request that would have gone at once may wait:
+//     up to d, or more if they use more than the rate.
 //   - PauseUntil and Resume do not concern permits that other processes hold. A process's own PauseUntil, Resume and
 //     SetRate first give back all but those promised to callers.
 //

@@ -15,7 +15,7 @@ import (
 )
 
 // A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
-// it. Its methods are those of [reserve.Limiter] and mean the same. Those that ask the store take a context and
+// it. Its methods are those of [reserve.Limiter] and mean the same. Methods that ask the store take a context and
 // return an error. Most callers should use [Limiter.Acquire].
 //
 // It is a [reserve.Reserver]. Nothing has to be closed: without [WithLease] it has no goroutine, and with it some
@@ -38,7 +38,7 @@ type Limiter struct {
 	terms    atomic.Pointer[terms]
 	queue    queue
 	counters *counters
-	busy     atomic.Int64 // nothing can be had at once before then, as far as an answer is believed
+	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
 	owed     debtAfterOutage
 	leases   *leases.Buyer // nil: none
@@ -282,7 +282,7 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	return false, n.circuit.outcome()
 }
 
-// learn remembers until when, by this answer, no permits can be had at once.
+// learn remembers until when, by this answer, no request is granted at once.
 func (l *Limiter) learn(s state, t *terms, sent int64) {
 	busy := s.debt
 	if s.deferred >= 1 {

@@ -8,7 +8,7 @@ import "slices"
 type machine struct {
 	terms  *terms
 	store  float64 // the capacity, or 0 if there is no limit
-	bursty bool    // stored permits are free, so they can be had at any time
+	bursty bool    // stored permits are free, so they may be used at any time
 
 	anchor, of             float64 // when the state was written, and the capacity then
 	stored, debt, deferred float64
@@ -142,7 +142,7 @@ func (m *machine) pause(d float64) {
 	}
 }
 
-// sell sells permits if they can be had within limit, and reports whether they were sold.
+// sell sells permits if they may be used within limit, and reports whether they were sold.
 func (m *machine) sell(permits, limit float64) (wait float64, sold bool) {
 	curve, upfront := m.terms.curve, m.terms.upfront
 	taken, cost := curve.Price(m.stored, permits)

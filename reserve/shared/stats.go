@@ -157,14 +157,14 @@ func (k *Keyed) Reset(ctx context.Context, key string) error {
 // A Decision is the answer to [Limiter.Decide].
 type Decision struct {
 	Granted bool
-	Left    float64       // permits that can be had at once after this: what X-RateLimit-Remaining says, rounded down
-	Wait    time.Duration // until as many permits as were asked for can be had: 0, or what Retry-After says, rounded up
+	Left    float64       // permits that may be used at once after this: what X-RateLimit-Remaining says, rounded down
+	Wait    time.Duration // until as many permits as were asked for may be used: 0, or what Retry-After says, rounded up
 }
 
 // Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does. By the same call it
 // returns what is left and when the next n are due: what an answer to an HTTP request needs. At 1/s, with 10 stored,
 // Decide(1) is granted, with 9 left. After ten more it is not granted, 0 are left, and the next is due in 1 s. While
-// the last answer shows that permits can't be had it does not ask, and returns when they can.
+// the last answer shows that there are none it does not ask, and returns when there are.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); l.leases == nil && n > 0 && now < l.busy.Load() {

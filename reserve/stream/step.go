@@ -80,8 +80,8 @@ func step(size int, rate float64) int {
 	}
 }
 
-// guess returns how many bytes a source seems to give at a time, that was asked for step bytes and gave n: n, or an
-// eighth more than the step if it filled that.
+// guess returns how many bytes a source seems to give at a time. It was asked for step bytes and gave n. The guess is
+// n, or an eighth more than the step if the source filled that.
 //
 // A Read holds the permits of its step while it waits for the source. Permits that it gives back later are worth no
 // more than what still fits the store, and meanwhile other callers waited. So readers that reserved whole steps would

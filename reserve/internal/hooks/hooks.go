@@ -1,8 +1,8 @@
 // Package hooks lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal
 // does.
 //
-// Those packages import reserve, so reserve can't import them, and exported methods would be in everybody's
-// API. So reserve registers its [Hooks] here when it is initialized, and those packages open them:
+// Those packages import reserve, so reserve can't import them, and exported methods would be in every user's API. So
+// reserve registers its [Hooks] here when it is initialized, and those packages open them:
 //
 //	var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 package hooks

@@ -12,7 +12,7 @@ import (
 // never is the last time that there is.
 const never = saturate.Never
 
-// A Place is a request in a queue. Whoever makes one sets the exported fields before Enter.
+// A Place is a request in a queue. The caller that makes one sets the exported fields before Enter.
 type Place struct {
 	Permits int // at least 1
 	Leave   int // so many permits must be left at the limit when it goes

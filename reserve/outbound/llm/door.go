@@ -113,7 +113,7 @@ func (d *door) take(o *route, more int) (wait time.Duration, ok bool) {
 	for i, w := range options {
 		switch m := d.members[i]; {
 		case w < 0:
-		case m.busy: // whoever is there kicks when it is charged, which is soon
+		case m.busy: // the call that is there kicks when it is charged, which is soon
 			wait = min(wait, max(w, time.Millisecond))
 		case w > 0:
 			wait = min(wait, w)

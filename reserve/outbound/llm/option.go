@@ -193,8 +193,8 @@ func RefuseTooLarge() Option {
 
 // WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been idle
 // for as long as its limits look back, even if its responses are not closed. If there is no such key, it shares one set
-// of limits with all others that find no place, and [Ignored].Crowded counts its calls. So whoever chooses the names of
-// models can neither fill the memory nor slow the keys that have a place. Default: 1024.
+// of limits with all others that find no place, and [Ignored].Crowded counts its calls. So a client that chooses the
+// names of models can neither fill the memory nor slow the keys that have a place. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {

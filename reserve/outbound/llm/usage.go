@@ -145,7 +145,7 @@ func (c *counter) measure() {
 	c.scan.size, c.repeat = size{}, false
 }
 
-// take takes over the fields of a document. Those that it does not tell stay as they were: a stream tells its input
+// take takes over the fields of a document. Fields that it does not tell stay as they were: a stream tells its input
 // first, and its output later, or again and again.
 func (c *counter) take() {
 	f := &c.fields

@@ -24,8 +24,8 @@ type Retryer struct {
 // An Option changes one setting of [New].
 type Option func(*Retryer)
 
-// WithMaxRetryAfter sets for how long a service can stop everybody at a time. Negative counts as 0.
-// Default: 5 minutes.
+// WithMaxRetryAfter sets for how long a service can stop the limiter at a time. Negative counts as 0. Default: 5
+// minutes.
 func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
 
 // Adaptive finds the rate that the service accepts, as the option of that name does in package outbound. A throttling

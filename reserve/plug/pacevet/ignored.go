@@ -56,7 +56,7 @@ func ignored(pass *analysis.Pass) (any, error) {
 		}
 		d := analysis.Diagnostic{
 			Pos: call.Pos(), End: call.End(),
-			Message: fmt.Sprintf("the error of %s is ignored: whoever gets no permits goes too", u.fn.Name()),
+			Message: fmt.Sprintf("the error of %s is ignored: callers without permits go too", u.fn.Name()),
 		}
 		if _, ok := c.Node().(*ast.ExprStmt); ok && returnsError(info, fn) {
 			before := "if err := "

@@ -15,7 +15,7 @@ var Negative = &analysis.Analyzer{
 	Name: "negative",
 	Doc: `negative: a negative number of tokens, to give some back
 
-golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. Those who wait already
+golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. Callers that wait already
 do not move up, and pace's limiters take no negative numbers: reserve/plug/xtime/rate gives nothing back for
 them.
 

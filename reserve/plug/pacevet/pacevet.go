@@ -6,7 +6,7 @@
 //	pacevet -fix ./...                        # mends what can be mended without a thought
 //	go vet -vettool=$(which pacevet) ./...    # the same findings, cached
 //
-// Whoever moves from golang.org/x/time/rate to pace runs it first: what it names is what `go fix` can't carry
+// Run it before you move a program from golang.org/x/time/rate to pace: what it names is what `go fix` can't carry
 // over.
 //
 // A finding is about one of these; each analyzer's Doc has the reason, what it leaves alone, and what to write
@@ -20,9 +20,8 @@
 //	dropped      a reservation is taken, and nobody waits for it
 //	ignored      Wait's or Acquire's error is ignored, so those refused go too
 //
-// An analyzer would rather miss a mistake than name code that is right. Assign to the blank identifier what is
-// dropped on purpose (_ = lim.Wait(ctx)): that is never named. Those that are about production leave tests
-// alone.
+// An analyzer would rather miss a mistake than name code that is right. Assign to the blank identifier what is dropped
+// on purpose (_ = lim.Wait(ctx)): that is never named. Checks that are about production leave tests alone.
 package pacevet
 
 import "golang.org/x/tools/go/analysis"

@@ -170,7 +170,7 @@ func (f *file) update(
 	case err != nil:
 		return false, err
 	case entries[0].dead:
-		if same(opened, f.path) { // whoever was to remove it was killed
+		if same(opened, f.path) { // the process that was to remove it was killed
 			os.Remove(f.path)
 		}
 		f.close()
@@ -335,7 +335,7 @@ func (s *store) sweep() error {
 	return nil
 }
 
-// remove removes a file if its state has expired. Those that have it open see that it is dead.
+// remove removes a file if its state has expired. Processes that have it open see that it is dead.
 func remove(path string) {
 	if !removesOpen { // then no process has it open that would lose it
 		os.Remove(path)

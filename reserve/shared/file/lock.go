@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// lock locks a file, for this process and this open file alone. It waits for whoever has it: in the kernel, so that it
-// gets the lock as soon as it is free. If it fails, or the context ends first, it closes the file: that ends a lock
-// that comes later.
+// lock locks a file, for this process and this open file alone. It waits for the process that has it: in the kernel, so
+// that it gets the lock as soon as it is free. If it fails, or the context ends first, it closes the file: that ends a
+// lock that comes later.
 func lock(ctx context.Context, f *os.File) error {
 	for range spins {
 		if tryLock(f) {

@@ -22,8 +22,8 @@
 // # The bucket
 //
 // The server is of version 2.10 or later, which tells the time. The bucket's TTL, if it has one, must be at least as
-// long as a limiter needs to be full again, since a limiter that is forgotten is full. Otherwise its requests fail with
-// a *[TTLError]. Without a TTL the bucket keeps one value for each name that there ever was. A key of the bucket is the
+// long as a limiter needs to be full again. A limiter that is forgotten is full. Otherwise its requests fail with a
+// *[TTLError]. Without a TTL the bucket keeps one value for each name that there ever was. A key of the bucket is the
 // hash of the limiter's name, so no API key is stored.
 //
 // A user needs to publish to $KV.limits.>, $JS.API.STREAM.INFO.KV_limits and $JS.API.DIRECT.GET.KV_limits.>, and to

@@ -26,7 +26,7 @@ var (
 // Of a transport, outbound.
 var (
 	attempts = counter("outbound", "attempts", "attempts", "{attempt}",
-		"Attempts by result: sent, or not_sent since their permits could not be had", "result")
+		"Attempts by result: sent, or not_sent since they got no permits in time", "result")
 	throttled = counter("outbound", "throttled_attempts", "throttled", "{attempt}", "Attempts that the server has refused")
 	held      = counter("outbound", "retry_after_seconds", "retry_after", "s",
 		"For how long refusals held back their limits or themselves, all together")

@@ -11,9 +11,8 @@ import (
 // longest is what is counted to, in nanoseconds: 291 years.
 const longest = 9.2e18
 
-// buy asks the store for the permits that callers wait for, and for those that the process is going to use. The
-// caller, whose request is the first in the line, must have the turn. If nothing was bought the answer is the
-// request's.
+// buy asks the store for the permits that callers wait for, and for what the process is going to use. The caller, whose
+// request is the first in the line, must have the turn. If nothing was bought the answer is the request's.
 func (b *Buyer) buy(ctx context.Context, r Request) (a Answer, bought bool, err error) {
 	p := &Purchase{MaxWait: r.MaxWait, Deadline: r.Deadline, By: cmp.Or(r.By, r.Deadline)}
 	beside := int64(0) // permits that are not for the caller

@@ -31,7 +31,7 @@ type outcome struct {
 	number  int64
 	err     error        // nil: refused
 	charged atomic.Int64 // permits that the store may have charged although there was no answer
-	ready   int64        // no permit was to be had before
+	ready   int64        // no request would be granted before
 }
 
 // pays reports whether the store may have charged the permits of a request, and counts them as used.

@@ -12,7 +12,7 @@ import (
 type schedule struct {
 	upfront   bool
 	intervals []interval // under way and to come: in order, none overlaps another
-	passed    int64      // the ticks of those that are over
+	passed    int64      // the ticks of intervals that are over
 	last      int64      // what the clock showed last
 }
 
@@ -87,8 +87,8 @@ func (s *schedule) end() (at int64, pace float64, ok bool) {
 	return last.end, float64(last.end-last.begin) / float64(last.ticks) * tick, true
 }
 
-// insert adds an interval behind those that begin before it, so that none overlaps. One that takes no time may lie in
-// another.
+// insert adds an interval behind the ones that begin before it, so that none overlaps. One that takes no time may lie
+// in another.
 func (s *schedule) insert(n interval) {
 	if n.ticks == 0 {
 		return

@@ -19,7 +19,7 @@ type Seller interface {
 	// Refund gives permits of a lot back to the store.
 	Refund(ctx context.Context, r Refund) error
 
-	// Charge charges permits that callers have used beyond those that they had reserved.
+	// Charge charges permits that callers have used beyond their reservations.
 	Charge(permits int)
 }
 

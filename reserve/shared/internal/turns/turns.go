@@ -17,7 +17,8 @@ type turn struct {
 	users int           // that have the turn or wait for it
 }
 
-// Take waits for the turn of a key. Whoever has it calls leave. It returns the context's cause if that ends first.
+// Take waits for the turn of a key. The goroutine that has it calls leave. It returns the context's cause if that ends
+// first.
 func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) {
 	t.mu.Lock()
 	k := t.keys[key]
