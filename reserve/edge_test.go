@@ -174,8 +174,8 @@ func TestSetPolicyOfALedgerThatCannotChange(t *testing.T) {
 	require.ErrorAs(t, l.SetPolicy(make()), new(*reserve.ValueError), "and no panic")
 }
 
-// A pause moves next free so far that nothing is left of time behind those who wait: the next amount is
-// negative, and after a Retime nobody is ever served again.
+// A pause moves next free so far that nothing is left of time behind the waiting requests. The next amount is negative,
+// and after a Retime no request is ever served again.
 func TestAmountsAreNeverNegative(t *testing.T) {
 	b := limitertest.Bursty(t, 1e-18, pace.WithBurst(0), reserve.PayUpfront())
 	_, err := b.Reserve(ctx, 3)
@@ -190,8 +190,8 @@ func TestAmountsAreNeverNegative(t *testing.T) {
 	require.True(t, b.TryAcquire(1))
 }
 
-// A rate without a limit, while somebody waits and it is paid upfront: when it has a limit again the store is
-// full, the one who waits may go, says At; but the ledger does not look again before the old time.
+// A rate without a limit, while a request waits that is paid upfront. When the rate has a limit again the store is
+// full, and the waiting request may go, says At. But the ledger does not look again before the old time.
 func TestARateWithALimitIsSeenAtOnce(t *testing.T) {
 	b := limitertest.TokenBucket(t, 10, 5)
 	b.Waits(5, 0)

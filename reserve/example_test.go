@@ -78,7 +78,7 @@ func ExampleLimiter_Peek() {
 	// Output: 3s <nil>
 }
 
-// The rate changes for those that wait, too.
+// The rate changes for waiting requests, too.
 func ExampleLimiter_Retime() {
 	limiter := pace.Must(pace.NewBursty(1, pace.WithClock(clock)))
 	limiter.TryAcquire(8)

@@ -2,8 +2,8 @@ package reserve
 
 import "time"
 
-// Stall makes d pass on the limiter's clock without anybody noticing, as if the program were stopped. All callers of
-// the limiter must sleep: they read the clock without the lock.
+// Stall makes d pass on the limiter's clock without notice, as if the program were stopped. All callers of the limiter
+// must sleep: they read the clock without the lock.
 //
 //go:norace
 func Stall(l *Limiter, d time.Duration) {

@@ -27,7 +27,7 @@ import (
 // slot is the interval between two permits, a power of two: so no time is rounded.
 const slot = time.Duration(1 << 27)
 
-// A call is one of those that goroutines make at the same time, and what it returned.
+// A call is one that a goroutine makes beside others, and what it returned.
 type call struct {
 	name string
 	n    int           // permits: how many, or what a settlement says
@@ -129,7 +129,7 @@ func (r *record) note(client int, c call, do func(c *call)) call {
 	return c
 }
 
-// any returns a reservation of anybody's.
+// any returns a reservation of any goroutine's.
 func (r *record) any(random *rand.Rand) holding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,8 +170,8 @@ func (r *record) overlaps() (n int) {
 	return n
 }
 
-// client makes random calls. While the clock moves nobody settles or pauses: a caller that has read the clock and then
-// waits for the lock does that as of its reading, and others may have been refused without the lock after that.
+// client makes random calls. While the clock moves no client settles or pauses. A caller that has read the clock and
+// then waits for the lock does that as of its reading, and others may have been refused without the lock after that.
 func (r *record) client(client, calls int, moving bool, random *rand.Rand) {
 	for range calls {
 		n := 1 + random.IntN(4)

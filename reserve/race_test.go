@@ -133,7 +133,7 @@ func TestSaturated(t *testing.T) {
 								less := random.IntN(n)
 								r.Settle(less)
 								used.Add(int64(less))
-								late.Add(int64(n - less)) // nobody can go in their place any more
+								late.Add(int64(n - less)) // none can go in their place any more
 							default:
 								if _, err := l.Acquire(ctx, n); err != nil {
 									t.Error(err)

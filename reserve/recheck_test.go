@@ -14,7 +14,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// An opening grants nothing until a day is over, or somebody opens it.
+// An opening grants nothing until a day is over, or it is opened.
 type opening struct {
 	reserve.Ledger
 	open *atomic.Bool

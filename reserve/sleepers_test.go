@@ -17,15 +17,15 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// A crowd is goroutines that sleep by a limiter while all that can move their times is done to it, and a
-// twin of that limiter by which nobody sleeps: its reservations say when each sleeper has to wake.
+// A crowd is goroutines that sleep by a limiter while all that can move their times is done to it, and a twin of that
+// limiter without sleepers: its reservations say when each sleeper has to wake.
 type crowd struct {
 	*testing.T
 	limiter, twin *reserve.Limiter
 	group         sync.WaitGroup
 	begin         time.Time
 	all           []*sleeper
-	first         int // all before it have gone
+	first         int // all before it were granted
 }
 
 type sleeper struct {
@@ -43,7 +43,8 @@ type sleeper struct {
 
 func (c *crowd) now() time.Duration { return time.Since(c.begin) }
 
-// look notes, before anything is done, who has gone since the last time, and after it what the new times are.
+// look records, before anything is done, which requests were granted since the last time, and after it what the new
+// times are.
 func (c *crowd) look() {
 	for c.first < len(c.all) && c.all[c.first].gone {
 		c.first++
@@ -79,7 +80,7 @@ func (c *crowd) reserve(n int) {
 	synctest.Wait()
 }
 
-// waiting returns one of those that wait, or nil.
+// waiting returns a waiting request, or nil.
 func (c *crowd) waiting(random *rand.Rand) *sleeper {
 	if c.first == len(c.all) {
 		return nil

@@ -101,7 +101,7 @@ func TestSnapshotAfterAChangeOfRate(t *testing.T) {
 	require.Equal(t, []any{10., 10., -12., 1200 * ms}, []any{got.Rate, got.Capacity, got.Level, got.Wait})
 }
 
-// Refusals are counted however they come about; those that one word decides from the first Snapshot on.
+// Refusals are counted however they come about; the ones that one word decides from the first Snapshot on.
 func TestSnapshotCounts(t *testing.T) {
 	b := limitertest.Bursty(t, 10, reserve.WithMaxWait(2*s))
 	count := func() [3]uint64 {
@@ -180,8 +180,8 @@ func TestSnapshotBeforeTheFirst(t *testing.T) {
 	require.Equal(t, uint64(6), l.Snapshot().Refused)
 }
 
-// Callers that wait are counted while they do, and their waits when they are over: of those that go, and of
-// those that give up.
+// Callers that wait are counted while they do, and their waits when they are over: of callers that go, and of callers
+// that give up.
 func TestSnapshotOfThoseThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))

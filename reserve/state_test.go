@@ -53,7 +53,7 @@ func TestRestored(t *testing.T) {
 				case 2:
 					r, err := kept.Reserve(ctx, 1+random.IntN(4))
 					require.NoError(t, err)
-					clock.Advance(r.Delay()) // nobody waits when it is saved
+					clock.Advance(r.Delay()) // no request waits when it is saved
 				default:
 					kept.TryAcquire(1 + random.IntN(3))
 				}

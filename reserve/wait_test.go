@@ -316,7 +316,7 @@ func TestAcquireOfAllCountsAPause(t *testing.T) {
 	})
 }
 
-// The last of several is waited for first: if that can't be reached, nobody need wait for the others.
+// The last of several is waited for first: if that can't be reached, no caller need wait for the others.
 func TestAllWaitsForTheLastFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		soon, late := reserve.Must(pace.NewBursty(1)), reserve.Must(pace.NewBursty(1))

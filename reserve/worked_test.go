@@ -244,7 +244,7 @@ func TestContextThatIsDone(t *testing.T) {
 	require.Zero(t, b.FreeIn(), "given back")
 }
 
-// More callers than anybody remembers one by one, in any order.
+// More callers than are remembered one by one, in any order.
 func TestAThousandGrantedAtOnceAndCancelled(t *testing.T) {
 	b := limitertest.Bursty(t, 1000, reserve.WithStored(1000))
 	held := make([]*reserve.Reservation, 1000)

@@ -51,7 +51,7 @@ func below(random *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(random.Int64N(int64(d)))
 }
 
-// play plays a script on the model, and says when each caller goes: -1 for those who give up.
+// play plays a script on the model, and says when each caller goes: -1 for callers that give up.
 func (k kind) play(callers []caller) []time.Duration {
 	type event struct {
 		at time.Duration
@@ -189,8 +189,8 @@ func TestGhostsInABubble(t *testing.T) {
 	}
 }
 
-// Callers come at three times the rate, and two of three give up before they are due: all of the
-// rate is used, and no two go closer than the interval.
+// Callers come at three times the rate, and two of three give up before they are due. All of the rate is used, and no
+// two go closer than the interval.
 func TestSaturatedWhileHalfGiveUp(t *testing.T) {
 	for _, rate := range []float64{100, 7.7} {
 		synctest.Test(t, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestSettlersUseTheRate(t *testing.T) {
 	}
 }
 
-// What is charged afterwards, and given back, never breaks the order of those who sleep.
+// What is charged afterwards, and given back, never breaks the order of the sleeping callers.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter, err := pace.NewBursty(10, pace.WithBurst(0))

@@ -16,7 +16,7 @@ import (
 )
 
 func TestRetime(t *testing.T) {
-	t.Run("those who wait scale, in order", func(t *testing.T) {
+	t.Run("waiting requests scale, in order", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10, pace.WithBurst(0))
 		s.Take(4)
 		first, second := s.Take(2), s.Take(1)
@@ -30,7 +30,7 @@ func TestRetime(t *testing.T) {
 		require.Equal(t, 1000*ms, s.At(second))
 		require.Equal(t, 5.0, s.Rate())
 	})
-	t.Run("after a much lower rate nobody is left waiting", func(t *testing.T) {
+	t.Run("after a much lower rate no request is left waiting", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10)
 		require.NoError(t, s.SetRate(0.01))
 		s.Take(1)

@@ -13,8 +13,8 @@ import (
 // judged by the model. Four operations in each run; where 600 queues are run five (half a second for each limiter),
 // and six (ten times as long) where more are.
 //
-// Everybody is asked for its time after each operation. In the shorter run of those who are not asked, that is only
-// after the last: one that has gone meanwhile says no time after it went.
+// All requests are asked for their times after each operation. In the shorter run, "not asked", that is only after the
+// last. A request that was granted meanwhile says no time after its grant.
 func TestExhaustive(t *testing.T) {
 	depth := 4
 	if n := queues(t); n > 600 {

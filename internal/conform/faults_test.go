@@ -113,11 +113,11 @@ func TestFaultsAreFound(t *testing.T) {
 		{name: "what is waiting gives nothing back", make: func(k kind, m *modelSubject) subject { return waitingIsLost{m} }},
 		{name: "what is settled goes to the end of the line", earlier: true, make: func(k kind, m *modelSubject) subject { return &placeIsLost{modelSubject: m} }},
 		{name: "charges are forgotten", earlier: true, make: func(k kind, m *modelSubject) subject { return noCharge{m} }},
-		{name: "nobody waits for a pause", earlier: true, make: func(k kind, m *modelSubject) subject { return noPause{m} }},
+		{name: "a pause keeps no request waiting", earlier: true, make: func(k kind, m *modelSubject) subject { return noPause{m} }},
 		{name: "pauses do not end early", make: func(k kind, m *modelSubject) subject { return noResume{m} }},
 		{name: "an overtaker", earlier: true, make: func(k kind, m *modelSubject) subject { return overtaker{m} }},
 		{name: "a promise becomes later", earlier: true, make: func(k kind, m *modelSubject) subject { return &drift{modelSubject: m} }},
-		{name: "a new rate moves those who wait", earlier: true, make: func(k kind, m *modelSubject) subject { return mover{m} }},
+		{name: "a new rate moves waiting requests", earlier: true, make: func(k kind, m *modelSubject) subject { return mover{m} }},
 		{name: "Retime leaves them", make: func(k kind, m *modelSubject) subject { return leaver{m} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,8 +39,7 @@ func randomBytes(seed uint64) []byte {
 	return p
 }
 
-// Random queues, judged by the model: nobody earlier than it says, and at most one slot in a
-// thousand later.
+// Random queues, judged by the model: no request earlier than it says, and at most one slot in a thousand later.
 func TestRandomQueues(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -88,12 +88,12 @@ func TestTheQueueMovesUp(t *testing.T) {
 	require.Equal(t, 1300*ms, s.At(third))
 	second.Cancel()
 	require.Equal(t, 1100*ms, s.At(third))
-	s.Advance(150 * ms) // the long one has gone
+	s.Advance(150 * ms) // the long one was granted
 	require.Equal(t, 1100*ms, s.At(third))
 }
 
-// A request that has gone turns out to come to less: those who wait for it go sooner, at once if it
-// was that which they waited for.
+// A granted request turns out to cost less. Requests that wait for it go sooner, at once if they waited for nothing
+// else.
 func TestSettlingLessLetsTheQueueGo(t *testing.T) {
 	s := limitertest.Bursty(t, 10, pace.WithCapacity(10))
 	gone := s.Take(50)
@@ -169,8 +169,8 @@ func TestLateReturnsAreWorthWhatWouldStillBeThere(t *testing.T) {
 	})
 }
 
-// golang.org/x/time/rate's own sequences, from its rate_test.go. There the last times are those in the
-// comments, because what is given back is held against those who wait.
+// golang.org/x/time/rate's own sequences, from its rate_test.go. There the last times are those in the comments,
+// because what is given back is held against waiting requests.
 func TestXTimeSequences(t *testing.T) {
 	type request struct{ at, n, want int } // times in tenths of a second
 	type cancel struct{ at, which int }
@@ -315,14 +315,14 @@ func TestSettle(t *testing.T) {
 			c.do(r)
 			require.Equal(t, c.nextFree, s.FreeAt())
 			require.Equal(t, 5, r.Permits())
-			require.Zero(t, s.At(r), "it has gone")
+			require.Zero(t, s.At(r), "it was granted")
 		})
 		t.Run(c.name+", while it waits", func(t *testing.T) {
 			s := limitertest.Bursty(t, 10)
 			s.Take(1)
 			r, live := s.Take(5), s.Take(1)
 			c.do(r)
-			require.Equal(t, 100*ms+min(c.nextFree, 500*ms), s.At(live), "nobody who waits pays for more")
+			require.Equal(t, 100*ms+min(c.nextFree, 500*ms), s.At(live), "no waiting request pays for more")
 			require.Equal(t, 200*ms+c.nextFree, s.FreeAt(), "the next one does")
 		})
 	}
@@ -343,7 +343,7 @@ func TestSettle(t *testing.T) {
 }
 
 func TestGivingBackAfterSetRate(t *testing.T) {
-	t.Run("those who wait keep their times, in order", func(t *testing.T) {
+	t.Run("waiting requests keep their times, in order", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10)
 		s.Take(1)
 		second, third := s.Take(1), s.Take(1)
@@ -421,7 +421,7 @@ func TestGivingBackWhileWarmingUp(t *testing.T) {
 	})
 }
 
-// An asker is a reserver that asks a limiter for somebody else before it grants everything.
+// An asker is a reserver that asks a limiter in between, and then grants everything.
 type asker struct{ ask func() }
 
 func (a asker) ReserveWithin(context.Context, int, time.Duration) (reserve.Reservation, error) {
@@ -433,8 +433,7 @@ func (a asker) ReserveWithin(context.Context, int, time.Duration) (reserve.Reser
 	return l.Reserve(context.Background(), 1)
 }
 
-// A refusal leaves those who were asked as if they never had been, and also whoever asked them in
-// between.
+// A refusal leaves the limiters that were asked as if they never had been, and also callers that asked them in between.
 func TestAllThatRefusesLeavesNoTrace(t *testing.T) {
 	for name, s := range map[string]*limitertest.Bench{
 		"bursty":       limitertest.Bursty(t, 10, pace.WithCapacity(5), reserve.WithStored(3)),

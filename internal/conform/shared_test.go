@@ -55,7 +55,7 @@ func ofShared(kinds []kind) (all []kind) {
 	return all
 }
 
-// The arithmetic of a shared limiter, judged by the model as far as they are to agree: promised times don't move, so
+// The arithmetic of a shared limiter, judged by the model as far as they are to agree. Promised times don't move, so
 // nothing but the newest reservation is cancelled.
 func TestSharedQueues(t *testing.T) {
 	for name, kinds := range map[string][]kind{

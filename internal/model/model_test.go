@@ -15,7 +15,7 @@ func bucket(capacity, stored float64, upfront bool) *Limiter {
 	return New(Config{Rate: 1e9 / each, Capacity: Fixed(capacity), Stored: stored, Upfront: upfront})
 }
 
-// A step is something that happens, after which those who wait, first come first, will go at these times.
+// A step is something that happens, after which the waiting requests, first come first, will go at these times.
 type step struct {
 	do   string // reserve, try, settle, pass, pause until, resume, rate, retime, refused
 	a, b int
@@ -91,7 +91,7 @@ func TestPaidLater(t *testing.T) {
 			{"reserve", 1, 0, nil}, {"reserve", 3, 0, line{10}}, {"reserve", 1, 0, line{10, 40}},
 			{"settle", 2, 1, line{10, 20}}, {"settle", 2, 0, line{10, 20}}, {"settle", 2, 9, line{10, 20}},
 		}, level: -10, goes: line{0, 10, 20}},
-		{name: "who has gone turns out to be smaller", l: bucket(10, 0, false), steps: []step{
+		{name: "a granted request turns out to be smaller", l: bucket(10, 0, false), steps: []step{
 			{"reserve", 50, 0, nil}, {"reserve", 5, 0, line{500}}, {"reserve", 1, 0, line{500, 550}}, {"pass", 30, 0, line{500, 550}},
 			{"settle", 1, 2, line{70}},
 		}, level: -40, goes: line{0, 30, 70}},
@@ -111,14 +111,14 @@ func TestPaidLater(t *testing.T) {
 		{name: "late, and all had spilled", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 3, 0, nil}, {"pass", 30, 0, nil}, {"reserve", 2, 0, nil}, {"settle", 1, 0, nil},
 		}, level: -20, goes: line{0, 30}},
-		{name: "nobody is called back", l: bucket(0, 0, false), steps: []step{
+		{name: "no request is called back", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 3, 0, nil}, {"reserve", 5, 0, line{30}}, {"pass", 10, 0, line{30}}, {"settle", 1, 1, nil}, {"settle", 1, 3, nil}, {"reserve", 1, 0, line{60}},
 		}, level: -50, goes: line{0, 10, 60}},
 		{name: "a pause", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 1, 0, nil}, {"reserve", 1, 0, line{10}}, {"pass", 4, 0, line{10}}, {"pause until", 24, 0, line{30}}, {"pause until", 20, 0, line{30}},
 			{"reserve", 1, 0, line{30, 40}}, {"settle", 1, 0, line{24, 34}}, {"pass", 10, 0, line{24, 34}}, {"pass", 10, 0, line{34}},
 		}, level: -10, goes: line{0, 24, 34}},
-		{name: "what is due when it begins has gone", l: bucket(0, 0, false), steps: []step{
+		{name: "what is due when it begins is granted", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 1, 0, nil}, {"reserve", 1, 0, line{10}}, {"pass", 10, 0, nil}, {"pause until", 30, 0, nil}, {"refused", 1, 29, nil}, {"reserve", 1, 0, line{40}},
 		}, level: -10, goes: line{0, 10, 40}},
 		{name: "resumed", l: bucket(2, 2, false), steps: []step{
@@ -159,7 +159,7 @@ func TestPaidUpfront(t *testing.T) {
 			{"reserve", 5, 0, line{30}}, {"reserve", 4, 0, line{30, 70}}, {"pass", 15, 0, line{30, 70}}, {"settle", 1, 0, line{20}}, // it had been the head from the begin
 			{"pass", 5, 0, nil}, {"pass", 100, 0, nil},
 		}, level: 20},
-		{name: "larger than the store, and nobody is behind it", l: bucket(2, 2, true), steps: []step{
+		{name: "larger than the store, and none behind it", l: bucket(2, 2, true), steps: []step{
 			{"reserve", 5, 0, line{30}}, {"pass", 15, 0, line{30}}, {"settle", 1, 0, nil},
 		}, level: 20},
 		{name: "one asks later, and has a larger bucket only from then", l: bucket(2, 2, true), steps: []step{

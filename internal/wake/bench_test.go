@@ -43,9 +43,8 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// BenchmarkSleepAmongBusyGoroutines is the case that a descriptor alone is bad at: no P is ever
-// without work, so nobody waits for the network poller, and a sleeper that only it can wake is 10
-// ms late.
+// BenchmarkSleepAmongBusyGoroutines is the case that a descriptor alone is bad at: no P is ever without work. So none
+// waits for the network poller, and a sleeper that only it can wake is 10 ms late.
 func BenchmarkSleepAmongBusyGoroutines(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(kind.name, func(b *testing.B) {

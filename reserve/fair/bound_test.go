@@ -18,9 +18,9 @@ import (
 	"github.com/nextfree/pace/reserve/fair"
 )
 
-// The bound of start-time fair queueing, which knows no model: in any stretch in which i and j both wait, |W_i/w_i -
+// The bound of start-time fair queueing, which knows no model. In any stretch in which i and j both wait, |W_i/w_i -
 // W_j/w_j| <= l_i/w_i + l_j/w_j, where W is what a flow gets, w its weight, and l its largest request. What a request
-// settles at counts, for those that settle when they go. For tenants of a class, and for classes of a priority.
+// settles at counts, for requests that settle when they go. For tenants of a class, and for classes of a priority.
 func TestTheBound(t *testing.T) {
 	for seed := range uint64(100) {
 		for _, tenants := range []bool{true, false} {

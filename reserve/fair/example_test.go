@@ -61,7 +61,7 @@ func ExampleWithTenants() {
 	limiter := reserve.Must(pace.NewBursty(1, pace.WithBurst(0), reserve.WithClock(clock)))
 	queue := reserve.Must(fair.New(limiter, []fair.Class{{Name: "api"}}, fair.WithTenants(weight), fair.WithClock(clock)))
 
-	limiter.TryAcquire(1) // so that those that follow wait
+	limiter.TryAcquire(1) // so that the next requests wait
 	reserveFor := func(tenant string) reserve.Reservation {
 		ctx := fair.With(context.Background(), "api", tenant)
 		return reserve.Must(queue.ReserveWithin(ctx, 1, reserve.Forever))

@@ -99,7 +99,7 @@ func TestHandedOn(t *testing.T) {
 		q := reserve.Must(fair.New(limit, people))
 		batch, urgent := q.Class("batch"), q.Class("people")
 		a, err := batch.ReserveWithin(ctx, 2, 0)
-		require.NoError(t, err, "nobody waits")
+		require.NoError(t, err, "no request waits")
 		require.Zero(t, a.Delay())
 		b, err := batch.ReserveWithin(ctx, 3, reserve.Forever)
 		require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestDeadlines(t *testing.T) {
 		require.Equal(t, 4*time.Second, late.Wait)
 		require.ErrorIs(t, late, context.DeadlineExceeded)
 		at, result := wait("batch", 4100*time.Millisecond)
-		time.Sleep(1500 * time.Millisecond) // one has gone
+		time.Sleep(1500 * time.Millisecond) // one was granted
 		for range 3 {
 			wait("people", time.Hour)
 		}
@@ -338,7 +338,7 @@ func TestMaxQueue(t *testing.T) {
 		require.EqualError(t, err, `fair: 2 requests of class "" wait already, as many as may`)
 		require.Equal(t, uint64(1), q.Snapshot().Classes[0].Refused)
 		time.Sleep(time.Second)
-		require.NoError(t, errOf(q.ReserveWithin(ctx, 1, time.Minute)), "one has gone")
+		require.NoError(t, errOf(q.ReserveWithin(ctx, 1, time.Minute)), "one was granted")
 	})
 }
 

@@ -58,7 +58,7 @@ type pair struct {
 
 	all    []*both
 	byReal map[*entry]*both
-	open   []*both // that wait, or have gone and are not settled
+	open   []*both // that wait, or were granted and are not settled
 	seed   uint64
 	trace  []string
 
@@ -114,7 +114,7 @@ func (p *pair) note(format string, args ...any) {
 	p.trace = append(p.trace, fmt.Sprint(p.model.now(), " ")+fmt.Sprintf(format, args...))
 }
 
-// check has both do what there is to do now, and compares who has gone since the last check. Limiters round to
+// check has both do what there is to do now, and compares which were granted since the last check. Limiters round to
 // nanoseconds, so one may be a few later than the other.
 func (p *pair) check() {
 	var got, want []int
@@ -211,7 +211,7 @@ func (p *pair) settle(random *rand.Rand) {
 	case actual <= r.permits:
 		r.permits = actual
 	default:
-		p.open = append(p.open, b) // more, before it has gone, is charged when it goes: tested apart
+		p.open = append(p.open, b) // more, before it is granted, is charged at its grant: tested apart
 		return
 	}
 	b.r.Settle(actual)

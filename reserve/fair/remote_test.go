@@ -65,8 +65,8 @@ func TestOnAStore(t *testing.T) {
 	})
 }
 
-// A store that hangs: callers go when their contexts end, and not when the store answers. A call in the
-// name of one who has gone ends with him.
+// A store that hangs: callers go when their contexts end, and not when the store answers. A call in the name of a
+// request that was granted ends with it.
 func TestAStoreThatHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		store := &hanging{Store: shared.Memory(), until: time.Now().Add(time.Minute)}

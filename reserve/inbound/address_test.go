@@ -32,7 +32,7 @@ func check(t *testing.T, key inbound.Address, r *http.Request, want string, name
 	got, err := key(r)
 	if want == none {
 		require.ErrorIs(t, err, inbound.ErrNoAddress, name)
-		require.Less(t, len(err.Error()), 200, "of what somebody else wrote, no more than a little")
+		require.Less(t, len(err.Error()), 200, "of what a client wrote, no more than a little")
 		return
 	}
 	require.NoError(t, err, name)

@@ -18,8 +18,8 @@ import (
 	"github.com/nextfree/pace/reserve/inbound"
 )
 
-// A client that goes away after it has sent a body gives its place back at once, if the body is
-// small and its length is known. Otherwise net/http does not see that it has gone.
+// A client that goes away after it has sent a body gives its place back at once, if the body is small and its length is
+// known. Otherwise net/http does not see that it has left.
 func TestClientsThatGoAwayAfterABody(t *testing.T) {
 	const small = 64 << 10
 	for name, c := range map[string]struct {

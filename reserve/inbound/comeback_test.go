@@ -45,7 +45,7 @@ func TestAComebackQueueOfClientsThatNeverReturnEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy *reserve.Policy
 		then   func(*testing.T, http.Handler)
-		passed int // of those that come at one moment after that
+		passed int // of the clients that come at one moment after that
 	}{
 		"the store is full again":       {bucket(20, 20), wait(2 * s), 20},
 		"and long since":                {bucket(20, 20), wait(30 * s), 20},

@@ -141,7 +141,7 @@ func TestEndpoints(t *testing.T) {
 		}
 	}
 	h := outside.Handler(plain)
-	for i, want := range []int{404, 404, 429} { // those that are no endpoint share a key
+	for i, want := range []int{404, 404, 429} { // requests to no endpoint share a key
 		require.Equal(t, want, status(h, get("", fmt.Sprint("/nowhere/", i))))
 	}
 

@@ -109,7 +109,7 @@ func TestABodyThatWaitedAndIsClosed(t *testing.T) {
 	})
 }
 
-// One client that sends far too much leaves places in the queue for those who wait a little.
+// One client that sends far too much leaves places in the queue for clients that wait a little.
 func TestOneClientDoesNotFillTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := build(t, []inbound.Tier{

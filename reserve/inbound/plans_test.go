@@ -97,7 +97,7 @@ func TestUnlimitedSaysNothing(t *testing.T) {
 	}
 }
 
-// A middleware in another one adds its fields to those that are there.
+// A middleware in another one adds its fields to the fields that are there.
 func TestNestedMiddlewares(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	tight := build(t, []inbound.Tier{inbound.Global("tight", bucket(5, 5, clock))}, inbound.WithXRateLimit())

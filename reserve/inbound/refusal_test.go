@@ -84,7 +84,7 @@ func TestProblemOrText(t *testing.T) {
 	}
 }
 
-// Retry-After is the longest wait of all tiers, also of those that come later.
+// Retry-After is the longest wait of all tiers, also of later ones.
 func TestRetryAfterIsTheLongest(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	h := build(t, []inbound.Tier{

@@ -18,7 +18,7 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// 20 for everybody, 2 for each user: a user that sends 100 gets 2, and nine others get their 18.
+// 20 for all, 2 for each user: a user that sends 100 gets 2, and nine others get their 18.
 func TestAnAbuserLocksNobodyOut(t *testing.T) {
 	for name, order := range map[string]func(user, global inbound.Tier) []inbound.Tier{
 		"user first":   func(user, global inbound.Tier) []inbound.Tier { return []inbound.Tier{user, global} },
@@ -40,7 +40,7 @@ func TestAnAbuserLocksNobodyOut(t *testing.T) {
 			}
 			require.Equal(t, 2, passed["abuser"], name)
 
-			// Now nothing is left for everybody, and a user that is refused for that keeps its own 2.
+			// Now nothing is left for all, and a user that is refused for that keeps its own 2.
 			for range 10 {
 				res := do(h, get("late", "/"))
 				require.Equal(t, []string{"global"}, problemOf(t, res).Violated, name)

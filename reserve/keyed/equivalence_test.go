@@ -82,7 +82,7 @@ type twins struct {
 	promises []promised
 
 	drops [5]int // of each key
-	grown int    // of those that were dropped were whole limiters
+	grown int    // of the dropped ones were whole limiters
 }
 
 type promised struct {
@@ -123,7 +123,7 @@ func (p *twins) step() {
 		p.same("TryAcquire", plain.TryAcquire(n), keys.TryAcquire(n))
 	case 2:
 		p.did = "Acquire"
-		now := deadline{ctx, p.clock.Now()} // so that nobody sleeps
+		now := deadline{ctx, p.clock.Now()} // so that no caller sleeps
 		_, err := plain.Acquire(now, n)
 		_, err2 := keys.Acquire(now, n)
 		p.same("Acquire", err, err2)

@@ -13,9 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A million new keys come while there is room for 100, and nobody who has something
-// to lose is forgotten: neither who is in debt, nor who is paused, nor who was
-// promised something, nor whose rate was changed.
+// A million new keys come while there is room for 100, and no key with something to lose is forgotten. It may be in
+// debt, paused, have a promise, or have a rate that was changed.
 func TestAFloodForgivesNobody(t *testing.T) {
 	b := bursty(1, 100)
 	begin := b.Now()
@@ -73,8 +72,8 @@ func TestIdleKeysMakeRoomForNewOnes(t *testing.T) {
 		b.Advance(time.Millisecond)
 		most = max(most, b.Len())
 	}
-	// Of a rate of 1/s nobody is full before 1 s is over, and a key that
-	// has taken one permit in advance is full after 2 s.
+	// Of a rate of 1/s no key is full before 1 s is over, and a key that has taken one permit in advance is full after 2
+	// s.
 	require.Less(t, most, 2000*3/2)
 	t.Log("at most", most, "keys")
 }

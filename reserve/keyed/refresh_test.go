@@ -263,7 +263,7 @@ func TestTTLWithASlowFunction(t *testing.T) {
 }
 
 // A key that the function does not know any more is revoked, within the time to live or at once by Refresh; an outage
-// of the function revokes nobody.
+// of the function revokes no key.
 func TestUnknownKeys(t *testing.T) {
 	unknown := fmt.Errorf("no such tenant: %w", keyed.ErrUnknown)
 	for _, refresh := range []bool{false, true} {
@@ -381,7 +381,7 @@ func TestRefreshWhileThePolicyIsAskedFor(t *testing.T) {
 	}
 }
 
-// After Refresh or Forget has returned nobody gets a policy of before.
+// After Refresh or Forget has returned no caller gets a policy of before.
 func TestRefreshRace(t *testing.T) {
 	watchdog.Start(t)
 	var version atomic.Int64

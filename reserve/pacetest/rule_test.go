@@ -76,7 +76,7 @@ func TestInFlight(t *testing.T) {
 				return
 			}
 			r.Body.Close()
-			require.Empty(t, r.Header.Get("Retry-After"), "nobody knows when")
+			require.Empty(t, r.Header.Get("Retry-After"), "when is not known")
 			statuses <- r.StatusCode
 		}
 		for range 2 {

@@ -102,7 +102,7 @@ func TestOutside(t *testing.T) {
 	pacetest.NeverMoreThan(t, 1, time.Minute, server.Accepted())
 }
 
-// A listener that is closed accepts nobody, and nobody hangs.
+// A listener that is closed accepts no connection, and nothing hangs.
 func TestListenerCloses(t *testing.T) {
 	l := pacetest.Listen()
 	require.NoError(t, l.Close())

@@ -87,7 +87,7 @@ func TestSumOfTheRates(t *testing.T) {
 	})
 }
 
-// A member that stops: nobody waits for it, and when it comes back it serves again.
+// A member that stops: no call waits for it, and when it comes back it serves again.
 func TestAMemberThatStops(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		a, b := evenly(1), evenly(1)

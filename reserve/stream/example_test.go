@@ -31,7 +31,7 @@ func ExampleWriter() {
 // A download that can't be done in the time that is left fails without reading on.
 func ExampleReader() {
 	limiter := reserve.Must(pace.NewBursty(10)) // bytes a second
-	limiter.TryAcquire(600)                     // somebody else's: paid for in a minute
+	limiter.TryAcquire(600)                     // another caller's: paid for in a minute
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

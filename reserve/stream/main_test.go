@@ -51,7 +51,7 @@ func content(n int) []byte {
 	return b
 }
 
-// Those that hide all but Read or Write.
+// Types that hide all but Read or Write.
 type (
 	plainReader struct{ io.Reader }
 	plainWriter struct{ io.Writer }

@@ -38,7 +38,7 @@ func TestReaderIsAReader(t *testing.T) {
 	}
 }
 
-// What a Read does not get is not paid for, however little it is, and keeps nobody waiting.
+// What a Read does not get is not paid for, however little it is, and keeps no other waiting.
 func TestShortReadsRefund(t *testing.T) {
 	inBubble(t, 1000, func(b *limitertest.Bench) {
 		r := stream.Reader(ctx, iotest.OneByteReader(bytes.NewReader(content(50))), b)

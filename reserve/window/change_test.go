@@ -81,7 +81,7 @@ func TestSetRateWhileOneWaits(t *testing.T) {
 	require.Equal(t, 120*s, last.Delay())
 }
 
-// Those that wait, wait as long as the new window says.
+// Waiting requests wait as long as the new window says.
 func TestRetime(t *testing.T) {
 	b := newBench(t, 2, time.Minute)
 	b.Waits(2, 0)

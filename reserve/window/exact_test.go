@@ -126,7 +126,7 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// checkRule looks at every stretch, when all have gone.
+// checkRule looks at every stretch, when all are granted.
 func (r *run) checkRule(per int64) {
 	for r.model.waiting() {
 		r.model.tick()

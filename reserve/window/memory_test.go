@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// Without a queue the list holds n requests at most; with one, those that wait as well. However
-// many more come and go, it stays so.
+// Without a queue the list holds n requests at most; with one, the waiting requests as well. However many more come and
+// go, it stays so.
 func TestMemory(t *testing.T) {
 	l := newLedger(0, 100, 60_000, 1)
 	random := rand.New(rand.NewPCG(1, 1))
@@ -57,7 +57,7 @@ func TestForgetsExactlyPerLater(t *testing.T) {
 	}
 }
 
-// A longer window than the present one is remembered as long as somebody waits by it.
+// A longer window than the present one is remembered as long as a request waits by it.
 func TestForgetsAfterAChange(t *testing.T) {
 	l := newLedger(0, 1, 100, 1e7)
 	l.Take(0, 1)
@@ -83,8 +83,7 @@ func TestForgetsAfterAChange(t *testing.T) {
 	require.Equal(t, 1, l.ring.length)
 }
 
-// What had left a window when it was changed stays out of the next one, even if it is
-// remembered for somebody else.
+// What had left a window when it was changed stays out of the next one, even if it is remembered for another request.
 func TestWhatHasLeftStaysOut(t *testing.T) {
 	l := newLedger(0, 2, 10, 2e8)
 	l.Take(0, 2)
@@ -100,7 +99,7 @@ func TestWhatHasLeftStaysOut(t *testing.T) {
 	require.Equal(t, int64(12), ready, "what went at 10 was out at 11")
 }
 
-// Those that went at one moment are kept as one, each with permits of its own that may come back.
+// Requests that were granted at one moment are kept as one, each with permits of its own that may come back.
 func TestMemoryOfAMoment(t *testing.T) {
 	l := newLedger(0, 1000, 60_000, 1)
 	var slots []smooth.Slot

@@ -107,7 +107,7 @@ func (m *model) resume() {
 	m.serve()
 }
 
-// change puts another rule in place; retime says that it holds for those that wait.
+// change puts another rule in place; retime says that it holds for waiting requests.
 func (m *model) change(size int, per int64, retime bool) {
 	m.out = max(m.out, m.clock-max(1, m.per))
 	m.size, m.per = size, per
@@ -126,7 +126,7 @@ type run struct {
 	model  model
 	slots  []smooth.Slot // of each that was asked; of one without a slot, of no permits
 	told   []int64       // the last times that the ledger gave
-	open   []int         // the indices of those that were not settled
+	open   []int         // the indices of slots that were not settled
 	later  bool          // since the last comparison, promised times may have become later
 }
 
@@ -191,7 +191,7 @@ func (r *run) giveBack(which, kept int) {
 	kept %= r.slots[i].Permits
 	r.ledger.Return(r.model.now, r.slots[i], kept)
 	r.model.settle(i, kept)
-	r.slots[i].Permits = kept // of 0, nobody asks for its time any more
+	r.slots[i].Permits = kept // of 0, its time is not asked for any more
 }
 
 func (r *run) advance(by int) {

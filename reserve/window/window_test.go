@@ -70,7 +70,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	b := newBench(t, 3, s)
 	b.Waits(2, 0)
 	second := b.Waits(2, s)
-	b.Waits(1, s) // it would fit now, but not before those that asked first
+	b.Waits(1, s) // it would fit now, but not before requests that asked first
 	last := b.Waits(1, 2*s)
 	require.Zero(t, b.Stored())
 	require.False(t, b.TryAcquire(1))
@@ -135,7 +135,7 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, b.Now(), fourth.At(), "half a second after the beginning")
 	b.Waits(1, s)
 	fourth.Cancel()
-	require.Equal(t, 1., b.Stored(), "one has gone at once")
+	require.Equal(t, 1., b.Stored(), "one was granted at once")
 }
 
 // A part that comes back of one that waits leaves it in its place.
@@ -151,12 +151,12 @@ func TestSettleBeforeTheTime(t *testing.T) {
 	require.Equal(t, s/2, fourth.Delay())
 }
 
-// Settled at more: the difference counts behind those that wait.
+// Settled at more: the difference counts behind the waiting requests.
 func TestChargeBehindThoseThatWait(t *testing.T) {
 	b := newBench(t, 2, s)
 	b.Waits(2, 0).Settle(3)
 	waits := b.Waits(2, s)
-	engine.Charge(b.Limiter, 1) // when that has gone
+	engine.Charge(b.Limiter, 1) // when that is granted
 	require.Equal(t, s, waits.Delay())
 	b.Waits(1, 2*s)
 	b.Advance(s)

@@ -107,7 +107,7 @@ func TestTooLate(t *testing.T) {
 	})
 }
 
-// One that asks again goes before those that came after it.
+// A call that asks again goes before calls that came after it.
 func TestAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, b *book) {
 		requests := evenly(10)
@@ -122,7 +122,7 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// One key never slows another: those that wait for a limit of their own take nothing of the one they share.
+// One key never slows another: calls that wait for a limit of their own take nothing of the one they share.
 func TestKeysThatShareALimit(t *testing.T) {
 	bubble(t, func(t *testing.T, b *book) {
 		host := evenly(10)
@@ -210,7 +210,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// Those that go soon have their reservations already: a program that is slow to wake one of them loses nothing.
+// Calls that go soon have their reservations already: a program that is slow to wake one of them loses nothing.
 func TestSoon(t *testing.T) {
 	bubble(t, func(t *testing.T, b *book) {
 		one := evenly(50)

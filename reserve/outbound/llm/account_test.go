@@ -78,8 +78,7 @@ func TestKeys(t *testing.T) {
 	require.NotEqual(t, long, keyOf(t, OpenAI(), api, `{"model":"`+strings.Repeat("é", 1000)+`"}`, "Authorization: "+strings.Repeat("x", 5001)))
 }
 
-// Whoever chooses the names of models fills no memory, and slows nobody that has a place; idle keys
-// make room.
+// A client that chooses the names of models fills no memory, and slows no key that has a place; idle keys make room.
 func TestMaxKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(),
@@ -96,7 +95,7 @@ func TestMaxKeys(t *testing.T) {
 				went++
 			}
 		}
-		require.Equal(t, 2+5, went, "those that find no place share the limits of one")
+		require.Equal(t, 2+5, went, "keys that find no place share the limits of one")
 		require.Len(t, transport.table.accounts, 3)
 		for range 4 {
 			require.True(t, call("gpt-5"))
@@ -119,7 +118,7 @@ func TestBodiesThatAreNotClosed(t *testing.T) {
 		require.NoError(t, err)
 		for i := range 4 {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, strings.NewReader(fmt.Sprintf(`{"model":"%d"}`, i)))
-			_, err := transport.RoundTrip(r) // and nobody closes its body
+			_, err := transport.RoundTrip(r) // and its body is not closed
 			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -208,8 +207,8 @@ func goBy(t *testing.T, transport *Transport, n int) (went []time.Duration) {
 	return went
 }
 
-// Limits that nobody has given are learned from the first response, while the other calls wait for
-// it; those that fall are followed, and no server raises one above the user's.
+// Limits that are not given are learned from the first response, while the other calls wait for it. Limits that fall
+// are followed, and no server raises one above the user's.
 func TestLearnedLimits(t *testing.T) {
 	s := time.Second
 	for _, c := range []struct {

@@ -97,7 +97,7 @@ func two() []Deployment {
 	}
 }
 
-// What each deployment gets: its own address, name of the model and credential, and nobody else's.
+// What each deployment gets: its own address, name of the model and credential, and no other's.
 func TestDeploymentRequests(t *testing.T) {
 	const body = `{"stream":false, "model" : "gpt-5","messages":[{"content":"{\"model\":1}"}],"max_tokens":5}`
 	for _, c := range []struct{ address, body, openai, azure, renamed string }{
@@ -149,7 +149,7 @@ func (d *Deployments) requireOver(t *testing.T) {
 	}
 }
 
-// A deployment that refuses is left alone for as long as it says; nobody waits for it, and nothing is lost.
+// A deployment that refuses is left alone for as long as it says. No call waits for it, and nothing is lost.
 func TestDeploymentRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

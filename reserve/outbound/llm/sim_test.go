@@ -63,8 +63,8 @@ func trace(t *testing.T) ([]sized, quota) {
 // A quota is what a provider allows in a minute.
 type quota struct{ requests, tokens int }
 
-// optimum is when the last call goes, if each goes in its turn as soon as no minute up to then
-// holds too much: nobody who knows all sizes, and keeps the order, is faster.
+// optimum is when the last call goes, if each goes in its turn as soon as no minute up to then holds too much. No
+// client that knows all sizes, and keeps the order, is faster.
 func optimum(calls []sized, q quota) time.Duration {
 	went := make([]time.Duration, len(calls))
 	first, tokens := 0, 0
@@ -310,7 +310,7 @@ func (o outcome) require(t *testing.T, name string, least float64) {
 	t.Helper()
 	t.Log(name, o)
 	require.GreaterOrEqual(t, 100*o.share(), least, name)
-	require.LessOrEqual(t, o.share(), 1.0, name+": nobody is faster than the optimum")
+	require.LessOrEqual(t, o.share(), 1.0, name+": nothing is faster than the optimum")
 	require.Empty(t, o.refused, name)
 }
 

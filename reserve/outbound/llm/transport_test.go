@@ -182,7 +182,7 @@ func TestChargedIsUsed(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return settled.Load() == calls }, 10*time.Second, time.Millisecond, "those that were cancelled, too")
+	require.Eventually(t, func() bool { return settled.Load() == calls }, 10*time.Second, time.Millisecond, "the cancelled ones, too")
 	require.Equal(t, int64(transport.Ignored().Missing), kept.Load())
 	transport.requireOver(t)
 	// What is held is what was used, and what was seen of the streams that broke before they told it: their prompt's
@@ -311,8 +311,8 @@ func TestAnswerRefusals(t *testing.T) {
 	}
 }
 
-// A request that is larger than the limit goes when the limit is full, and a server's word that one
-// is too large stops nobody.
+// A request that is larger than the limit goes when the limit is full, and a server's word that one is too large stops
+// no call.
 func TestLargerThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -380,8 +380,7 @@ func (t *Transport) largest(tb testing.TB, body string) error {
 	return err
 }
 
-// Bodies of refusals are drained, so that their connections are used again, even if nobody reads
-// them.
+// Bodies of refusals are drained, so that their connections are used again, even if the caller does not read them.
 func TestRefusalsKeepConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

@@ -96,7 +96,7 @@ func TestEveryAttemptIsPaced(t *testing.T) {
 	})
 }
 
-// What the service says stops everybody; for a time that is too long, and without one, nobody.
+// What the service says stops all calls. For a time that is too long, and without one, it stops none.
 func TestRetryAfter(t *testing.T) {
 	for _, test := range []struct {
 		name, value string
@@ -133,7 +133,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The SDK tells nobody but GetRetryToken of a retry's error, in its mode of 2026.
+// The SDK tells only GetRetryToken of a retry's error, in its mode of 2026.
 func TestGetRetryTokenListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{answer: func(int) (int, string, http.Header) {

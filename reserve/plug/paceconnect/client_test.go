@@ -196,7 +196,7 @@ func TestAdaptive(t *testing.T) {
 	})
 }
 
-// What is no refusal slows nobody; a 429 of a proxy is one, and so is Envoy's word.
+// What is no refusal slows no call. A 429 of a proxy is a refusal, and so is Envoy's word.
 func TestWhatIsARefusal(t *testing.T) {
 	envoy := connect.NewError(connect.CodeUnavailable, errTooMany)
 	envoy.Meta().Set("X-Envoy-Ratelimited", "true")
@@ -245,7 +245,7 @@ func (failing) ReserveWithin(context.Context, int, time.Duration) (reserve.Reser
 	return reserve.Reservation{}, errTooMany
 }
 
-// Bad input is the call's own error, and nobody hangs.
+// Bad input is the call's own error, and nothing hangs.
 func TestBadInput(t *testing.T) {
 	_, err := paceconnect.NewInterceptor(nil, nil)
 	require.EqualError(t, err,

@@ -205,7 +205,7 @@ func TestAdaptive(t *testing.T) {
 	})
 }
 
-// What is no refusal slows nobody.
+// What is no refusal slows no call.
 func TestNoRefusal(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(context.Context) error
@@ -270,7 +270,7 @@ func TestOtherRefusals(t *testing.T) {
 	})
 }
 
-// So is a 429 of somebody in between, which gRPC tells as Unavailable.
+// So is a 429 of a proxy in between, which gRPC tells as Unavailable.
 func TestProxy(t *testing.T) {
 	heard := 0
 	c, err := pacegrpc.NewClient(reserve.Must(outbound.New(nil, evenly(100), outbound.WithHooks(outbound.Hooks{
@@ -295,7 +295,7 @@ func (failing) ReserveWithin(context.Context, int, time.Duration) (reserve.Reser
 	return reserve.Reservation{}, errClosed
 }
 
-// Bad input is the call's own error, and nobody hangs.
+// Bad input is the call's own error, and nothing hangs.
 func TestBadInput(t *testing.T) {
 	_, err := pacegrpc.NewClient(nil)
 	require.EqualError(t, err, "pacegrpc: NewClient is <nil>; want an outbound.Transport")

@@ -79,7 +79,7 @@ func TestPerItemAndOverall(t *testing.T) {
 	require.Equal(t, 0*second, alone.When("c"))
 }
 
-// Items that nobody forgets are forgotten when there are many others.
+// Items without a Forget are forgotten when there are many others.
 func TestBoundedMemory(t *testing.T) {
 	limiter, _ := onePerSecond()
 	q, err := NewQueueLimiter[int](limiter, nil)

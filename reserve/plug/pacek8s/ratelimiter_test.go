@@ -125,7 +125,7 @@ func TestAcceptPastTheLongestWait(t *testing.T) {
 	})
 }
 
-// It asks again as soon as it may, and not after those that came later.
+// It asks again as soon as it may, and not after callers that came later.
 func TestAcceptAsksAgainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewTokenBucket(1, 1, reserve.WithMaxWait(2*time.Second)))
