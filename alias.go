@@ -16,7 +16,7 @@ type (
 	Limiter = reserve.Limiter
 	// A Reservation is a promise of permits at a known time: see [reserve.Reservation].
 	Reservation = reserve.Reservation
-	// A Policy says what is limited; it makes limiters: see [reserve.Policy].
+	// A Policy says what is limited. It makes limiters: see [reserve.Policy].
 	Policy = reserve.Policy
 	// An Option changes what a constructor makes: see [reserve.Option].
 	Option = reserve.Option

@@ -40,7 +40,7 @@ func (r *Reservation) readyAt(at time.Time) time.Time {
 	return at.Add(time.Duration(r.at(l.read(t)) - t))
 }
 
-// levelAt returns a snapshot's Level at a time; it is negative while anything is owed.
+// levelAt returns a snapshot's Level at a time. It is negative while anything is owed.
 func (l *Limiter) levelAt(at time.Time) float64 {
 	t := l.reading(at)
 	l.mu.Lock()

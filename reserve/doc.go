@@ -1,22 +1,20 @@
-// Package reserve is the one API of pace's limiters. A [Limiter] promises permits, and a
-// [Reservation] is such a promise. A [Policy] says what is limited and how; policies come from package
-// pace (bursty, token bucket), warmup, window and others.
+// Package reserve is the one API of pace's limiters. A [Limiter] promises permits, and a [Reservation] is such a
+// promise. A [Policy] says what is limited and how. Policies come from package pace (bursty, token bucket), warmup,
+// window and others.
 //
 // # Which method
 //
-// Most callers should use [Limiter.Acquire]: it waits until the permits may be used.
-// [Limiter.TryAcquire] takes them now or not at all, and [Limiter.TakeUpTo] as many as there are.
-// [Limiter.Reserve] says when, and leaves the waiting to the caller; its Reservation can be given
-// back, or settled at the number of permits really used. [All] asks several limiters at once.
-// [Limiter.Peek], [Limiter.Forecast] and [Limiter.Snapshot] look, and take nothing.
+// Most callers should use [Limiter.Acquire]: it waits until the permits may be used. [Limiter.TryAcquire] takes them
+// now or not at all, and [Limiter.TakeUpTo] as many as there are. [Limiter.Reserve] says when, and leaves the waiting
+// to the caller. Its Reservation can be given back, or settled at the number of permits really used. [All] asks several
+// limiters at once. [Limiter.Peek], [Limiter.Forecast] and [Limiter.Snapshot] look, and take nothing.
 //
 // # Time
 //
-// Promised times are exact to the nanosecond. They become earlier when other callers give permits back, and later
-// only by a pause or a lower [Limiter.Retime]. On Linux a wait typically ends within tens of
-// microseconds of its time, elsewhere within what the system's timers allow; [WithSlack] gives up that
-// precision for less processor time. With [WithClock] a limiter uses a fake clock. In a
-// testing/synctest bubble it follows the bubble's time exactly.
+// Promised times are exact to the nanosecond. They become earlier when other callers give permits back, and later only
+// by a pause or a lower [Limiter.Retime]. On Linux a wait typically ends within tens of microseconds of its time,
+// elsewhere within what the system's timers allow. [WithSlack] gives up that precision for less processor time. With
+// [WithClock] a limiter uses a fake clock. In a testing/synctest bubble it follows the bubble's time exactly.
 //
 // # Errors
 //

@@ -18,8 +18,8 @@ type forecaster interface {
 //
 // For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
 //
-// At 1/s, after Acquire(8), Peek(1) returns 8 s; so does Peek(100), since a request does not wait for its
-// own permits. With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
+// At 1/s, after Acquire(8), Peek(1) returns 8 s. So does Peek(100), since a request does not wait for its own permits.
+// With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
 func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err

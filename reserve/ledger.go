@@ -40,8 +40,8 @@ type Ledger interface {
 	Charge(now int64, permits int)
 	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
 	Return(now int64, slot smooth.Slot, kept int)
-	// Ready returns when the slot of that number is ready, by what is known now. Once it was granted, Ready
-	// returns when, or known is false if the ledger has forgotten; then it was no later than last promised.
+	// Ready returns when the slot of that number is ready, by what is known now. Once it was granted, Ready returns when,
+	// or known is false if the ledger has forgotten. Then it was no later than last promised.
 	Ready(now int64, number uint64) (ready int64, known bool)
 	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause
 	// now. Each reports whether it changed anything.

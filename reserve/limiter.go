@@ -22,8 +22,8 @@ import (
 // rules of its own: see package window.) Requests go in the order in which they were made. When one gives up, or
 // settles for less than it reserved, those behind it go earlier.
 //
-// A Limiter comes from a [Policy] or from a variant's constructor; its zero value is
-// not usable. It must not be copied. All methods may be called at the same time.
+// A Limiter comes from a [Policy] or from a variant's constructor. Its zero value is not usable. It must not be copied.
+// All methods may be called at the same time.
 type Limiter struct {
 	clock    hooks.Clock
 	busy     atomic.Int64 // no permit can be granted before this time; or unknown
@@ -182,8 +182,8 @@ func (l *Limiter) Rate() float64 {
 	return l.ledger.Rate()
 }
 
-// Stored returns the number of permits that are stored now. It takes nothing. It returns 0 while
-// permits are owed; [Limiter.NextFree] says until when. In a warming-up limiter stored permits take time.
+// Stored returns the number of permits that are stored now. It takes nothing. It returns 0 while permits are owed.
+// [Limiter.NextFree] says until when. In a warming-up limiter stored permits take time.
 func (l *Limiter) Stored() float64 {
 	now := l.lock()
 	defer l.mu.Unlock()

@@ -33,8 +33,8 @@ type paying struct {
 	upfront bool
 }
 
-// An Option changes one setting of a policy. There is one type of option for every
-// constructor; one that does not fit the variant is an error that says so.
+// An Option changes one setting of a policy. There is one type of option for every constructor. One that does not fit
+// the variant is an error that says so.
 type Option struct {
 	name string
 	// set changes the settings if they are of the option's type, and reports whether they are.
@@ -142,7 +142,7 @@ type Variant struct {
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 	// Load makes a ledger of what AppendState(b []byte, now int64) []byte of another had appended at that time: see
-	// [Limiter.AppendBinary]. It may be nil; then the variant's limiters have no state that can be saved.
+	// [Limiter.AppendBinary]. It may be nil. Then the variant's limiters have no state that can be saved.
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 }
 

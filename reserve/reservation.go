@@ -95,10 +95,10 @@ func (r *Reservation) Wait(ctx context.Context) error {
 // Cancel says that the permits were not used. It may be called in any order and at any time. After the
 // first Cancel or Settle it does nothing. It is Settle(0).
 //
-// The limiter is then in the state in which it would be had it known from the start. If the reservation's
-// time is still to come, all requests behind it move up. If the time has come, as many permits come back as
-// would still be stored had they never been taken; the rest would have overflowed. No granted request is
-// recalled, and no promised time becomes later.
+// The limiter is then in the state in which it would be had it known from the start. If the reservation's time is still
+// to come, all requests behind it move up. If the time has come, as many permits come back as would still be stored had
+// they never been taken. The rest would have overflowed. No granted request is recalled, and no promised time becomes
+// later.
 //
 // So when 100 callers queue at 10/s and all give up, in any order, the next one waits for one
 // permit. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave
@@ -108,10 +108,10 @@ func (r *Reservation) Wait(ctx context.Context) error {
 // gives the permits back, so a ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.Settle(0) }
 
-// Settle says how many permits were really used. Cancel is Settle(0), and a negative number counts as
-// 0. If fewer were used than reserved, the others are given back as by Cancel; a reservation whose time is
-// still to come keeps its place. If more were used, the difference is charged behind all requests that
-// wait. It is final: afterwards Cancel and Settle do nothing.
+// Settle says how many permits were really used. Cancel is Settle(0), and a negative number counts as 0. If fewer were
+// used than reserved, the others are given back as by Cancel. A reservation whose time is still to come keeps its
+// place. If more were used, the difference is charged behind all requests that wait. It is final: afterwards Cancel and
+// Settle do nothing.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next one wait 2 s longer. One that settles at 1,
 // before the next is granted, makes that wait 0.4 s less.

@@ -8,9 +8,8 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleep blocks until the reservation's time has come, and returns how long that
-// took. If it can't be awaited, the reservation is given back. The limiter must be
-// locked; it is unlocked when sleep returns.
+// sleep blocks until the reservation's time has come, and returns how long that took. If it can't be awaited, the
+// reservation is given back. The limiter must be locked. It is unlocked when sleep returns.
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false

@@ -65,13 +65,13 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved: as if it had been idle
-// since. The policy may have another rate or capacity, but not another variant; permits that are stored beyond the
+// since. The policy may have another rate or capacity, but not another variant. Permits that are stored beyond the
 // capacity are lost.
 //
 // The time between is read from the wall clock. If that was set back meanwhile, no time has passed: it gives no
 // permits, and what is owed is owed from now on.
 //
-// A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s; after 7 s, it has 10 permits
+// A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s. After 7 s, it has 10 permits
 // stored, if it stores a second's.
 //
 // It returns a *[StateError] if the bytes are of another variant, of a newer version, or damaged.

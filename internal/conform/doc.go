@@ -8,5 +8,5 @@
 // unused may be used at any time, so their envelope is wide: none of five faults was found within it. Their
 // simulations, beside them, find those faults.
 //
-// With PACE_LONG in the environment more queues are run, and longer ones; PACE_QUEUES says how many.
+// With PACE_LONG in the environment more queues are run, and longer ones. PACE_QUEUES says how many.
 package conform

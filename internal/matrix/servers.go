@@ -250,7 +250,7 @@ func newPlaces(status int) func(time.Time, Setting) Judge {
 	}
 }
 
-// newQueue serves one after the other; only when there are 4 s of work does it refuse.
+// newQueue serves one after the other. Only when there are 4 s of work does it refuse.
 func newQueue(begin time.Time, s Setting) Judge {
 	each := time.Duration(float64(time.Second) / s.Rate)
 	free := begin

@@ -49,8 +49,8 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 			level -= costs[e.id]
 			before = e.at
 		} else {
-			// What is stored is permits, which scale with the capacity; a debt scales only by Retime. What
-			// a waiting request had collected by then is stored, and the rest of what it needs is like a debt.
+			// What is stored is permits, which scale with the capacity. A debt scales only by Retime. What a waiting request had
+			// collected by then is stored, and the rest of what it needs is like a debt.
 			for id, collected := range e.collected {
 				collected = min(costs[id], collected)
 				costs[id] = collected*e.storeScale + (costs[id]-collected)*e.debtScale

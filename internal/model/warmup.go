@@ -53,8 +53,8 @@ func (l *Limiter) take(r request) {
 	}
 }
 
-// idle lets time pass in which no request is granted. The rest of it, when nothing is owed any more, fills the store;
-// the whole of an empty one takes the period.
+// idle lets time pass in which no request is granted. The rest of it, when nothing is owed any more, fills the store.
+// The whole of an empty one takes the period.
 func (l *Limiter) idle(d float64) {
 	if l.config.Warm == nil || len(l.line) > 0 {
 		return

@@ -14,9 +14,9 @@ import (
 // only in the runtime's epoll set, and when epoll_wait returns, the scheduler (findRunnable) looks for timers that are
 // due before it waits again.
 //
-// That is how the scheduler works and not a promise. If it changes, timers are up to 1 ms late and
-// nothing breaks; TestKickEndsThePollersWait tells. So it is where there is no descriptor, because the process
-// has none left or may not make one.
+// That is how the scheduler works and not a promise. If it changes, timers are up to 1 ms late and nothing breaks.
+// TestKickEndsThePollersWait tells. So it is where there is no descriptor, because the process has none left or may not
+// make one.
 //
 // While every P has goroutines to run, none waits in epoll_wait, and the runtime looks at its timers all the time.
 type kicker struct {

@@ -32,7 +32,6 @@ func timerfdCreate() (fd uintptr, err error) {
 
 // timerfdSettime sets the timer to spec from now.
 func timerfdSettime(fd uintptr, spec *itimerspec) {
-	// It fails only for arguments that are never given, or where seccomp forbids it; the
-	// deadline wakes then.
+	// It fails only for arguments that are never given, or where seccomp forbids it. The deadline wakes then.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }

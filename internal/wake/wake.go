@@ -42,8 +42,8 @@ func (s *Sleeper) Reset() {
 	}
 }
 
-// Set makes the sleep end when d has passed, or as soon as it begins if d is not positive. Any goroutine
-// may call it, before the sleep and during it; the last call counts. [Untimed] or longer ends nothing.
+// Set makes the sleep end when d has passed, or as soon as it begins if d is not positive. Any goroutine may call it,
+// before the sleep and during it. The last call counts. [Untimed] or longer ends nothing.
 //
 // With slack the sleep ends later, by less than that, together with others of the process that have the
 // same slack.

@@ -2,7 +2,7 @@
 // for adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n).
 //
 // A time before the latest that a limiter has seen, by any of its methods, counts as the latest. So a clock that steps
-// back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future; until the
+// back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future. Until the
 // clock is there, it stands still for this limiter.
 //
 // All functions may be called at the same time. They panic if the limiter is nil.
@@ -19,13 +19,13 @@ import (
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // New returns a limiter of the policy that begins before all times that a caller may bring: 146 years before now. A
-// token bucket is full then; a bursty limiter has been idle for so long.
+// token bucket is full then. A bursty limiter has been idle for so long.
 func New(p *reserve.Policy) *reserve.Limiter { return engine.New(p, math.MinInt64/2) }
 
 // Take is TryAcquire at time t: it takes n permits (at least 1) if they may be used at t, and reports whether it did.
 func Take(l *reserve.Limiter, t time.Time, n int) bool { return engine.TakeAt(l, t, n) }
 
-// Reserve is ReserveWithin at time t, without a context. R must be new; it gets the reservation.
+// Reserve is ReserveWithin at time t, without a context. R must be new. It gets the reservation.
 func Reserve(l *reserve.Limiter, t time.Time, n int, maxWait time.Duration, r *reserve.Reservation) error {
 	return engine.ReserveAt(l, t, n, maxWait, r)
 }
@@ -33,7 +33,7 @@ func Reserve(l *reserve.Limiter, t time.Time, n int, maxWait time.Duration, r *r
 // Ready is the reservation's At, by what is known at time t. The reservation must be one of [Reserve].
 func Ready(r *reserve.Reservation, t time.Time) time.Time { return engine.ReadyAt(r, t) }
 
-// Settle is the reservation's Settle at time t; Settle(r, t, 0) is its Cancel. The reservation must be one of
+// Settle is the reservation's Settle at time t. Settle(r, t, 0) is its Cancel. The reservation must be one of
 // [Reserve].
 func Settle(r *reserve.Reservation, t time.Time, actual int) { engine.SettleAt(r, t, actual) }
 

@@ -56,7 +56,7 @@ type settings struct {
 }
 
 // Spread paces what is left of the quota over what is left of the period: no faster than soonest times the even rate.
-// Without it, permits are granted as fast as callers ask. Soonest is at least 1; 1 is strictly even, and +Inf is no
+// Without it, permits are granted as fast as callers ask. Soonest is at least 1. 1 is strictly even, and +Inf is no
 // pacing, the default.
 //
 // With 8,640 a day and Spread(1), a call goes each 10 s from midnight on. If none was made until noon, one

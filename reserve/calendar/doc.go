@@ -43,10 +43,10 @@
 //
 // # Changes
 //
-// A pause grants nothing until its end, and the periods go on meanwhile. SetRate changes the quota: the rate is that
-// of the usual length of a period (24 h, 7 days, 30.436875 days). Requests that wait are granted no later than they
-// were promised; with Retime they wait as the new quota says. SetPolicy may change the period too: what is used of
-// the present one is used of the new one.
+// A pause grants nothing until its end, and the periods go on meanwhile. SetRate changes the quota: the rate is that of
+// the usual length of a period (24 h, 7 days, 30.436875 days). Requests that wait are granted no later than they were
+// promised. With Retime they wait as the new quota says. SetPolicy may change the period too: what is used of the
+// present one is used of the new one.
 //
 // A waiting request takes 64 bytes. Asking costs one step of arithmetic; after something was given back, one for
 // each request that waits behind it.

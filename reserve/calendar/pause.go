@@ -1,6 +1,6 @@
 package calendar
 
-// Pause lets no request go before a time of the limiter's; the periods go on. Paused returns that time.
+// Pause lets no request go before a time of the limiter's. The periods go on. Paused returns that time.
 func (l *ledger) Pause(now, until int64) bool {
 	l.advance(now)
 	if until <= max(now, l.stopped) {

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst];
-// the zero Period is an error in [New] and [Policy].
+// A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst]. The zero
+// Period is an error in [New] and [Policy].
 //
 // Where the time of day matters, it is that of a wall clock in a place. A period begins at the first moment at which
 // the clocks there show its beginning, or a later time. If they are set forward over it, that is the moment of the

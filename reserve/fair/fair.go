@@ -21,7 +21,7 @@ var valueError = invalid.In("fair")
 // A Class is a kind of requests, such as requests that people wait for, or the requests of a batch.
 type Class struct {
 	Name string
-	// Priority: requests of a class with a higher one go first. Default: 0; it may be negative.
+	// Priority: requests of a class with a higher one go first. Default: 0. It may be negative.
 	Priority int
 	// Weight is the class's share among the classes of its priority that wait: with weights 3 and 1, three permits of
 	// four. Default: 1.
@@ -32,11 +32,11 @@ type Class struct {
 	// With a window of 100 an hour and Leave 30, the class stops at 70. A request for more than the limit ever holds
 	// beside them gets a *[reserve.SizeError].
 	Leave int
-	// MaxQueue is how many requests of the class may wait; one more gets a *[FullError]. 0: any number.
+	// MaxQueue is how many requests of the class may wait. One more gets a *[FullError]. 0: any number.
 	MaxQueue int
 }
 
-// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]; it must not be
+// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]. It must not be
 // copied. All methods may be called at the same time.
 type Queue struct {
 	order   *order
@@ -231,7 +231,7 @@ func (q *Queue) Rate() float64 {
 	return 0
 }
 
-// Class returns a Reserver that reserves for a class, whatever the context says; the tenant is the context's. If there
+// Class returns a Reserver that reserves for a class, whatever the context says. The tenant is the context's. If there
 // is no such class, its ReserveWithin returns a *[reserve.ValueError].
 func (q *Queue) Class(name string) reserve.Reserver { return door{q: q, class: name} }
 

@@ -122,7 +122,7 @@ func (c *class) forget() {
 	c.idle = c.idle[:0]
 }
 
-// settle corrects a tenant's tag by what a granted request costs more. A tenant that waits gets all of it; one that
+// settle corrects a tenant's tag by what a granted request costs more. A tenant that waits gets all of it. One that
 // does not owes what is more than virtual time.
 func (c *class) settle(e *entry, more float64) {
 	f := c.flows[e.tenant]

@@ -13,10 +13,9 @@ import (
 // all clients that hide theirs. See [FailOpen].
 var ErrNoAddress = errors.New("inbound: no client address")
 
-// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their
-// network, since one client has 2^64 of them; IPv4 addresses that are mapped into IPv6, or
-// translated (64:ff9b::/96, RFC 6052), are taken out, and zones are dropped. So one client has one
-// key.
+// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network, since one
+// client has 2^64 of them. IPv4 addresses that are mapped into IPv6, or translated (64:ff9b::/96, RFC 6052), are taken
+// out, and zones are dropped. So one client has one key.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.

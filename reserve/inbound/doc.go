@@ -48,7 +48,7 @@
 //
 // # Waiting
 //
-// With [WithQueue] a request that has to wait a little waits, instead of being refused; whether it does is decided when
+// With [WithQueue] a request that has to wait a little waits, instead of being refused. Whether it does is decided when
 // it arrives. When its client goes away it gives its permits back. With HTTP/1 net/http sees that only once the
 // request's body has been read, so bodies of up to 64 KiB are read while their requests wait. A client that goes away
 // keeps its place if it has sent a longer body, or one whose length it has not told.

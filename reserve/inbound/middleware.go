@@ -14,8 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
-// A Middleware lets requests pass that all its tiers allow. Make it with [New]; its zero value is
-// not usable. It must not be copied. All methods may be called at the same time.
+// A Middleware lets requests pass that all its tiers allow. Make it with [New]. Its zero value is not usable. It must
+// not be copied. All methods may be called at the same time.
 type Middleware struct {
 	tiers     []Tier
 	counts    []counters // by tier

@@ -72,8 +72,8 @@ func WithSkip(skip func(*http.Request) bool) Option {
 	}
 }
 
-// WithRefusal sets a function that answers refused requests. The headers are set already, and may
-// be changed; the function writes status and body. Default: (*Refusal).ServeHTTP.
+// WithRefusal sets a function that answers refused requests. The headers are set already, and may be changed. The
+// function writes status and body. Default: (*Refusal).ServeHTTP.
 func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
 	return func(m *Middleware) error {
 		m.answer = answer

@@ -18,11 +18,11 @@ import (
 var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Tier is one of the limits that a request has to pass: a name and a limiter, for all clients or for each key. Make
-// it with [Global], [GlobalBy], [PerKey] or [PerKeyBy]; [New] reports what is wrong with it. A Tier may be used in
+// it with [Global], [GlobalBy], [PerKey] or [PerKeyBy]. [New] reports what is wrong with it. A Tier may be used in
 // several middlewares, which then share its limiter.
 type Tier struct {
 	name string
-	// reserve takes a request's permits; keep says that it is used in any case: see keyhooks.
+	// reserve takes a request's permits. Keep says that it is used in any case: see keyhooks.
 	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known

@@ -16,7 +16,7 @@ var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]
 
 // compact is the state of a limiter that has made no reservation, is not paused, and has its policy's rate. It takes 24
 // bytes, where a [reserve.Limiter] takes some 200. Most keys never need more. It can take permits that are available
-// now; for all else it is promoted to a Limiter. Its methods need its policy, which it does not remember.
+// now. For all else it is promoted to a Limiter. Its methods need its policy, which it does not remember.
 type compact struct{ state smooth.State }
 
 // ledger returns its ledger, which remembers nothing.

@@ -60,7 +60,7 @@
 // string's own. A key that reserved, waited, was paused, or had its rate or policy changed is a [reserve.Limiter] until
 // it is dropped: some 220 bytes more.
 //
-// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops
-// idle ones; without calls nothing is dropped. The keys are spread over shards by a hash with a
-// random seed. Each shard has a lock, and none is held while the policy function runs.
+// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops idle ones. Without
+// calls nothing is dropped. The keys are spread over shards by a hash with a random seed. Each shard has a lock, and
+// none is held while the policy function runs.
 package keyed

@@ -25,8 +25,8 @@ var ErrTooManyKeys = errors.New("keyed: too many keys")
 // forgotten, as by [Limiters.Forget], and its callers get the error.
 var ErrUnknown = errors.New("keyed: unknown key")
 
-// Limiters is a limiter for each key. Make it with [New]; it must not be copied. All
-// methods may be called at the same time.
+// Limiters is a limiter for each key. Make it with [New]. It must not be copied. All methods may be called at the same
+// time.
 //
 // Keys are compared with ==, so a NaN is a new key each time. A key of an interface type whose value can't be compared
 // panics, as it does in a map.
@@ -68,10 +68,9 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed
-// reaches a client that keeps asking within d: at the earliest after 31/32 of it. Use
-// [Limiters.Refresh] where the program knows that a plan has changed. Default: the answer is good
-// until the key is dropped; 0 or less means the same.
+// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client
+// that keeps asking within d: at the earliest after 31/32 of it. Use [Limiters.Refresh] where the program knows that a
+// plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
 //
 // When d is over, the first caller calls the function, and the others go on with the old policy
 // meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the
@@ -134,10 +133,9 @@ func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
 
-// TryAcquire takes n permits of the key (at least 1) if they may be used now, and
-// reports whether it did. For a key that is not remembered, false may also mean that there is no
-// policy for it, or no room; [Limiters.ReserveWithin] tells. For a remembered key it neither blocks
-// nor allocates.
+// TryAcquire takes n permits of the key (at least 1) if they may be used now, and reports whether it did. For a key
+// that is not remembered, false may also mean that there is no policy for it, or no room. [Limiters.ReserveWithin]
+// tells. For a remembered key it neither blocks nor allocates.
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 	err := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {

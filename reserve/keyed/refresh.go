@@ -19,8 +19,8 @@ import (
 // has the same share of its store left. A key that is new has as much as its policy says, so Refresh of a key that
 // isn't remembered does nothing, and asks nothing.
 //
-// It returns the policy function's error; the key keeps its policy then. If the error is [ErrUnknown],
-// the key is forgotten.
+// It returns the policy function's error. The key keeps its policy then. If the error is [ErrUnknown], the key is
+// forgotten.
 func (k *Limiters[K]) Refresh(key K) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -69,9 +69,9 @@ func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	}
 }
 
-// Keys returns the keys that are remembered, in no order. A key that is remembered from the loop's
-// beginning to its end comes once; one that is new or dropped meanwhile may come or not. The loop's
-// body may use the limiters, and drop keys:
+// Keys returns the keys that are remembered, in no order. A key that is remembered from the loop's beginning to its end
+// comes once. One that is new or dropped meanwhile may come or not. The loop's body may use the limiters, and drop
+// keys:
 //
 //	for tenant := range perTenant.Keys() {
 //		if err := perTenant.Refresh(tenant); err != nil {

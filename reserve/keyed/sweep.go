@@ -4,7 +4,7 @@ import "github.com/nextfree/pace/reserve"
 
 // Each call looks at two entries on average, and drops the untouched ones. So a sweep through n entries takes n/2
 // calls. In a flood of keys that come once each, at most a quarter of the table waits to be dropped. During a sweep n/2
-// keys come, and they wait for half of it on average. With one look a call it would be half of the table; with more,
+// keys come, and they wait for half of it on average. With one look a call it would be half of the table. With more,
 // calls get slower. Thirty-two in a row at every sixteenth call are cheaper than two at each. They lie next to each
 // other, and the clock is read once.
 const (

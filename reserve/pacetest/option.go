@@ -51,8 +51,8 @@ func readAll(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// WithLimit adds a limit with a name, such as "tokens", of which a call takes what it costs; at
-// less than 1 it takes nothing. A call is let in by all limits, or takes nothing of any.
+// WithLimit adds a limit with a name, such as "tokens", of which a call takes what it costs. At less than 1 it takes
+// nothing. A call is let in by all limits, or takes nothing of any.
 func WithLimit(name string, rule Rule, cost func(*http.Request) int) Option {
 	return func(s *settings) error {
 		switch {
@@ -83,9 +83,8 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithHandler has the calls that are let in answered by a handler; until it returns they are in
-// flight. Default: the request's body is read, and
-// answered with 200 and no body.
+// WithHandler has the calls that are let in answered by a handler. Until it returns they are in flight. Default: the
+// request's body is read, and answered with 200 and no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *settings) error {
 		if isnil.Value(h) {

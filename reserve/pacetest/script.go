@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Answer is what a [Server] does with one call, instead of asking its limits; the zero Answer
-// has it ask them. A call that is answered so costs nothing.
+// An Answer is what a [Server] does with one call, instead of asking its limits. The zero Answer has it ask them. A
+// call that is answered so costs nothing.
 type Answer struct {
 	// Refuse has the call refused in the server's dialect, which says that there is room again
 	// after that time; 0: it does not say when.
@@ -24,8 +24,8 @@ type Answer struct {
 	Drop bool
 }
 
-// Script has the next calls answered so, one each, in the order in which they arrive; after that
-// the server goes by its limits again. Further scripts are added at the end.
+// Script has the next calls answered so, one each, in the order in which they arrive. After that the server goes by its
+// limits again. Further scripts are added at the end.
 //
 //	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {

@@ -11,8 +11,7 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// A Server is an http.Handler that limits its callers. It comes from [New]; all methods may be
-// called at the same time.
+// A Server is an http.Handler that limits its callers. It comes from [New]. All methods may be called at the same time.
 type Server struct {
 	dialect Dialect
 	handler http.Handler

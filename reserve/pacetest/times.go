@@ -53,8 +53,7 @@ func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	return most, at
 }
 
-// Times are when something happened. The zero value is ready to use; all methods may be called at
-// the same time.
+// Times are when something happened. The zero value is ready to use. All methods may be called at the same time.
 type Times struct {
 	mu sync.Mutex
 	at []time.Time

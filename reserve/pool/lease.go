@@ -40,7 +40,7 @@ func (l *Lease[T]) Permits() int {
 	return l.place.Permits
 }
 
-// At returns when the permits may be used. It may become later if a member is paused, and earlier; while others are in
+// At returns when the permits may be used. It may become later if a member is paused, and earlier. While others are in
 // front it is a forecast.
 func (l *Lease[T]) At() time.Time {
 	if l.place == nil {

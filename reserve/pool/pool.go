@@ -189,7 +189,7 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 }
 
 // PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be
-// served by it go to others. The member's limiter goes on; pause that where members share it.
+// served by it go to others. The member's limiter goes on. Pause that where members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 	p.target.PauseUntil(member, t)
 	p.queue.Look()

@@ -19,8 +19,8 @@
 //
 // A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean what they mean
 // in one process, with these differences. Promised times don't move. What is given back goes to requests made
-// afterwards: at once, if no other request waits. Of the last 512 requests each can be given back, in whatever order;
-// what older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the periods of a
+// afterwards: at once, if no other request waits. Of the last 512 requests each can be given back, in whatever order.
+// What older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the periods of a
 // calendar follow it. What was granted before that can't be given back any more. SetRate and WithLease do not apply.
 // With [Local] each process alone keeps its share of the window or the period, which it begins with nothing used.
 //
@@ -55,8 +55,8 @@
 //
 // A Redis server that was restarted without its data has forgotten all debt, and begins with a full store.
 //
-// A limiter without leases has no goroutine: its callers do all the work. With [WithLease] each purchase in advance
-// has one, and a timer has one when permits have expired; each ends after its calls. There is nothing to close.
+// A limiter without leases has no goroutine: its callers do all the work. With [WithLease] each purchase in advance has
+// one, and a timer has one when permits have expired. Each ends after its calls. There is nothing to close.
 //
 // # What differs from a limiter in one process
 //
@@ -69,7 +69,7 @@
 //     Anywhere else the time passes unused, and its permits are deferred, as many as still fit. A request that would
 //     have to wait goes at once if enough permits are deferred for it and for the largest promise that is still
 //     running. The rest is stored when nothing is owed any more. No permit is sold twice. At most 512 stretches that
-//     were given back between reservations that wait are remembered; the permits of others are lost.
+//     were given back between reservations that wait are remembered. The permits of others are lost.
 //   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had
 //     not been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300
 //     to 900 of 1,000 requests came back at the end, in any order, 4 to 20 % of that was lost.
@@ -80,7 +80,7 @@
 // # What Redis needs
 //
 // Redis 5 to 8, Valkey or KeyDB, of any kind: single, replicated with a Sentinel, cluster or ring. Tested with Redis
-// 7.0 and Valkey 8.0; the others run the same scripts. Redis before 5 is not supported: there a script that has asked
+// 7.0 and Valkey 8.0. The others run the same scripts. Redis before 5 is not supported: there a script that has asked
 // for the time may not write. Nor is Dragonfly, where the time in a script is 0 (dragonflydb/dragonfly#2555).
 //
 // When a master dies, its limiters are back at the first probe after a replica has taken its place. The last permits

@@ -41,7 +41,7 @@ const (
 //
 // Requests for as many permits as the rate gives in d, or more, ask Redis as without leases. So does a process that
 // uses less than 8 in d. Promises within a process move up when others in it give up, as in a limiter of one process.
-// It is for [New]; [NewKeyed] refuses it.
+// It is for [New]. [NewKeyed] refuses it.
 func WithLease(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < leastLease || d > mostLease {

@@ -103,9 +103,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts as 0.
 // Permits granted to a caller whose context ends meanwhile are given back.
 //
-// Cancel and Settle of the reservation ask the store, so they take as long. They report no error: if the store can't
-// be asked, the permits are lost. Reservations of others don't move up; the package's comment says where the permits
-// go instead.
+// Cancel and Settle of the reservation ask the store, so they take as long. They report no error: if the store can't be
+// asked, the permits are lost. Reservations of others don't move up. The package's comment says where the permits go
+// instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, local, err := l.reserve(ctx, n, maxWait, nil)
 	switch {

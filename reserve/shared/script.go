@@ -15,8 +15,8 @@ import (
 // Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at most
 // once (a charge that is sent again is charged again), return when the context ends, and not keep arg. It should send
 // the script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. An answer that is an error is
-// returned as one whose text begins with Redis's own: "WRONGTYPE", "OOM". If Eval panics, the panic reaches its caller;
-// other callers of the same call get an *[UnavailableError].
+// returned as one whose text begins with Redis's own: "WRONGTYPE", "OOM". If Eval panics, the panic reaches its caller.
+// Other callers of the same call get an *[UnavailableError].
 //
 // A Scripter may have these methods as well:
 //   - EvalEach, which makes it a [PipelineScripter].

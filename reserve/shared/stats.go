@@ -80,9 +80,9 @@ type Snapshot struct {
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
 
-// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after
-// a TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that
-// processes have bought in advance (WithLease) count as used, but for this process's own.
+// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
+// TryAcquire(6) Level is 4 and Wait 0. After another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that processes
+// have bought in advance (WithLease) count as used, but for this process's own.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := looks()
 	if err := l.do(ctx, r); err != nil {
@@ -132,8 +132,8 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 	return e.Snapshot(ctx)
 }
 
-// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and
-// nothing owed. Reservations keep the times that they were promised; what they give back is worth nothing any more.
+// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and nothing
+// owed. Reservations keep the times that they were promised. What they give back is worth nothing any more.
 func (l *Limiter) Reset(ctx context.Context) error {
 	return l.leases.Emptied(ctx, func() error {
 		err := l.do(ctx, changes(change{pause: reset}))

@@ -74,9 +74,9 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(time.Duration(min(wait, longest))), nil
 }
 
-// PauseUntil keeps every process from being promised permits before t, and from storing any.
-// Promises that were made stay: other processes can't be told. A later PauseUntil extends the
-// pause; an earlier one changes nothing. t is compared with this process's clock.
+// PauseUntil keeps every process from being promised permits before t, and from storing any. Promises that were made
+// stay: other processes can't be told. A later PauseUntil extends the pause. An earlier one changes nothing. t is
+// compared with this process's clock.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil

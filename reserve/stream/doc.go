@@ -9,10 +9,10 @@
 //
 // # How bytes are paced
 //
-// A Read or a Write of many bytes is split into steps. No step borrows more than a tenth of a second's
-// worth of permits or, below 32 MiB/s, more than 32 KiB. At 100,000 bytes/s a step is at most 10,000
-// bytes; at 5 bytes/s it is one byte. From 32 MiB/s on a step is a millisecond's worth (1 MiB at
-// 1 GiB/s), so that a thousand steps a second are enough. Without limit a step is the whole buffer.
+// A Read or a Write of many bytes is split into steps. No step borrows more than a tenth of a second's worth of permits
+// or, below 32 MiB/s, more than 32 KiB. At 100,000 bytes/s a step is at most 10,000 bytes. At 5 bytes/s it is one byte.
+// From 32 MiB/s on a step is a millisecond's worth (1 MiB at 1 GiB/s), so that a thousand steps a second are enough.
+// Without limit a step is the whole buffer.
 //
 // Each step asks the Reserver for its rate, if it has a method Rate() float64, as *reserve.Limiter does. For other
 // Reservers a step is 4 KiB, a tenth of a second's worth at 40 KiB/s. If a window holds less than a step,

@@ -18,12 +18,12 @@ import (
 //		...
 //	}
 //
-// A nil cost function means that each element costs 1. An element that costs 0
-// goes at once; a negative cost is an error, as it is for a limiter.
+// A nil cost function means that each element costs 1. An element that costs 0 goes at once. A negative cost is an
+// error, as it is for a limiter.
 //
 // If the limiter does not grant the permits, the last pair is the zero T and the error. So it is if the context is
 // done, its deadline is too near, or the cost is negative or too large. The element that needed the permits is lost,
-// and seq is stopped. A loop that ends early stops seq as well; it has paid for the elements that it got, and for
+// and seq is stopped. A loop that ends early stops seq as well. It has paid for the elements that it got, and for
 // nothing else.
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.

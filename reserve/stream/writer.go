@@ -11,7 +11,7 @@ import (
 // bytes into steps, and waits for the permits of each step before it writes it: see the package's
 // documentation.
 //
-// An error of w is returned unchanged, with the number of bytes that were written; the permits of the other bytes are
+// An error of w is returned unchanged, with the number of bytes that were written. The permits of the other bytes are
 // given back. If w writes less than it should without an error, the error is [io.ErrShortWrite]. Write returns the
 // number of bytes written so far and the cause if the context is done, or a *[reserve.WaitError] if its deadline is
 // before the permits' time.

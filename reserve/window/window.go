@@ -43,14 +43,14 @@
 // permits used before it leave the window later by as much.
 //
 // SetRate keeps n, and makes per n/rate seconds, to the nanosecond: with 100 a minute, SetRate(reserve.Per(100,
-// time.Hour)) makes it 100 an hour. It applies to requests from then on; waiting requests keep the window by which they
+// time.Hour)) makes it 100 an hour. It applies to requests from then on. Waiting requests keep the window by which they
 // were promised their time. Take 3 a second, 3 used at 0 s and a fourth promised for 1 s. SetRate to 3 a minute leaves
 // the fourth at 1 s. The next two wait until 1 minute, and one behind them until 1 minute and 1 s. Permits that have
 // left the present window do not come back into a longer one.
 //
-// Retime changes the window of waiting requests too: in the example the fourth then waits until 1 minute.
-// SetPolicy changes n and per, as SetRate does. A waiting request for more than the new n keeps its
-// time; after a Retime it goes when the window is empty.
+// Retime changes the window of waiting requests too: in the example the fourth then waits until 1 minute. SetPolicy
+// changes n and per, as SetRate does. A waiting request for more than the new n keeps its time. After a Retime it goes
+// when the window is empty.
 //
 // With a rate of +Inf, per is 0, and each request for up to n permits is granted as soon as the requests before it are.
 // A window is no longer than 146 years.

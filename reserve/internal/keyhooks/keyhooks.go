@@ -1,7 +1,7 @@
 // Package keyhooks gives the packages below reserve access to unexported methods of *keyed.Limiters. They hold permits
 // of a key that may still be given back, at less than the price of a reservation, and keep keys out.
 //
-// A *keyed.Limiters embeds a [Door], whose one method is not exported; [Of] opens it.
+// A *keyed.Limiters embeds a [Door], whose one method is not exported. [Of] opens it.
 package keyhooks
 
 import (
@@ -76,7 +76,7 @@ func Of[K comparable](limiters any) Limiters[K] {
 // [Hold.Settle]. A request with several limits needs that. It costs less than a reservation. Where the permits are
 // available at once, the key stays compact, as after TryAcquire (some 90 bytes in place of 300).
 //
-// It must not be copied; one goroutine at a time may use it.
+// It must not be copied. One goroutine at a time may use it.
 type Hold struct {
 	// Reservation is set if the permits are not available at once, or if others hold permits of the key
 	// at the same time. Otherwise it is the zero Reservation, and there is no wait.

@@ -8,8 +8,8 @@
 // # Types
 //
 // A [Place] is a request: it stands in the queue, and it is the [reserve.Promise] behind the reservation that the
-// caller has. It is waiting, bound, granted, or over. A hold is a reservation at the limit in the name of a place; the
-// queue has at most one that is not granted. An [Order] says which place is first; a [Target] reserves.
+// caller has. It is waiting, bound, granted, or over. A hold is a reservation at the limit in the name of a place. The
+// queue has at most one that is not granted. An [Order] says which place is first. A [Target] reserves.
 //
 // Two locks: Queue.mu guards the order, the places and who is bound, and is never held while the target reserves.
 // Queue.binding is held while the queue looks which request is first and reserves for it, so that it makes one
@@ -33,7 +33,7 @@
 // A pause: the limit moves the time of the hold, and the caller sleeps on. The limit's watcher has the queue look
 // again: a request whose deadline has become impossible is refused, and a pool binds another member.
 //
-// A cancel: a waiting place leaves the order, and a bound one gives its hold back; the next is bound. After the grant
+// A cancel: a waiting place leaves the order, and a bound one gives its hold back. The next is bound. After the grant
 // the limit takes the permits back, and the order takes the charge off the caller's account.
 //
 // A settle for less before the grant makes the request smaller: if it is bound it is bound anew, because a

@@ -10,7 +10,7 @@ type FIFO struct {
 	permits    int
 }
 
-// A link is a place in the list; it is its Data.
+// A link is a place in the list. It is its Data.
 type link struct {
 	place          *Place
 	next, previous *link

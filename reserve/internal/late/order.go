@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// An Order says which place is first. The queue calls it under its lock; it must not call the queue, nor block.
-// Times are readings of the queue's clock, and never run back.
+// An Order says which place is first. The queue calls it under its lock. It must not call the queue, nor block. Times
+// are readings of the queue's clock, and never run back.
 type Order interface {
 	// Push adds a place, or says why it can't be added.
 	Push(now int64, p *Place) error

@@ -314,7 +314,7 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
 	}
 }
 
-// A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's; it
+// A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's. It
 // does not end with it, because a reservation outlives the context of the request for it.
 type placeContext Place
 

@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]; all
+// Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]. All
 // methods may be called at the same time. It must not be copied.
 type Deployments struct {
 	door    *door

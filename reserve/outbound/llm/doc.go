@@ -11,13 +11,13 @@
 // # How a call is paced
 //
 // A call waits in one line for all of its limits. When it goes, it is charged one request and the tokens that it is
-// expected to use. When its response ends, it is charged what the response says; if that is less, the calls behind it
+// expected to use. When its response ends, it is charged what the response says. If that is less, the calls behind it
 // go earlier. A call that was refused, or rejected with a status from 400 to 499, has used no tokens.
 //
 // Each limit is a window of a minute plus a margin of 250 ms ([WithMargin]): no stretch of 60.25 s holds more than the
-// limit. So no call is refused, whether the provider counts in windows or with token buckets; for buckets
-// [WithBucket] is faster. A real trace of 8,819 calls against 1,000 requests and 2,000,000 tokens a minute took
-// 9.20 min, where 9.17 min are the optimum. No call was refused.
+// limit. So no call is refused, whether the provider counts in windows or with token buckets. For buckets [WithBucket]
+// is faster. A real trace of 8,819 calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min, where 9.17
+// min are the optimum. No call was refused.
 //
 // A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. A call
 // larger than a limit goes when the limit is full: see [RefuseTooLarge].
@@ -62,7 +62,7 @@
 //
 // # Keys
 //
-// Limits hold for each host, credential and model ([Key]); [WithKey] joins keys that share a quota. The model is the
+// Limits hold for each host, credential and model ([Key]). [WithKey] joins keys that share a quota. The model is the
 // one that the address names, or else the body. Of a credential a part of its SHA-256 is kept. There are at most 1,024
 // keys ([WithMaxKeys]). [WithLimiters] is for many machines that share one quota.
 //

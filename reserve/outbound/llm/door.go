@@ -170,7 +170,7 @@ func (d *door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) 
 	return reserve.NewReservation(t), nil
 }
 
-// A turn is a call's time at the door. It is a promise that is kept when the call has got through; a more urgent call
+// A turn is a call's time at the door. It is a promise that is kept when the call has got through. A more urgent call
 // may take it away until then.
 type turn struct {
 	o    *route

@@ -11,8 +11,7 @@ import (
 //
 //	total length (4 bytes), headers' length (4), checksum of these two (4), headers, payload, checksum (4)
 //
-// all big-endian. Converse's payload is a document; that of InvokeModel has it as base64:
-// {"bytes":"eyJ0eXBl…"}.
+// all big-endian. Converse's payload is a document. That of InvokeModel has it as base64: {"bytes":"eyJ0eXBl…"}.
 type frames struct {
 	counter *counter
 	frame   []byte // as much of it as has come

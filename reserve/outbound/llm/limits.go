@@ -1,7 +1,7 @@
 package llm
 
 // Limits are what a provider allows for one model and credential. A limit of 0 is learned from the headers of the first
-// response, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling. No response raises it,
+// response, if the provider sends such. Otherwise there is none. A limit above 0 is a ceiling. No response raises it,
 // but one that tells a lower limit is followed. If that is less than half of what it was, a second response in
 // succession must tell the same.
 type Limits struct {

@@ -51,7 +51,7 @@ func WithModel(model string, l Limits) Option {
 }
 
 // WithEstimate has a function say how many tokens a request will read and put out, in place of the built-in estimate.
-// It gets the body, or nil if there is none or it is larger than 8 MiB; it must neither change nor keep it. A negative
+// It gets the body, or nil if there is none or it is larger than 8 MiB. It must neither change nor keep it. A negative
 // number counts as 0. Where the provider settles, both numbers are corrected by what the latest calls used.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
@@ -90,7 +90,7 @@ func WithRequestWindow(d time.Duration) Option {
 // and refilled all the time. They hold as many tokens as are refilled in capacity. Anthropic says that it counts so. At
 // 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second. That
 // is up to twice the limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the
-// capacity. With a longer capacity than the provider's calls are refused after idle times; with a shorter one they are
+// capacity. With a longer capacity than the provider's calls are refused after idle times. With a shorter one they are
 // not. Limits a day remain windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes
 // 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
@@ -114,7 +114,7 @@ func WithSettling(settles bool) Option {
 
 // AnswerRefusals has a call that can't be made in time, or is too large, answered with a response in place of an error.
 // That has status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients
-// take an error for a broken connection and try three times in vain; such a response they return at once. The end of a
+// take an error for a broken connection and try three times in vain. Such a response they return at once. The end of a
 // context remains an error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
@@ -127,7 +127,7 @@ func AnswerRefusals() Option {
 // "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The function
 // is asked for each of them, whatever [Limits] says, once for each key that is remembered. For the keys that find no
 // place (see [WithMaxKeys]) it is asked with the zero Key. Where it returns nil, the limit has a window in this
-// process, if there is such a limit. It may be called by several goroutines, and for one key twice; one answer counts.
+// process, if there is such a limit. It may be called by several goroutines, and for one key twice. One answer counts.
 //
 // Such a limiter is used as it is: no margin is added, and no response changes it.
 //
@@ -183,7 +183,7 @@ func AskForUsage() Option {
 // RefuseTooLarge has a call that is larger than a limit of tokens fail at once, with a *[TooLargeError]. It is for
 // providers that refuse such a call whenever it comes, as OpenAI does. A call counts as larger when half of its
 // estimated prompt and the output that it allows exceed the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails
-// so if a response has told the limit; otherwise it goes when the limit is full.
+// so if a response has told the limit. Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
@@ -222,7 +222,7 @@ func WithOutbound(opts ...outbound.Option) Option {
 //	...
 //	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
 //
-// See [outbound.WithClasses] for what it means at one quota; the order holds for the calls of one key. With
+// See [outbound.WithClasses] for what it means at one quota. The order holds for the calls of one key. With
 // [NewDeployments] it holds for all calls. It returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	if of == nil {

@@ -28,7 +28,7 @@ type preset struct {
 // Groq, OpenRouter, vLLM.
 //
 // A call holds its prompt and the most that it may put out: max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of. It is settled when it ends. OpenAI does not say whether it settles; for a server that does not,
+// times n or best_of. It is settled when it ends. OpenAI does not say whether it settles. For a server that does not,
 // see [WithSettling]. A stream tells its usage only if it is asked: see [AskForUsage]. The quota is that of the
 // Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
@@ -53,8 +53,8 @@ var openAI = preset{
 
 // AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out. As
 // Azure's documents say, that estimate is kept, so nothing is given back. Requests are counted over 10 seconds: 600 a
-// minute are 100 in any 10 s; Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the
-// api-key header and the deployment; access tokens, which change every hour, do not count.
+// minute are 100 in any 10 s. Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the
+// api-key header and the deployment. Access tokens, which change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {

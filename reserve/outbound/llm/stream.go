@@ -43,8 +43,8 @@ func (d *documents) end() {
 	}
 }
 
-// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends with an empty line;
-// its lines of data are a document. What comes is read at once, and nothing of it is kept.
+// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends with an empty line. Its
+// lines of data are a document. What comes is read at once, and nothing of it is kept.
 type events struct {
 	counter *counter
 	line    lineState
@@ -118,7 +118,7 @@ func (e *events) beginData() {
 	}
 }
 
-// endLine ends a line; an empty one ends the event.
+// endLine ends a line. An empty one ends the event.
 func (e *events) endLine() {
 	switch {
 	case e.line == inData:

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New];
-// all methods may be called at the same time. It must not be copied.
+// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New]. All methods may be
+// called at the same time. It must not be copied.
 type Transport struct {
 	settings
 	preset *preset

@@ -16,8 +16,8 @@ const (
 	ofType // of an event
 )
 
-// usageShape has the places of a response, or of an event, that tell the usage. Each provider has names of its own,
-// and none of them means two things; so Claude's usage is read wherever Claude is called.
+// usageShape has the places of a response, or of an event, that tell the usage. Each provider has names of its own, and
+// none of them means two things. So Claude's usage is read wherever Claude is called.
 var usageShape = shapeOf(func() []path {
 	paths := []path{{ofType, []string{"type"}}}
 	add := func(at []string, is field, names ...string) {

@@ -34,9 +34,8 @@ func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.lon
 // *[reserve.Limiter] does, and is for this retryer alone.
 func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
 
-// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit
-// of by. Several services, regions or accounts have limits of their own; give each a limiter and a
-// retryer.
+// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Several
+// services, regions or accounts have limits of their own. Give each a limiter and a retryer.
 //
 // A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error
 // says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is

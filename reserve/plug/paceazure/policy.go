@@ -24,10 +24,10 @@ import (
 // Many clients may use it at the same time, and share the limiter then.
 type Policy struct{ transport *outbound.Transport }
 
-// New returns a policy that sends requests when by has permits for them; the options are those of
-// [outbound.New]. If by is nil there must be options: [outbound.PerKey], [outbound.WithLimit] or
-// [outbound.Adaptive] say what paces the requests then. It returns a *[reserve.ValueError] if by is
-// nil without options, or a nil pointer, and what outbound.New returns for a bad option.
+// New returns a policy that sends requests when by has permits for them. The options are those of [outbound.New]. If by
+// is nil there must be options: [outbound.PerKey], [outbound.WithLimit] or [outbound.Adaptive] say what paces the
+// requests then. It returns a *[reserve.ValueError] if by is nil without options, or a nil pointer, and what
+// outbound.New returns for a bad option.
 //
 // The SDK tries refused requests again itself, and each attempt passes the policies of
 // PerRetryPolicies, so [outbound.WithRetries] is not needed.

@@ -12,8 +12,8 @@ import (
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
 )
 
-// An Interceptor is a connect.Interceptor that paces a client's calls and limits a handler's. It
-// comes from [NewInterceptor]; all methods may be called at the same time.
+// An Interceptor is a connect.Interceptor that paces a client's calls and limits a handler's. It comes from
+// [NewInterceptor]. All methods may be called at the same time.
 type Interceptor struct {
 	paced    *outbound.Transport // nil: clients are not paced
 	limits   *inbound.Middleware // nil: handlers are not limited

@@ -35,8 +35,8 @@ type Var struct{ set stats.Set }
 // New returns a Var that shows nothing yet.
 func New() *Var { return &Var{stats.Set{Package: "paceexpvar"}} }
 
-// Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil,
-// or the name is empty or another limiter's; so do the others.
+// Limiter shows a limiter, under a name. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty
+// or another limiter's. So do the others.
 func (v *Var) Limiter(name string, l *reserve.Limiter) error { return v.set.Limiter(name, l) }
 
 // Inbound shows a middleware.

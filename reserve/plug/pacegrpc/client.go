@@ -14,8 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
 )
 
-// A Client is the interceptors of gRPC clients whose calls are paced together. It comes from
-// [NewClient]; all methods may be called at the same time.
+// A Client is the interceptors of gRPC clients whose calls are paced together. It comes from [NewClient]. All methods
+// may be called at the same time.
 type Client struct{ transport *outbound.Transport }
 
 // NewClient returns the interceptors that pace calls as the transport paces requests. The

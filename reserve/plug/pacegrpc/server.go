@@ -20,8 +20,8 @@ import (
 	"github.com/nextfree/pace/reserve/plug/internal/rpc"
 )
 
-// A Server is the interceptors of gRPC servers whose calls are limited together. It comes from
-// [NewServer]; all methods may be called at the same time.
+// A Server is the interceptors of gRPC servers whose calls are limited together. It comes from [NewServer]. All methods
+// may be called at the same time.
 type Server struct{ limits *inbound.Middleware }
 
 // NewServer returns the interceptors that let calls pass as the middleware lets requests.

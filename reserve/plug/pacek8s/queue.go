@@ -35,9 +35,8 @@ const (
 	failed = time.Second // an item waits for so long if its limiter fails
 )
 
-// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own
-// limiter. Either may be nil; the limiters of package keyed have room for many items in bounded
-// memory:
+// NewQueueLimiter returns a limiter by which an item takes one permit of overall and one of its own limiter. Either may
+// be nil. The limiters of package keyed have room for many items in bounded memory:
 //
 //	perItem := keyed.New(func(string) (*reserve.Policy, error) { return oneInTenSeconds, nil })
 //	limiter, err := pacek8s.NewQueueLimiter(overall, perItem.For)

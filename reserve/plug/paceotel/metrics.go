@@ -3,9 +3,9 @@
 //	metrics, err := paceotel.New(nil) // the global MeterProvider
 //	err = metrics.Limiter("billing", limiter)
 //
-// The instruments are observable: nothing is done until a reader asks, but for what a transport's
-// hooks count and the histogram of its waits. Each source has the name that the program gives it as
-// an attribute; keys are no attributes, since there are too many.
+// The instruments are observable: nothing is done until a reader asks, but for what a transport's hooks count and the
+// histogram of its waits. Each source has the name that the program gives it as an attribute. Keys are no attributes,
+// since there are too many.
 package paceotel
 
 import (
@@ -72,9 +72,8 @@ func New(provider metric.MeterProvider) (*Metrics, error) {
 	return m, err
 }
 
-// Limiter shows a limiter, under a name: pace.limiter.level with the attribute pace.limiter, and
-// others. It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or another
-// limiter's; so do the others.
+// Limiter shows a limiter, under a name: pace.limiter.level with the attribute pace.limiter, and others. It returns a
+// *[reserve.ValueError] if the limiter is nil, or the name is empty or another limiter's. So do the others.
 func (m *Metrics) Limiter(name string, l *reserve.Limiter) error { return m.set.Limiter(name, l) }
 
 // Inbound shows a middleware: pace.inbound.tier_requests with the attributes pace.middleware,

@@ -4,8 +4,8 @@
 //	err := metrics.Limiter("billing", limiter)
 //	prometheus.MustRegister(metrics)
 //
-// Nothing is done until Prometheus asks, but for what a transport's hooks count. Each source has
-// the name that the program gives it as a label; keys are no labels, since there are too many.
+// Nothing is done until Prometheus asks, but for what a transport's hooks count. Each source has the name that the
+// program gives it as a label. Keys are no labels, since there are too many.
 package paceprom
 
 import (
@@ -34,9 +34,8 @@ func NewCollector() *Collector {
 	return c
 }
 
-// Limiter shows a limiter, under a name: pace_limiter_level_permits{limiter="billing"} and others.
-// It returns a *[reserve.ValueError] if the limiter is nil, or the name is empty or another
-// limiter's; so do the others.
+// Limiter shows a limiter, under a name: pace_limiter_level_permits{limiter="billing"} and others. It returns a
+// *[reserve.ValueError] if the limiter is nil, or the name is empty or another limiter's. So do the others.
 func (c *Collector) Limiter(name string, l *reserve.Limiter) error { return c.set.Limiter(name, l) }
 
 // Inbound shows a middleware:

@@ -9,8 +9,7 @@
 // Run it before you move a program from golang.org/x/time/rate to pace: what it names is what `go fix` can't carry
 // over.
 //
-// A finding is about one of these; each analyzer's Doc has the reason, what it leaves alone, and what to write
-// instead:
+// A finding is about one of these. Each analyzer's Doc has the reason, what it leaves alone, and what to write instead:
 //
 //	defercancel  a deferred Cancel gives back what was used
 //	perrequest   a limiter that is made for each request limits nothing

@@ -25,9 +25,9 @@
 // takes a kilobyte or two. Files whose states have expired (the limiter has long been full) are removed by the
 // next processes that open the folder.
 //
-// Locks are the operating system's: flock on Linux, macOS and the BSDs, LockFileEx on Windows. Those of network
-// file systems can't be relied on. So a folder on NFS or SMB is refused where the system tells (Linux,
-// macOS); elsewhere do not use one.
+// Locks are the operating system's: flock on Linux, macOS and the BSDs, LockFileEx on Windows. Those of network file
+// systems can't be relied on. So a folder on NFS or SMB is refused where the system tells (Linux, macOS). Elsewhere do
+// not use one.
 //
 // # Time
 //

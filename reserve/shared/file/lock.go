@@ -31,5 +31,5 @@ func lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// A holder needs some microseconds; so many tries are worth it before a goroutine is.
+// A holder needs some microseconds. So many tries are worth it before a goroutine is.
 const spins = 8

@@ -17,8 +17,8 @@
 // request. So the limiter's commands are marked as not to be repeated. Redirections of a cluster are followed: a node
 // that redirects has not run the command.
 //
-// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout; 1 tells callers
-// sooner that a server is gone.
+// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout. 1 tells callers sooner that a server is
+// gone.
 package goredis
 
 import (
@@ -34,7 +34,7 @@ import (
 )
 
 // Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or *redis.Ring. It may be a
-// type that embeds one; then its settings are not checked. Anything else is a *[reserve.ValueError] of shared.New and
+// type that embeds one. Then its settings are not checked. Anything else is a *[reserve.ValueError] of shared.New and
 // shared.NewKeyed: nil, pipelines, transactions and single connections (*redis.Conn). Client closes nothing: c stays
 // its owner's.
 func Client(c redis.Scripter) shared.Scripter { return &client{redis: c} }

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// Request describes a call as the HTTP request that it is. The procedure is
-// "/package.Service/Method"; the header may be changed afterwards.
+// Request describes a call as the HTTP request that it is. The procedure is "/package.Service/Method". The header may
+// be changed afterwards.
 func Request(ctx context.Context, authority, procedure string, header http.Header, message any) *http.Request {
 	if header == nil {
 		header = http.Header{}

@@ -8,7 +8,7 @@ import (
 )
 
 // Turns are the turns that a call or a stream takes: one, or one for each message. The zero value but for its Transport
-// is ready to use. Take is for one goroutine at a time; the others may be called at the same time.
+// is ready to use. Take is for one goroutine at a time. The others may be called at the same time.
 type Turns struct {
 	Transport *outbound.Transport
 

@@ -1,6 +1,6 @@
 package leases
 
-// fewest permits in a horizon are worth a lease; fewer are asked for as they are needed.
+// fewest permits in a horizon are worth a lease. Fewer are asked for as they are needed.
 const fewest = 8
 
 // Where there are too few permits, how many of them a process asks for decides its share.

@@ -22,7 +22,7 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// A Client sends commands to one server; any number of goroutines may use it at once.
+// A Client sends commands to one server. Any number of goroutines may use it at once.
 type Client struct {
 	Addr  string
 	Login []string // the arguments of AUTH: user and password, or none

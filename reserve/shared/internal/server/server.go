@@ -117,7 +117,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Kill kills the server; a second time it does nothing.
+// Kill kills the server. A second time it does nothing.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
