@@ -168,46 +168,20 @@ func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire
 func (l *Limiter) reserve(
 	ctx context.Context, n int, maxWait time.Duration, after *state,
 ) (*promise, reserve.Promise, error) {
-	if n < 1 {
-		return nil, nil, valueError("permits", n, "at least 1")
-	}
-	if of := l.terms.Load().book; of != nil && of.most > 0 && n > of.most {
-		return nil, nil, &reserve.SizeError{Permits: n, Max: of.most}
+	if err := l.check(n); err != nil {
+		return nil, nil, err
 	}
 	maxWait = max(0, min(maxWait, l.maxWait))
 	r := buys(n, int64(maxWait), never)
-	until, limited := ctx.Deadline()
-	asking := ctx
-	if limited {
-		now := l.now()
-		left := max(0, int64(time.Until(until)))
-		r.deadline = saturate.Add(now, left)
-		if patience := left / 4 * 3; l.mode != closed && patience < int64(l.timeout) {
-			// The rest is for the fallback.
-			var cancel context.CancelFunc
-			asking, cancel = context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
-			defer cancel()
-			r.by = now + patience
-		}
-	}
-	bought, err := l.obtain(asking, r)
-	if err != nil {
-		if _, unavailable := err.(*UnavailableError); !unavailable && err != errPatience {
-			return nil, nil, err
-		}
-		if err == errPatience { // the request may be under way still
-			r = buys(n, 0, r.deadline)
-		}
-		// The caller's time was up, and its context is about to say so.
-		if limited && l.mode == closed && l.now() >= r.deadline {
-			wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
-			return nil, nil, cmp.Or(done.Cause(ctx), context.DeadlineExceeded)
-		}
-		p, err := l.withoutStore(ctx, r, maxWait, err)
+	asking, cancel := l.hurry(ctx, r)
+	defer cancel()
+	leased, err := l.obtain(asking, r)
+	switch {
+	case err != nil:
+		p, err := l.unanswered(ctx, r, maxWait, err)
 		return nil, p, err
-	}
-	if bought != nil {
-		return nil, bought, nil
+	case leased != nil:
+		return nil, leased, nil
 	}
 	if after != nil {
 		*after = r.after
@@ -218,13 +192,66 @@ func (l *Limiter) reserve(
 		p.Cancel()
 	}
 	if late || !r.granted {
-		e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait}
-		if left := time.Until(until); limited && left < maxWait {
-			e.MaxWait, e.Cause = left, context.DeadlineExceeded
-		}
-		return nil, nil, e
+		return nil, nil, refused(ctx, r, maxWait)
 	}
 	return p, nil, nil
+}
+
+// check refuses a number of permits that is never granted.
+func (l *Limiter) check(n int) error {
+	if n < 1 {
+		return valueError("permits", n, "at least 1")
+	}
+	if of := l.terms.Load().book; of != nil && of.most > 0 && n > of.most {
+		return &reserve.SizeError{Permits: n, Max: of.most}
+	}
+	return nil
+}
+
+// hurry gives a request its context's deadline. If there is a fallback, it returns a context that leaves that a quarter
+// of the caller's time.
+func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context, cancel context.CancelFunc) {
+	until, limited := ctx.Deadline()
+	if !limited {
+		return ctx, func() {}
+	}
+	now := l.now()
+	left := max(0, int64(time.Until(until)))
+	r.deadline = saturate.Add(now, left)
+	patience := left / 4 * 3
+	if l.mode == closed || patience >= int64(l.timeout) {
+		return ctx, func() {}
+	}
+	r.by = now + patience
+	return context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
+}
+
+// unanswered does for a request that the store has not answered what the options say, and else returns why.
+func (l *Limiter) unanswered(
+	ctx context.Context, r *request, maxWait time.Duration, why error,
+) (reserve.Promise, error) {
+	if why == errPatience { // the request may be under way still
+		r = buys(r.permits, 0, r.deadline)
+	} else if _, unavailable := why.(*UnavailableError); !unavailable {
+		return nil, why
+	}
+	// The caller's time was up, and its context is about to say so.
+	if r.deadline != never && l.mode == closed && l.now() >= r.deadline {
+		wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
+		return nil, cmp.Or(done.Cause(ctx), context.DeadlineExceeded)
+	}
+	return l.withoutStore(ctx, r, maxWait, why)
+}
+
+// refused returns the error of a request that was refused.
+func refused(ctx context.Context, r *request, maxWait time.Duration) error {
+	e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait}
+	if until, limited := ctx.Deadline(); limited {
+		if left := time.Until(until); left < maxWait {
+			e.MaxWait, e.Cause = left, context.DeadlineExceeded
+		}
+	}
+	return e
 }
 
 // obtain asks for permits. The answer is a promise out of a lease, or in the request itself.

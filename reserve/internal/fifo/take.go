@@ -99,7 +99,7 @@ func (w *waiter) giveBack(asks []*Limit, but int) {
 	}
 }
 
-// direct serves a single limiter that is not of this process, which keeps its own queue; asking it only once saves a
+// direct serves a single limiter that is not of this process. That keeps its own queue, and asking it only once saves a
 // round trip.
 func (l *Limit) direct(ctx context.Context, maxWait time.Duration) (err error) {
 	if l.Recount != nil {
