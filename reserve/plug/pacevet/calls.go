@@ -59,51 +59,62 @@ func useOf(info *types.Info, call *ast.CallExpr) (u use) {
 	if fn == nil || fn.Pkg() == nil {
 		return
 	}
-	u.fn = fn
-	path, sig := fn.Pkg().Path(), fn.Signature()
-	results := sig.Results()
-	switch {
-	case path != xtime && path != pace && !strings.HasPrefix(path, pace+"/"):
+	path := fn.Pkg().Path()
+	if path != xtime && path != pace && !strings.HasPrefix(path, pace+"/") {
 		return
-	case u.isRate():
-		switch fn.Name() {
-		case "NewLimiter":
-			u.kind = create
-		case "Wait", "WaitN":
-			u.kind = wait
-		case "Allow", "AllowN":
-			u.kind = take
-		case "Reserve", "ReserveN":
-			u.kind = hold
-		case "Cancel", "CancelAt":
-			u.kind = cancel
-		}
-	default:
-		switch name := fn.Name(); {
-		case name == "Wait" || name == "Acquire":
-			if n := results.Len(); n > 0 && isError(results.At(n-1).Type()) {
-				u.kind = wait
-			}
-		case sig.Recv() != nil && (name == "TryAcquire" || name == "Allow" || name == "TakeUpTo"):
-			u.kind = take
-		case strings.HasPrefix(name, "Reserve") && results.Len() == 2 &&
-			isNamed(results.At(0).Type(), pace+"/reserve", "Reservation"):
-			u.kind = hold
-		case name == "Cancel" && sig.Recv() != nil && isNamed(sig.Recv().Type(), pace+"/reserve", "Reservation"):
-			u.kind = cancel
-		case results.Len() > 0 && isNamed(results.At(0).Type(), pace+"/reserve", "Limiter") &&
-			(sig.Recv() == nil && strings.HasPrefix(name, "New") || sig.Recv() != nil && name == "Limiter"):
-			u.kind = create
-		}
 	}
-	if u.kind == wait || u.kind == take || u.kind == hold { // n is the only int
-		for i := range sig.Params().Len() {
-			if b, ok := sig.Params().At(i).Type().(*types.Basic); ok && b.Kind() == types.Int && i < len(call.Args) {
-				u.n = call.Args[i]
-			}
-		}
+	if u.fn = fn; u.isRate() {
+		u.kind = rateKinds[fn.Name()]
+	} else {
+		u.kind = paceKind(fn)
+	}
+	if u.kind == wait || u.kind == take || u.kind == hold {
+		u.n = permitsOf(fn, call)
 	}
 	return
+}
+
+// rateKinds are what the functions and methods of golang.org/x/time/rate do.
+var rateKinds = map[string]kind{
+	"NewLimiter": create,
+	"Wait":       wait, "WaitN": wait,
+	"Allow": take, "AllowN": take,
+	"Reserve": hold, "ReserveN": hold,
+	"Cancel": cancel, "CancelAt": cancel,
+}
+
+// paceKind says what a function or a method of pace does.
+func paceKind(fn *types.Func) kind {
+	name, results, method := fn.Name(), fn.Signature().Results(), fn.Signature().Recv()
+	returns := func(typ string) bool { return results.Len() > 0 && isNamed(results.At(0).Type(), pace+"/reserve", typ) }
+	switch {
+	case name == "Wait" || name == "Acquire":
+		if n := results.Len(); n > 0 && isError(results.At(n-1).Type()) {
+			return wait
+		}
+	case method != nil && (name == "TryAcquire" || name == "Allow" || name == "TakeUpTo"):
+		return take
+	case strings.HasPrefix(name, "Reserve") && results.Len() == 2 && returns("Reservation"):
+		return hold
+	case name == "Cancel" && method != nil && isNamed(method.Type(), pace+"/reserve", "Reservation"):
+		return cancel
+	case returns("Limiter"):
+		if method == nil && strings.HasPrefix(name, "New") || method != nil && name == "Limiter" {
+			return create
+		}
+	}
+	return other
+}
+
+// permitsOf returns the argument that is the number of permits: the only int.
+func permitsOf(fn *types.Func, call *ast.CallExpr) (n ast.Expr) {
+	params := fn.Signature().Params()
+	for i := range params.Len() {
+		if b, ok := params.At(i).Type().(*types.Basic); ok && b.Kind() == types.Int && i < len(call.Args) {
+			n = call.Args[i]
+		}
+	}
+	return n
 }
 
 // isNamed reports whether it is the type, or a pointer to it.

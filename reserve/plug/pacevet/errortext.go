@@ -46,27 +46,7 @@ func errorText(pass *analysis.Pass) (any, error) {
 	for c := range root(pass).Preorder(
 		(*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil), (*ast.SwitchStmt)(nil),
 	) {
-		var pairs [][2]ast.Expr
-		negated := false
-		switch n := c.Node().(type) {
-		case *ast.BinaryExpr:
-			if n.Op == token.EQL || n.Op == token.NEQ {
-				pairs, negated = [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}}, n.Op == token.NEQ
-			}
-		case *ast.CallExpr:
-			if len(n.Args) == 2 && isFunc(info, n, "strings", "Contains", "HasPrefix", "HasSuffix", "EqualFold") {
-				pairs = [][2]ast.Expr{{n.Args[0], n.Args[1]}}
-			}
-		case *ast.SwitchStmt:
-			for _, s := range n.Body.List {
-				for _, e := range s.(*ast.CaseClause).List {
-					if n.Tag != nil {
-						pairs = append(pairs, [2]ast.Expr{n.Tag, e})
-					}
-				}
-			}
-		}
-		for _, p := range pairs {
+		for _, p := range comparisons(info, c.Node()) {
 			err := textOf(info, p[0])
 			if err == nil {
 				continue
@@ -85,25 +65,55 @@ func errorText(pass *analysis.Pass) (any, error) {
 			if path == xtime {
 				d.Message = "a limiter's error is told by its text, for golang.org/x/time/rate's has no type: " +
 					"that of reserve/plug/xtime/rate is context.DeadlineExceeded"
-			}
-			id, isIdent := ast.Unparen(err).(*ast.Ident)
-			_, isSwitch := c.Node().(*ast.SwitchStmt)
-			if path != "" && path != xtime && strings.Contains(text, texts[0]) && isIdent && !isSwitch &&
-				imported(c, "errors") && imported(c, "context") {
-				is := "errors.Is(" + id.Name + ", context.DeadlineExceeded)"
-				if negated {
-					is = "!" + is
-				}
-				d.SuggestedFixes = []analysis.SuggestedFix{{
-					Message:   "Use errors.Is",
-					TextEdits: []analysis.TextEdit{{Pos: d.Pos, End: d.End, NewText: []byte(is)}},
-				}}
+			} else if path != "" && strings.Contains(text, texts[0]) {
+				d.SuggestedFixes = useIs(c, err)
 			}
 			pass.Report(d)
 			break
 		}
 	}
 	return nil, nil
+}
+
+// comparisons returns the pairs of expressions that a node compares as texts, each with what may be an error's first.
+func comparisons(info *types.Info, node ast.Node) (pairs [][2]ast.Expr) {
+	switch n := node.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			return [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}}
+		}
+	case *ast.CallExpr:
+		if len(n.Args) == 2 && isFunc(info, n, "strings", "Contains", "HasPrefix", "HasSuffix", "EqualFold") {
+			return [][2]ast.Expr{{n.Args[0], n.Args[1]}}
+		}
+	case *ast.SwitchStmt:
+		if n.Tag == nil {
+			return nil
+		}
+		for _, s := range n.Body.List {
+			for _, e := range s.(*ast.CaseClause).List {
+				pairs = append(pairs, [2]ast.Expr{n.Tag, e})
+			}
+		}
+	}
+	return pairs
+}
+
+// useIs offers errors.Is in place of a comparison with the text of a deadline, where the names it needs are there.
+func useIs(c inspector.Cursor, err ast.Expr) []analysis.SuggestedFix {
+	id, isIdent := ast.Unparen(err).(*ast.Ident)
+	_, isSwitch := c.Node().(*ast.SwitchStmt)
+	if !isIdent || isSwitch || !imported(c, "errors") || !imported(c, "context") {
+		return nil
+	}
+	is := "errors.Is(" + id.Name + ", context.DeadlineExceeded)"
+	if n, ok := c.Node().(*ast.BinaryExpr); ok && n.Op == token.NEQ {
+		is = "!" + is
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Use errors.Is",
+		TextEdits: []analysis.TextEdit{{Pos: c.Node().Pos(), End: c.Node().End(), NewText: []byte(is)}},
+	}}
 }
 
 // textOf returns the error whose Error is called.
