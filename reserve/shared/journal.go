@@ -146,27 +146,16 @@ func (j *journal) encode() []byte {
 // decide decides an order, and reports whether the journal has changed, and for how long it has to be kept.
 func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration, err error) {
 	o.decided, o.late = float64(now/1000), false
-	if back := j.last - now; back > slack { // the clock was set back: no time has passed
-		if _, err = j.fold(j.last, math.MaxInt); err != nil {
+	if back := j.last - now; back > slack {
+		if err = j.setBack(now, back); err != nil {
 			return false, 0, err
 		}
-		j.then, changed = now, true
-		for i := range j.entries {
-			j.entries[i].at -= back
-		}
+		changed = true
 	} else {
 		now = max(now, j.last)
 	}
 	j.last = now
-	for _, r := range o.refunds {
-		if i := uint64(r.number) - j.first; i < uint64(len(j.entries)) && uint64(r.number) >= j.first {
-			j.entries[i].permits = max(0, j.entries[i].permits-int64(r.kept))
-			changed = true
-		}
-	}
-	for n := len(j.entries); n > 0 && j.entries[n-1].permits == 0; n-- { // no request waits behind them
-		j.entries = j.entries[:n-1]
-	}
+	changed = j.giveBack(o.refunds) || changed
 	if o.pause != 0 {
 		if err = j.pause(now, o.pause); err != nil {
 			return false, 0, err
@@ -184,38 +173,67 @@ func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration,
 	o.state = j.look(ledger, now)
 	from, waiting := j.follow(ledger, now)
 	o.state.level -= waiting
-	if waiting > 0 {
-		o.state.stored = 0
-	}
-	if o.state.debt = j.wait(ledger, now, from, 1); o.state.debt > 0 {
+	if o.state.debt = j.wait(ledger, now, from, 1); o.state.debt > 0 || waiting > 0 {
 		o.state.stored = 0
 	}
 	o.after, o.waits, o.numbers = o.state, o.waits[:0], o.numbers[:0]
 	for _, w := range o.asked {
-		latest := saturate.Add(now, toWait(w.limit))
-		if w.limit < 0 {
-			latest = now - 1
-		}
-		_, ready, ok := ledger.Reserve(from, int(w.permits), latest)
-		ready = max(ready, from)
-		wait := float64(max(0, ready-now))
-		if !ok || ready > latest {
-			o.waits, o.numbers = append(o.waits, -1-max(1, wait)), append(o.numbers, 0)
-			continue
-		}
-		o.waits = append(o.waits, wait)
-		o.numbers = append(o.numbers, float64(j.first+uint64(len(j.entries))))
-		j.entries, changed = append(j.entries, entryOf{ready, int64(w.permits)}), true
-		if o.after.level -= w.permits; wait == 0 {
-			o.after.stored = max(0, o.after.stored-w.permits)
-		} else {
-			o.after.stored = 0
-		}
+		changed = j.sell(o, w, ledger, now, from) || changed
 	}
 	if n := len(o.asked); n > 0 {
 		o.after.debt, o.after.again = j.wait(ledger, now, from, 1), j.wait(ledger, now, from, o.asked[n-1].permits)
 	}
 	return changed, j.keep(now, o.after.debt), nil
+}
+
+// setBack moves the journal with the store's clock, which was set back: no time has passed.
+func (j *journal) setBack(now, back int64) error {
+	if _, err := j.fold(j.last, math.MaxInt); err != nil {
+		return err
+	}
+	j.then = now
+	for i := range j.entries {
+		j.entries[i].at -= back
+	}
+	return nil
+}
+
+// giveBack takes permits off their entries, and reports whether it did.
+func (j *journal) giveBack(refunds []comeback) (changed bool) {
+	for _, r := range refunds {
+		if i := uint64(r.number) - j.first; i < uint64(len(j.entries)) && uint64(r.number) >= j.first {
+			j.entries[i].permits = max(0, j.entries[i].permits-int64(r.kept))
+			changed = true
+		}
+	}
+	for n := len(j.entries); n > 0 && j.entries[n-1].permits == 0; n-- { // no request waits behind them
+		j.entries = j.entries[:n-1]
+	}
+	return changed
+}
+
+// sell decides one request of an order, behind all that wait until from, and reports whether it was granted.
+func (j *journal) sell(o *order, w wanted, ledger stored, now, from int64) bool {
+	latest := saturate.Add(now, toWait(w.limit))
+	if w.limit < 0 {
+		latest = now - 1
+	}
+	_, ready, ok := ledger.Reserve(from, int(w.permits), latest)
+	ready = max(ready, from)
+	wait := float64(max(0, ready-now))
+	if !ok || ready > latest {
+		o.waits, o.numbers = append(o.waits, -1-max(1, wait)), append(o.numbers, 0)
+		return false
+	}
+	o.waits = append(o.waits, wait)
+	o.numbers = append(o.numbers, float64(j.first+uint64(len(j.entries))))
+	j.entries = append(j.entries, entryOf{ready, int64(w.permits)})
+	if o.after.level -= w.permits; wait == 0 {
+		o.after.stored = max(0, o.after.stored-w.permits)
+	} else {
+		o.after.stored = 0
+	}
+	return true
 }
 
 // wait returns how long a request, made now behind all others, would wait.
