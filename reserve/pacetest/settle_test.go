@@ -87,12 +87,12 @@ func TestSettleAfterTheWindow(t *testing.T) {
 					pass(time.Duration(asks(r, "takes")) * time.Millisecond)
 					pacetest.Settle(r, "tokens", 90)
 				})
-				var first *httptest.ResponseRecorder
-				go func() { first = get(server, "/?charged=10&takes=2500") }()
+				first := make(chan int, 1)
+				go func() { first <- get(server, "/?charged=10&takes=2500").Code }()
 				pass(2 * time.Second)
 				get(server, "/?charged=10") // the window of the first one is over
 				pass(700 * time.Millisecond)
-				require.Equal(t, 200, first.Code)
+				require.Equal(t, 200, <-first)
 				require.Equal(t, 200, get(server, "/?charged=10").Code)
 			})
 		})
