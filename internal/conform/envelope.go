@@ -152,43 +152,50 @@ func (e *Envelope) measure() {
 	}
 	// In a store a request may overtake others that other processes were promised.
 	slices.SortStableFunc(used, func(a, b *grant) int { return cmp.Compare(a.at, b.at) })
-	v := e.Variant
-	capacity := v.Capacity
-	if v.Burst > 0 {
-		capacity = v.Burst.Seconds()
-	}
 	supply := make([]float64, len(used))
 	for i, g := range used {
 		supply[i] = e.supply(g.at)
 	}
 	for i, first := range used {
-		sum := 0.0
+		before := 0.0 // what the requests of the stretch cost before its last one
 		for k := i; k < len(used); k++ {
 			last := used[k]
-			own, limit := e.cost(last), capacity+supply[k]-supply[i]
-			switch {
-			case v.Per > 0:
-				if last.at-first.at >= v.Per {
-					own = 0
-				}
-				limit = capacity
-				sum += own
-			case v.Upfront:
-				sum += own
-				limit = max(limit, limit-capacity+e.size(first))
-			}
-			excess := sum - limit
-			if kept := e.kept(first.at, last.at); kept > 0 && v.Burst == 0 && excess > 1e-5 {
-				e.Explained = max(e.Explained, min(excess, kept))
-				excess -= kept
-			}
-			if excess > max(1e-5, e.Excess) {
-				e.Excess = excess
-				e.Where = fmt.Sprintf("%.6f go from %v to %v, where %.6f are allowed", sum, first.at, last.at, limit)
-			}
-			if !v.Upfront && v.Per == 0 {
-				sum += own
+			sum, limit := e.stretch(before, first, last, supply[k]-supply[i])
+			e.exceeds(sum, limit, first, last)
+			if before += e.cost(last); e.Variant.Per > 0 && last.at-first.at >= e.Variant.Per {
+				break // it is longer than the window
 			}
 		}
+	}
+}
+
+// stretch returns what goes from one request to another, and what may. Before is the cost of all but the last.
+func (e *Envelope) stretch(before float64, first, last *grant, supply float64) (sum, limit float64) {
+	v, capacity := e.Variant, e.Variant.Capacity
+	if v.Burst > 0 {
+		capacity = v.Burst.Seconds()
+	}
+	switch {
+	case v.Per > 0:
+		if last.at-first.at >= v.Per {
+			return before, capacity
+		}
+		return before + e.cost(last), capacity
+	case v.Upfront:
+		return before + e.cost(last), max(capacity, e.size(first)) + supply
+	}
+	return before, capacity + supply // the requests behind the last one pay for it
+}
+
+// exceeds notes by how much a stretch holds too much, but for what promises at a higher rate account for.
+func (e *Envelope) exceeds(sum, limit float64, first, last *grant) {
+	excess := sum - limit
+	if kept := e.kept(first.at, last.at); kept > 0 && e.Variant.Burst == 0 && excess > 1e-5 {
+		e.Explained = max(e.Explained, min(excess, kept))
+		excess -= kept
+	}
+	if excess > max(1e-5, e.Excess) {
+		e.Excess = excess
+		e.Where = fmt.Sprintf("%.6f go from %v to %v, where %.6f are allowed", sum, first.at, last.at, limit)
 	}
 }

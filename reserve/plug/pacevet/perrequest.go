@@ -37,46 +37,54 @@ func perRequest(pass *analysis.Pass) (any, error) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
-		u := useOf(info, call)
-		if u.kind != create || inTest(pass, call) {
+		if useOf(info, call).kind != create || inTest(pass, call) {
 			continue
 		}
-		made := c // the whole expression: pace.Must and parentheses around the call
-		for {
-			p := made.Parent()
-			if m, ok := p.Node().(*ast.CallExpr); ok && m.Fun != made.Node() && isMust(info, m) {
-				made = p
-			} else if _, ok := p.Node().(*ast.ParenExpr); ok {
-				made = p
-			} else {
-				break
-			}
-		}
+		made := whole(info, c)
 		if asked, ok := made.Parent().Parent().Node().(*ast.CallExpr); ok && receiver(asked) == made.Node() {
 			if k := useOf(info, asked).kind; k == wait || k == take || k == hold {
 				pass.ReportRangef(call, "a limiter that is made where it is asked limits nothing: make one for all")
 			}
 			continue
 		}
-		v := local(info, made)
-		loop, fn := around(made)
-		if v == nil || fn == nil {
-			continue
-		}
-		what := ""
-		switch {
-		case loop != nil:
-			if !dependsOn(info, call, loop) {
-				what = "each round of a loop"
-			}
-		case isHandler(info, fn):
-			what = "each request"
-		}
-		if what != "" && onlyAsked(info, made, v) {
-			pass.ReportRangef(call, "a limiter that is made for %s limits nothing: make one for all", what)
+		v, often := local(info, made), repeated(info, made, call)
+		if v != nil && often != "" && onlyAsked(info, made, v) {
+			pass.ReportRangef(call, "a limiter that is made for %s limits nothing: make one for all", often)
 		}
 	}
 	return nil, nil
+}
+
+// whole returns the expression around a call that makes a limiter: with pace.Must, and parentheses.
+func whole(info *types.Info, made inspector.Cursor) inspector.Cursor {
+	for {
+		p := made.Parent()
+		switch n := p.Node().(type) {
+		case *ast.CallExpr:
+			if n.Fun == made.Node() || !isMust(info, n) {
+				return made
+			}
+		case *ast.ParenExpr:
+		default:
+			return made
+		}
+		made = p
+	}
+}
+
+// repeated says for what a limiter is made again and again; "": it is not.
+func repeated(info *types.Info, made inspector.Cursor, call *ast.CallExpr) string {
+	loop, fn := around(made)
+	switch {
+	case fn == nil:
+	case loop != nil:
+		if !dependsOn(info, call, loop) {
+			return "each round of a loop"
+		}
+	case isHandler(info, fn):
+		return "each request"
+	}
+	return ""
 }
 
 func isMust(info *types.Info, call *ast.CallExpr) bool {

@@ -227,24 +227,15 @@ func (f *file) read() (entries [2]entry, state []byte, err error) {
 	if err != nil && err != io.EOF {
 		return entries, nil, &Error{Op: "read", Path: f.path, Err: err}
 	}
-	if n < head {
-		return entries, nil, &CorruptError{Path: f.path, Why: "it is cut off"}
-	}
-	a, one := parse(f.buf[:sector])
-	b, two := parse(f.buf[sector:head])
-	switch {
-	case !one && !two:
-		return entries, nil, &CorruptError{Path: f.path, Why: "it has no head of this version"}
-	case !two || one && a.number > b.number:
-		entries = [2]entry{a, b}
-	default:
-		entries = [2]entry{b, a}
+	entries, both, err := f.entries(n)
+	if err != nil {
+		return entries, nil, err
 	}
 	for i, e := range entries {
 		over := e.length == 0 || e.expired(time.Now())
 		if i == 0 && over {
 			return entries, nil, nil
-		} else if i == 1 && (over || !one || !two) {
+		} else if i == 1 && (over || !both) {
 			break // there is nothing to go back to
 		}
 		state, whole, err := f.state(&e, n)
@@ -254,6 +245,23 @@ func (f *file) read() (entries [2]entry, state []byte, err error) {
 		// The head was written and the state was not, before the power failed: the one before it counts.
 	}
 	return entries, nil, &CorruptError{Path: f.path, Why: "its state is damaged"}
+}
+
+// entries returns the two entries of the head, the newer one first, and whether both are whole. N bytes of the file are
+// in buf.
+func (f *file) entries(n int) (list [2]entry, both bool, err error) {
+	if n < head {
+		return list, false, &CorruptError{Path: f.path, Why: "it is cut off"}
+	}
+	a, one := parse(f.buf[:sector])
+	b, two := parse(f.buf[sector:head])
+	switch {
+	case !one && !two:
+		return list, false, &CorruptError{Path: f.path, Why: "it has no head of this version"}
+	case !two || one && a.number > b.number:
+		return [2]entry{a, b}, one && two, nil
+	}
+	return [2]entry{b, a}, one && two, nil
 }
 
 // state reads the state of an entry, if it is whole; n bytes of the file are in buf.
