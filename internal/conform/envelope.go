@@ -131,17 +131,6 @@ func (e *Envelope) cost(g *grant) float64 {
 	return float64(g.permits) * g.least
 }
 
-// size is what the bucket may have held for a request that is paid upfront. In a process that is its cost. A store
-// gives back up to a capacity of a larger request that is settled after its time.
-func (e *Envelope) size(g *grant) float64 {
-	if !e.Variant.Store {
-		return e.cost(g)
-	}
-	all := *g
-	all.permits = g.reserved
-	return e.cost(&all)
-}
-
 // measure compares each two requests that were granted.
 func (e *Envelope) measure() {
 	var used []*grant
@@ -182,7 +171,7 @@ func (e *Envelope) stretch(before float64, first, last *grant, supply float64) (
 		}
 		return before + e.cost(last), capacity
 	case v.Upfront:
-		return before + e.cost(last), max(capacity, e.size(first)) + supply
+		return before + e.cost(last), max(capacity, e.cost(first)) + supply
 	}
 	return before, capacity + supply // the requests behind the last one pay for it
 }

@@ -25,7 +25,6 @@ type Variant struct {
 	Most     int           // of a calendar: so much of a request counts when it goes, the rest is of later periods
 	Upfront  bool
 	Fixed    bool // the rate can't be changed, and there are no pauses
-	Store    bool // the state is in a store
 
 	New    func() Subject
 	Policy func(rate float64) *reserve.Policy
@@ -76,11 +75,11 @@ func Variants() []Variant {
 		all = append(all, v)
 		name := v.Name
 		v.Fixed = true // of these the rate can't be set, or that moves no promise
-		v.Name, v.Store = name+", in a store", true
+		v.Name = name + ", in a store"
 		v.New = func() Subject { return inStore(v.Policy(v.Rate)) }
 		all = append(all, v)
 		if v.Per == 0 && !strings.HasPrefix(v.Name, "warm") {
-			v.Name, v.Store = name+", one key of many", false
+			v.Name = name + ", one key of many"
 			v.New = func() Subject {
 				p := v.Policy(v.Rate)
 				return one{keyed.New(func(string) (*reserve.Policy, error) { return p, nil })}

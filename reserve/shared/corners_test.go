@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,6 +39,22 @@ func TestOnePermitAtOnce(t *testing.T) {
 		went.Promise().Cancel()
 		require.Zero(t, g.sell(1).Wait)
 		require.InDelta(t, 200e6, g.sell(1).Wait, 2)
+	})
+}
+
+// Paid upfront, a bucket held more than its capacity for a larger request. When that was granted, and settles for less,
+// as much comes back as fits beside what it used.
+func TestALargeRequestThatIsSettled(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		for used, back := range []float64{2, 1, 0, 0} {
+			name := fmt.Sprint("large, ", used)
+			g := newGroup(t, c, name, 1, reserve.Must(pace.Bursty(1, pace.WithCapacity(2), reserve.PayUpfront())))
+			large := g.sell(4)
+			require.InDelta(t, 2e9, large.Wait, 2)
+			g.sleep(2 * time.Second)
+			large.Promise().Settle(used)
+			require.InDelta(t, back, g.stored(), 1e-9)
+		}
 	})
 }
 

@@ -55,6 +55,7 @@ type comeback struct {
 	kept          float64 // permits that came out of the store
 	worth         float64 // permits that a nanosecond of the stretch stores
 	whole         float64 // 1 if nothing is left of the slot
+	most          float64 // permits that come back at most after that
 }
 
 // What is written in place of a pause to end one, and to make the state that of a new limiter.

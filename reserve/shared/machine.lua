@@ -160,7 +160,7 @@ if more > 0 then -- refunds, a pause
 
   -- deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that
   -- has passed. It is worth what would still be there had it been so from then on. Times are from now.
-  local function deposit(permits, taken, begin, stop, worth)
+  local function deposit(permits, taken, begin, stop, worth, most)
     local first, parts = #rooms + 1, {}
     while first > 1 and (unpack('<d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
     for i = first, #rooms, 16 do
@@ -172,7 +172,7 @@ if more > 0 then -- refunds, a pause
     end
     rooms = sub(rooms, 1, first - 1) .. table.concat(parts)
     if stop > begin then permits = permits + (stop - begin) * worth end
-    permits = min(permits, room())
+    permits = min(permits, room(), most)
     if debt > 0 then deferred = deferred + permits else stored = stored + permits end
   end
 
@@ -214,7 +214,7 @@ if more > 0 then -- refunds, a pause
         stored, deferred, debt, runs, peak, newer = min(store, stored + deferred), 0, 0, '', 0, 0
         epoch, hold, at, fence = time, max(0, hold - at), 0, 0
       end
-      if kept > 0 then deposit(kept, 0, 0, 0, 0) end
+      if kept > 0 then deposit(kept, 0, 0, 0, 0, math.huge) end
     until not fell
   end
 
@@ -222,15 +222,15 @@ if more > 0 then -- refunds, a pause
   local pause = unpack('<d', arg, place)
   place = place + 8
   for i = 1, more - 1 do
-    local number, sold, begin, length, ready, kept, worth, whole = unpack('<dddddddd', arg, place)
-    place = place + 64
+    local number, sold, begin, length, ready, kept, worth, whole, most = unpack('<ddddddddd', arg, place)
+    place = place + 72
     if sold >= born then -- not from before the key was lost
       local since = (time - sold) * 1000
       begin, ready = begin - since, ready - since
       local ahead = max(0, min(length, begin + length))
       local waits = ready > 0 -- then what it held was there since the sale
       if waits then
-        ready = -since
+        ready, most = -since, math.huge
         if bursty and (length == 0 or not upfront) then held = max(0, held - kept) end
       end
       if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
@@ -246,7 +246,7 @@ if more > 0 then -- refunds, a pause
       if base > 0 then
         stored = min(store, stored + kept) -- a stored permit is never cheaper than a fresh one
       else
-        deposit(kept, ready, begin, begin + length - ahead, worth)
+        deposit(kept, ready, begin, begin + length - ahead, worth, most)
       end
     end
   end

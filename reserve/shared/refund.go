@@ -1,13 +1,16 @@
 package shared
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // A run is a stretch of the queue that was given back and is still ahead.
 type run struct{ low, high, begin, length, kept float64 }
 
 // deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that has
 // passed. It is worth what would still be there had it been so from then on. Times are from now.
-func (m *machine) deposit(permits, taken, begin, stop, worth float64) {
+func (m *machine) deposit(permits, taken, begin, stop, worth, most float64) {
 	first := len(m.rooms)
 	for first > 0 && (m.rooms[first-1].time-m.time)*1000 > taken {
 		first--
@@ -24,7 +27,7 @@ func (m *machine) deposit(permits, taken, begin, stop, worth float64) {
 	if stop > begin {
 		permits += float64((stop - begin) * worth)
 	}
-	permits = min(permits, m.room())
+	permits = min(permits, m.room(), most)
 	if m.debt > 0 {
 		m.deferred += permits
 	} else {
@@ -68,7 +71,7 @@ func (m *machine) fall() {
 			m.paid()
 		}
 		if kept > 0 {
-			m.deposit(kept, 0, 0, 0, 0)
+			m.deposit(kept, 0, 0, 0, 0, math.Inf(1))
 		}
 	}
 }
@@ -79,11 +82,11 @@ func (m *machine) giveBack(c comeback) {
 		return
 	}
 	since := (m.time - c.sold) * 1000
-	begin, ready, kept, number := c.begin-since, c.ready-since, c.kept, c.number
+	begin, ready, kept, number, most := c.begin-since, c.ready-since, c.kept, c.number, c.most
 	ahead := max(0, min(c.length, begin+c.length))
 	waits := ready > 0 // then what it held was there since the sale
 	if waits {
-		ready = -since
+		ready, most = -since, math.Inf(1)
 		if m.bursty && (c.length == 0 || !m.terms.upfront) {
 			m.held = max(0, m.held-kept)
 		}
@@ -107,6 +110,6 @@ func (m *machine) giveBack(c comeback) {
 	if m.terms.line.Base > 0 {
 		m.stored = min(m.store, m.stored+kept) // a stored permit is never cheaper than a fresh one
 	} else {
-		m.deposit(kept, ready, begin, begin+c.length-ahead, c.worth)
+		m.deposit(kept, ready, begin, begin+c.length-ahead, c.worth, most)
 	}
 }

@@ -91,7 +91,7 @@ func (o *order) append(b []byte) []byte {
 	if more > 0 {
 		b = doubles(b, o.pause)
 		for _, r := range o.refunds {
-			b = doubles(b, r.number, r.sold, r.begin, r.length, r.ready, r.kept, r.worth, r.whole)
+			b = doubles(b, r.number, r.sold, r.begin, r.length, r.ready, r.kept, r.worth, r.whole, r.most)
 		}
 	}
 	return b

@@ -1,6 +1,8 @@
 package shared
 
 import (
+	"math"
+
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/smooth"
@@ -116,16 +118,22 @@ func (r refund) comeback(now *terms) comeback {
 		}
 	}
 	worth := min(now.curve.Refill, then.curve.Refill)
+	used := float64(keep)
 	switch {
 	case now == then:
 	case now.unlimited() || then.unlimited():
 		kept = 0
 	case now.curve.Capacity != then.curve.Capacity: // as what is stored scales
-		kept *= scale(then.curve.Capacity, now.curve.Capacity)
+		by := scale(then.curve.Capacity, now.curve.Capacity)
+		kept, used = kept*by, used*by
 	default:
 		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
-	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole}
+	most := math.Inf(1)
+	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
+		most = max(0, now.curve.Capacity-used)
+	}
+	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
 }
 
 // scale returns how many permits one becomes when the capacity changes.
