@@ -103,6 +103,7 @@ func TestPoolWhateverHappens(t *testing.T) {
 // A shop is a seller that sells whatever is asked for, at once.
 type shop struct {
 	begin    time.Time
+	upfront  bool
 	sold     int
 	refunded []Refund
 }
@@ -111,7 +112,7 @@ func (s *shop) Now() int64 { return int64(time.Since(s.begin)) }
 func (s *shop) Charge(int) {}
 
 func (s *shop) Terms() (*smooth.Curve, bool) {
-	return &smooth.Curve{Rate: 1000, Capacity: 1000, Interval: 1e6, Refill: 1e-6, Full: true}, false
+	return &smooth.Curve{Rate: 1000, Capacity: 1000, Interval: 1e6, Refill: 1e-6, Full: true}, s.upfront
 }
 
 func (s *shop) Buy(_ context.Context, p *Purchase) {
