@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	shortMagic, longMagic = "pac\x03", "pac\x04"
-	shortSize, longSize   = 52, 118
-	shortRooms, longRooms = 16, 12 // so that a key that is drained takes less than 400 bytes of Redis
-	mostRuns              = 512
+	shortMagic, longMagic         = "pac\x03", "pac\x04"
+	shortSize, longSize           = 52, 118
+	shortHeadrooms, longHeadrooms = 16, 12 // so that a key that is drained takes less than 400 bytes of Redis
+	mostRuns                      = 512
 )
 
 // A StateError says that the value that a store holds is not the state of a limiter.
@@ -24,7 +24,7 @@ func (e *StateError) Error() string {
 func (m *machine) decode(b []byte, t *terms, now float64) error {
 	*m = machine{
 		terms: t, store: max(0, t.capacity), bursty: t.line.Base == 0 && t.curve.Interval > 0, of: t.capacity,
-		anchor: now, time: now, epoch: now, born: now, slot: 1, runs: m.runs[:0], rooms: m.rooms[:0],
+		anchor: now, time: now, epoch: now, born: now, slot: 1, runs: m.runs[:0], headrooms: m.headrooms[:0],
 	}
 	m.stored = m.store
 	if b == nil {
@@ -59,9 +59,9 @@ func (m *machine) decode(b []byte, t *terms, now float64) error {
 		m.runs = append(m.runs, r)
 	}
 	for at < len(b) {
-		var r room
+		var r headroom
 		next(&r.time, &r.fits)
-		m.rooms = append(m.rooms, r)
+		m.headrooms = append(m.headrooms, r)
 	}
 	return nil
 }
@@ -69,23 +69,23 @@ func (m *machine) decode(b []byte, t *terms, now float64) error {
 // encode returns the state as of now.
 func (m *machine) encode(now float64) []byte {
 	if m.debt == 0 {
-		b := make([]byte, 0, shortSize+16*len(m.rooms))
+		b := make([]byte, 0, shortSize+16*len(m.headrooms))
 		b = doubles(append(b, shortMagic...), now, m.time, m.terms.capacity, m.stored, m.slot, m.born)
-		return m.encodeRooms(b)
+		return m.encodeHeadrooms(b)
 	}
-	m.squeeze(longRooms)
-	b := make([]byte, 0, longSize+40*len(m.runs)+16*len(m.rooms))
+	m.squeeze(longHeadrooms)
+	b := make([]byte, 0, longSize+40*len(m.runs)+16*len(m.headrooms))
 	b = doubles(append(b, longMagic...), now, m.time, m.terms.capacity, m.stored, m.debt, m.deferred, m.peak, m.newer,
 		m.fence, m.hold, m.held, m.epoch, m.slot, m.born)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(m.runs)))
 	for _, r := range m.runs {
 		b = doubles(b, r.low, r.high, r.begin, r.length, r.kept)
 	}
-	return m.encodeRooms(b)
+	return m.encodeHeadrooms(b)
 }
 
-func (m *machine) encodeRooms(b []byte) []byte {
-	for _, r := range m.rooms {
+func (m *machine) encodeHeadrooms(b []byte) []byte {
+	for _, r := range m.headrooms {
 		b = doubles(b, r.time, r.fits)
 	}
 	return b

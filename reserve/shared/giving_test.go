@@ -193,7 +193,7 @@ func givingBack(t *testing.T, c place, seed uint64, n *tally) {
 }
 
 // Callers that settle for less soon after they went, as those of a language model do, get all of it back to within 2 %,
-// however many went: only few rooms are remembered, but the newest are remembered best.
+// however many went: only few headrooms are remembered, but the newest are remembered best.
 func TestSettledSoonAfterManyWent(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {
 		for seed, later := range []int{20, 5, 50}[:max(1, c.share(3))] {
@@ -231,7 +231,7 @@ func TestSettledSoonAfterManyWent(t *testing.T) {
 	})
 }
 
-// Of very many that went, the script remembers the room before each only roughly: a late refund is never worth more
+// Of very many that went, the script remembers the headroom before each only roughly: a late refund is never worth more
 // than the oracle says, and even if most of them come back in any order, at most a quarter less.
 func TestGivingBackAfterManyWent(t *testing.T) {
 	eachStore(t, func(t *testing.T, c place) {

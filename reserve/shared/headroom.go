@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// A room is what would still have fitted right before permits were taken at once.
-type room struct{ time, fits float64 }
+// A headroom is what would still have fitted right before permits were taken at once.
+type headroom struct{ time, fits float64 }
 
-// room is what still fits. Paid upfront, the store also holds what the others wait for.
-func (m *machine) room() float64 {
+// headroom is what still fits. Paid upfront, the store also holds what the others wait for.
+func (m *machine) headroom() float64 {
 	fits := m.store - m.stored - m.deferred
 	if m.terms.upfront && m.debt > 0 {
 		fits -= max(m.peak, m.newer)
@@ -26,34 +26,34 @@ func (m *machine) spare() float64 {
 	return 0
 }
 
-// note remembers the room right before a request goes.
+// note remembers the headroom right before a request goes.
 func (m *machine) note(before float64) {
-	n := len(m.rooms)
+	n := len(m.headrooms)
 	for ; n > 0; n-- {
-		if r := m.rooms[n-1]; r.time == m.time {
+		if r := m.headrooms[n-1]; r.time == m.time {
 			before = min(before, r.fits)
 		} else if r.fits < before {
 			break
 		}
 	}
-	m.rooms = append(m.rooms[:n], room{m.time, before})
-	m.squeeze(shortRooms)
+	m.headrooms = append(m.headrooms[:n], headroom{m.time, before})
+	m.squeeze(shortHeadrooms)
 }
 
-// squeeze leaves at most so many rooms, or a few less. Neighbours merge where that loses least: the later time, the
-// lower room.
+// squeeze leaves at most so many headrooms, or a few less. Neighbours merge where that loses least: the later time,
+// the lower headroom.
 func (m *machine) squeeze(most int) {
-	if len(m.rooms) <= most {
+	if len(m.headrooms) <= most {
 		return
 	}
-	for len(m.rooms) > most*5/6 {
+	for len(m.headrooms) > most*5/6 {
 		least, at := math.Inf(1), 0
-		for i := range len(m.rooms) - 1 {
-			if step := m.rooms[i+1].fits - m.rooms[i].fits; step < least {
+		for i := range len(m.headrooms) - 1 {
+			if step := m.headrooms[i+1].fits - m.headrooms[i].fits; step < least {
 				least, at = step, i
 			}
 		}
-		m.rooms[at+1].fits = m.rooms[at].fits
-		m.rooms = slices.Delete(m.rooms, at, at+1)
+		m.headrooms[at+1].fits = m.headrooms[at].fits
+		m.headrooms = slices.Delete(m.headrooms, at, at+1)
 	}
 }

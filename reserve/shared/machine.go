@@ -17,7 +17,7 @@ type machine struct {
 	peak, newer, fence     float64
 	hold, held             float64
 	runs                   []run
-	rooms                  []room
+	headrooms              []headroom
 }
 
 // decide decides an order, and reports whether the state has changed.
@@ -47,19 +47,19 @@ func (m *machine) rescale() {
 	switch {
 	case of == capacity:
 	case of < 0 || capacity < 0:
-		m.stored, m.deferred, m.held, m.rooms, m.runs = 0, 0, 0, m.rooms[:0], m.runs[:0]
+		m.stored, m.deferred, m.held, m.headrooms, m.runs = 0, 0, 0, m.headrooms[:0], m.runs[:0]
 		if m.terms.curve.Full {
 			m.stored = m.store
 		}
 		m.slot, m.born = m.slot+1, m.time+1 // what was sold before has nothing to do with this store
 	case of == 0:
-		m.stored, m.deferred, m.held, m.rooms = 0, 0, 0, append(m.rooms[:0], room{m.time, 0}) // nothing fitted
+		m.stored, m.deferred, m.held, m.headrooms = 0, 0, 0, append(m.headrooms[:0], headroom{m.time, 0}) // nothing fitted
 	default:
 		scale := capacity / of
 		m.stored, m.deferred, m.held = min(m.stored*scale, 1.7e308), min(m.deferred*scale, 1.7e308), m.held*scale
 		m.peak, m.newer = m.peak*scale, m.newer*scale
-		for i := range m.rooms {
-			m.rooms[i].fits *= scale
+		for i := range m.headrooms {
+			m.headrooms[i].fits *= scale
 		}
 		for i := range m.runs {
 			m.runs[i].kept *= scale
@@ -75,7 +75,7 @@ func (m *machine) advance(passed float64) {
 	for len(m.runs) > 0 && m.runs[0].begin < m.at { // runs whose time has come were idle
 		r := &m.runs[0]
 		stop, from := min(m.at, r.begin+r.length), max(r.begin, m.hold) // nothing is saved up in a pause
-		idle, fits := 0.0, m.room()
+		idle, fits := 0.0, m.headroom()
 		if m.bursty && stop > from {
 			idle = float64((stop - from) * m.terms.curve.Refill)
 		}
@@ -93,7 +93,7 @@ func (m *machine) advance(passed float64) {
 	}
 	if passed > 0 {
 		if m.debt > 0 && m.bursty && m.terms.upfront { // a request may have been granted
-			m.note(m.room())
+			m.note(m.headroom())
 		}
 		if passed < m.debt {
 			m.debt -= passed
@@ -129,7 +129,7 @@ func (m *machine) pause(d float64) {
 	} else if d == reset {
 		*m = machine{
 			terms: m.terms, store: m.store, bursty: m.bursty, of: m.of, stored: m.store, time: m.time, epoch: m.time,
-			slot: m.slot + 1, born: m.time + 1, runs: m.runs[:0], rooms: m.rooms[:0],
+			slot: m.slot + 1, born: m.time + 1, runs: m.runs[:0], headrooms: m.headrooms[:0],
 		}
 	} else if d == resume && m.held < 1e-6 { // no stored permits were promised for its end
 		m.hold = 0
@@ -153,14 +153,14 @@ func (m *machine) sell(permits, limit float64) (wait float64, sold bool) {
 	wait = roundUp(min(wait, longest))
 	switch {
 	case wait > 0 && limit >= 0 && m.deferred > 0 && permits <= m.spare():
-		m.note(m.room())
+		m.note(m.headroom())
 		m.deferred -= permits
 		return 0, true
 	case wait > limit:
 		return -1 - wait, false
 	}
 	if m.bursty && m.store > 0 && (wait == 0 || taken > 0) { // it goes, or the store holds it
-		m.note(m.room())
+		m.note(m.headroom())
 	}
 	m.stored, m.debt = m.stored-taken, min(m.debt+cost, longest)
 	if m.bursty && wait > 0 && (cost == 0 || !upfront) {

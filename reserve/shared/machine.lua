@@ -7,8 +7,8 @@
 --             When the end of the queue is one, it falls. When its time comes, it is idle time.
 --   deferred  permits that came back so, while others were still promised later times. They are for
 --             requests that would have to wait, and are stored when the debt is paid.
---   rooms     what would still have fitted (capacity - level) just before permits were taken at once:
---             {time, room}, oldest first, rising. A late refund is worth at most the least of
+--   headrooms what would still have fitted (capacity - level) just before permits were taken at once:
+--             {time, headroom}, oldest first, rising. A late refund is worth at most the least of
 --             them since: the rest would have overflowed. There are at most 16, and 12 in a debt: so a key that is
 --             drained takes less than 400 bytes of Redis.
 --   held      stored permits of requests that wait for the pause to end: they would miss them if it ended now.
@@ -18,29 +18,29 @@
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
 --
--- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), flags (1:
--- paid upfront, 2: full after a time without a limit), how much is asked for beside permits (0: nothing; else 1 and the
--- number of refunds), and the number of requests, for each of which but the first its permits and its longest wait
--- follow; then, if more is asked for, a pause (-1: its end; -2: a reset) and the refunds.
+-- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), and flags
+-- (1: paid upfront, 2: full after a time without a limit). Then how much is asked for beside permits (0: nothing; else 1
+-- and the number of refunds), and the number of requests. For each request but the first its permits and its longest
+-- wait follow. Then, if more is asked for, a pause (-1: its end; -2: a reset) and the refunds.
 --
--- More of the answer: the debt before the requests, the permits that could be had at once in spite of it, and for each
+-- More of the answer: the debt before the requests, the permits that may be used at once in spite of it, and for each
 -- request its wait, or -1 - wait if it was refused.
 local interval, base, threshold, slope, flags, more, count = unpack('<ddddddd', arg, 49)
 local math, table = math, table
 local min, max = math.min, math.max
 local upfront, full = flags % 2 == 1, flags >= 2
 local store = max(0, capacity)
-local bursty = base == 0 and interval > 0 -- stored permits are free, so they can be had at any time
+local bursty = base == 0 and interval > 0 -- stored permits are free, so they may be used at any time
 local longest = 9.2e18
 local long, long_form, long_size = 'pac\4', '<c4ddddddddddddddH', 118
 
--- squeeze leaves at most so many rooms, or a few less. Neighbours merge where that loses least: the later time, the
--- lower room.
-local function squeeze(rooms, most)
-  local n = #rooms / 16
-  if n <= most then return rooms end
+-- squeeze leaves at most so many headrooms, or a few less. Neighbours merge where that loses least: the later time,
+-- the lower headroom.
+local function squeeze(headrooms, most)
+  local n = #headrooms / 16
+  if n <= most then return headrooms end
   local times, fits, parts = {}, {}, {}
-  for i = 1, n do times[i], fits[i] = struct.unpack('<dd', rooms, 16 * i - 15) end
+  for i = 1, n do times[i], fits[i] = struct.unpack('<dd', headrooms, 16 * i - 15) end
   local few = math.floor(most * 5 / 6)
   while n > few do
     local least, at = math.huge, 1
@@ -56,30 +56,30 @@ local function squeeze(rooms, most)
   return table.concat(parts)
 end
 
--- note remembers the room right before somebody goes.
-local function note(rooms, time, before)
-  local unpack, n = struct.unpack, #rooms
+-- note remembers the headroom right before a request goes.
+local function note(headrooms, time, before)
+  local unpack, n = struct.unpack, #headrooms
   while n > 0 do
-    local t, r = unpack('<dd', rooms, n - 15)
+    local t, r = unpack('<dd', headrooms, n - 15)
     if t == time then before = math.min(before, r) elseif r < before then break end
     n = n - 16
   end
-  return squeeze(string.sub(rooms, 1, n) .. struct.pack('<dd', time, before), 16)
+  return squeeze(string.sub(headrooms, 1, n) .. struct.pack('<dd', time, before), 16)
 end
 
 local anchor, of, stored, debt, time, slot, born = now, capacity, store, 0, now, 1, now
-local deferred, runs, rooms = 0, '', ''
+local deferred, runs, headrooms = 0, '', ''
 local peak, newer, fence, hold, held, epoch = 0, 0, 0, 0, 0, now
 if text then
   local kind, _, n = sub(text, 1, 4)
   if kind == short and #text >= short_size then
     _, anchor, time, of, stored, slot, born = unpack(short_form, text)
-    epoch, rooms = time, sub(text, short_size + 1)
+    epoch, headrooms = time, sub(text, short_size + 1)
   elseif kind == long and #text >= long_size then
     _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, n =
       unpack(long_form, text)
     n = long_size + n * 40
-    runs, rooms = sub(text, long_size + 1, n), sub(text, n + 1)
+    runs, headrooms = sub(text, long_size + 1, n), sub(text, n + 1)
   else
     return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
   end
@@ -90,20 +90,20 @@ local changed = now < anchor or more > 0
 
 if of ~= capacity then -- this caller has another rate: stored permits scale with the store
   if of < 0 or capacity < 0 then
-    stored, deferred, held, rooms, runs = full and store or 0, 0, 0, '', ''
+    stored, deferred, held, headrooms, runs = full and store or 0, 0, 0, '', ''
     slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
   elseif of == 0 then
-    stored, deferred, held, rooms = 0, 0, 0, pack('<dd', time, 0) -- nothing fitted
+    stored, deferred, held, headrooms = 0, 0, 0, pack('<dd', time, 0) -- nothing fitted
   else
     local scale = capacity / of
     stored, deferred, held = min(stored * scale, 1.7e308), min(deferred * scale, 1.7e308), held * scale
     peak, newer = peak * scale, newer * scale
     local parts = {}
-    for i = 1, #rooms, 16 do
-      local t, room = unpack('<dd', rooms, i)
-      parts[#parts + 1] = pack('<dd', t, room * scale)
+    for i = 1, #headrooms, 16 do
+      local t, headroom = unpack('<dd', headrooms, i)
+      parts[#parts + 1] = pack('<dd', t, headroom * scale)
     end
-    rooms, parts = table.concat(parts), {}
+    headrooms, parts = table.concat(parts), {}
     for i = 1, #runs, 40 do
       local low, high, begin, length, kept = unpack('<ddddd', runs, i)
       parts[#parts + 1] = pack('<ddddd', low, high, begin, length, kept * scale)
@@ -120,7 +120,7 @@ while runs ~= '' do -- runs whose time has come were idle
   local low, high, begin, length, kept = unpack('<ddddd', runs)
   if begin >= at then break end
   local stop, from = min(at, begin + length), max(begin, hold) -- nothing is saved up in a pause
-  local idle, room = 0, store - stored - deferred
+  local idle, headroom = 0, store - stored - deferred
   if bursty and stop > from then idle = (stop - from) * refill end
   runs = sub(runs, 41)
   if begin + length <= at then
@@ -128,12 +128,12 @@ while runs ~= '' do -- runs whose time has come were idle
   else
     runs = pack('<ddddd', low, high, at, begin + length - at, kept) .. runs
   end
-  if upfront and debt > 0 then room = room - max(peak, newer) end
-  deferred = deferred + min(idle, max(0, room))
+  if upfront and debt > 0 then headroom = headroom - max(peak, newer) end
+  deferred = deferred + min(idle, max(0, headroom))
 end
 if passed > 0 then
-  if debt > 0 and bursty and upfront then -- somebody may have gone
-    rooms = note(rooms, time, max(0, store - stored - deferred - max(peak, newer)))
+  if debt > 0 and bursty and upfront then -- a request may have been granted
+    headrooms = note(headrooms, time, max(0, store - stored - deferred - max(peak, newer)))
   end
   if passed < debt then
     debt = debt - passed
@@ -146,13 +146,13 @@ if passed > 0 then
   end
 end
 if at >= hold then held = 0 end
-if at >= fence then -- of those before it nobody is left
+if at >= fence then -- no promise of before it is left
   peak, newer, fence = newer, 0, at + debt
 end
 
 if more > 0 then -- refunds, a pause
-  -- room is what still fits. Paid upfront, the store also holds what the others wait for.
-  local function room()
+  -- headroom is what still fits. Paid upfront, the store also holds what the others wait for.
+  local function headroom()
     local fits = store - stored - deferred
     if upfront and debt > 0 then fits = fits - max(peak, newer) end
     return max(0, fits)
@@ -161,18 +161,18 @@ if more > 0 then -- refunds, a pause
   -- deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that
   -- has passed. It is worth what would still be there had it been so from then on. Times are from now.
   local function deposit(permits, taken, begin, stop, worth, most)
-    local first, parts = #rooms + 1, {}
-    while first > 1 and (unpack('<d', rooms, first - 16) - time) * 1000 > taken do first = first - 16 end
-    for i = first, #rooms, 16 do
-      local t, r = unpack('<dd', rooms, i)
+    local first, parts = #headrooms + 1, {}
+    while first > 1 and (unpack('<d', headrooms, first - 16) - time) * 1000 > taken do first = first - 16 end
+    for i = first, #headrooms, 16 do
+      local t, r = unpack('<dd', headrooms, i)
       local idle = min(stop, (t - time) * 1000)
       if idle > begin then permits, begin = permits + (idle - begin) * worth, idle end
       permits = min(permits, r)
       parts[#parts + 1] = pack('<dd', t, r - permits)
     end
-    rooms = sub(rooms, 1, first - 1) .. table.concat(parts)
+    headrooms = sub(headrooms, 1, first - 1) .. table.concat(parts)
     if stop > begin then permits = permits + (stop - begin) * worth end
-    permits = min(permits, room(), most)
+    permits = min(permits, headroom(), most)
     if debt > 0 then deferred = deferred + permits else stored = stored + permits end
   end
 
@@ -254,21 +254,21 @@ if more > 0 then -- refunds, a pause
   if pause > 0 then
     hold = max(hold, at + pause)
   elseif pause == -2 then -- a reset: what was sold before does not come back
-    stored, debt, deferred, slot, born, runs, rooms = store, 0, 0, slot + 1, time + 1, '', ''
+    stored, debt, deferred, slot, born, runs, headrooms = store, 0, 0, slot + 1, time + 1, '', ''
     peak, newer, fence, hold, held, epoch, at = 0, 0, 0, 0, 0, time, 0
   elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
     hold = 0
     fall()
   end
-  if hold > at + debt then -- until the pause ends nothing is promised: a stretch that nobody bought
+  if hold > at + debt then -- until the pause ends nothing is promised: a stretch without a buyer
     slot = slot + 1
     free(slot - 1, slot, at + debt, hold - at - debt, 0)
     debt = hold - at
   end
 end
 
--- Deferred permits can be had at once if they suffice for the largest promise that may not be paid for yet, and nobody
--- pauses.
+-- Deferred permits may be used at once if they suffice for the largest promise that may not be paid for yet, and there
+-- is no pause.
 local spare = bursty and at >= hold
 local reply = pack('<dddddd', now, time, slot, stored, debt,
   spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
@@ -298,21 +298,21 @@ for i = 1, count do
   if upfront then wait = debt + cost end
   if wait > longest then wait = longest end
   wait = math.ceil(wait - 0.001) -- as smooth rounds: up, but for what was rounded before
-  local room
+  local headroom
   if bursty then
-    room = store - stored - deferred
-    if upfront and debt > 0 then room = room - max(peak, newer) end
-    room = max(0, room)
+    headroom = store - stored - deferred
+    if upfront and debt > 0 then headroom = headroom - max(peak, newer) end
+    headroom = max(0, headroom)
   end
   if wait > 0 and limit >= 0 and deferred > 0 and permits <= deferred
     and spare and (upfront or deferred >= max(peak, newer)) then
-    rooms = note(rooms, time, room)
+    headrooms = note(headrooms, time, headroom)
     deferred, changed, wait = deferred - permits, true, 0
   elseif wait > limit then
     wait = -1 - wait
   else
     if bursty and store > 0 and (wait == 0 or taken > 0) then -- it goes, or the store holds it
-      rooms = note(rooms, time, room)
+      headrooms = note(headrooms, time, headroom)
     end
     stored, debt, changed = stored - taken, min(debt + cost, longest), true
     if bursty and wait > 0 and (cost == 0 or not upfront) then held = held + taken end
@@ -329,11 +329,11 @@ if changed then
   if refill > 0 then fill = (store - stored) / refill end
   local ttl = min((debt + fill) / 1e6 + 1001, 9e12)
   if debt == 0 then
-    text = pack(short_form, short, now, time, capacity, stored, slot, born) .. rooms
+    text = pack(short_form, short, now, time, capacity, stored, slot, born) .. headrooms
   else
-    rooms = squeeze(rooms, 12)
+    headrooms = squeeze(headrooms, 12)
     text = pack(long_form, long, now, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held,
-      epoch, slot, born, #runs / 40) .. runs .. rooms
+      epoch, slot, born, #runs / 40) .. runs .. headrooms
   end
   redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
 end

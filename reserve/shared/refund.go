@@ -11,12 +11,12 @@ type run struct{ low, high, begin, length, kept float64 }
 // deposit takes back what was taken at a time: permits at once, and what idles in a stretch of the queue that has
 // passed. It is worth what would still be there had it been so from then on. Times are from now.
 func (m *machine) deposit(permits, taken, begin, stop, worth, most float64) {
-	first := len(m.rooms)
-	for first > 0 && (m.rooms[first-1].time-m.time)*1000 > taken {
+	first := len(m.headrooms)
+	for first > 0 && (m.headrooms[first-1].time-m.time)*1000 > taken {
 		first--
 	}
-	for i := first; i < len(m.rooms); i++ {
-		r := &m.rooms[i]
+	for i := first; i < len(m.headrooms); i++ {
+		r := &m.headrooms[i]
 		idle := min(stop, (r.time-m.time)*1000)
 		if idle > begin {
 			permits, begin = permits+float64((idle-begin)*worth), idle
@@ -27,7 +27,7 @@ func (m *machine) deposit(permits, taken, begin, stop, worth, most float64) {
 	if stop > begin {
 		permits += float64((stop - begin) * worth)
 	}
-	permits = min(permits, m.room(), most)
+	permits = min(permits, m.headroom(), most)
 	if m.debt > 0 {
 		m.deferred += permits
 	} else {

@@ -3,19 +3,19 @@
 -- the machine (machine.lua), which follows: in Lua a table takes 1 us, and a function that might be called some 0.3.
 --
 -- ARGV[1] is doubles, the lowest byte first. The first six are: 1 if it is one request where stored permits are free,
--- and else 0; the capacity; the permits that a nanosecond stores; after what time nobody waits for the answer any more;
+-- and else 0; the capacity; the permits that a nanosecond stores; after what time no caller waits for the answer;
 -- the permits, and how long the request may wait, in nanoseconds. The rest is for the machine.
 --
 -- The answer is doubles, too: the time; the limiter's own; and as it was before the requests, the number of the slot at
 -- the end of the queue and the permits stored. If there is no more, the request has them now. After the time when
--- nobody waits any more it is the time alone.
+-- no caller waits it is the time alone.
 --
 -- A state without debt is short: a magic number, when it was written, the limiter's own time then, its capacity, the
--- permits stored, the slot, when the key was made, and the rooms (see machine.lua). A missing key is a full store.
+-- permits stored, the slot, when the key was made, and the headrooms (see machine.lua). A missing key is a full store.
 local pack, unpack, sub = struct.pack, struct.unpack, string.sub
 local arg = ARGV[1]
 local kind, capacity, refill, not_after, permits, limit = unpack('<dddddd', arg)
-local short, short_form, short_size, most_rooms = 'pac\3', '<c4dddddd', 52, 16 * 16 -- bytes
+local short, short_form, short_size, most_headrooms = 'pac\3', '<c4dddddd', 52, 16 * 16 -- bytes
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -33,24 +33,24 @@ if kind == 1 then
     if stored > capacity then stored = capacity end
     local left = stored - permits
     if left >= 0 then
-      local room = capacity - stored -- right before it goes; larger ones of before do not matter any more
+      local headroom = capacity - stored -- right before it goes; larger ones of before do not matter any more
       while size > short_size do
         local t, r = unpack('<dd', text, size - 15)
         if t == time then
-          if r < room then room = r end
-        elseif r < room then
+          if r < headroom then headroom = r end
+        elseif r < headroom then
           break
         end
         size = size - 16
       end
-      if size < short_size + most_rooms then
+      if size < short_size + most_headrooms then
         local ttl = (capacity - left) / refill / 1e6 + 1001
         if ttl > 9e12 then ttl = 9e12 end
         if size == short_size then
-          text = pack('<c4dddddddd', short, now, time, capacity, left, slot, born, time, room)
+          text = pack('<c4dddddddd', short, now, time, capacity, left, slot, born, time, headroom)
         else
           text = pack(short_form, short, now, time, capacity, left, slot, born) .. sub(text, short_size + 1, size)
-            .. pack('<dd', time, room)
+            .. pack('<dd', time, headroom)
         end
         redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
         return pack('<dddd', now, time, slot, stored)
