@@ -250,7 +250,7 @@ func limiterDelay(l *reserve.Limiter, clock clockwork.Clock) time.Duration {
 	return l.NextFree().Sub(clock.Now())
 }
 
-// A rate changes for those that ask from now on; with Retime for those that wait, too.
+// A rate changes for requests from now on, and with Retime for waiting requests, too.
 func Example_rates() {
 	clock := clockwork.NewFakeClock()
 	limiter := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))

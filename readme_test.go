@@ -37,7 +37,7 @@ var imports = []string{
 }
 
 // TestDocuments vets the Go snippets of README.md and guide.md in a module that requires pace, as a user's does, and
-// runs those that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
+// runs the ones that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)

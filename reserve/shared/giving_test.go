@@ -77,7 +77,7 @@ func (o *oracle) spare() float64 {
 	return o.level() + paid/o.interval
 }
 
-// largest is the largest promise of those that may not be paid for yet.
+// largest is the largest promise that may not be paid for yet.
 func (o *oracle) largest() (n float64) {
 	for _, s := range o.sales {
 		if !s.deferred && s.begin+float64(s.permits)*o.interval > o.now {

@@ -34,8 +34,8 @@ func (s *jumpy) Eval(ctx context.Context, script *Script, key string, arg []byte
 	return s.generous.Eval(ctx, script, key, arg)
 }
 
-// A client that panics leaves nobody waiting, neither the callers behind the call nor those that
-// come later, and the next one that tries finds out that it is well again.
+// A client that panics leaves no caller waiting, neither the callers behind the call nor later ones. The next one that
+// tries finds out that it is well again.
 func TestPanicOfTheClient(t *testing.T) {
 	for i, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit, func() { panic("a hook's") }, runtime.Goexit} {
 		synctest.Test(t, func(t *testing.T) {

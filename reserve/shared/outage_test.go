@@ -330,8 +330,7 @@ func TestCircuitReports(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Requests that Redis decides are not counted, and those that it does not are, whatever becomes of
-// them.
+// Requests that Redis decides are not counted. All others are, whatever becomes of them.
 func TestFallbacks(t *testing.T) {
 	for _, mode := range []Option{FailClosed(), FailOpen(), Local(0.5)} {
 		outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {

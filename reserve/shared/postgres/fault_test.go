@@ -242,7 +242,7 @@ func TestRefused(t *testing.T) {
 	require.Error(t, postgres.Create(t.Context(), admin, "nowhere.limits"))
 }
 
-// Rows that have expired are removed by those who insert, so the table does not grow for ever.
+// An insert removes rows that have expired, so the table does not grow without end.
 func TestExpired(t *testing.T) {
 	s := start(t)
 	db := s.connect(t)

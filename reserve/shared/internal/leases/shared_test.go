@@ -71,7 +71,7 @@ func (w *wire) Eval(ctx context.Context, script *shared.Script, key string, arg 
 	return answer, err
 }
 
-// A process is one of those that share a limiter.
+// A process is one of several that share a limiter.
 type process struct {
 	*shared.Limiter
 	*wire
@@ -476,8 +476,7 @@ func TestLeasesWithoutRedis(t *testing.T) {
 	}
 }
 
-// Callers with too little time are refused at once, as by any limiter, and those that give up make
-// room.
+// Callers with too little time are refused at once, as by any limiter, and callers that give up make room.
 func TestLeasesOfTheHurried(t *testing.T) {
 	const rate = 1000
 	simulate(t, 2, reserve.Must(pace.Bursty(rate, pace.WithBurst(0))), 100*time.Millisecond, func(s *simulation) {
