@@ -456,3 +456,24 @@ func TestManyPermitsANanosecond(t *testing.T) {
 		require.False(t, l.Take(500, 1))
 	}
 }
+
+// Above 1e9/s many amounts in the queue are 0 ns. When their requests give up, what they cost comes off the times of
+// those behind all the same, while others wait.
+func TestLessThanANanosecondComesBack(t *testing.T) {
+	const rate = 3e9
+	l := New(bursty(rate, 0), 0, 0, false)
+	require.True(t, l.Take(0, 3000)) // until 1000 ns
+	var slots []Slot
+	for range 3000 {
+		slot, _, ok := l.Reserve(0, 1, math.MaxInt64)
+		require.True(t, ok)
+		slots = append(slots, slot)
+	}
+	require.Equal(t, int64(2000), l.NextFree(0))
+	for _, slot := range slots {
+		if i := l.history.queue.index(slot.Number); l.history.queue.amount(i) == 0 {
+			l.Return(0, slot, 0)
+		}
+	}
+	require.InDelta(t, 1333, l.NextFree(0), 2)
+}
