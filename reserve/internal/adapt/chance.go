@@ -17,7 +17,8 @@ import (
 // then some at the rate, in turn, faster than another client could take up what is left. A limit
 // refuses more of the fast ones; chance refuses as many of both. A trial begins when refusals of slow
 // calls, or many cuts, make chance a suspect; and now and then while there is a background, which may
-// have ended.
+// have ended. Many cuts lead to a trial where a background is known, too: it may have been found by
+// accident, or have become larger. If a trial sees no refusal at all, the rate is not too high either.
 type chance struct {
 	share float64 // the background; 0: none
 	// Scores: how much likelier a large and a small excess is than the background, as a logarithm; at least 0.
@@ -66,13 +67,17 @@ const (
 	careful          = 3.          // an alarm needs so much more where there is a background
 	leastShare       = 1e-4        // of the calls
 	mostShare        = 0.25        // of the calls: a background is never more
-	belowShare       = 0.02        // of the calls: the least background below the estimate
+	belowShare       = 0.02        // of the calls: the least background of slow calls, for a lone refusal
+	shown            = 2.          // refusals of slow calls that show a background, before a trial does
+	tentative        = 20.         // calls that count as accepted besides those slow ones
 	alone            = 5.          // calls that are accepted after a refusal by chance
 	long             = 10.         // calls that were accepted before a refusal, so that it is a lone one
 	memory           = 400.        // calls
 	suspicious       = 3           // refusals of slow calls that lead to a trial
 	patience         = 5.          // cuts below the estimate that do
 	hits             = 5.          // refusals of slow calls that a trial should see
+	clear            = 6.          // refusals of fast calls, and hardly any of slow ones, that end a trial
+	quiet            = 0.8         // of the length of a trial: so many calls without a refusal end it
 	spaced           = 4.          // lengths of a trial before the first one
 	again            = 20.         // and from one to the next while there is a background
 	pause            = time.Minute // which is so long at least
@@ -131,8 +136,13 @@ func (c *chance) count(slow bool) *tally {
 // refused counts a refusal, and reports whether there are more than chance explains.
 func (c *chance) refused(slow bool, perSecond float64) (alarming bool) {
 	b := c.background()
-	if slow && c.run >= long {
-		b = max(b, belowShare)
+	if slow {
+		if c.below.refused >= shown {
+			b = max(b, c.below.refused/(c.below.calls+tentative))
+		}
+		if c.run >= long {
+			b = max(b, belowShare)
+		}
 	}
 	c.all.refused++
 	kind := c.count(slow)
@@ -183,6 +193,7 @@ const (
 	turned            // it is the turn of the others
 	confirmed         // there is a background
 	refuted           // there is none
+	unfounded         // nor any refusal: the rate is no longer too high
 )
 
 // examine begins a trial where chance is suspected, carries it on, and ends it.
@@ -207,7 +218,7 @@ func (c *chance) examine(now time.Time) finding {
 		c.end(now, min(share.rate(), mostShare))
 		c.patience = patience
 		return confirmed
-	case fasts.refused >= 4 && slows.rate() < 0.2*fasts.rate(),
+	case fasts.refused >= clear && slows.rate() < 0.2*fasts.rate(),
 		slows.calls >= c.trial.length && slows.refused < 2, slows.calls >= 1.5*c.trial.length && slows.refused < 3:
 		share := 0.
 		if c.known() && slows.refused > 0 {
@@ -216,6 +227,9 @@ func (c *chance) examine(now time.Time) finding {
 		c.patience = min(2*c.patience, 16*patience)
 		c.end(now, share)
 		return refuted
+	case slows.refused+fasts.refused == 0 && slows.calls+fasts.calls >= quiet*c.trial.length:
+		c.end(now, 0)
+		return unfounded
 	case c.trial.left <= 0:
 		c.trial.slow = !c.trial.slow
 		return turned
@@ -225,22 +239,20 @@ func (c *chance) examine(now time.Time) finding {
 
 // suspects reports whether it is time for a trial, and begins it.
 func (c *chance) suspects(now time.Time) bool {
-	b := max(c.all.rate(), c.below.rate())
-	if c.known() {
-		b = c.background()
-	}
-	b = min(b, mostShare)
-	length := hits / b
+	var length float64
 	switch {
-	case b == 0:
-		return false
+	case c.cuts >= c.patience || !c.known() && c.below.refused >= suspicious:
+		length = hits / min(max(c.all.rate(), c.below.rate()), mostShare)
+		if c.since < spaced*length {
+			return false
+		}
 	case c.known():
 		if c.since < again*hits/c.share || now.Sub(c.last) < pause {
 			return false
 		}
-		length *= 1.5
-		c.share = b
-	case c.below.refused < suspicious && c.cuts < c.patience, c.since < spaced*length:
+		c.share = min(c.background(), mostShare)
+		length = 1.5 * hits / c.share
+	default:
 		return false
 	}
 	c.trial = trial{on: true, length: length}

@@ -102,6 +102,9 @@ func (r *Rate) examine(now time.Time) {
 		r.estimate = min(r.estimate, gentle.estimate*r.low)
 		r.begin(regrowth, r.limit(gentle.rate*r.low))
 		r.rate = r.low
+	case unfounded:
+		r.begin(regrowth, r.limit(r.low))
+		r.rate = r.low
 	case turned:
 		r.rate = r.limit(r.low)
 		if c.trial.slow {

@@ -280,8 +280,8 @@ func TestMeterSkipsNothing(t *testing.T) {
 // chanceOf has a client send calls for so many seconds, as fast as the rate allows, of which a share
 // is refused at any rate, and more when the rate is above the limit. It returns what was accepted per
 // second, and whether chance is known in the end.
-func chanceOf(r *Rate, limit, share, seconds float64, stop time.Duration) (accepted float64, known bool) {
-	random := rand.New(rand.NewPCG(1, 2))
+func chanceOf(r *Rate, limit, share, seconds float64, stop time.Duration, seed uint64) (accepted float64, known bool) {
+	random := rand.New(rand.NewPCG(seed, 2))
 	now, level := at(0), limit/5
 	for began := now; now.Sub(began).Seconds() < seconds; {
 		step := 1 / r.Now()
@@ -302,24 +302,63 @@ func chanceOf(r *Rate, limit, share, seconds float64, stop time.Duration) (accep
 
 // Refusals by chance do not slow the rate down, and are found out; a limit is not taken for chance.
 func TestChance(t *testing.T) {
+	const runs = 20
 	for _, ceiling := range []float64{50, 80} {
 		for _, share := range []float64{0.03, 0.1} {
 			for _, stop := range []time.Duration{0, time.Second} {
-				r := New(ceiling)
-				accepted, known := chanceOf(&r, 50, share, 300, stop)
-				require.True(t, known, "%v %v %v", ceiling, share, stop)
-				least := 0.85
-				if share == 0.1 && stop > 0 { // each refusal stops the limit until chance is known
-					least = 0.6
+				mean, found := 0., 0
+				for seed := range runs {
+					r := New(ceiling)
+					accepted, known := chanceOf(&r, 50, share, 300, stop, uint64(seed))
+					mean += accepted / (50 * (1 - share)) / runs
+					if known {
+						found++
+					}
 				}
-				require.Greater(t, accepted, 50*(1-share)*least, "%v %v %v", ceiling, share, stop)
+				least := 0.9
+				if stop > 0 { // each refusal stops the limit until chance is known
+					least = 0.8
+				}
+				require.Greater(t, mean, least, "%v %v %v", ceiling, share, stop)
+				require.GreaterOrEqual(t, found, runs*8/10, "%v %v %v", ceiling, share, stop)
 			}
 		}
 		r := New(ceiling)
-		accepted, known := chanceOf(&r, 50, 0, 300, 0)
+		accepted, known := chanceOf(&r, 50, 0, 300, 0, 1)
 		require.False(t, known)
 		require.Greater(t, accepted, 47.)
 	}
+}
+
+// A background that was found by accident is doubted: cuts lead to another trial, and the rate does not collapse.
+func TestWrongBackground(t *testing.T) {
+	for _, perSecond := range []float64{5, 50} {
+		for _, share := range []float64{0.03, 0.1} {
+			r := New(perSecond)
+			send(&r, perSecond, -10, 0)
+			r.chance.share, r.chance.last = 0.005, at(0)
+			accepted, known := chanceOf(&r, perSecond, share, 600, 0, 1)
+			require.True(t, known)
+			require.Greater(t, accepted, perSecond*(1-share)*0.8, "%v %v", perSecond, share)
+		}
+	}
+}
+
+// A trial that sees no refusal ends soon, and does not lower the rate.
+func TestUnfoundedTrial(t *testing.T) {
+	r := New(80)
+	send(&r, 80, 0, 5)
+	require.True(t, r.Refused(at(5), at(4.99), at(5)))
+	send(&r, 60, 5, 6)
+	r.chance.trial = trial{on: true, length: 100}
+	r.low = r.Now()
+	before := r.Now()
+	send(&r, 60, 6, 6+70./60)
+	require.True(t, r.chance.trial.on)
+	send(&r, 60, 6+70./60, 6+90./60)
+	require.False(t, r.chance.trial.on)
+	require.False(t, r.chance.known())
+	require.GreaterOrEqual(t, r.Now(), before)
 }
 
 // A rate that was accepted for long is back after a stop of t within min(t, 30 s); once: the next
