@@ -477,3 +477,46 @@ func TestLessThanANanosecondComesBack(t *testing.T) {
 	}
 	require.InDelta(t, 1333, l.NextFree(0), 2)
 }
+
+// Callers that reserve 1000 and settle at 300 to 500 use as much of a limiter whose rate changes ten times a second as
+// of one whose rate does not: refunds across those changes are worth what they were.
+func TestRefundsOverManyChanges(t *testing.T) {
+	used := func(rateChanges bool) float64 {
+		random := rand.New(rand.NewPCG(1, 1))
+		type caller struct {
+			slot Slot
+			done int64 // when it settles; 0: it waits
+		}
+		callers, used, change := make([]caller, 4), 0., int64(100*ms)
+		l := New(bursty(1000, 1000), 0, 1000, false)
+		reserve := func(now int64) (c caller) {
+			c.slot, _, _ = l.Reserve(now, 1000, math.MaxInt64)
+			return c
+		}
+		for i := range callers {
+			callers[i] = reserve(0)
+		}
+		for now := int64(0); now < 300_000*ms; now += ms {
+			if rateChanges && now == change {
+				l.Retime(now, 800+400*random.Float64())
+				change += 100 * ms
+			}
+			for i := range callers {
+				c := &callers[i]
+				switch {
+				case c.done == 0 && !l.Waits(now, c.slot.Number):
+					c.done = now + random.Int64N(1000*ms)
+				case c.done > 0 && now >= c.done:
+					kept := 300 + random.IntN(200)
+					used += float64(kept)
+					l.Return(now, c.slot, kept)
+					*c = reserve(now)
+				}
+			}
+		}
+		return used / 300_000
+	}
+	steady := used(false)
+	require.Greater(t, steady, 0.8)
+	require.InEpsilon(t, steady, used(true), 0.04)
+}

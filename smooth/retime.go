@@ -193,7 +193,7 @@ type change struct {
 }
 
 const (
-	maxChanges   = 32 // bounds the list. Beyond it neighbours are merged, which values refunds lower
+	maxChanges   = 64 // bounds the list. Beyond it neighbours of the older half are merged, which values refunds lower
 	oldHeadrooms = 64 // bounds the headrooms of each
 )
 
@@ -201,14 +201,14 @@ func (s *changes) push(c change) {
 	for len(c.headrooms) > oldHeadrooms {
 		c.headrooms = c.headrooms.merged()
 	}
-	if len(s.list) == maxChanges {
-		for i := 0; i < maxChanges; i += 2 {
+	if len(s.list) == maxChanges { // the older half: most refunds are of recent requests
+		for i := 0; i < maxChanges/2; i += 2 {
 			a, b := s.list[i], s.list[i+1]
 			b.level, b.most, b.first, b.head = max(a.level, b.level, 0), min(a.most, b.most), a.first, b.number+1
 			b.owed, b.stored = 1, min(1, a.stored/a.owed)*min(1, b.stored/b.owed)
 			s.list[i/2] = b
 		}
-		s.list = s.list[:maxChanges/2]
+		s.list = append(s.list[:maxChanges/4], s.list[maxChanges/2:]...)
 	}
 	s.list = append(s.list, c)
 }
