@@ -139,16 +139,21 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 // little is known. They are reserved, since the limiter may be stopped.
 func (c *controller) set(rate float64) {
 	unlimited := math.IsInf(c.limiter.Rate(), 1)
-	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
-		_ = r.Retime(rate) // fails for no positive number
-	} else {
-		_ = c.limiter.SetRate(rate)
-	}
+	c.retime(rate)
 	if s, ok := c.limiter.(interface{ Stored() float64 }); ok && unlimited {
 		if n := int(min(math.Ceil(s.Stored()), math.MaxInt32)); n > 0 {
 			_, _ = c.limiter.ReserveWithin(context.Background(), n, reserve.Forever)
 		}
 	}
+}
+
+// retime changes the limiter's rate, and with it the times of callers that wait.
+func (c *controller) retime(rate float64) {
+	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
+		_ = r.Retime(rate) // fails for no positive number
+		return
+	}
+	_ = c.limiter.SetRate(rate)
 }
 
 // restore gives the limiter its own rate back: the controller is forgotten.
@@ -157,7 +162,7 @@ func (c *controller) restore() {
 	defer c.mu.Unlock()
 	if ceiling := c.rate.Ceiling(); c.rate.Now() != ceiling {
 		c.rate = adapt.New(ceiling)
-		_ = c.limiter.SetRate(ceiling)
+		c.retime(ceiling)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -248,12 +249,17 @@ func TestMemory(t *testing.T) {
 	}
 	require.Equal(t, 5*maxKeys-len(m.young)-len(m.old), forgotten)
 
-	limiter := evenly10()
+	fake := clockwork.NewFakeClock()
+	limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0), pace.WithClock(fake)))
 	c := newController(limiter, nil)
 	c.change(func(r *adapt.Rate) { r.Refused(time.Now(), time.Now(), time.Now().Add(time.Second)) })
 	require.InDelta(t, 6, limiter.Rate(), 1e-9)
+	reserve.Must(limiter.Reserve(t.Context(), 12))
+	behind := reserve.Must(limiter.Reserve(t.Context(), 1))
+	require.Equal(t, 2*time.Second, behind.Delay())
 	c.restore()
 	require.Equal(t, 10., limiter.Rate())
+	require.Equal(t, 1200*time.Millisecond, behind.Delay(), "callers that wait go earlier, too")
 }
 
 // With no limiter and 1,000 hosts that refuse, nothing is remembered but the stops.
