@@ -39,13 +39,13 @@ const Forever = reserve.Forever
 // ErrCancelled is returned by Wait for a reservation that was given back: see [reserve.ErrCancelled].
 var ErrCancelled = reserve.ErrCancelled
 
-// Must returns v, or panics if err is not nil. It is for constants:
+// Must returns v, or panics if err is not nil. It is for limiters whose rate and options are constants:
 //
 //	var limiter = pace.Must(pace.NewBursty(50))
 func Must[T any](v T, err error) T { return reserve.Must(v, err) }
 
 // Per returns the rate of so many permits in d, per second: Per(5000, time.Hour) is 1.39 permits
-// per second.
+// per second. See [reserve.Per].
 func Per(permits float64, d time.Duration) float64 { return reserve.Per(permits, d) }
 
 // Acquire waits for n permits of any Reserver: see [reserve.Acquire]. A [Limiter] has a method for it.

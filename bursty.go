@@ -71,8 +71,8 @@ type store struct {
 }
 
 // WithBurst sets the idle time whose permits are saved up. Their number follows the rate. At 10/s,
-// WithBurst(500*time.Millisecond) saves up to 5 permits. Default: 1 s, as in Guava. 0 saves nothing: no two permits are
-// ever closer than the interval.
+// WithBurst(500*time.Millisecond) saves up to 5 permits. Default: 1 s, as in Guava. 0 saves nothing: no two requests
+// for one permit are closer than the interval.
 func WithBurst(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithBurst", func(s *store) error {
 		if d < 0 {

@@ -1,6 +1,6 @@
 // Package pace is a rate limiter, made for programs that call the API of another service.
 //
-// A limiter hands out permits at a rate. It tells each request at once when that may go: immediately if nothing is
+// A limiter hands out permits at a rate. Each request learns at once when it may go: now, if nothing is
 // owed. The next request waits for what this one costs. This is the model of Guava's RateLimiter. A request of any size
 // is granted. Requests are served in order, and each knows its time.
 //
@@ -26,10 +26,11 @@
 //     "10,000 a day, reset at midnight".
 //
 // All are a [reserve.Limiter], with the same methods (pace.Limiter is another name of it: go doc reserve.Limiter lists
-// them). The packages in the folder reserve are built on them. There are a limiter for each key (keyed), an order of
-// callers (fair), and several keys as one (pool). There are limits on bytes (stream), HTTP clients (outbound), HTTP
-// servers (inbound), and language models (outbound/llm). Package shared is one limiter for several machines. Package
-// pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and Azure, and metrics.
+// them). The packages in the folder reserve are built on them. Package keyed has a limiter for each key. Package fair
+// puts callers in order, and package pool uses several keys as one. There are limits on bytes (stream), HTTP clients
+// (outbound), HTTP servers (inbound), and language models (outbound/llm). Package shared is one limiter for several
+// machines. Package pacetest is for tests, and plug has adapters for gRPC, Connect, Kubernetes, the SDKs of AWS and
+// Azure, and metrics.
 //
 // # A worked example
 //

@@ -22,9 +22,9 @@ import (
 // Each limiter promises its permits at its own time, and counts them there, which may be long before the latest. So
 // where many calls wait for the slower of two limiters, the faster one does not space them again when they go. A window
 // may have forgotten calls that it counted long before they went. With 10/s and 1000 an hour, 2,000 callers at once
-// make 1,000 calls in the first 100 s, and the others together an hour later. One caller at a time goes over a window
-// by one call at most. HTTP clients use outbound.WithLimit, which charges all limits when a call goes. Others put
-// package fair in front of All.
+// make 1,000 calls in the first 100 s, and the others together an hour later. A single caller, which makes one call at
+// a time, exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits when a
+// call goes. Other programs put package fair in front of All.
 //
 // Take a limiter at 10/s and a window of 1000 an hour, both after a long idle time. A caller that makes one call at a
 // time is limited by the first, and after 1000 calls by the second.

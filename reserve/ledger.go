@@ -28,8 +28,8 @@ import "github.com/nextfree/pace/smooth"
 //   - Recheck() time.Duration, if times may become earlier by themselves because they follow the wall clock:
 //     the limiter looks at them again so often.
 //   - AppendState(b []byte, now int64) []byte, for [Limiter.AppendBinary].
-//   - Stalls(), which is not called: a caller that wakes more than 1 ms late, because the whole program stood
-//     still, is a pause.
+//   - Stalls(), a marker that is never called. If the ledger has it, the limiter treats it as a pause when the whole
+//     program stood still, so that a caller wakes more than 1 ms late.
 type Ledger interface {
 	// Reserve promises permits (at least 1) if they are ready by latest. Otherwise it returns false
 	// and takes nothing, and ready says when they would have been ready.
@@ -40,8 +40,9 @@ type Ledger interface {
 	Charge(now int64, permits int)
 	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
 	Return(now int64, slot smooth.Slot, kept int)
-	// Ready returns when the slot of that number is ready, by what is known now. Once it was granted, Ready returns when,
-	// or known is false if the ledger has forgotten. Then it was no later than last promised.
+	// Ready returns when the slot of that number is ready, by what is known now. For a granted request
+	// it returns when that was granted. If the ledger no longer knows, known is false. Then the request was granted no
+	// later than was last promised.
 	Ready(now int64, number uint64) (ready int64, known bool)
 	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause
 	// now. Each reports whether it changed anything.

@@ -79,8 +79,8 @@ func (p *Policy) smoothLimiter(begin int64, ledger smooth.Ledger) *Limiter {
 	return &l.Limiter
 }
 
-// Reserve reserves n permits (at least 1), however far off they are. It is
-// ReserveWithin(ctx, n, Forever).
+// Reserve reserves n permits (at least 1), however far off they are, unless the deadline of ctx or [WithMaxWait]
+// forbids it. It is ReserveWithin(ctx, n, Forever).
 func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error) {
 	err = l.reserve(ctx, n, Forever, &r)
 	return

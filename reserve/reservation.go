@@ -92,13 +92,13 @@ func (r *Reservation) Wait(ctx context.Context) error {
 	return err
 }
 
-// Cancel says that the permits were not used. It may be called in any order and at any time. After the
-// first Cancel or Settle it does nothing. It is Settle(0).
+// Cancel says that the permits were not used. Reservations may be cancelled in any order and at any
+// time. After the first Cancel or Settle it does nothing. It is Settle(0).
 //
-// The limiter is then in the state in which it would be had it known from the start. If the reservation's time is still
-// to come, all requests behind it move up. If the time has come, as many permits come back as would still be stored had
-// they never been taken. The rest would have overflowed. No granted request is recalled, and no promised time becomes
-// later.
+// The limiter is then in the state in which it would be if the permits had never been reserved. If the reservation's
+// time is still to come, all requests behind it move up. If the time has come, as many permits come back as would still
+// be stored had they never been taken. The rest would have overflowed. No granted request is recalled, and no promised
+// time becomes later.
 //
 // So when 100 callers queue at 10/s and all give up, in any order, the next one waits for one
 // permit. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave

@@ -2,10 +2,10 @@ package reserve
 
 import "time"
 
-// A Snapshot is a limiter's state at one moment, and counts since it was made. By the time of the
+// A Snapshot is a limiter's state at one moment, and counts since the limiter was made. By the time of the
 // next request the state may have changed.
 //
-// The number of permits used so far is Granted - GivenBack. Counts start again at 0 after 1<<64 - 1.
+// The number of permits that are used, or promised, is Granted - GivenBack. Counts start again at 0 after 1<<64 - 1.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows

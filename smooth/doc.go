@@ -21,27 +21,27 @@
 //
 // A ledger that has made reservations has a history beside those two numbers. Its queue holds the amounts
 // of the waiting requests, in nanoseconds: so each has its time, and when one of them gives up or needs
-// less, all behind it are granted earlier. Its headrooms are how much room the store had left when requests
-// were granted, and bound what comes back of those: see [Ledger.Return]. Its changes value refunds of
-// requests from before a change of the rate: see [Ledger.SetRate].
+// less, all behind it are granted earlier. For granted requests it remembers how much room the store had
+// (headrooms): no more than that comes back. See [Ledger.Return]. A list of the latest changes of the rate
+// serves to value refunds of requests made before them: see [Ledger.SetRate].
 //
 // One rule covers all of it: at every moment the ledger is what it would be had it known from the start
-// what it knows now; but a request that was granted is not taken back, and it makes no promised time later,
-// except by a pause or a lower Retime. That is a bucket which starts with what was stored, fills at the
+// what it knows now; but no granted request is recalled, and no promised time becomes later, except by a
+// pause or a lower Retime. That is a bucket which starts with what was stored, fills at the
 // rate up to its capacity, and pays for each request at the time when that is granted, first come, first
 // served: as soon as the bucket is not in debt or, paid upfront, holds what the request costs. (A classic
 // token bucket is paid upfront. Its schedule is that of the leaky bucket and of GCRA's virtual scheduling,
-// ITU-T I.371, whose theoretical arrival time is next.) Package internal/model is that bucket, recomputed
+// ITU-T I.371.) Package internal/model is that bucket, recomputed
 // from scratch at each step, and package internal/conform holds the ledger against it.
 //
-// Where stored permits have a price, in a limiter that warms up, they are not in the bucket: a refund returns
-// those that a request took to the store at once, unless that has been full since, and time that has passed
-// is gone.
+// Where stored permits have a price, in a limiter that warms up, they are not in the bucket. A refund puts
+// those that the request took back into the store at once, unless the store has been full since. Fresh permits
+// whose time has passed are lost.
 //
 // # Memory
 //
 // A queue takes 8 bytes for each request that waits, 16 once something was refunded or if paid
 // upfront, and 24 once requests have given up before others. The headrooms take at most 16 KiB, and no
-// more than 16 bytes for each request since the store was last full. The last 32 changes of the rate
+// more than 16 bytes for each request since the store was last full. The last 64 changes of the rate
 // take at most 1 KiB of headrooms each.
 package smooth

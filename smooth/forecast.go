@@ -15,7 +15,7 @@ func (l *Ledger) Look(now int64, permits int) int64 { return l.behind(now, 0, fl
 // ahead (each at least 1; nil: none) were made now, before it. It takes nothing. Only the sum of the
 // sizes matters: what k permits cost does not depend on how requests divide them.
 //
-// At 1/s with an empty store, behind 3 and 5 permits, a request is ready 8 s from now.
+// At 1/s with an empty store, paid later, behind 3 and 5 permits, a request is ready 8 s from now.
 func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	before := 0.0
 	if ahead != nil {

@@ -11,8 +11,8 @@ type State struct {
 	early  float64
 }
 
-// State returns the state of a ledger that has sold nothing which may be returned
-// (Take and Charge don't), and whose rate was not changed.
+// State returns the state of a ledger that has made no reservation (Take and Charge are allowed), and whose
+// rate was not changed.
 func (l *Ledger) State() State {
 	return State{stored: l.stored, next: l.next, early: l.early}
 }

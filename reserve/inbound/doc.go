@@ -36,7 +36,7 @@
 //
 // Seconds are all that Retry-After can say. So a limiter that stores a second's worth of permits serves all clients
 // that come back on time. One that stores less refuses some of them again. Of 99 clients at 20/s that come back to the
-// second: none with 20 permits stored, 44 with 10, 69 with 5, 94 with none.
+// second, so many are refused again: none with 20 permits stored, 44 with 10, 69 with 5, 94 with none.
 //
 // # Quota headers
 //

@@ -21,11 +21,11 @@ const defaultMaxKeys = 1 << 20
 //
 // No client is refused because there are too many others, but some of them then share a limiter. As soon as three
 // quarters of the room are taken, a /24 of IPv4 or a /48 of IPv6 gets no more than 1/4096 of it. A /16 or a /32 gets no
-// more than 1/64. The rest of its clients share one limiter in each /24 or /48. So an attacker with a whole /44 takes
-// three quarters of the room, and takes nothing away from clients in other networks. When all room is taken, new
-// clients everywhere share a limiter with their /24 or /48. When there are too many such limiters, they share one with
-// others of 1024 groups of /16 and /32. Keys that are neither addresses nor a [Pair] with one share limiters in such
-// groups, too.
+// more than 1/64. Further clients of such a network share one limiter in each /24 or /48. So an attacker with a whole
+// /44 takes three quarters of the room, and takes nothing away from clients in other networks. When all room is taken,
+// new clients everywhere share a limiter with their /24 or /48. When there are too many such limiters, they share one
+// with others of 1024 groups of /16 and /32. Keys that are neither addresses nor a [Pair] with one share limiters in
+// such groups, too.
 //
 // A key with a string longer than 64 bytes is remembered by its SHA-256, so a client can't fill the
 // memory with long keys.

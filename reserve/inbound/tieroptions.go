@@ -13,9 +13,9 @@ type TierOption func(*Tier) error
 // refused: to try a limit out. It charges as it would in earnest.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
-// FailOpen lets requests pass the tier when it fails. Then its key function returns an error, or its limiter one other
-// than a refusal: Redis is down, there are too many keys. Default: closed, such a request is answered with 503. Either
-// way it is counted.
+// FailOpen lets requests pass the tier when it fails. A tier fails when its key function returns an error, or when its
+// limiter returns one that is not a refusal: Redis is down, there are too many keys. Default: closed, such a request is
+// answered with 503. Either way it is counted.
 func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
 
 // Overload says that the tier protects the server, and is no client's quota. A refusal by it alone is answered with 503

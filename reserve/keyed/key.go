@@ -21,8 +21,8 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
 //
 // Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They are 0 if the policy
 // function returns an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
-// room for it, SetRate and Retime return that error, and PauseUntil does nothing. With [WithMaxKeys] keys in debt,
-// requests for the key are then refused for as long as there is no room, but not for the rest of the pause.
+// room for it, SetRate and Retime return that error, and PauseUntil does nothing. With [WithMaxKeys] keys in debt
+// the pause is lost: requests for the key get [ErrTooManyKeys] while there is no room, and are not paused afterwards.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)

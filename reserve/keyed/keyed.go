@@ -68,9 +68,9 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client
-// that keeps asking within d: at the earliest after 31/32 of it. Use [Limiters.Refresh] where the program knows that a
-// plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
+// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client that
+// keeps asking within d. An answer is used for between 31/32 of d and d. Use [Limiters.Refresh] where the program knows
+// that a plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
 //
 // When d is over, the first caller calls the function, and the others go on with the old policy
 // meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the
@@ -93,9 +93,9 @@ func WithTTL(d time.Duration) Option {
 // their memory. A key that has another policy after Refresh takes some 220 bytes more.
 //
 // A key's limiter is taken to exist since New was called. So a bursty one is empty then, unless its
-// policy says otherwise, and full a burst later, whenever its key is first seen. Policies with a
-// clock of their own ([reserve.WithClock]), which New can't read, begin when the first policy that
-// was seen was made.
+// policy says otherwise, and full a burst later, whenever its key is first seen. With a
+// clock of the policies' own ([reserve.WithClock]), which New can't read, a limiter counts as idle since the first
+// policy that the function returned was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {

@@ -74,12 +74,15 @@
 //
 // # What servers say
 //
-// How long to stay away is read from Retry-After-Ms, X-Ms-Retry-After-Ms, and Retry-After (seconds,
-// decimals, HTTP's three forms of dates, and RFC 1123 with UTC; 1e9 and more is a time since 1970;
-// more than 32 days is malformed), and from the bodies of refusals by Google, Discord, Shopify's
-// GraphQL and GitHub; what is left from RateLimit-Policy and RateLimit
-// (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and from the headers of a
-// [Dialect]: the first that is there. A dialect's reset is the end of a window, before which
+// The first of these that is there counts.
+//
+//   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, Retry-After, and the bodies of refusals by Google,
+//     Discord, Shopify's GraphQL and GitHub. Retry-After may be seconds, decimals, one of HTTP's three forms of dates,
+//     or RFC 1123 with UTC. 1e9 and more is a time since 1970. More than 32 days is malformed.
+//   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
+//     the headers of a [Dialect].
+//
+// A dialect's reset is the end of a window, before which
 // nothing goes, or, as OpenAI's and Anthropic's, when a bucket is full again, which stops nobody
 // for longer than one request's worth. Times are compared with the response's Date if the local
 // clock is more than 1.5 s away from it. Malformed headers are ignored, and so are responses from a

@@ -1,5 +1,5 @@
 // Package shared is one limiter for many processes and machines. Its state is in Redis or Valkey, or in any store that
-// can replace a value atomically. Three lines make a limiter shared:
+// can replace a value atomically. Two lines make a limiter shared:
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
@@ -27,11 +27,11 @@
 // # How it asks
 //
 // While a call to the store is on its way, the requests that arrive wait, and go together in the next call. With 64
-// goroutines that makes four times as many decisions as one call each, and takes a fifth of the server's time. Calls
-// for many keys that wait at the same moment go as one pipeline. Within a process, callers that queue for permits get
-// them first come, first served. A call that reaches the store after its callers have given up charges nothing: it
-// carries that time on the store's clock. To learn that clock, the first call of a [Limiter], or of all keys of a
-// [Keyed], asks twice. A cluster or a ring has a clock, a pipeline and a circuit for each server.
+// goroutines that makes four times as many decisions as one call each, and takes a fifth of the server's time. Calls for
+// many keys that wait at the same moment go as one pipeline. Within a process, callers that queue for permits get them
+// first come, first served. A call that reaches the store after its callers have given up charges nothing: each call
+// carries the time at which they do, on the store's clock. To learn that clock, the first call of a [Limiter], or of all
+// keys of a [Keyed], asks twice. A cluster or a ring has a clock, a pipeline and a circuit for each server.
 //
 // # A key that is too hot for one Redis
 //
@@ -48,7 +48,7 @@
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]). One that probes the store first takes half as much again.
 // Three failures in a row open a circuit: then only one caller at a time probes the store, and the others don't wait.
-// So does the loss of so many answers that a capacity of permits may have been charged. The first probe is after 50 ms.
+// The circuit also opens when lost answers may have charged a whole capacity. The first probe is after 50 ms.
 // The distances double up to 400 ms, at the same moments in all processes. The store must answer three times in a row.
 // If no caller has come for longer than that, callers that come together wait for the first one's probe. Of a cluster
 // or a ring only the keys of the server that failed are concerned.

@@ -24,9 +24,9 @@ const (
 // Take 10,000/s, of which this process uses 4,000, and d = 100 ms. It asks Redis about 20 times a second for 200
 // permits, before it has used up the last 200.
 //
-// A try that is refused is demand like any other. Processes whose callers only try ask for less at a time while more is
-// wanted than there is. Take four processes that try for 40,000/s of 20,000/s. Each asks Redis 150 times a second. They
-// get the same to within 2 %, and together, in any 100 ms, the rate to within 1.6 %.
+// A try that is refused is demand like any other. While more is wanted than there is, processes whose callers only try
+// buy less at a time. Take four processes that together try for 40,000/s where the rate is 20,000/s. Each asks Redis 150
+// times a second. They get the same to within 2 %, and together, in any 100 ms, the rate to within 1.6 %.
 //
 // What it costs:
 //   - Permits that a process has bought and not used go back d after their time. Those of a process that dies are

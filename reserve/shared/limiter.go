@@ -54,7 +54,8 @@ type Limiter struct {
 // two apart.
 //
 // It returns a *[CurveError] for a policy that the script can't do: a window's or a calendar's, for which there is
-// [NewIn]. It returns a *[reserve.OptionError] for a policy with WithStored. It returns a *[reserve.ValueError] for a
+// [NewIn]. It returns a *[reserve.OptionError] for a policy that starts with a part of its
+// store (reserve.WithStored): a shared limiter starts with a full one. It returns a *[reserve.ValueError] for a
 // bad value of an option, for a client, a policy or an option that is nil, and for a client whose settings would break
 // the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {

@@ -17,9 +17,9 @@ type counters struct {
 
 // Stats are counts since a limiter was made, and its circuit now: for metrics. They ask no server.
 type Stats struct {
-	Requests uint64        // that the store has answered: TryAcquire, Reserve, refunds, Snapshot
-	Calls    uint64        // to the store. Requests / Calls is how many went together on average
-	Failed   uint64        // of the calls, those without an answer
+	Requests uint64        // requests that the store has answered: TryAcquire, Reserve, refunds, Snapshot
+	Calls    uint64        // calls to the store. Requests / Calls is how many went together on average
+	Failed   uint64        // calls without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
 	// Fallbacks is the number of requests that were decided without the store, because it failed. They were refused,
 	// granted at once, or decided by this process alone, as the options say.
@@ -74,8 +74,8 @@ func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
-	// Level is the number of permits that are stored. While any are owed it is negative: minus the fresh permits that must
-	// come first, for granted and for waiting requests.
+	// Level is the number of permits that are stored. While any are owed it is negative: minus the fresh permits that
+	// must come first, for granted and for waiting requests.
 	Level float64
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }

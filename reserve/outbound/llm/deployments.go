@@ -45,7 +45,7 @@ type Deployments struct {
 //
 // A call that is refused (429, 503, 529) goes on to the next deployment at once. It keeps its place in the line if it
 // has to wait. It goes to each deployment once, and the last refusal is the answer. A request whose body has more than
-// 8 MiB and no GetBody is sent once. What breaks, and any other status, is the answer.
+// 8 MiB and no GetBody is sent once. A broken connection, or any other status, is returned to the caller.
 //
 // A response's Set-Cookie is removed, and its Request is the caller's. A redirect to another host is followed without a
 // deployment's header, and without pacing.

@@ -45,9 +45,9 @@
 // The estimate is corrected by what the latest fifty calls of its kind have used. A kind is an endpoint of a key,
 // streamed or not, with or without a reference to something that the server keeps. That may be a response before it, a
 // conversation, a file, an address, or cached content. Until a call of its kind has ended, twice the estimate is
-// reserved. Where a reference hides what is read, the first call goes alone, for ten seconds at most. A provider that
-// reserves more than calls without a maximum use is recognized by its refusals, and as much is reserved for five
-// minutes.
+// reserved. Where a reference hides what is read, the first call goes alone, for ten seconds at most. Some
+// providers reserve more for a call without a maximum than it uses. The transport notices by their refusals, and then
+// reserves as much for five minutes.
 //
 // A max_tokens that is far too high costs speed while the call is in flight. At 200,000 tokens a minute and a
 // max_tokens of 4,096, at most 48 calls are in flight.

@@ -90,7 +90,7 @@ func WithRequestWindow(d time.Duration) Option {
 // and refilled all the time. They hold as many tokens as are refilled in capacity. Anthropic says that it counts so. At
 // 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second. That
 // is up to twice the limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the
-// capacity. With a longer capacity than the provider's calls are refused after idle times. With a shorter one they are
+// capacity. With a longer capacity than the provider's, calls are refused after idle times. With a shorter one they are
 // not. Limits a day remain windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes
 // 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
@@ -131,7 +131,7 @@ func AnswerRefusals() Option {
 //
 // Such a limiter is used as it is: no margin is added, and no response changes it.
 //
-// On Redis use shared.New with a lease of a second and a timeout of some seconds, as the example does. Without a lease
+// On Redis use shared.New with a lease of a second and a timeout of some seconds. Without a lease
 // every call asks Redis twice, one call after the other. 300 calls that took 13 s in one process took 63 s where Redis
 // was 100 ms away, and 14.5 s with a lease.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
@@ -182,7 +182,7 @@ func AskForUsage() Option {
 
 // RefuseTooLarge has a call that is larger than a limit of tokens fail at once, with a *[TooLargeError]. It is for
 // providers that refuse such a call whenever it comes, as OpenAI does. A call counts as larger when half of its
-// estimated prompt and the output that it allows exceed the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails
+// estimated prompt plus the output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails
 // so if a response has told the limit. Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {

@@ -28,7 +28,7 @@ type preset struct {
 // Groq, OpenRouter, vLLM.
 //
 // A call holds its prompt and the most that it may put out: max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of. It is settled when it ends. OpenAI does not say whether it settles. For a server that does not,
+// times n or best_of. The transport settles it when it ends. OpenAI does not document this. For a server that does not,
 // see [WithSettling]. A stream tells its usage only if it is asked: see [AskForUsage]. The quota is that of the
 // Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
