@@ -12,8 +12,8 @@ import "math"
 // SetRate changes the rate from now on. What is owed, and the times of all that wait, stay; what is
 // stored scales with the capacity, and with it what may still come back.
 //
-// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) it is still 1 s,
-// and after Retime(10) then 2 s. Whoever follows a server uses Retime only.
+// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) it is still 1
+// s, and after Retime(10) then 2 s. Whoever follows a server uses Retime only.
 func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		l.change(now, l.curve.AtRate(permitsPerSecond), 1)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// XForwardedFor finds the client's address. It begins with the connection itself, goes through X-Forwarded-For from the
-// right, and takes the first address that is not a trusted proxy's. There each proxy writes the address that it got the
-// request from. The client may have written the addresses further left. If all are trusted it is the leftmost. A trusted
-// proxy that wrote something else than an address is an error.
+// XForwardedFor finds the client's address. It begins with the connection itself, goes through X-Forwarded-For from
+// the right, and takes the first address that is not a trusted proxy's. There each proxy writes the address that it
+// got the request from. The client may have written the addresses further left. If all are trusted it is the leftmost.
+// A trusted proxy that wrote something else than an address is an error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }

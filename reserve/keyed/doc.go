@@ -12,11 +12,11 @@
 //
 // # The model
 //
-// A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst later.
-// A limiter that was never asked takes no memory, because its state can be computed at any time. A limiter that was
-// asked is remembered until it is like one that was never asked. It then owes and promises nothing, has no pause, has
-// the policy's rate, and is as full as a new key's. So it is dropped, and its next request finds it as if it had been
-// kept.
+// A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst
+// later. A limiter that was never asked takes no memory, because its state can be computed at any time. A limiter that
+// was asked is remembered until it is like one that was never asked. It then owes and promises nothing, has no pause,
+// has the policy's rate, and is as full as a new key's. So it is dropped, and its next request finds it as if it had
+// been kept.
 //
 // Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a key that was never seen has 10 permits
 // stored. It takes all of them, and is remembered. At 60.5 s it has 5. From 61 s on it has 10 again, and is dropped. A

@@ -68,9 +68,9 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client that
-// keeps asking within d. An answer is used for between 31/32 of d and d. Use [Limiters.Refresh] where the program knows
-// that a plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
+// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client
+// that keeps asking within d. An answer is used for between 31/32 of d and d. Use [Limiters.Refresh] where the program
+// knows that a plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
 //
 // When d is over, the first caller calls the function, and the others go on with the old policy
 // meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the

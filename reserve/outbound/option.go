@@ -205,15 +205,15 @@ func RetryNonIdempotent() Option {
 // nothing.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
-// Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate as
-// *[reserve.Limiter] does. It changes the rate by Retime where the limiter has that. The limiter's own rate is never
-// exceeded. A refusal cuts the rate, once for all refusals of the same event: to 0.6 of a ceiling that nothing has
-// proven yet, and later to between 0.4 and 0.93 of it: the longer it was right, the smaller the cut. Then it grows back
-// to the estimate of what is accepted. It is raised beyond that only so seldom that refusals stay below 1 % of the calls
-// and stops below 4 % of the time. After the limit has fallen, that is tried every 3 s. Once it is 10 % above the
-// estimate, the limit has moved, and the rate doubles every second. It never grows to more than twice the rate at which
-// requests are made and answered. The floor is 0.5 requests/s. A rate that the server states in its headers is used at
-// once, less 2 %.
+// Adaptive finds out the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate
+// as *[reserve.Limiter] does. It changes the rate by Retime where the limiter has that. The limiter's own rate is
+// never exceeded. A refusal cuts the rate, once for all refusals of the same event: to 0.6 of a ceiling that nothing
+// has proven yet, and later to between 0.4 and 0.93 of it: the longer it was right, the smaller the cut. Then it grows
+// back to the estimate of what is accepted. It is raised beyond that only so seldom that refusals stay below 1 % of
+// the calls and stops below 4 % of the time. After the limit has fallen, that is tried every 3 s. Once it is 10 %
+// above the estimate, the limit has moved, and the rate doubles every second. It never grows to more than twice the
+// rate at which requests are made and answered. The floor is 0.5 requests/s. A rate that the server states in its
+// headers is used at once, less 2 %.
 //
 // With a limiter at +Inf, or none, no rate is known: the first request goes alone, and the others
 // wait for its response. If that states a rate, it is used; if not, the rate starts at 16

@@ -27,11 +27,11 @@
 // # How it asks
 //
 // While a call to the store is on its way, the requests that arrive wait, and go together in the next call. With 64
-// goroutines that makes four times as many decisions as one call each, and takes a fifth of the server's time. Calls for
-// many keys that wait at the same moment go as one pipeline. Within a process, callers that queue for permits get them
-// first come, first served. A call that reaches the store after its callers have given up charges nothing: each call
-// carries the time at which they do, on the store's clock. To learn that clock, the first call of a [Limiter], or of all
-// keys of a [Keyed], asks twice. A cluster or a ring has a clock, a pipeline and a circuit for each server.
+// goroutines that makes four times as many decisions as one call each, and takes a fifth of the server's time. Calls
+// for many keys that wait at the same moment go as one pipeline. Within a process, callers that queue for permits get
+// them first come, first served. A call that reaches the store after its callers have given up charges nothing: each
+// call carries the time at which they do, on the store's clock. To learn that clock, the first call of a [Limiter], or
+// of all keys of a [Keyed], asks twice. A cluster or a ring has a clock, a pipeline and a circuit for each server.
 //
 // # A key that is too hot for one Redis
 //

@@ -25,8 +25,8 @@ const (
 // permits, before it has used up the last 200.
 //
 // A try that is refused is demand like any other. While more is wanted than there is, processes whose callers only try
-// buy less at a time. Take four processes that together try for 40,000/s where the rate is 20,000/s. Each asks Redis 150
-// times a second. They get the same to within 2 %, and together, in any 100 ms, the rate to within 1.6 %.
+// buy less at a time. Take four processes that together try for 40,000/s where the rate is 20,000/s. Each asks Redis
+// 150 times a second. They get the same to within 2 %, and together, in any 100 ms, the rate to within 1.6 %.
 //
 // What it costs:
 //   - Permits that a process has bought and not used go back d after their time. Those of a process that dies are

@@ -62,11 +62,11 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithTimeout sets how long the store may take to answer. A call that takes longer counts as failed. It should be longer
-// than a round trip and any pause of the server or of this machine. With 50 ms, 29 % of the calls failed on a laptop
-// whose two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first callers wait
-// that long, until three calls have failed. Then one caller at a time does. A call that ends earlier, as its callers
-// have less time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
+// WithTimeout sets how long the store may take to answer. A call that takes longer counts as failed. It should be
+// longer than a round trip and any pause of the server or of this machine. With 50 ms, 29 % of the calls failed on a
+// laptop whose two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first
+// callers wait that long, until three calls have failed. Then one caller at a time does. A call that ends earlier, as
+// its callers have less time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {

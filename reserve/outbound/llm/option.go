@@ -182,8 +182,8 @@ func AskForUsage() Option {
 
 // RefuseTooLarge has a call that is larger than a limit of tokens fail at once, with a *[TooLargeError]. It is for
 // providers that refuse such a call whenever it comes, as OpenAI does. A call counts as larger when half of its
-// estimated prompt plus the output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails
-// so if a response has told the limit. Otherwise it goes when the limit is full.
+// estimated prompt plus the output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call
+// fails so if a response has told the limit. Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
