@@ -4,7 +4,7 @@
 #
 #	         downloads  processor time  time
 #	test       1.7 MB       3.5 min     2.6 min
-#	check      with test, and with other work on the machine, 17 min; full caches: 15 min
+#	check      with test 15 min where modules and build are cached; with empty caches not measured to the end
 #	demo        32 MB                   about 1 min, 18 s of them the demo itself
 #
 # Where Debian's packages are missing, test downloads 1 MB more for Redis, and check a C compiler.
