@@ -520,3 +520,37 @@ func TestRefundsOverManyChanges(t *testing.T) {
 	require.Greater(t, steady, 0.8)
 	require.InEpsilon(t, steady, used(true), 0.04)
 }
+
+// A refund whose permits would have overflowed since is worth nothing, after however many changes of the rate.
+func TestMergedChangesKeepHeadrooms(t *testing.T) {
+	for before := range 3 { // changes before the request
+		for n := range 140 { // and after it, and after the store was full again and emptied
+			rate := 10.
+			l := New(bursty(rate, rate), 0, rate, true)
+			change := func(now int64) {
+				rate *= 1.01
+				l.Retime(now, rate)
+			}
+			for range before {
+				change(0)
+			}
+			s, _, ok := l.Reserve(0, 10, math.MaxInt64)
+			if !ok {
+				t.Fatal("not granted")
+			}
+			now := int64(11_000 * ms) // the store has been full since
+			for l.Take(now, 1) {
+			}
+			left := l.Stored(now)
+			for range n {
+				change(now)
+			}
+			left = left / 10 / math.Pow(1.01, float64(before)) * rate
+			l.Return(now, s, 0)
+			if got := l.Stored(now) - left; got > 1e-6 {
+				t.Errorf("%d changes before, %d after: %v permits come back", before, n, got)
+				break
+			}
+		}
+	}
+}

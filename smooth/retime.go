@@ -204,7 +204,14 @@ func (s *changes) push(c change) {
 	if len(s.list) == maxChanges { // the older half: most refunds are of recent requests
 		for i := 0; i < maxChanges/2; i += 2 {
 			a, b := s.list[i], s.list[i+1]
-			b.level, b.most, b.first, b.head = max(a.level, b.level, 0), min(a.most, b.most), a.first, b.number+1
+			for _, h := range b.headrooms {
+				a.headrooms.push(h.after, h.time)
+			}
+			for len(a.headrooms) > oldHeadrooms {
+				a.headrooms = a.headrooms.merged()
+			}
+			b.headrooms = a.headrooms
+			b.level, b.most, b.head = max(a.level, b.level, 0), min(a.most, b.most), b.number+1
 			b.owed, b.stored = 1, min(1, a.stored/a.owed)*min(1, b.stored/b.owed)
 			s.list[i/2] = b
 		}
