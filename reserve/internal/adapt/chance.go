@@ -239,21 +239,13 @@ func (c *chance) examine(now time.Time) finding {
 
 // suspects reports whether it is time for a trial, and begins it.
 func (c *chance) suspects(now time.Time) bool {
-	var length float64
-	switch {
-	case c.cuts >= c.patience || !c.known() && c.below.refused >= suspicious:
-		length = hits / min(max(c.all.rate(), c.below.rate()), mostShare)
-		if c.since < spaced*length {
-			return false
-		}
-	case c.known():
-		if c.since < again*hits/c.share || now.Sub(c.last) < pause {
+	length := hits / min(max(c.all.rate(), c.below.rate()), mostShare)
+	if c.cuts < c.patience && (c.known() || c.below.refused < suspicious) || c.since < spaced*length {
+		if !c.known() || c.since < again*hits/c.share || now.Sub(c.last) < pause {
 			return false
 		}
 		c.share = min(c.background(), mostShare)
 		length = 1.5 * hits / c.share
-	default:
-		return false
 	}
 	c.trial = trial{on: true, length: length}
 	c.fast, c.slow = 0, 0

@@ -384,3 +384,22 @@ func TestSlowQuota(t *testing.T) {
 	require.True(t, r.Refused(at(0.35), at(0.34), at(60)))
 	require.InDelta(t, 5./60, r.Now(), 0.01)
 }
+
+// A known background that has ended is examined again, also if there were many cuts since the last trial.
+func TestABackgroundThatEndedAfterCuts(t *testing.T) {
+	now := at(0)
+	c := chance{share: 0.05, patience: patience, last: now}
+	for range 5 { // soon after a trial: 2 refusals, a cut
+		c.refused(true, 10)
+		c.refused(true, 10)
+		c.cut(true)
+	}
+	for range 1_000_000 { // from then on nothing is refused
+		c.accepted(true)
+		now = now.Add(100 * time.Millisecond)
+		if c.suspects(now) {
+			return
+		}
+	}
+	t.Fatalf("no trial in %v calls; all %+v below %+v cuts %v since %v", c.since, c.all, c.below, c.cuts, c.since)
+}
