@@ -142,5 +142,5 @@ func refundOf(r leases.Refund) refund {
 		s.begin += cost - left
 	}
 	s.permits = r.Left
-	return refund{slot: s, permits: r.Permits}
+	return refund{slot: s, permits: r.Permits, lot: true}
 }

@@ -89,3 +89,35 @@ func TestLotOfASlot(t *testing.T) {
 		require.Equal(t, c.want, c.slot.lot(c.ready), c.name)
 	}
 }
+
+// What a process has bought and not used goes back, also of a lot that is larger than the capacity: its permits were
+// for callers of their own, each of whom could have given back its own.
+func TestALotLargerThanTheCapacityComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewIn(Memory(), "lot", reserve.Must(pace.TokenBucket(10, 5)), WithLease(time.Second))
+		require.NoError(t, err)
+		ctx := context.Background()
+		one, err := NewIn(Memory(), "one", reserve.Must(pace.TokenBucket(10, 5)))
+		require.NoError(t, err)
+		singles := make([]reserve.Reservation, 9)
+		for i := range singles {
+			singles[i], err = one.Reserve(ctx, 1)
+			require.NoError(t, err)
+		}
+		s := seller{l}
+		p := &leases.Purchase{Permits: 9, MaxWait: int64(time.Minute), Deadline: never}
+		s.Buy(ctx, p)
+		require.NoError(t, p.Err)
+		require.True(t, p.Granted)
+		time.Sleep(400 * time.Millisecond)
+		for i := range singles[6:] {
+			singles[6+i].Cancel()
+		}
+		want, err := one.Stored(ctx)
+		require.NoError(t, err)
+		require.NoError(t, s.Refund(ctx, leases.Refund{Lot: p.Lot, Left: 9, Permits: 3}))
+		got, err := l.Stored(ctx)
+		require.NoError(t, err)
+		require.InDelta(t, want, got, 1e-3)
+	})
+}

@@ -94,7 +94,8 @@ type slot struct {
 // A refund is the last permits of a slot, as the keeper takes them back.
 type refund struct {
 	slot    slot
-	permits int // more than 0
+	permits int  // more than 0
+	lot     bool // the slot was bought for many callers, each of whom could have given back its own
 }
 
 // comeback returns what the keeper has to know, in today's terms.
@@ -130,7 +131,7 @@ func (r refund) comeback(now *terms) comeback {
 		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
 	most := math.Inf(1)
-	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
+	if now.upfront && !now.unlimited() && !r.lot { // of a request that was larger than the capacity no more is left
 		most = max(0, now.curve.Capacity-used)
 	}
 	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}

@@ -49,7 +49,7 @@ func (b *Buyer) settled(o *outcome) {
 // all of them want. A refusal is demand, too.
 func (b *Buyer) Reserve(ctx context.Context, r Request) (Answer, error) {
 	a, err := b.ask(ctx, r)
-	if err == nil && a.Promise == nil {
+	if err == nil && a.Promise == nil && !a.Undecided {
 		b.lookFor()
 	}
 	return a, err
