@@ -17,6 +17,7 @@ type ask[K comparable] struct {
 	done   chan struct{} // closed when the answer is there; nil until a caller waits for it
 	policy *reserve.Policy
 	err    error
+	gone   bool          // the error is ErrUnknown
 	asking *atomic.Int64 // how many asks there are
 
 	again bool   // Refresh or Forget came after the call began: the answer may be of before
@@ -46,7 +47,7 @@ func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 	for again := true; again; again = a.again {
 		a.again = false
 		s.mu.Unlock()
-		a.policy, a.err = k.call(s, a)
+		a.policy, a.err, a.gone = k.call(s, a)
 		s.mu.Lock()
 	}
 	a.round = s.round
@@ -56,7 +57,7 @@ func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 }
 
 // call calls the policy function for an ask, and ends the ask if the function panics.
-func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (*reserve.Policy, error) {
+func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *reserve.Policy, err error, gone bool) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -66,12 +67,13 @@ func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (*reserve.Policy, error) {
 			s.mu.Unlock()
 		}
 	}()
-	policy, err := k.policy(a.key)
+	policy, err = k.policy(a.key)
 	if policy == nil && err == nil {
 		err = valueError("policy", policy, "a policy or an error")
 	}
+	gone = errors.Is(err, ErrUnknown) // the error may be the user's, which is asked under no lock
 	returned = true
-	return policy, err
+	return policy, err, gone
 }
 
 // asked returns the call of the policy function that is under way for a key, or nil. The shard must

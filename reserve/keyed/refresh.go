@@ -2,7 +2,6 @@ package keyed
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 
@@ -40,7 +39,7 @@ func (k *Limiters[K]) Refresh(key K) error {
 		k.finish(s, a, e, func(e *entry[K]) { k.adopt(s, e, a.policy) })
 		return nil
 	}
-	if errors.Is(a.err, ErrUnknown) {
+	if a.gone {
 		k.revoke(s, hash, key)
 	}
 	s.forget(a)

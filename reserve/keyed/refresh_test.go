@@ -416,3 +416,22 @@ func TestRefreshRace(t *testing.T) {
 	close(stop)
 	all.Wait()
 }
+
+// A policy function's error may ask the limiters when it is compared with ErrUnknown: no lock is held.
+type curious struct{ ask func() }
+
+func (curious) Error() string     { return "curious" }
+func (c curious) Is(_ error) bool { c.ask(); return false }
+
+func TestAnErrorThatAsksTheLimiters(t *testing.T) {
+	watchdog.Start(t)
+	var l *keyed.Limiters[string]
+	others := func() { // of all shards
+		for i := range 1000 {
+			l.Forget(strconv.Itoa(i))
+		}
+	}
+	l = keyed.New(func(string) (*reserve.Policy, error) { return nil, curious{others} })
+	_, err := l.Acquire(t.Context(), "a", 1)
+	require.ErrorContains(t, err, "curious")
+}

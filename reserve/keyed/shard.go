@@ -2,7 +2,6 @@ package keyed
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"math"
 	"sync"
@@ -127,7 +126,7 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 				do(e)
 			})
 			return nil
-		case own && errors.Is(a.err, ErrUnknown):
+		case own && a.gone:
 			k.revoke(s, hash, key)
 			s.mu.Unlock()
 			return a.err
