@@ -67,7 +67,8 @@ func (l *ledger) after(s state, permits, latest int64) state {
 	}
 }
 
-// pace returns when the next request may be granted, after one for permits at t. Until last there were left permits.
+// pace returns when the next request may be granted, after one for so many permits at t, where left permits were left
+// for the time up to last.
 func (l *ledger) pace(t, last, permits, left int64) int64 {
 	switch {
 	case math.IsInf(l.spread, 1):

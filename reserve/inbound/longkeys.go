@@ -44,8 +44,8 @@ func owned[K comparable]() func(K) K {
 	}
 }
 
-// stringsIn returns the offsets of the strings in a value of a type that begins at base. They may be in the fields and
-// elements of structs and arrays.
+// stringsIn returns the offsets of the strings in a value of a type that begins at base: of the value itself, if it is
+// a string, and of those in the fields and elements of structs and arrays.
 func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.String:

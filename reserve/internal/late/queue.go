@@ -31,8 +31,8 @@ type Queue struct {
 	kicked  atomic.Bool  // a look has been asked for
 	epoch   atomic.Int64 // how often the limit has changed
 	quiet   atomic.Bool  // the queue itself changes the limit
-	// deaf is true while nothing needs to be done when the limit grants earlier. Then a caller waits for the hold at the
-	// only limit that there is.
+	// deaf is true while a caller waits for the hold at the only limit that there is: then nothing needs to be done when
+	// the limit grants earlier.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu
