@@ -213,11 +213,7 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 	s.mu.Lock()
 	if e := s.find(hash, key); e != nil {
 		defer s.mu.Unlock()
-		if e.limiter != nil {
-			do(e.limiter)
-			return
-		}
-		do(e.compact.promote(e.policy)) // a copy
+		e.look(do)
 		return
 	}
 	a, own := k.ask(s, key)
@@ -227,12 +223,32 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 			return
 		}
 	}
+	switch e := s.find(hash, key); { // added meanwhile, with an answer of before: Refresh waits for this one
+	case e == nil || !own:
+	case a.err == nil:
+		k.finish(s, a, e, func(e *entry[K]) {
+			k.adopt(s, e, a.policy)
+			e.look(do)
+		})
+		return
+	case a.gone:
+		k.revoke(s, hash, key)
+	}
 	s.forget(a)
 	s.mu.Unlock()
 	if a.err == nil {
 		f := k.untouched(a.policy)
 		do(engine.New(a.policy, f.begin))
 	}
+}
+
+// look calls do with the entry's limiter, or with a copy of it.
+func (e *entry[K]) look(do func(*reserve.Limiter)) {
+	if e.limiter != nil {
+		do(e.limiter)
+		return
+	}
+	do(e.compact.promote(e.policy))
 }
 
 // charge takes permits of a key that have been used already: what a reservation
