@@ -27,7 +27,8 @@ func (j *judge) look() {
 		got, want := j.subject.stored(), j.model.Stored()
 		excess := (got - want) * j.model.Interval() // as a time
 		if slack := float64(j.slack()) + 1 + 1e-9*(1+want)*j.model.Interval(); math.Abs(excess) > slack {
-			j.compare(fmt.Sprintf("stored %v, the model has %v; lacking, as a time", got, want), time.Duration(-excess), 0, false)
+			what := fmt.Sprintf("stored %v, the model has %v; lacking, as a time", got, want)
+			j.compare(what, time.Duration(-excess), 0, false)
 		}
 	} else if got := j.subject.stored(); !j.kind.upfront && !j.model.Paused() && got > 0 {
 		j.early = fmt.Sprintf("%v permits are stored, while a request waits", got)

@@ -91,7 +91,8 @@ func (j *judge) compare(what string, got time.Duration, want float64, slot bool)
 			j.early = fmt.Sprintf("%s: %v, the model has %v", what, got, time.Duration(want))
 		}
 	case difference > slack:
-		j.late = append(j.late, late{fmt.Sprintf("%s: %v, the model has %v", what, got, time.Duration(want)), time.Duration(difference), slot})
+		text := fmt.Sprintf("%s: %v, the model has %v", what, got, time.Duration(want))
+		j.late = append(j.late, late{text, time.Duration(difference), slot})
 	}
 }
 

@@ -77,7 +77,7 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 	return nil
 }
 
-// withNew is with for a key of which nothing is remembered, where all keys have one policy. The shard
+// withNew is like with, for a key that is not remembered, where all keys have one policy. The shard
 // must be locked.
 func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	for !k.claim() {

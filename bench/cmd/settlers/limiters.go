@@ -52,8 +52,7 @@ func (p *pacePromise) settle(now time.Duration, actual int) {
 }
 
 // xtimeLimiter is x/time/rate's. It has no way to settle. Permits that were too many are given back by reserving a
-// negative number, which it does not forbid. That shortens the waits of later callers, and not of those that already
-// wait.
+// negative number, which it does not forbid. That shortens the waits of later callers only.
 type xtimeLimiter struct {
 	*rate.Limiter
 	begin time.Time

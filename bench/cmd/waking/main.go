@@ -110,7 +110,8 @@ func run(ctx context.Context, beside string, rounds int, duration time.Duration,
 			}
 		}
 	}
-	report.Table(os.Stdout, []string{">rate", ">goroutines", "limiter", ">reached", ">spacing error p50, µs", ">p99, µs", ">CPU per call, µs"}, rows)
+	heads := []string{">rate", ">goroutines", "limiter", ">reached", ">spacing error p50, µs", ">p99, µs", ">CPU per call, µs"}
+	report.Table(os.Stdout, heads, rows)
 	return nil
 }
 

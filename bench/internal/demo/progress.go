@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A progress shows how many calls have ended: in a line that changes on a terminal, and elsewhere in a line now and then.
+// A progress shows how many calls have ended: on a terminal in a line that changes, and elsewhere in a few lines.
 type progress struct {
 	name     string
 	calls    int
@@ -28,7 +28,8 @@ func (p *progress) done(answered, failed int) {
 	if p.terminal {
 		begin, end = "\r", "\x1b[K" // over the line before; without the rest of that
 	}
-	if n < p.calls && (p.terminal && time.Since(p.shown) < 50*time.Millisecond || !p.terminal && n%max(1, p.calls/4) != 0) {
+	soon := time.Since(p.shown) < 50*time.Millisecond
+	if n < p.calls && (p.terminal && soon || !p.terminal && n%max(1, p.calls/4) != 0) {
 		return
 	}
 	p.shown = time.Now()

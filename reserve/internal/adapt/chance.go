@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// chance tells refusals that depend on the rate from those that come at any rate: from a backend that
+// chance tells refusals that depend on the rate from refusals that come at any rate: from a backend that
 // is restarted, or a gateway that drops one call in a hundred.
 //
 // The background is the share of calls that the server refuses whatever the rate. A refusal counts for

@@ -133,8 +133,8 @@ const (
 	tolerated  = 0.01             // of the calls may be refused because a higher rate is tried
 	inARow     = 3                // refusals, with nothing accepted: the rate is halved until something is
 	paced      = 4.               // calls: time passes no faster than so many
-	longStop   = 2 * time.Second  // stops that are longer tell how long a quota lasts
-	window     = 90 * time.Second // and those that are longer than this do not
+	longStop   = 2 * time.Second  // longer stops tell how long a quota lasts
+	window     = 90 * time.Second // stops longer than this do not
 )
 
 // New returns a rate that is at its ceiling, in permits per second; +Inf: not known.
