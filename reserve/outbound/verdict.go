@@ -45,7 +45,7 @@ type ruling struct {
 	stop   time.Duration // no call of the limit goes for so long; 0: it is not stopped
 	owed   bool          // what the limit owes anyway counts as part of the stop
 	lesson lesson
-	pause  time.Duration // lesson: how long the server wants the limit stopped after this refusal
+	pause  time.Duration // lesson: how long the server wants the limit stopped after this refusal, if anything is to stop for it
 	rate   float64       // what the server says that it allows, per second; 0: it does not say
 	each   bool          // rate counts requests, whatever they cost
 }
@@ -139,7 +139,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		if !alone {
 			ruling.stop = v.stop
 		}
-		if v.resume == 0 {
+		if !r.pauseRefused || a.block > 0 {
 			ruling.pause = min(s.After, r.maxRetryAfter)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 // outage, or a block that is meant for this client. Once nothing was accepted for 30 s and 10
 // refusals, one call goes at a time, at growing distances. Where the server is busy (503, 529) they
 // are 3 % of the time that it lasts, so that its end is soon seen. Where it says that there were too
-// many calls (429), each distance is a quarter longer than the one before, so that a block that every
-// call renews ends, too: if it lasts 60 s from the last call, after 6 min.
+// many calls (429), each distance is 1.4 times the one before, so that a block that every call renews
+// ends, too: if it lasts 60 s from the last call, after 5 min.
 //
 // The zero value is ready to use. Its methods may be called at the same time.
 type Block struct {
@@ -26,7 +26,7 @@ const (
 	blockAfter    = 30 * time.Second
 	blockRefusals = 10
 	firstGap      = 4 * time.Second
-	gapGrowth     = 1.25
+	gapGrowth     = 1.4
 	lastGap       = 10 * time.Minute
 	busyGap       = 0.03 // of the time that it lasts
 	leastGap      = time.Second
@@ -64,11 +64,11 @@ func (b *Block) On() bool {
 }
 
 // Accepted ends a block. It returns how long it lasted, if the server said that there were too many
-// calls; 0: there was none, or it did not.
+// calls; 0: there was none, or it did not, or the call was sent before: it only took long.
 func (b *Block) Accepted(now, sent time.Time) (crowded time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.gap > 0 && b.crowded {
+	if b.gap > 0 && b.crowded && !sent.Before(b.since) {
 		crowded = now.Sub(b.since)
 	}
 	if sent.After(b.accepted) {

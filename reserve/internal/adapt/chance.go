@@ -27,11 +27,16 @@ type chance struct {
 	all      tally   // calls at any rate
 	below    tally   // calls well below what the server accepted
 	held     float64 // refusals that are not in below yet
+	spoilt   float64 // of these: led to a cut
+	lone     tally   // as below, but for refusals that led to a cut
 	run      float64 // calls that were accepted since the last refusal
 	cuts     float64 // since the last trial
 	patience float64 // cuts that lead to a trial
 	since    float64 // calls since the last trial
 	last     time.Time
+	doubt    float64 // a climb needs so many times as much evidence: it doubles when one was wrong
+	tried    float64 // cuts when the last climb ended
+	climbing bool
 
 	trial trial
 }
@@ -106,7 +111,8 @@ func (c *chance) accepted(slow bool) {
 	c.count(slow).calls++
 	if c.run++; c.run >= alone {
 		c.below.refused += c.held
-		c.held = 0
+		c.lone.refused += c.held - c.spoilt
+		c.held, c.spoilt = 0, 0
 	}
 	if c.trial.on {
 		c.trial.left--
@@ -128,6 +134,8 @@ func (c *chance) count(slow bool) *tally {
 		return &c.trial.fasts
 	case slow:
 		c.below.forget(c.known())
+		c.lone.forget(true)
+		c.lone.calls++
 		return &c.below
 	}
 	return &tally{}
@@ -151,11 +159,11 @@ func (c *chance) refused(slow bool, perSecond float64) (alarming bool) {
 	case c.trial.on || c.known():
 		kind.refused++
 	case slow && c.run < alone && c.held > 0: // too close together
-		c.held = 1
+		c.held, c.spoilt = 1, 0
 	case slow:
 		c.held++
 	case c.run < alone:
-		c.held = 0
+		c.held, c.spoilt = 0, 0
 	}
 	c.run = 0
 	c.fast += math.Log((b + large) / b)
@@ -170,10 +178,14 @@ func (c *chance) refused(slow bool, perSecond float64) (alarming bool) {
 	if c.trial.on {
 		need++
 	}
+	if c.climbing {
+		need = math.Log((b+large)/b) + slips*b
+	}
 	if max(c.fast, c.slow) < need {
 		return false
 	}
 	c.fast, c.slow = 0, 0
+	c.spoilt = c.held // it was one of those that were too many
 	return true
 }
 
@@ -216,7 +228,7 @@ func (c *chance) examine(now time.Time) finding {
 			share = tally{share.calls + firm/before, share.refused + firm}
 		}
 		c.end(now, min(share.rate(), mostShare))
-		c.patience = patience
+		c.patience, c.doubt = patience, 1
 		return confirmed
 	case fasts.refused >= clear && slows.rate() < 0.2*fasts.rate(),
 		slows.calls >= c.trial.length && slows.refused < 2, slows.calls >= 1.5*c.trial.length && slows.refused < 3:
@@ -254,5 +266,5 @@ func (c *chance) suspects(now time.Time) bool {
 
 // end ends a trial that has found this background.
 func (c *chance) end(now time.Time, share float64) {
-	*c = chance{share: share, patience: c.patience, last: now}
+	*c = chance{share: share, patience: c.patience, doubt: c.doubt, last: now}
 }

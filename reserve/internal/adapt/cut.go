@@ -37,16 +37,17 @@ func (r *Rate) lower(now, resume time.Time) {
 	r.top = max(r.top, rate)
 	known := r.chance.known()
 	r.searched = r.searched || r.phase == search && !known
+	said, before := max(0, resume.Sub(now)), r.period
+	stop := said
 	if known {
-		resume = now // it is one of many refusals, and stops only its own call
+		resume, stop = now, 0 // it is one of many refusals, and stops only its own call
 	}
-	stop, before := max(0, resume.Sub(now)), r.period
 	leave := r.leaves(now, stop)
 	if perSecond, known := r.sent.perSecond(now); known && (r.phase != search || perSecond < rate/2) {
 		rate = min(rate, max(perSecond, rate/3))
 	}
 	r.estimate = rate * leave.estimate
-	r.schedule(now, stop, leave, rate, before)
+	r.schedule(now, said, leave, rate, before)
 	accepted, measured := r.measured(now)
 	r.remember(now, leave, rate, accepted, measured)
 	low := rate * leave.rate
@@ -58,6 +59,9 @@ func (r *Rate) lower(now, resume time.Time) {
 	}
 	if stop > 0 { // the bucket fills up meanwhile
 		low = max(low, r.estimate*gentle.estimate)
+	}
+	if r.phase == search {
+		r.ended = rate
 	}
 	r.begin(regrowth, r.limit(low))
 	r.rate = r.low

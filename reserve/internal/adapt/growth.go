@@ -46,6 +46,7 @@ func (r *Rate) grow() {
 	}
 	if r.phase == regrowth && rate == r.ceiling && r.grown > r.period {
 		r.begin(settled, rate)
+		r.estimate = rate
 	}
 	if rate == r.limit(math.Inf(1)) || math.Abs(rate-r.rate) >= least*r.rate {
 		r.rate = rate
@@ -82,10 +83,15 @@ func (r *Rate) slow() bool {
 
 // examine begins a trial where chance is suspected, carries it on, and ends it.
 func (r *Rate) examine(now time.Time) {
+	r.climbed()
 	if r.phase == search || r.Unknown() || r.best.rate == 0 {
 		return
 	}
 	c := &r.chance
+	if r.phase == regrowth && r.far() && c.climbs(r.rate < fallen*r.top) {
+		r.ascend(now)
+		return
+	}
 	switch c.examine(now) {
 	case begun:
 		r.low = r.rate // here the rate goes on afterwards
@@ -103,6 +109,7 @@ func (r *Rate) examine(now time.Time) {
 		r.begin(regrowth, r.limit(gentle.rate*r.low))
 		r.rate = r.low
 	case unfounded:
+		r.estimate = max(r.estimate, r.low)
 		r.begin(regrowth, r.limit(r.low))
 		r.rate = r.low
 	case turned:

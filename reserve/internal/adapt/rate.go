@@ -20,7 +20,8 @@
 //
 // Not every refusal depends on the rate. A server that refuses a share of all calls, at any rate, has
 // a background: [Rate.Chance] reports such a refusal, and it neither cuts the rate nor stops the
-// limit. See chance.
+// limit. See chance. Where such refusals have cut the rate far below what the server accepts, it climbs:
+// see climb.
 //
 // A rate that was accepted at the ceiling for 10 s is not unlearned because of one refusal: after a
 // stop of t it is back within min(t, 30 s). Only another refusal, within 30 s or 25 times the stop, is
@@ -55,6 +56,10 @@
 //	large        N30                          0 +  6    0 +  6
 //	alarm        token bucket; N30            0 + 12    8 + 29
 //	unhurried    N30, 500/s                   0 +  3       ?
+//
+// Those of climb.go were tuned on N30 at 500/s, where no rate is known, against the bare 429 and sliding log at
+// 50/s, N5, and two programs on a bucket (TestSharing). They are a balance: what climbs sooner takes more from
+// a neighbour.
 package adapt
 
 import (
@@ -74,15 +79,11 @@ type Rate struct {
 	fair    fair
 
 	// How the rate grows.
-	phase    phase
-	grown    float64 // seconds of use since the phase began
-	used     time.Time
-	low      float64 // the rate when the phase began
-	estimate float64 // of what is accepted
-	period   float64 // seconds from a cut to where the rate is 10 % above the estimate
-	fell     bool    // the limit has moved, and may move back
-	good     float64 // what was accepted when the rate was right for long
-	goodAt   time.Time
+	growth
+	used   time.Time
+	fell   bool    // the limit has moved, and may move back
+	good   float64 // what was accepted when the rate was right for long
+	goodAt time.Time
 
 	// The last cut.
 	cut      time.Time
@@ -90,16 +91,29 @@ type Rate struct {
 	proven   bool          // a call that was sent after it was accepted
 	row      int           // refusals since, while nothing was accepted
 	accepted float64       // permits since
-	wasted   float64       // refused calls of the same event
 	pardoned time.Time     // the last refusal of a rate that had lasted
+	blocked  time.Time     // the end of the last block
+	blocks   int           // close together
 
 	// Refusals by chance.
 	chance   chance
 	best     record
 	top      float64 // the rate when the latest run of cuts began
 	searched bool    // that run began in a search
+	ended    float64 // the rate when the last search ended
+	climb    *climb  // nil: none
 
 	sent, done meter
+}
+
+// growth is the way on which a rate grows.
+type growth struct {
+	phase    phase
+	grown    float64 // seconds of use since the phase began
+	low      float64 // the rate when the phase began
+	estimate float64 // of what is accepted
+	period   float64 // seconds from a cut to where the rate is 10 % above the estimate
+	wasted   float64 // refused calls of the event that led to the last cut
 }
 
 // The phases of a rate.
@@ -135,13 +149,19 @@ const (
 	paced      = 4.               // calls: time passes no faster than so many
 	longStop   = 2 * time.Second  // longer stops tell how long a quota lasts
 	window     = 90 * time.Second // stops longer than this do not
+	lagging    = 1.25             // of the most that was accepted: a rate that grew was at most that
+	settling   = 10               // times as long as a block, and the next one is not close to it
 )
+
+// afterBlocks is what the first block, the second and each further one leave of the estimate.
+var afterBlocks = [...]float64{0.97, 0.8, 0.5}
 
 // New returns a rate that is at its ceiling, in permits per second; +Inf: not known.
 func New(ceiling float64) Rate {
 	return Rate{
-		ceiling: ceiling, rate: ceiling, offered: math.Inf(1), period: soonest, cost: 1,
-		chance: chance{patience: patience},
+		ceiling: ceiling, rate: ceiling, offered: math.Inf(1), cost: 1,
+		growth: growth{period: soonest},
+		chance: chance{patience: patience, doubt: 1},
 	}
 }
 
@@ -176,6 +196,7 @@ func (r *Rate) Said(now, sent time.Time, rate float64) {
 	r.heard = sent
 	r.offered = rate * margin * r.fair.share()
 	if r.phase == search {
+		r.abandon()
 		r.phase = settled
 	}
 	r.grow()
@@ -246,6 +267,10 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 		r.examine(now)
 		return false
 	}
+	if r.climb != nil {
+		r.descend(now)
+		return true
+	}
 	if r.chance.trial.on {
 		r.chance.end(now, 0)
 	}
@@ -282,6 +307,7 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 		r.Accepted(now, sent, permits)
 		return
 	}
+	r.abandon()
 	r.estimate = r.rate * warned.estimate
 	r.begin(regrowth, r.limit(r.rate*warned.rate))
 	r.rate = r.low
@@ -289,12 +315,20 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 }
 
 // Blocked says that the server has refused everything for a time, without a word for how long, because
-// there were too many calls. A rate a little below the one that led to it is kept for 25 times as
-// long.
+// there were too many calls. A rate a little below the one that led to it is kept for 50 times as
+// long. If it leads to a block as well, a much lower one: each block costs a minute or more.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	before := max(r.low, r.top)
 	r.top, r.searched = 0, false
-	r.estimate = min(before, max(r.best.rate, r.low)) * gentle.estimate
+	r.abandon()
+	r.chance.end(now, r.chance.share) // its refusals were about the rate
+	if now.Sub(r.blocked) > settling*lasted {
+		r.blocks = 0
+	}
+	r.blocked = now
+	accepted := max(r.best.rate, min(r.low, lagging*r.best.rate))
+	r.estimate = min(before, accepted) * afterBlocks[min(r.blocks, len(afterBlocks)-1)]
+	r.blocks++
 	r.begin(regrowth, r.limit(r.estimate*gentle.estimate))
 	r.rate, r.period = r.low, 2*PerStop*lasted.Seconds()
 }
