@@ -32,7 +32,7 @@ func (c *call) read() reply.Reply {
 		}
 		a.chance = s.Refused && a.rate != nil && a.rate.chance(c.sent)
 	}
-	c.attempt.block = 0
+	c.attempt.block, c.attempt.others = 0, c.t.waiting.Load()
 	if s.Refused {
 		c.attempt.block = c.t.blocks.refuse(c, &s)
 	}

@@ -49,6 +49,8 @@ func (c *call) backOff() error {
 	if c.resume.IsZero() {
 		return nil
 	}
+	c.t.waiting.Add(1)
+	defer c.t.waiting.Add(-1)
 	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, reserve.Forever)
 	if err == nil {
 		err = own.Wait(c.ctx)

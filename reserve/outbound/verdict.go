@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type attempt struct {
 	refusals   int           // in a row, of those without a time
 	block      time.Duration // the key is blocked: no call should go for so long; 0: it is not
 	relieved   bool          // another call of these keys was accepted since this one began to wait
+	others     int64         // calls that wait by themselves
 	repeatable bool          // it does no harm to carry out the request twice
 }
 
@@ -63,6 +65,8 @@ const (
 const (
 	// Without a word from the server, a request waits for so long after its first refusal, and
 	// twice as long after each further one, unless others of its keys were accepted meanwhile.
+	// Requests that were refused together do not come back together: from the second refusal on each
+	// waits between half of that and all of it. A single one waits all of it.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
 )
@@ -120,7 +124,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	case a.block > 0: // one call at a time, whichever is the first
 		v.after, v.stop = a.block, a.block
 	default:
-		v.backOff(a.relieved)
+		v.backOff(a)
 	}
 	alone := r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
@@ -146,13 +150,21 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 }
 
 // backOff has the call wait by itself, for longer after each refusal without a time.
-func (v *verdict) backOff(relieved bool) {
-	if v.refusals++; relieved {
+func (v *verdict) backOff(a attempt) {
+	if v.refusals++; a.relieved {
 		v.refusals = 1
 	}
 	v.after = min(firstBackoff<<min(v.refusals-1, 6), lastBackoff)
+	if v.refusals > 1 {
+		_, part := math.Modf(float64(a.others) * golden)
+		v.after -= time.Duration(part * float64(v.after/2))
+	}
 	v.resume = v.after
 }
+
+// golden is the golden ratio: the fractions of its multiples are spread evenly, of however many (Knuth, The Art of
+// Computer Programming, 6.4, "Fibonacci hashing").
+const golden = math.Phi
 
 // mayRepeat reports whether a refused request may be sent again.
 func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {

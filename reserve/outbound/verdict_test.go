@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -154,5 +155,28 @@ func TestDecide(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			require.Equal(t, c.want, c.rules.decide(&c.says, c.charges, c.attempt))
 		})
+	}
+}
+
+// Requests that were refused together come back spread over half of the backoff; one by itself waits all of it.
+func TestBackOffSpreads(t *testing.T) {
+	after := func(refusals int, others int64) time.Duration {
+		var v verdict
+		v.refusals = refusals
+		v.backOff(attempt{others: others})
+		require.Equal(t, v.after, v.resume)
+		return v.after
+	}
+	require.Equal(t, time.Second, after(0, 17), "after the first refusal nobody has waited yet")
+	require.Equal(t, 8*time.Second, after(3, 0))
+	require.Equal(t, time.Minute, after(99, 0))
+	var times []time.Duration
+	for others := range int64(64) {
+		times = append(times, after(3, others))
+	}
+	slices.Sort(times)
+	require.Greater(t, times[0], 4*time.Second)
+	for i := range times[1:] {
+		require.Less(t, times[i+1]-times[i], 4*time.Second/64*3)
 	}
 }
