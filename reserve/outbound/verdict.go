@@ -47,7 +47,7 @@ type ruling struct {
 	stop   time.Duration // no call of the limit goes for so long; 0: it is not stopped
 	owed   bool          // what the limit owes anyway counts as part of the stop
 	lesson lesson
-	pause  time.Duration // lesson: how long the server wants the limit stopped after this refusal, if anything is to stop for it
+	pause  time.Duration // lesson: for how long the server wants no call, also if only this one waits; 0 with PauseRefused
 	rate   float64       // what the server says that it allows, per second; 0: it does not say
 	each   bool          // rate counts requests, whatever they cost
 }

@@ -28,14 +28,14 @@ type chance struct {
 	below    tally   // calls well below what the server accepted
 	held     float64 // refusals that are not in below yet
 	spoilt   float64 // of these: led to a cut
-	lone     tally   // as below, but for refusals that led to a cut
+	lone     tally   // like the field below, without refusals that led to a cut
 	run      float64 // calls that were accepted since the last refusal
 	cuts     float64 // since the last trial
 	patience float64 // cuts that lead to a trial
 	since    float64 // calls since the last trial
 	last     time.Time
 	doubt    float64 // a climb needs so many times as much evidence: it doubles when one was wrong
-	tried    float64 // cuts when the last climb ended
+	tried    float64 // cuts when the last climb that was wrong began
 	climbing bool
 
 	trial trial
@@ -264,7 +264,7 @@ func (c *chance) suspects(now time.Time) bool {
 	return true
 }
 
-// end ends a trial that has found this background.
+// end starts afresh with this background.
 func (c *chance) end(now time.Time, share float64) {
 	*c = chance{share: share, patience: c.patience, doubt: c.doubt, last: now}
 }

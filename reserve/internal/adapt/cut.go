@@ -25,8 +25,8 @@ var (
 	pardoned = share{0.93, 1}    // of a rate that had lasted
 )
 
-// lower cuts the rate after a refusal that is about it.
-func (r *Rate) lower(now, resume time.Time) {
+// lower cuts the rate after a refusal that is about it; known says that the server also refuses by chance.
+func (r *Rate) lower(now, resume time.Time, known bool) {
 	rate := r.rate
 	if r.Unknown() {
 		rate = firstRate * r.cost
@@ -35,7 +35,6 @@ func (r *Rate) lower(now, resume time.Time) {
 		r.top, r.searched = 0, false
 	}
 	r.top = max(r.top, rate)
-	known := r.chance.known()
 	r.searched = r.searched || r.phase == search && !known
 	said, before := max(0, resume.Sub(now)), r.period
 	stop := said

@@ -83,7 +83,6 @@ func (r *Rate) slow() bool {
 
 // examine begins a trial where chance is suspected, carries it on, and ends it.
 func (r *Rate) examine(now time.Time) {
-	r.climbed()
 	if r.phase == search || r.Unknown() || r.best.rate == 0 {
 		return
 	}

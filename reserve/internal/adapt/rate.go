@@ -149,8 +149,8 @@ const (
 	paced      = 4.               // calls: time passes no faster than so many
 	longStop   = 2 * time.Second  // longer stops tell how long a quota lasts
 	window     = 90 * time.Second // stops longer than this do not
-	lagging    = 1.25             // of the most that was accepted: a rate that grew was at most that
-	settling   = 10               // times as long as a block, and the next one is not close to it
+	lagging    = 1.25             // times the record: a rate that was growing may have been so much above it
+	settling   = 10               // times its length: a block that comes later counts as the first one again
 )
 
 // afterBlocks is what the first block, the second and each further one leave of the estimate.
@@ -195,8 +195,7 @@ func (r *Rate) Said(now, sent time.Time, rate float64) {
 	}
 	r.heard = sent
 	r.offered = rate * margin * r.fair.share()
-	if r.phase == search {
-		r.abandon()
+	if r.abandon(); r.phase == search {
 		r.phase = settled
 	}
 	r.grow()
@@ -224,6 +223,7 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 			r.rate, r.sent, r.done = max(r.rate, r.low), meter{}, meter{}
 		}
 		r.proven = true
+		r.climbed(now, sent)
 		r.examine(now)
 	}
 	if !math.IsInf(r.offered, 1) && now.Sub(r.heard) > remembered {
@@ -271,11 +271,12 @@ func (r *Rate) Refused(now, sent, resume time.Time) bool {
 		r.descend(now)
 		return true
 	}
+	known := r.chance.known()
 	if r.chance.trial.on {
 		r.chance.end(now, 0)
 	}
 	r.chance.cut(r.phase == regrowth && r.grown < r.period/2)
-	r.lower(now, resume)
+	r.lower(now, resume, known)
 	return true
 }
 
@@ -326,8 +327,11 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 		r.blocks = 0
 	}
 	r.blocked = now
-	accepted := max(r.best.rate, min(r.low, lagging*r.best.rate))
-	r.estimate = min(before, accepted) * afterBlocks[min(r.blocks, len(afterBlocks)-1)]
+	accepted := r.low
+	if best := r.best.rate; best > 0 {
+		accepted = max(best, min(r.low, lagging*best))
+	}
+	r.estimate = max(min(before, accepted)*afterBlocks[min(r.blocks, len(afterBlocks)-1)], leastRate*r.cost)
 	r.blocks++
 	r.begin(regrowth, r.limit(r.estimate*gentle.estimate))
 	r.rate, r.period = r.low, 2*PerStop*lasted.Seconds()

@@ -349,7 +349,7 @@ func TestChance(t *testing.T) {
 func TestClimb(t *testing.T) {
 	const runs = 20
 	for _, c := range []struct{ ceiling, share, mean, least float64 }{
-		{unknown, 0.01, 0.8, 0.5}, {unknown, 0.03, 0.75, 0.05}, {unknown, 0.1, 0.8, 0.25}, {500, 0.1, 0.7, 0.15},
+		{unknown, 0.01, 0.8, 0.4}, {unknown, 0.03, 0.75, 0.05}, {unknown, 0.1, 0.8, 0.25}, {500, 0.1, 0.7, 0.15},
 	} {
 		mean, least := 0., 1.
 		for seed := range runs {
@@ -413,18 +413,84 @@ func TestClimbThatWasWrong(t *testing.T) {
 	require.Equal(t, before.from, r.Now())
 	require.Equal(t, before.growth, r.growth)
 	require.Equal(t, 2., r.chance.doubt)
-	require.EqualValues(t, suspicious, r.chance.lone.refused)
+	require.Zero(t, r.chance.lone.refused)
 	send(&r, 20, 8.3, 20)
-	require.Nil(t, r.climb, "it takes three more")
+	require.Nil(t, r.climb, "it takes six now")
 }
 
-// At less than a call a second there are too few calls for a climb.
-func TestNoClimbOfASlowRate(t *testing.T) {
-	r := New(0.9)
-	r.Refused(at(0), at(-0.1), at(0))
-	r.chance.cuts = 100
-	send(&r, 0.5, 1, 100)
+// At less than three calls a second, and where the server says a rate, there is no climb.
+func TestNoClimb(t *testing.T) {
+	for _, c := range []struct {
+		rate   float64
+		said   bool
+		climbs bool
+	}{{2, false, false}, {4, false, true}, {4, true, false}} {
+		r := New(100)
+		r.Refused(at(0), at(-0.1), at(0))
+		r.rate, r.low, r.estimate, r.period = c.rate, c.rate, c.rate, 1e6
+		r.chance.cuts, r.best.rate = 100, c.rate
+		if c.said {
+			r.offered, r.heard = 50, at(1)
+		}
+		send(&r, c.rate, 1, 3)
+		require.Equal(t, c.climbs, r.climb != nil, "%v", c)
+	}
+}
+
+// What the server says ends a climb: the rate is as before it.
+func TestSaidDuringAClimb(t *testing.T) {
+	r := climbing(t)
+	from, growth := r.climb.from, r.climb.growth
+	send(&r, 30, 7.9, 8.1)
+	r.Said(at(8.2), at(8.15), 1000)
 	require.Nil(t, r.climb)
+	require.Equal(t, growth.estimate, r.estimate)
+	require.InDelta(t, from, r.Now(), 0.1*from)
+}
+
+// Without demand a climb finds nothing, nor do answers to calls that were sent before it.
+func TestClimbWithoutDemand(t *testing.T) {
+	r := climbing(t)
+	excess := r.climb.excess
+	for now := 8.; now < 20; now += 0.1 {
+		r.Accepted(at(now), at(7.5), 1)
+	}
+	require.NotNil(t, r.climb)
+	require.Equal(t, excess, r.climb.excess)
+	send(&r, 15, 20, 60)
+	require.Nil(t, r.climb)
+	require.False(t, r.chance.known())
+}
+
+// A program that starts within a block has a rate afterwards.
+func TestBlockFromTheStart(t *testing.T) {
+	for _, ceiling := range []float64{16, 500, unknown} {
+		r := New(ceiling)
+		for i := range 3 {
+			r.Refused(at(float64(i)), at(float64(i)-0.1), at(float64(i)))
+		}
+		r.Blocked(at(60), time.Minute)
+		require.Greater(t, r.Now(), 1., "%v", ceiling)
+		send(&r, r.Now(), 60, 120)
+		require.Greater(t, r.Now(), 1., "%v", ceiling)
+	}
+}
+
+// A refusal that ends a trial of a known background stops only its own call, whatever it says.
+func TestKnownBackgroundStopsNothing(t *testing.T) {
+	r := New(100)
+	send(&r, 100, 0, 20)
+	r.chance.share = 0.05
+	r.chance.trial = trial{on: true, length: 100}
+	for i := range 20 {
+		now := 20 + float64(i)/100
+		require.True(t, r.Chance(at(now)))
+		if r.Refused(at(now), at(now), at(now+30)) {
+			require.Zero(t, r.stopped)
+			return
+		}
+	}
+	t.Fatal("no cut")
 }
 
 // A background that was found by accident is doubted: cuts lead to another trial, and the rate does not collapse.
