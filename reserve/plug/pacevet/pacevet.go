@@ -18,6 +18,7 @@
 //	errortext    a limiter's error is told by its text
 //	dropped      a reservation is taken, and nobody waits for it
 //	ignored      Wait's or Acquire's error is ignored, so those refused go too
+//	nanoseconds  a duration without a unit: window.New(100, 60) is 100 in 60 ns
 //
 // An analyzer would rather miss a mistake than name code that is right. Assign to the blank identifier what is dropped
 // on purpose (_ = lim.Wait(ctx)): that is never named. Checks that are about production leave tests alone.
@@ -27,5 +28,5 @@ import "golang.org/x/tools/go/analysis"
 
 // Analyzers are all of this package. The slice is the caller's.
 func Analyzers() []*analysis.Analyzer {
-	return []*analysis.Analyzer{DeferCancel, PerRequest, RetryWait, Negative, ErrorText, Dropped, Ignored}
+	return []*analysis.Analyzer{DeferCancel, PerRequest, RetryWait, Negative, ErrorText, Dropped, Ignored, Nanoseconds}
 }

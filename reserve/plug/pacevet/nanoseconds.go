@@ -1,0 +1,114 @@
+package pacevet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// Nanoseconds names durations without a unit.
+var Nanoseconds = &analysis.Analyzer{
+	Name: "nanoseconds",
+	Doc: `nanoseconds: a duration without a unit
+
+An integer constant is nanoseconds where a time.Duration is wanted. So window.New(100, 60) allows 100 calls
+in 60 ns, which limits nothing, and shared.WithTimeout(5) gives up after 5 ns. Write the unit:
+
+	window.New(100, 60*time.Second)
+	fair.Class{Name: "batch", MaxAge: 30 * time.Second}
+
+It names a constant below a millisecond that is made of plain numbers, as an argument of a function of pace or in
+one of its structs. It leaves 0 alone, constants of type time.Duration, and numbers from a million on.`,
+	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Nanoseconds",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      nanoseconds,
+}
+
+func nanoseconds(pass *analysis.Pass) (any, error) {
+	check := func(wanted types.Type, e ast.Expr) {
+		if isNamed(wanted, "time", "Duration") && isUnitless(pass.TypesInfo, e) {
+			value := pass.TypesInfo.Types[e].Value
+			pass.ReportRangef(e, "%s without a unit is %[1]s ns: multiply it by time.Second, or by another unit", value)
+		}
+	}
+	for c := range root(pass).Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil)) {
+		switch n := c.Node().(type) {
+		case *ast.CallExpr:
+			checkArguments(pass.TypesInfo, n, check)
+		case *ast.CompositeLit:
+			checkFields(pass.TypesInfo, n, check)
+		}
+	}
+	return nil, nil
+}
+
+func checkArguments(info *types.Info, call *ast.CallExpr, check func(types.Type, ast.Expr)) {
+	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	if fn == nil || !isPace(fn.Pkg()) {
+		return
+	}
+	params := fn.Signature().Params()
+	for i, arg := range call.Args {
+		if i < params.Len() {
+			check(params.At(i).Type(), arg)
+		}
+	}
+}
+
+func checkFields(info *types.Info, lit *ast.CompositeLit, check func(types.Type, ast.Expr)) {
+	named, _ := types.Unalias(info.TypeOf(lit)).(*types.Named)
+	if named == nil || !isPace(named.Obj().Pkg()) {
+		return
+	}
+	fields, ok := named.Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for i, element := range lit.Elts {
+		if kv, ok := element.(*ast.KeyValueExpr); ok {
+			if field, ok := kv.Key.(*ast.Ident); ok {
+				check(info.ObjectOf(field).Type(), kv.Value)
+			}
+		} else {
+			check(fields.Field(i).Type(), element)
+		}
+	}
+}
+
+func isPace(p *types.Package) bool {
+	return p != nil && (p.Path() == pace || strings.HasPrefix(p.Path(), pace+"/"))
+}
+
+// isUnitless reports whether e is a constant between 0 and a million that names no constant of type time.Duration.
+func isUnitless(info *types.Info, e ast.Expr) bool {
+	v := constant.ToInt(valueOf(info, e))
+	if v.Kind() != constant.Int || constant.Sign(v) == 0 {
+		return false
+	}
+	if ns, exact := constant.Int64Val(v); !exact || ns >= 1e6 || ns <= -1e6 {
+		return false
+	}
+	unit := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if ok {
+			c, isConst := info.ObjectOf(id).(*types.Const)
+			unit = unit || isConst && isNamed(c.Type(), "time", "Duration")
+		}
+		return true
+	})
+	return !unit
+}
+
+// valueOf returns the value of a constant expression, and an unknown value for any other expression.
+func valueOf(info *types.Info, e ast.Expr) constant.Value {
+	if v := info.Types[e].Value; v != nil {
+		return v
+	}
+	return constant.MakeUnknown()
+}
