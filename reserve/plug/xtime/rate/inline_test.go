@@ -1,4 +1,4 @@
-package rate_test
+package rate
 
 import (
 	"testing"
@@ -6,20 +6,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/nextfree/pace/reserve/plug/xtime/rate"
 )
 
 // What `go fix` writes in the place of Allow and Tokens means the same, for all limits and bursts that there are.
 func TestInlined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, limit := range []rate.Limit{-1, 0, 3, rate.Inf} {
+		for _, limit := range []Limit{-1, 0, 3, Inf} {
 			for _, burst := range []int{-1, 0, 1, 4} {
-				lim := rate.NewLimiter(limit, burst)
+				lim := NewLimiter(limit, burst)
 				for range 6 {
 					now := time.Now()
 					require.InDelta(t, lim.TokensAt(now), lim.Tokens(), 1e-6, "%v, %d", limit, burst)
-					can := limit == rate.Inf || burst > 0 && lim.TokensAt(now) >= 1
+					can := limit == Inf || burst > 0 && lim.TokensAt(now) >= 1
 					require.Equal(t, can, lim.Allow(), "%v, %d", limit, burst)
 					time.Sleep(100 * time.Millisecond)
 				}

@@ -1,4 +1,4 @@
-package rate_test
+package rate
 
 import (
 	"context"
@@ -12,28 +12,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/nextfree/pace/reserve/plug/xtime/rate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What becomes better does in pace's mode alone.
 func better(t *testing.T) {
-	if rate.Strict {
+	if Strict {
 		t.Skip("built with -tags xtimestrict")
 	}
 }
 
 func TestZeroValue(t *testing.T) {
-	var lim rate.Limiter
+	var lim Limiter
 	require.False(t, lim.Allow())
 	require.False(t, lim.Reserve().OK())
-	require.Equal(t, rate.InfDuration, lim.Reserve().Delay())
+	require.Equal(t, InfDuration, lim.Reserve().Delay())
 	require.ErrorContains(t, lim.Wait(context.Background()), "rate: Wait(n=1) exceeds limiter's burst 0")
 	lim.SetLimit(10)
 	lim.SetBurst(2)
-	require.Equal(t, rate.Limit(10), lim.Limit())
+	require.Equal(t, Limit(10), lim.Limit())
 	require.Equal(t, 2, lim.Burst())
 }
 
@@ -42,7 +40,7 @@ func TestThoseWhoGiveUpAreNotWaitedFor(t *testing.T) {
 	better(t)
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
-			lim := rate.NewLimiter(10, 1)
+			lim := NewLimiter(10, 1)
 			require.True(t, lim.Allow())
 			ctx, cancel := context.WithCancel(context.Background())
 			var all sync.WaitGroup
@@ -63,7 +61,7 @@ func TestThoseWhoGiveUpAreNotWaitedFor(t *testing.T) {
 func TestCancelledLate(t *testing.T) {
 	better(t)
 	now := time.Now()
-	lim := rate.NewLimiter(1, 5)
+	lim := NewLimiter(1, 5)
 	r := lim.ReserveN(now, 5)
 	require.Zero(t, r.DelayFrom(now))
 	r.CancelAt(now.Add(time.Second))
@@ -76,8 +74,8 @@ func TestCancelledLate(t *testing.T) {
 func TestMovesUp(t *testing.T) {
 	better(t)
 	now := time.Now()
-	lim := rate.NewLimiter(1, 1)
-	var all []*rate.Reservation
+	lim := NewLimiter(1, 1)
+	var all []*Reservation
 	for i := range 5 {
 		all = append(all, lim.ReserveN(now, 1))
 		require.Equal(t, time.Duration(i)*time.Second, all[i].DelayFrom(now))
@@ -89,7 +87,7 @@ func TestMovesUp(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	lim := rate.NewLimiter(1, 1)
+	lim := NewLimiter(1, 1)
 	require.True(t, lim.Allow())
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
@@ -104,23 +102,23 @@ func TestErrors(t *testing.T) {
 }
 
 func TestInf(t *testing.T) {
-	lim := rate.NewLimiter(rate.Inf, 0)
+	lim := NewLimiter(Inf, 0)
 	require.True(t, lim.AllowN(time.Now(), 1e6))
 	require.NoError(t, lim.WaitN(context.Background(), 1e6))
 	require.Zero(t, lim.ReserveN(time.Now(), 1e6).Delay())
-	require.Equal(t, rate.Inf, rate.Every(0))
-	require.Equal(t, rate.Limit(2), rate.Every(500*time.Millisecond))
+	require.Equal(t, Inf, Every(0))
+	require.Equal(t, Limit(2), Every(500*time.Millisecond))
 	lim.SetLimit(1)
 	lim.SetBurst(1)
 	require.False(t, lim.AllowN(time.Now(), 2))
-	nan := rate.NewLimiter(rate.Limit(math.NaN()), 1)
+	nan := NewLimiter(Limit(math.NaN()), 1)
 	require.False(t, nan.AllowN(time.Now(), 2))
 }
 
 // Zero tokens are free, but wait for what is owed.
 func TestNothing(t *testing.T) {
 	now := time.Now()
-	lim := rate.NewLimiter(1, 1)
+	lim := NewLimiter(1, 1)
 	require.True(t, lim.AllowN(now, 0))
 	lim.ReserveN(now, 1)
 	lim.ReserveN(now, 1)
@@ -133,7 +131,7 @@ func TestNothing(t *testing.T) {
 func TestTimeThatStepsBack(t *testing.T) {
 	better(t)
 	now := time.Now()
-	lim := rate.NewLimiter(10, 3)
+	lim := NewLimiter(10, 3)
 	require.True(t, lim.AllowN(now.Add(time.Second), 3))
 	for range 10 {
 		require.False(t, lim.AllowN(now, 1))
@@ -144,7 +142,7 @@ func TestTimeThatStepsBack(t *testing.T) {
 // Times of a fake clock, without a monotonic reading and long ago.
 func TestFakeTimes(t *testing.T) {
 	now := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
-	lim := rate.NewLimiter(1, 2)
+	lim := NewLimiter(1, 2)
 	require.True(t, lim.AllowN(now, 2))
 	require.False(t, lim.AllowN(now.Add(999*time.Millisecond), 1))
 	require.True(t, lim.AllowN(now.Add(time.Second), 1))
@@ -154,7 +152,7 @@ func TestFakeTimes(t *testing.T) {
 // All methods at once, under the race detector.
 func TestConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim := rate.NewLimiter(1000, 10)
+		lim := NewLimiter(1000, 10)
 		var went atomic.Int64
 		var all sync.WaitGroup
 		for range 16 {
@@ -187,7 +185,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	better(t)
-	lim := rate.NewLimiter(10, 5)
+	lim := NewLimiter(10, 5)
 	require.True(t, lim.Pace().TryAcquire(4))
 	require.InDelta(t, 1, lim.Tokens(), 0.1)
 }
