@@ -4,9 +4,7 @@
 // fuzzer. Faults that a limiter might have are put into the model, to see that the judge finds them.
 //
 // Of a limiter in a store the judge looks at what is to agree with the model. No promised time moves there, so nothing
-// but the newest reservation comes back. The envelope runs it with all else. Leases are not run. What a process holds
-// unused may be used at any time, so their envelope is wide: none of five faults was found within it. Beside them,
-// simulations find those faults, and the pool of a process is compared with a plain limiter.
+// but the newest reservation comes back. The envelope runs it with all else.
 //
 // With PACE_LONG in the environment more queues are run, and longer ones. PACE_QUEUES says how many.
 package conform

@@ -21,7 +21,7 @@
 // in one process, with these differences. Promised times don't move. What is given back goes to requests made
 // afterwards: at once, if no other request waits. Of the last 512 requests each can be given back, in whatever order.
 // What older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the periods of a
-// calendar follow it. What was granted before that can't be given back any more. SetRate and WithLease do not apply.
+// calendar follow it. What was granted before that can't be given back any more. SetRate does not apply.
 // With [Local] each process alone keeps its share of the window or the period, which it begins with nothing used.
 //
 // # How it asks
@@ -32,12 +32,6 @@
 // them first come, first served. A call that reaches the store after its callers have given up charges nothing: each
 // call carries the time at which they do, on the store's clock. To learn that clock, the first call of a [Limiter], or
 // of all keys of a [Keyed], asks twice. A cluster or a ring has a clock, a pipeline and a circuit for each server.
-//
-// # A key that is too hot for one Redis
-//
-// With [WithLease] each process buys permits in advance and hands them to its own callers at the times that Redis
-// promised. A few processes then make millions of decisions a second, with some dozens of calls. Leases are
-// experimental. WithLease's comment says what they cost.
 //
 // # When the store fails
 //
@@ -55,8 +49,7 @@
 //
 // A Redis server that was restarted without its data has forgotten all debt, and begins with a full store.
 //
-// A limiter without leases has no goroutine: its callers do all the work. With [WithLease] each purchase in advance has
-// one, and a timer has one when permits have expired. Each ends after its calls. There is nothing to close.
+// A limiter has no goroutine: its callers do all the work. There is nothing to close.
 //
 // # What differs from a limiter in one process
 //

@@ -273,8 +273,6 @@ func TestBooksRefuse(t *testing.T) {
 	var size *reserve.SizeError
 	require.ErrorAs(t, err, &size)
 	require.EqualError(t, l.SetRate(t.Context(), 5), "shared: SetRate does not apply to a window")
-	_, err = shared.NewIn(store, "refuse", books["day"], shared.WithLease(time.Second))
-	require.EqualError(t, err, "shared: WithLease does not apply to a calendar's quota")
 	_, err = shared.New(&redis.Client{}, "refuse", books["day"])
 	var curve *shared.CurveError
 	require.ErrorAs(t, err, &curve)

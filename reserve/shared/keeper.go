@@ -7,7 +7,7 @@ import (
 )
 
 // A keeper keeps the states of limiters and decides lists of requests on them: Redis by the script, a [Store] by the
-// same arithmetic in Go. All above it, queue, circuit, fallback and leases, is the same for both.
+// same arithmetic in Go. All above it, queue, circuit and fallback, is the same for both.
 type keeper interface {
 	// decide decides a list on the state at key, at most once, and puts the answer into it. After o.notAfter, by the
 	// keeper's clock, it decides nothing, and answers only the time.

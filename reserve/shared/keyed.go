@@ -57,9 +57,6 @@ func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.horizon > 0 {
-		return nil, &reserve.OptionError{Package: "shared", Option: "WithLease", Limiter: "limiters of many keys"}
-	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
 	return &Keyed{settings: s, nodes: n, maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{}}, nil
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/shared/internal/leases"
 )
 
 // A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
 // it. Its methods are those of [reserve.Limiter] and mean the same. Methods that ask the store take a context and
 // return an error. Most callers should use [Limiter.Acquire].
 //
-// It is a [reserve.Reserver]. Nothing has to be closed: without [WithLease] it has no goroutine, and with it some
-// that end by themselves. It must not be copied. All methods may be called at the same time. Two Limiters of one name
+// It is a [reserve.Reserver]. It has no goroutine, so nothing has to be closed. It must not be copied. All methods may be called at the same time. Two Limiters of one name
 // in one process work, but each makes its own calls: share one.
 //
 // Methods that ask the store return an *[UnavailableError] if that fails: see [FailClosed], [FailOpen] and [Local].
@@ -41,7 +39,6 @@ type Limiter struct {
 	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
 	owed     debtAfterOutage
-	leases   *leases.Buyer // nil: none
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -78,11 +75,7 @@ func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	l := newLimiter(s, n, &counters{}, name, engine.Terms(policy).MaxWait, t)
-	if s.horizon > 0 {
-		l.leases, err = leases.New(seller{l}, s.horizon, l.maxWait)
-	}
-	return l, err
+	return newLimiter(s, n, &counters{}, name, engine.Terms(policy).MaxWait, t), nil
 }
 
 func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {
@@ -122,11 +115,6 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 // would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
 // *[reserve.WaitError] at once. A context that ends while Acquire waits gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
-	if l.leases.Lends(n) {
-		if waited, err, ok := l.leases.Acquire(ctx, n); ok {
-			return waited, err
-		}
-	}
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
 		return 0, err
@@ -145,13 +133,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // shows that there are none it does not ask the store: at 100/s it refuses millions of calls a second so. It trusts
 // an answer for a second at most, since other processes may give permits back.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
-	if l.leases.Lends(n) {
-		if err := done.Cause(ctx); err != nil || l.leases.TryAcquire(n) {
-			return err == nil, err
-		}
-	}
 	if l.now() < l.busy.Load() && n > 0 {
-		l.leases.Missed(n)
 		return false, done.Cause(ctx)
 	}
 	_, _, err := l.reserve(ctx, n, 0, nil)
@@ -176,13 +158,9 @@ func (l *Limiter) reserve(
 	r := buys(n, int64(maxWait), never)
 	asking, cancel := l.hurry(ctx, r)
 	defer cancel()
-	leased, err := l.obtain(asking, r)
-	switch {
-	case err != nil:
+	if err := l.do(asking, r); err != nil {
 		p, err := l.unanswered(ctx, r, maxWait, err)
 		return nil, p, err
-	case leased != nil:
-		return nil, leased, nil
 	}
 	if after != nil {
 		*after = r.after
@@ -253,20 +231,6 @@ func refused(ctx context.Context, r *request, maxWait time.Duration) error {
 		}
 	}
 	return e
-}
-
-// obtain asks for permits. The answer is a promise out of a lease, or in the request itself.
-func (l *Limiter) obtain(ctx context.Context, r *request) (bought reserve.Promise, err error) {
-	if l.leases.Lends(r.permits) {
-		a, err := l.leases.Reserve(ctx, leases.Request{
-			Permits: r.permits, MaxWait: r.maxWait, Deadline: r.deadline, By: r.by,
-		})
-		if !a.Undecided {
-			r.wait, r.charged = a.Wait, a.Charged
-			return a.Promise, err
-		}
-	}
-	return nil, l.do(ctx, r)
 }
 
 // do sends a request to the store and returns what went wrong. If the context has ended, the request may still be

@@ -37,14 +37,10 @@ func (s *jumpy) Eval(ctx context.Context, script *Script, key string, arg []byte
 // A client that panics leaves no caller waiting, neither the callers behind the call nor later ones. The next one that
 // tries finds out that it is well again.
 func TestPanicOfTheClient(t *testing.T) {
-	for i, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit, func() { panic("a hook's") }, runtime.Goexit} {
+	for _, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &jumpy{jumps: jumps}
-			var opts []Option
-			if i >= 2 {
-				opts = append(opts, WithLease(20*time.Millisecond))
-			}
-			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(1e6)), opts...)
+			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(1e6)))
 			require.NoError(t, err)
 			ask := func(n int) (panicked, failed, granted int) {
 				var all sync.WaitGroup

@@ -14,9 +14,8 @@ type settings struct {
 	timeout time.Duration
 	mode    mode
 	maxKeys int
-	share   float64       // of the rate, where the mode is local
-	horizon time.Duration // of leases; 0: none
-	script  *Script       // the tests' has a clock of its own
+	share   float64 // of the rate, where the mode is local
+	script  *Script // the tests' has a clock of its own
 	begin   time.Time
 	now     func() int64   // nanoseconds since begin
 	clock   func() float64 // what time that script is told, in microseconds

@@ -24,13 +24,9 @@ type Stats struct {
 	// Fallbacks is the number of requests that were decided without the store, because it failed. They were refused,
 	// granted at once, or decided by this process alone, as the options say.
 	Fallbacks uint64
-	// Panics is the number of times that a client panicked in a call of no caller's: [WithLease] buys and gives back
-	// in goroutines of its own, where such a panic ends only the call.
-	Panics uint64
 	// Open reports whether the circuit is open: then only a caller that probes waits for the store. Of Keyed it is the
 	// circuit of any server.
-	Open   bool
-	Leased int64 // permits that this process has bought in advance and not promised
+	Open bool
 }
 
 func (c *counters) stats() Stats {
@@ -53,7 +49,6 @@ func (c *counters) called(took int64, err error) {
 func (l *Limiter) Stats() Stats {
 	s := l.counters.stats()
 	s.Open = l.node().circuit.isOpen()
-	s.Leased, s.Panics = l.leases.Free(), l.leases.Panics()
 	return s
 }
 
@@ -81,8 +76,7 @@ type Snapshot struct {
 }
 
 // Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
-// TryAcquire(6) Level is 4 and Wait 0. After another TryAcquire(9) Level is -5 and Wait 500 ms. Permits that processes
-// have bought in advance (WithLease) count as used, but for this process's own.
+// TryAcquire(6) Level is 4 and Wait 0. After another TryAcquire(9) Level is -5 and Wait 500 ms.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := looks()
 	if err := l.do(ctx, r); err != nil {
@@ -93,16 +87,13 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 
 func (l *Limiter) snapshot(s state) Snapshot {
 	t := l.terms.Load()
-	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred + l.leases.Stored()}
+	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred}
 	if t.book != nil {
 		shot.Level = s.level
 	} else if s.debt > 0 && t.curve.Interval > 0 {
 		shot.Level = s.deferred - s.debt/t.curve.Interval
 	}
 	shot.Wait = s.wait(t, 1)
-	if at, ok := l.leases.NextFree(); ok {
-		shot.Wait = max(0, time.Until(at))
-	}
 	return shot
 }
 
@@ -135,13 +126,11 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 // Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and nothing
 // owed. Reservations keep the times that they were promised. What they give back is worth nothing any more.
 func (l *Limiter) Reset(ctx context.Context) error {
-	return l.leases.Emptied(ctx, func() error {
-		err := l.do(ctx, changes(change{pause: reset}))
-		if err == nil {
-			l.owed.permits.Store(0)
-		}
-		return err
-	})
+	err := l.do(ctx, changes(change{pause: reset}))
+	if err == nil {
+		l.owed.permits.Store(0)
+	}
+	return err
 }
 
 // Reset is [Limiter.Reset] of a key.
@@ -167,7 +156,7 @@ type Decision struct {
 // the last answer shows that there are none it does not ask, and returns when there are.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
-	if now := l.now(); l.leases == nil && n > 0 && now < l.busy.Load() {
+	if now := l.now(); n > 0 && now < l.busy.Load() {
 		wait := float64(l.due.Load() - now)
 		if t.upfront {
 			wait += float64(n-1) * t.curve.Interval
@@ -188,12 +177,6 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 		d.Wait = after.wait(t, float64(n))
 		if d.Left = after.stored; after.debt > 0 && t.book == nil {
 			d.Left = after.deferred
-		}
-	}
-	if l.leases != nil {
-		d.Left = l.leases.Stored()
-		if at, ok := l.leases.NextFree(); ok {
-			d.Wait = max(0, time.Until(at))
 		}
 	}
 	if isRefused {

@@ -35,9 +35,6 @@ func describe(p *reserve.Policy, s *settings, n *nodes) (*terms, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.horizon > 0 {
-			return nil, &reserve.OptionError{Package: "shared", Option: "WithLease", Limiter: b.limiter}
-		}
 		return &terms{curve: curve, capacity: b.capacity, book: b}, nil
 	}
 	if t.Stored > 0 && t.Stored < t.Curve.Capacity {
@@ -94,8 +91,7 @@ type slot struct {
 // A refund is the last permits of a slot, as the keeper takes them back.
 type refund struct {
 	slot    slot
-	permits int  // more than 0
-	lot     bool // the slot was bought for many callers, each of whom could have given back its own
+	permits int // more than 0
 }
 
 // comeback returns what the keeper has to know, in today's terms.
@@ -131,7 +127,7 @@ func (r refund) comeback(now *terms) comeback {
 		kept *= min(1, then.curve.Interval/now.curve.Interval)
 	}
 	most := math.Inf(1)
-	if now.upfront && !now.unlimited() && !r.lot { // of a request that was larger than the capacity no more is left
+	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
 		most = max(0, now.curve.Capacity-used)
 	}
 	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}

@@ -25,18 +25,12 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if err != nil {
 		return err
 	}
-	err = l.leases.Emptied(ctx, func() error {
-		// Until now the store filled at the old rate.
-		if err := l.do(ctx, changes(change{touch: true})); err != nil {
-			return err
-		}
-		l.terms.Store(t)
-		l.busy.Store(0)
-		return nil
-	})
-	if err != nil {
+	// Until now the store filled at the old rate.
+	if err := l.do(ctx, changes(change{touch: true})); err != nil {
 		return err
 	}
+	l.terms.Store(t)
+	l.busy.Store(0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.alone != nil {
@@ -51,7 +45,7 @@ func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	if err := l.do(ctx, r); err != nil {
 		return 0, err
 	}
-	return r.seen.stored + l.leases.Stored(), nil
+	return r.seen.stored, nil
 }
 
 // NextFree returns when a request for one permit, made now, would be granted. It
@@ -60,9 +54,6 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	r := looks()
 	if err := l.do(ctx, r); err != nil {
 		return time.Time{}, err
-	}
-	if at, ok := l.leases.NextFree(); ok {
-		return at, nil
 	}
 	wait := r.seen.debt
 	if r.seen.deferred >= 1 {
@@ -81,16 +72,12 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
 	}
-	return l.leases.Emptied(ctx, func() error {
-		return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
-	})
+	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 }
 
 // Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are.
 // Requests from now on need not wait for its end, as far as those promises leave room. A pause for whose end stored
 // permits were promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
-	return l.leases.Emptied(ctx, func() error {
-		return l.do(ctx, changes(change{pause: resume}))
-	})
+	return l.do(ctx, changes(change{pause: resume}))
 }

@@ -102,9 +102,7 @@ func ExampleNewDeployments() {
 var redis shared.Scripter
 
 // Many machines that share one quota: a token bucket in Redis for each limit and key. In any minute it grants what it
-// holds and what flows into it: a tenth of the limit, and nine tenths. With a lease a machine buys what it needs in a
-// second at a time, so that a call does not wait for Redis: 300 calls reach 100 % of what they reach in one process,
-// and 92 % where Redis is 100 ms away.
+// holds and what flows into it: a tenth of the limit, and nine tenths.
 func ExampleWithLimiters() {
 	const requests, tokens = 500, 200_000
 	perMinute := func(n float64) *reserve.Policy {
@@ -116,8 +114,7 @@ func ExampleWithLimiters() {
 		if policy == nil {
 			return nil
 		}
-		return reserve.Must(shared.New(redis, limit+"/"+key.String(), policy,
-			shared.WithLease(time.Second), shared.WithTimeout(5*time.Second)))
+		return reserve.Must(shared.New(redis, limit+"/"+key.String(), policy, shared.WithTimeout(5*time.Second)))
 	}))
 	fmt.Println(transport != nil, err)
 }

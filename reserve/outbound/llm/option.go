@@ -131,9 +131,8 @@ func AnswerRefusals() Option {
 //
 // Such a limiter is used as it is: no margin is added, and no response changes it.
 //
-// On Redis use shared.New with a lease of a second and a timeout of some seconds. Without a lease
-// every call asks Redis twice, one call after the other. 300 calls that took 13 s in one process took 63 s where Redis
-// was 100 ms away, and 14.5 s with a lease.
+// On Redis use shared.New with a timeout of some seconds. Every call asks Redis twice, one call after the other. 300
+// calls that took 13 s in one process took 63 s where Redis was 100 ms away.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return func(s *settings) error {
 		s.limiters = f
