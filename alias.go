@@ -23,13 +23,13 @@ type (
 	// A Reserver can promise permits: every limiter is one. See [reserve.Reserver].
 	Reserver = reserve.Reserver
 
-	// A WaitError refuses a request that would have waited for too long: see [reserve.WaitError].
+	// A WaitError reports that a request was refused because it would wait too long: see [reserve.WaitError].
 	WaitError = reserve.WaitError
-	// A SizeError refuses a request larger than its limiter can ever grant: see [reserve.SizeError].
+	// A SizeError reports a request that is larger than its limiter ever grants: see [reserve.SizeError].
 	SizeError = reserve.SizeError
-	// A ValueError refuses an argument or an option that makes no sense: see [reserve.ValueError].
+	// A ValueError reports an argument or an option whose value makes no sense: see [reserve.ValueError].
 	ValueError = reserve.ValueError
-	// An OptionError refuses an option that does not apply: see [reserve.OptionError].
+	// An OptionError reports an option that does not apply: see [reserve.OptionError].
 	OptionError = reserve.OptionError
 )
 

@@ -283,7 +283,7 @@ func Example_all() {
 	waited, err := reserve.Acquire(ctx, reserve.All(hour), 1) // waits, for any Reserver
 	fmt.Println(waited, err)
 	// Output:
-	// 0s 100ms 200ms reserve: a wait of 300ms is longer than the longest allowed, 0s
+	// 0s 100ms 200ms reserve: a wait of 300ms for limit "1 of 2" is longer than the longest allowed, 0s
 	// left this hour: 997
 	// 0s <nil>
 }

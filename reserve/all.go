@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -15,8 +16,8 @@ import (
 // per second and per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle
 // and Wait apply to all of them. All of no limiters grants everything at once.
 //
-// If one refuses, the limiters before it get their permits back and count nothing, as if they had never been
-// asked. Requests that other callers made to them in between move up, except where they were refused
+// If one refuses, its error is returned: a *[WaitError] names the limiter in Limit, "2 of 3" for the second of three. The
+// limiters before it get their permits back and count nothing, as if they had never been asked. Requests that other callers made to them in between move up, except where they were refused
 // meanwhile, or where the limiter is shared between machines.
 //
 // Each limiter promises its permits at its own time, and counts them there, which may be long before the latest. So
@@ -73,7 +74,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 		return Reservation{}, err
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
-	_, err := allornothing.Reserve(len(a), func(i int) (err error) {
+	refused, err := allornothing.Reserve(len(a), func(i int) (err error) {
 		if l, ok := a[i].(*Limiter); ok { // counted when all have promised
 			return l.reserveUncounted(ctx, n, maxWait, &b.parts[i])
 		}
@@ -81,7 +82,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 		return
 	}, b.cancel)
 	if err != nil {
-		return Reservation{}, err
+		return Reservation{}, b.named(refused, err)
 	}
 	for i := range b.parts {
 		b.parts[i].count()
@@ -113,8 +114,19 @@ func (b *bundle) Delay() time.Duration {
 
 func (b *bundle) Wait(ctx context.Context) error {
 	last, _ := allornothing.Last(len(b.parts), b.delay)
-	_, err := allornothing.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
-	return err
+	failed, err := allornothing.Wait(len(b.parts), last, func(i int) error { return b.parts[i].Wait(ctx) }, b.cancel)
+	return b.named(failed, err)
+}
+
+// named returns the error of the limiter at i. A WaitError that names no limit yet names this one.
+func (b *bundle) named(i int, err error) error {
+	refusal, ok := err.(*WaitError)
+	if !ok || refusal.Limit != "" || len(b.parts) < 2 {
+		return err
+	}
+	named := *refusal
+	named.Limit = fmt.Sprintf("%d of %d", i+1, len(b.parts))
+	return &named
 }
 
 func (b *bundle) Cancel() { b.Settle(0) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A WaitError says that a request was refused because it would have waited too long. Nothing was taken.
+// A WaitError reports that a request was refused because it would have waited too long. Nothing was taken.
 //
 // With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second)
 // returns a WaitError with Wait 8 s and MaxWait 2 s. Where the context's deadline
@@ -15,13 +15,20 @@ type WaitError struct {
 	Wait    time.Duration // how long it would have waited
 	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
 	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
+	// Limit names the limit that refused, where the request has several: "2 of 3" for the second limiter of an [All],
+	// or the limit's own name if it has one ("tokens"). Otherwise it is empty.
+	Limit string
 }
 
 func (e *WaitError) Error() string {
-	if e.Cause != nil {
-		return fmt.Sprintf("reserve: a wait of %v would pass the deadline, %v from now", e.Wait, e.MaxWait)
+	by := ""
+	if e.Limit != "" {
+		by = fmt.Sprintf(" for limit %q", e.Limit)
 	}
-	return fmt.Sprintf("reserve: a wait of %v is longer than the longest allowed, %v", e.Wait, e.MaxWait)
+	if e.Cause != nil {
+		return fmt.Sprintf("reserve: a wait of %v%s would pass the deadline, %v from now", e.Wait, by, e.MaxWait)
+	}
+	return fmt.Sprintf("reserve: a wait of %v%s is longer than the longest allowed, %v", e.Wait, by, e.MaxWait)
 }
 
 // Unwrap returns Cause.

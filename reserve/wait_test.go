@@ -240,7 +240,7 @@ func TestAll(t *testing.T) {
 	require.Equal(t, 1, r.Permits())
 	next := second.FreeIn()
 	_, err = both.ReserveWithin(ctx, 1, s)
-	require.Equal(t, &reserve.WaitError{Wait: 100 * s, MaxWait: s}, err)
+	require.Equal(t, &reserve.WaitError{Wait: 100 * s, MaxWait: s, Limit: "2 of 2"}, err)
 	require.Equal(t, next, second.FreeIn(), "the first got its permit back")
 	r.Settle(3)
 	require.Equal(t, next+200*ms, second.FreeIn())
