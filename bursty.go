@@ -58,7 +58,10 @@ func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) 
 // TokenBucket returns the policy of NewTokenBucket's limiters, to use for many keys or for a shared limiter. Its errors
 // are NewTokenBucket's.
 func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
-	classic := []reserve.Option{WithCapacity(capacity), reserve.WithStored(max(0, capacity)), reserve.PayUpfront()}
+	if !(capacity >= 0 && capacity <= math.MaxFloat64) {
+		return nil, valueError("capacity", capacity, "0 or more permits, and a finite number")
+	}
+	classic := []reserve.Option{WithCapacity(capacity), reserve.WithStored(capacity), reserve.PayUpfront()}
 	return Bursty(permitsPerSecond, append(classic, opts...)...)
 }
 
@@ -68,6 +71,16 @@ type store struct {
 	burst    time.Duration
 	capacity float64
 	fixed    bool
+	chosen   bool
+}
+
+// set chooses what can be saved up, once.
+func (s *store) set(to store, option string, value any) error {
+	if s.chosen {
+		return valueError(option, value, "WithBurst or WithCapacity once, and neither for a token bucket")
+	}
+	*s, s.chosen = to, true
+	return nil
 }
 
 // WithBurst sets the idle time whose permits are saved up. Their number follows the rate. At 10/s,
@@ -78,20 +91,18 @@ func WithBurst(d time.Duration) reserve.Option {
 		if d < 0 {
 			return valueError("WithBurst", d, "0 or more")
 		}
-		*s = store{burst: d}
-		return nil
+		return s.set(store{burst: d}, "WithBurst", d)
 	})
 }
 
 // WithCapacity sets how many permits can be saved up, as a number that no change of
-// the rate alters. It replaces WithBurst. 0 saves nothing.
+// the rate alters. WithBurst beside it is an error, and so are both for [NewTokenBucket]. 0 saves nothing.
 func WithCapacity(permits float64) reserve.Option {
 	return reserve.NewOption("WithCapacity", func(s *store) error {
 		if !(permits >= 0 && permits <= math.MaxFloat64) {
 			return valueError("WithCapacity", permits, "0 or more permits, and a finite number")
 		}
-		*s = store{capacity: permits, fixed: true}
-		return nil
+		return s.set(store{capacity: permits, fixed: true}, "WithCapacity", permits)
 	})
 }
 

@@ -3,6 +3,7 @@ package reserve
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -47,7 +48,11 @@ type ValueError struct {
 }
 
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("%s: %s is %v; want %s", e.Package, e.Name, e.Value, e.Want)
+	value := fmt.Sprint(e.Value)
+	if text, ok := e.Value.(string); ok {
+		value = strconv.Quote(text)
+	}
+	return fmt.Sprintf("%s: %s is %s; want %s", e.Package, e.Name, value, e.Want)
 }
 
 // An OptionError says that an option does not apply to a limiter.

@@ -38,8 +38,8 @@ func TestBadConstruction(t *testing.T) {
 		{newWarmUp(nan, s), "warmup: rate is NaN; want a positive number of permits per second"},
 		{newWarmUp(0, s), "warmup: rate is 0; want a positive number of permits per second"},
 		{newWarmUp(-5, s), "warmup: rate is -5; want a positive number of permits per second"},
-		{newWarmUp(1, 0), "warmup: period is 0s; want more than 0"},
-		{newWarmUp(1, -s), "warmup: period is -1s; want more than 0"},
+		{newWarmUp(1, 10), "warmup: period is 10ns; want at least a microsecond, as in 10*time.Second"},
+		{newWarmUp(1, -s), "warmup: period is -1s; want at least a microsecond, as in 10*time.Second"},
 		{newBursty(1, pace.WithBurst(-1)), "pace: WithBurst is -1ns; want 0 or more"},
 		{newBursty(1, pace.WithCapacity(-1)), "pace: WithCapacity is -1; want 0 or more permits, and a finite number"},
 		{newBursty(1, pace.WithCapacity(nan)), "pace: WithCapacity is NaN; want 0 or more permits, and a finite number"},
@@ -120,7 +120,7 @@ func TestNil(t *testing.T) {
 		"reserve: NewOption's function is <nil>; want a function":    func() { reserve.NewOption[int]("WithIt", nil) },
 		"reserve: WithClock is <nil>; want a clock":                  func() { reserve.Must(pace.NewBursty(1, reserve.WithClock(nil))) },
 		"reserve: WithClock is <nil>; want a clock ":                 func() { reserve.Must(pace.NewBursty(1, reserve.WithClock((*clockwork.FakeClock)(nil)))) },
-		"mine: Variant is a limiter of mine; want either Curve or Ledger": func() {
+		"mine: Variant is \"a limiter of mine\"; want either Curve or Ledger": func() {
 			reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "mine", Limiter: "a limiter of mine"}, 1))
 		},
 		"reserve: SetPolicy's policy is <nil>; want a policy of a bursty limiter": func() { reserve.Must(0, l.SetPolicy(nil)) },
@@ -147,7 +147,7 @@ func TestExtremes(t *testing.T) {
 			},
 			"upfront":         func(c reserve.Option) (*reserve.Limiter, error) { return pace.NewBursty(rate, c, reserve.PayUpfront()) },
 			"warm-up":         func(c reserve.Option) (*reserve.Limiter, error) { return warmup.New(rate, s, c) },
-			"warm-up 1 ns":    func(c reserve.Option) (*reserve.Limiter, error) { return warmup.New(rate, 1, c) },
+			"warm-up 1 us":    func(c reserve.Option) (*reserve.Limiter, error) { return warmup.New(rate, time.Microsecond, c) },
 			"warm-up forever": func(c reserve.Option) (*reserve.Limiter, error) { return warmup.New(rate, reserve.Forever, c) },
 			"warm-up colder": func(c reserve.Option) (*reserve.Limiter, error) {
 				return warmup.New(rate, s, c, warmup.WithColdFactor(math.MaxFloat64))

@@ -43,7 +43,7 @@ var valueError = invalid.In("warmup")
 // period to reach the rate. At 100/s with a period of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s.
 // From warm, up to 5 s without a request cost nothing. After 7.5 s it begins at half its rate.
 //
-// It returns a *[reserve.ValueError] for a rate or a period that is not positive, and a *[reserve.OptionError] for an
+// It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a *[reserve.OptionError] for an
 // option that does not apply. Of the options, [WithColdFactor], [reserve.WithStored] (default: full, that is cold),
 // [reserve.PayUpfront], [reserve.WithMaxWait] and [reserve.WithClock] do. A rate of +Inf is no limit. Coming back from
 // it the limiter is warm.
@@ -57,8 +57,8 @@ func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option)
 
 // Policy returns the policy of New's limiters, to use for many keys or for a shared limiter. Its errors are New's.
 func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
-	if period <= 0 {
-		return nil, valueError("period", period, "more than 0")
+	if period < time.Microsecond { // as of New(10, 60), which means 60 ns
+		return nil, valueError("period", period, "at least a microsecond, as in 10*time.Second")
 	}
 	w := warming{period: float64(period), coldFactor: 3}
 	return reserve.NewPolicy(reserve.Variant{

@@ -39,8 +39,8 @@ func TestBadValues(t *testing.T) {
 			return calendar.New(1, calendar.Weekly(time.UTC, 7, 0))
 		},
 		"calendar: day is 32; want 1 to 31": func() (*reserve.Limiter, error) { return calendar.New(1, calendar.Monthly(time.UTC, 32)) },
-		"calendar: d is 0s; want a positive duration": func() (*reserve.Limiter, error) {
-			return calendar.New(1, calendar.Every(0))
+		"calendar: d is 60ns; want at least a microsecond, as in 60*time.Second": func() (*reserve.Limiter, error) {
+			return calendar.New(1, calendar.Every(60))
 		},
 		"calendar: Spread is 0.5; want 1 or more times the even rate": func() (*reserve.Limiter, error) {
 			return calendar.New(1, day, calendar.Spread(0.5))

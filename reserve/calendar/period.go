@@ -87,8 +87,8 @@ func (p Period) check() error {
 		return valueError("day", int(p.weekday), "a day of the week")
 	case p.kind == monthly && (p.day < 1 || p.day > 31):
 		return valueError("day", p.day, "1 to 31")
-	case p.kind >= every && p.length <= 0:
-		return valueError("d", p.length, "a positive duration")
+	case p.kind >= every && p.length < time.Microsecond: // as of Every(60), which means 60 ns
+		return valueError("d", p.length, "at least a microsecond, as in 60*time.Second")
 	}
 	return nil
 }

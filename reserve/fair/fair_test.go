@@ -431,7 +431,7 @@ func TestInput(t *testing.T) {
 		`fair: the number of classes is 0; want at least 1`: func() (*fair.Queue, error) { return fair.New(limit, nil) },
 		`fair: an option is <nil>; want an option`:          func() (*fair.Queue, error) { return fair.New(limit, people, nil) },
 		`fair: WithClock is <nil>; want a clock`:            func() (*fair.Queue, error) { return fair.New(limit, people, fair.WithClock(nil)) },
-		`fair: the name of a class is a; want one that no other class has`: func() (*fair.Queue, error) {
+		`fair: the name of a class is "a"; want one that no other class has`: func() (*fair.Queue, error) {
 			return fair.New(limit, []fair.Class{{Name: "a"}, {Name: "a"}})
 		},
 		`fair: Weight of class "a" is NaN; want a positive number, or 0 for the default of 1`: func() (*fair.Queue, error) {
@@ -454,7 +454,7 @@ func TestInput(t *testing.T) {
 	}
 	q := reserve.Must(fair.New(limit, people, fair.WithTenants(func(string) float64 { return 0 })))
 	require.EqualError(t, errOf(q.ReserveWithin(ctx, 0, 0)), "fair: permits is 0; want at least 1")
-	require.EqualError(t, errOf(q.Class("x").ReserveWithin(ctx, 1, 0)), `fair: the class is x; want one of "people", "batch"`)
+	require.EqualError(t, errOf(q.Class("x").ReserveWithin(ctx, 1, 0)), `fair: the class is "x"; want one of "people", "batch"`)
 	require.EqualError(t, errOf(q.Tenant("batch", "t").ReserveWithin(ctx, 1, 0)), `fair: the weight of tenant "t" is 0; want a positive number`)
 	done, cancel := context.WithCancel(ctx)
 	cancel()

@@ -44,7 +44,7 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 // proxy only adds to or lets through. More than one value is an error, as is none.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
-		return nil, valueError("TrustedHeader", `""`, "the name of a header")
+		return nil, valueError("TrustedHeader", "", "the name of a header")
 	}
 	name = http.CanonicalHeaderKey(name)
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {

@@ -3,7 +3,6 @@ package inbound
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -62,9 +61,9 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		case t.err != nil:
 			return nil, t.err
 		case t.reserve == nil:
-			return nil, valueError("a tier", "the zero Tier", "one from Global or PerKey")
+			return nil, valueError("a tier", nil, "one from Global or PerKey")
 		case !wellNamed(t.name) || seen[t.name]:
-			return nil, valueError("a tier's name", fmt.Sprintf("%q", t.name),
+			return nil, valueError("a tier's name", t.name,
 				"printable ASCII without quotes and backslashes, and another for each tier")
 		}
 		seen[t.name] = true

@@ -65,11 +65,12 @@ func WithPrefix(prefix string) Option {
 // longer than a round trip and any pause of the server or of this machine. With 50 ms, 29 % of the calls failed on a
 // laptop whose two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first
 // callers wait that long, until three calls have failed. Then one caller at a time does. A call that ends earlier, as
-// its callers have less time, counts as failed, too, if it took at least a quarter of the timeout. Default: 500 ms.
+// its callers have less time, counts as failed, too, if it took at least a quarter of the timeout. At least 1 ms.
+// Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
-		if d <= 0 {
-			return valueError("WithTimeout", d, "more than 0")
+		if d < time.Millisecond { // as of WithTimeout(5), which means 5 ns
+			return valueError("WithTimeout", d, "at least a millisecond, as in 500*time.Millisecond")
 		}
 		s.timeout = d
 		return nil

@@ -192,7 +192,7 @@ func TestReserveInAPause(t *testing.T) {
 
 // Rates that give windows of less than a nanosecond count as one per nanosecond.
 func TestShortestWindow(t *testing.T) {
-	b := newBench(t, 1, 1)
+	b := newBench(t, 1, time.Microsecond)
 	require.NoError(t, b.SetRate(1e12))
 	require.Equal(t, 1e12, b.Rate())
 	b.Waits(1, 0)

@@ -30,7 +30,8 @@ func TestExactThroughTheEngine(t *testing.T) {
 		random := rand.New(rand.NewPCG(first, run))
 		size, per := 1+random.IntN(9), int64(1+random.IntN(30))
 		clock := clockwork.NewFakeClock()
-		l := reserve.Must(New(size, time.Duration(per), reserve.WithClock(clock)))
+		policy, err := newPolicy(size, time.Duration(per), reserve.WithClock(clock)) // New wants at least a microsecond
+		l := reserve.Must(policy, err).Limiter()
 		begin := clock.Now()
 		m := model{size: size, per: per, out: -1000}
 		var all []*reserve.Reservation

@@ -85,7 +85,7 @@ var valueError = invalid.In("window")
 // New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a
 // minute. It starts empty.
 //
-// It returns a *[reserve.ValueError] if n is less than 1 or per is not positive, and a *[reserve.OptionError] for an
+// It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError] for an
 // option that does not apply. Only [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack] do.
 func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
@@ -101,9 +101,13 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 	if n < 1 {
 		return nil, valueError("n", n, "at least 1 permit")
 	}
-	if per <= 0 {
-		return nil, valueError("per", per, "a positive duration")
+	if per < time.Microsecond { // as of New(100, 60), which means 60 ns
+		return nil, valueError("per", per, "at least a microsecond, as in 60*time.Second")
 	}
+	return newPolicy(n, per, opts...)
+}
+
+func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	rate, length := reserve.Per(float64(n), per), min(int64(per), longest)
 	return reserve.NewPolicy(reserve.Variant{
 		Package: "window", Limiter: "a window",

@@ -227,8 +227,8 @@ func TestBadInput(t *testing.T) {
 	}{
 		{n: 0, per: s, want: "window: n is 0; want at least 1 permit"},
 		{n: -3, per: s, want: "window: n is -3; want at least 1 permit"},
-		{n: 1, per: 0, want: "window: per is 0s; want a positive duration"},
-		{n: 1, per: -s, want: "window: per is -1s; want a positive duration"},
+		{n: 100, per: 60, want: "window: per is 60ns; want at least a microsecond, as in 60*time.Second"},
+		{n: 1, per: -s, want: "window: per is -1s; want at least a microsecond, as in 60*time.Second"},
 		{n: 1, per: s, opts: []reserve.Option{pace.WithBurst(s)}, want: "window: WithBurst does not apply to a window"},
 		{n: 1, per: s, opts: []reserve.Option{reserve.PayUpfront()}, want: "window: PayUpfront does not apply to a window"},
 		{n: 1, per: s, opts: []reserve.Option{reserve.WithStored(1)}, want: "window: WithStored does not apply to a window"},

@@ -99,7 +99,7 @@ var names = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}
 func quote(table string) (string, error) {
 	if !names.MatchString(table) {
 		return "", &reserve.ValueError{
-			Package: "postgres", Name: "table", Value: fmt.Sprintf("%q", table),
+			Package: "postgres", Name: "table", Value: table,
 			Want: "a name of lower-case letters, digits and underscores, perhaps with a schema",
 		}
 	}

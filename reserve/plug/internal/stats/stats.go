@@ -6,7 +6,6 @@
 package stats
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -86,16 +85,16 @@ func (s *Set) all() []source {
 // add adds a source. Names are unique among sources of a kind.
 func (s *Set) add(from source) error {
 	if from.name == "" {
-		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "one that is not empty")
+		return s.wrong("the name of "+from.kind, from.name, "one that is not empty")
 	}
 	if !utf8.ValidString(from.name) { // Prometheus panics when it looks
-		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "UTF-8")
+		return s.wrong("the name of "+from.kind, from.name, "UTF-8")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	same := func(other source) bool { return other.kind == from.kind && other.name == from.name }
 	if slices.ContainsFunc(s.sources, same) {
-		return s.wrong("the name of "+from.kind, fmt.Sprintf("%q", from.name), "another for each")
+		return s.wrong("the name of "+from.kind, from.name, "another for each")
 	}
 	s.sources = append(s.sources, from)
 	return nil
