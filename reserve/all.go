@@ -10,6 +10,7 @@ import (
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // All returns a Reserver that reserves from each of the given ones, or from none. It is for a request that is limited
@@ -42,16 +43,8 @@ func All(rs ...Reserver) Reserver {
 
 type all []Reserver
 
-// parts returns the reservers of an All, and nil of anything else.
-func parts(r any) (parts []any) {
-	if a, ok := r.(all); ok {
-		parts = make([]any, len(a))
-		for i := range a {
-			parts[i] = a[i]
-		}
-	}
-	return parts
-}
+// Parts returns the reservers. Packages of this module ask an All for them.
+func (a all) Parts() engine.Parts[Reserver] { return append(engine.Parts[Reserver]{}, a...) }
 
 // Rate returns the lowest of the rates, or 0 if a reserver has no method Rate.
 func (a all) Rate() float64 {
@@ -76,7 +69,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
 	refused, err := allornothing.Reserve(len(a), func(i int) (err error) {
 		if l, ok := a[i].(*Limiter); ok { // counted when all have promised
-			return l.reserveUncounted(ctx, n, maxWait, &b.parts[i])
+			return l.engine().ReserveUncounted(ctx, n, maxWait, b.parts[i].engine())
 		}
 		b.parts[i], err = a[i].ReserveWithin(ctx, n, maxWait)
 		return
@@ -85,7 +78,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 		return Reservation{}, b.named(refused, err)
 	}
 	for i := range b.parts {
-		b.parts[i].count()
+		b.parts[i].engine().Count()
 	}
 	return NewReservation(b), nil
 }

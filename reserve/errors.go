@@ -1,10 +1,11 @@
 package reserve
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A WaitError reports that a request was refused because it would have waited too long. Nothing was taken.
@@ -67,7 +68,7 @@ func (e *OptionError) Error() string {
 }
 
 // ErrCancelled is returned by [Reservation.Wait] for a reservation that was cancelled.
-var ErrCancelled = errors.New("reserve: the reservation was cancelled")
+var ErrCancelled = engine.ErrCancelled
 
 // valueError makes the error for a bad value that is given to this package: the others have package invalid.
 func valueError(name string, value any, want string) error {
@@ -101,4 +102,15 @@ type SizeError struct {
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("reserve: %d permits were asked for at once; this limiter never grants more than %d",
 		e.Permits, e.Max)
+}
+
+// refusals makes the engine's errors.
+type refusals struct{}
+
+func (refusals) TooLong(wait, maxWait time.Duration, cause error) error {
+	return &WaitError{Wait: wait, MaxWait: maxWait, Cause: cause}
+}
+
+func (refusals) TooLarge(permits, largest int) error {
+	return &SizeError{Permits: permits, Max: largest}
 }

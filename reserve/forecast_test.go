@@ -1,6 +1,7 @@
 package reserve_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/calendar"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
 )
@@ -96,7 +98,7 @@ func TestBehind(t *testing.T) {
 				}
 				n := 1 + u.random.IntN(k.most)
 				before := u.Snapshot()
-				got, err := engine.Behind(u.Limiter, slices.Values(sizes), n)
+				got, err := engineOf(u.Limiter).Behind(slices.Values(sizes), n)
 				require.NoError(t, err)
 				require.Equal(t, before, u.Snapshot())
 				for _, size := range sizes {
@@ -122,19 +124,19 @@ func TestBehindWorked(t *testing.T) {
 		want time.Duration
 		wait func() (time.Duration, error)
 	}{
-		{"bursty", 8 * s, func() (time.Duration, error) { return engine.Behind(even, slices.Values([]int{3, 5}), 1) }},
-		{"window", 2 * s, func() (time.Duration, error) { return engine.Behind(ten, slices.Values([]int{6, 6, 6}), 4) }},
-		{"of ones", s, func() (time.Duration, error) { return engine.Behind(ten, ones, 1) }},
-		{"behind none", 0, func() (time.Duration, error) { return engine.Behind(ten, nil, 10) }},
+		{"bursty", 8 * s, func() (time.Duration, error) { return engineOf(even).Behind(slices.Values([]int{3, 5}), 1) }},
+		{"window", 2 * s, func() (time.Duration, error) { return engineOf(ten).Behind(slices.Values([]int{6, 6, 6}), 4) }},
+		{"of ones", s, func() (time.Duration, error) { return engineOf(ten).Behind(ones, 1) }},
+		{"behind none", 0, func() (time.Duration, error) { return engineOf(ten).Behind(nil, 10) }},
 	} {
 		wait, err := c.wait()
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.want, wait, c.name)
 	}
-	_, err := engine.Behind(ten, ones, 11)
+	_, err := engineOf(ten).Behind(ones, 11)
 	require.Equal(t, &reserve.SizeError{Permits: 11, Max: 10}, err)
 
-	require.Panics(t, func() { _, _ = engine.Behind(ten, func(func(int) bool) { panic("evil") }, 1) })
+	require.Panics(t, func() { _, _ = engineOf(ten).Behind(func(func(int) bool) { panic("evil") }, 1) })
 	require.Equal(t, 10., ten.Stored(), "neither locked nor spoilt")
 }
 
@@ -148,7 +150,7 @@ func TestReserveUncounted(t *testing.T) {
 		}
 		reserved := func(n int) *reserve.Reservation {
 			r := new(reserve.Reservation)
-			require.NoError(t, engine.ReserveUncounted(ctx, l, n, reserve.Forever, r))
+			require.NoError(t, engineOf(l).ReserveUncounted(ctx, n, reserve.Forever, (*engine.Reservation)(r)))
 			require.Equal(t, n, r.Permits())
 			return r
 		}
@@ -157,21 +159,23 @@ func TestReserveUncounted(t *testing.T) {
 		require.Zero(t, counts(), "%s: given back", k.name)
 		require.Equal(t, free, l.NextFree())
 		r := reserved(5)
-		engine.Count(r)
-		engine.Count(r)
+		(*engine.Reservation)(r).Count()
+		(*engine.Reservation)(r).Count()
 		require.Equal(t, [3]uint64{5, 0, 0}, counts(), "%s: kept", k.name)
 		r.Settle(2)
 		require.Equal(t, [3]uint64{5, 0, 3}, counts(), "%s: settled afterwards", k.name)
 		r = reserved(5)
 		r.Settle(4)
-		engine.Count(r)
+		(*engine.Reservation)(r).Count()
 		require.Equal(t, [3]uint64{9, 0, 3}, counts(), "%s: settled before", k.name)
 		reserved(5).Settle(7)
 		require.Equal(t, [3]uint64{16, 0, 3}, counts(), "%s: settled for more", k.name)
 		r = new(reserve.Reservation)
-		require.Error(t, engine.ReserveUncounted(ctx, l, 0, 0, r))
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		require.Error(t, engineOf(l).ReserveUncounted(gone, 1, 0, (*engine.Reservation)(r)))
 		require.Equal(t, new(reserve.Reservation), r, "refused: the zero value")
-		engine.Count(r)
+		(*engine.Reservation)(r).Count()
 		require.Equal(t, [3]uint64{16, 0, 3}, counts(), k.name)
 	}
 }

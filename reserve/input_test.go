@@ -209,6 +209,6 @@ func reserve1(b *limitertest.Bench) { _, _ = b.Reserve(ctx, 1) }
 
 func TestCharge(t *testing.T) {
 	b := limitertest.Bursty(t, 10)
-	engine.Charge(b.Limiter, 5)
+	engineOf(b.Limiter).Charge(5)
 	require.Equal(t, 500*ms, b.FreeIn())
 }

@@ -137,44 +137,6 @@ func TestAClockThatPanics(t *testing.T) {
 	require.Equal(t, s, l.NextFree().Sub(fake.Now()), "what the caller had reserved was given back")
 }
 
-// A program is stopped for two seconds (SIGSTOP) while callers wait for a window. Then it lets no more go than
-// the window allows: the callers whose times have passed are in it.
-func TestAStoppedProgramAndAWindow(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const per = 100 * ms
-		l := reserve.Must(window.New(100, per))
-		require.True(t, l.TryAcquire(100))
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		went := map[time.Time]int{}
-		for range 164 {
-			all.Go(func() {
-				_, err := l.Acquire(ctx, 1)
-				require.NoError(t, err)
-				mu.Lock()
-				defer mu.Unlock()
-				went[time.Now()]++
-			})
-			synctest.Wait()
-		}
-		time.Sleep(50 * ms)
-		reserve.Stall(l, 2*s)
-		begin := time.Now()
-		require.Zero(t, l.TakeUpTo(100), "there are callers in front")
-		all.Wait()
-		require.False(t, l.TryAcquire(37))
-		require.True(t, l.TryAcquire(36), "what the window has left beside the last 64")
-		var late int
-		for at, n := range went {
-			require.LessOrEqual(t, n, 100)
-			if !at.Before(begin.Add(per)) {
-				late += n
-			}
-		}
-		require.Equal(t, 64, late, "of 164 that were due during the stop, 100 go after it, and these a window later")
-	})
-}
-
 // A caller that alone is late looks like a stall until the next caller is due, and causes no second one.
 func TestALateCallerAndAWindow(t *testing.T) {
 	bubble(t, func(t *testing.T) {

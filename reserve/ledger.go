@@ -58,12 +58,3 @@ type Ledger interface {
 	Stored(now int64) float64
 	NextFree(now int64) int64
 }
-
-// bounded is a ledger that grants no request more than Max permits.
-type bounded interface{ Max() int }
-
-// leveled is a ledger that says how much is owed, and pausing one that says until when it is paused.
-type (
-	leveled interface{ Level(now int64) float64 }
-	pausing interface{ Paused() int64 }
-)

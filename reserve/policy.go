@@ -7,7 +7,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -15,14 +15,13 @@ import (
 // share between goroutines and between limiters. A limiter is a policy with a memory of its own.
 //
 // Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy, window.Policy and calendar.Policy.
-type Policy struct {
-	terms   hooks.Terms
-	variant Variant
-}
+type Policy engine.Policy
+
+func (p *Policy) engine() *engine.Policy { return (*engine.Policy)(p) }
 
 // common holds the options that every limiter takes.
 type common struct {
-	clock   hooks.Clock
+	clock   engine.Clock
 	maxWait time.Duration
 	slack   time.Duration
 }
@@ -64,7 +63,7 @@ func WithClock(c clockwork.Clock) Option {
 		if isnil.Value(c) {
 			return valueError("WithClock", nil, "a clock")
 		}
-		s.clock = hooks.On(c)
+		s.clock = engine.On(c)
 		return nil
 	})
 }
@@ -170,14 +169,31 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 			return nil, err
 		}
 	}
-	p := &Policy{variant: v, terms: hooks.Terms{
+	t := engine.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
 		Slack: general.slack,
-	}}
-	if v.Curve != nil {
-		p.terms.Curve = v.Curve(permitsPerSecond)
 	}
-	return p, nil
+	if v.Curve != nil {
+		t.Curve = v.Curve(permitsPerSecond)
+	}
+	return (*Policy)(engine.NewPolicy(t, v.engine(), refusals{})), nil
+}
+
+// engine returns the variant as the engine takes it.
+func (v *Variant) engine() engine.Variant {
+	e := engine.Variant{Package: v.Package, Limiter: v.Limiter}
+	if v.Ledger != nil {
+		e.Ledger = func(now int64, wall func(int64) time.Time) engine.Ledger { return v.Ledger(now, wall) }
+	}
+	if v.Change != nil {
+		e.Change = func(now int64, of engine.Ledger) { v.Change(now, of) }
+	}
+	if v.Load != nil {
+		e.Load = func(state []byte, then int64, wall func(int64) time.Time) (engine.Ledger, error) {
+			return v.Load(state, then, wall)
+		}
+	}
+	return e
 }
 
 // apply changes the first settings that the option fits.
@@ -193,23 +209,8 @@ func (o Option) apply(v Variant, settings []any) error {
 	return &OptionError{Package: v.Package, Option: o.name, Limiter: v.Limiter}
 }
 
-// differs says what a policy that replaces p would have to be; "" if other may replace it.
-func (p *Policy) differs(other *Policy) string {
-	switch {
-	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
-		return "a policy of " + p.variant.Limiter
-	case !other.terms.Same(&p.terms.Clock):
-		return "a policy with the same clock"
-	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
-		return "a policy that is paid in the same way"
-	case p.terms.Curve == nil && other.variant.Change == nil:
-		return "a policy of a variant with Change"
-	}
-	return ""
-}
-
 // Limiter returns a new limiter of this policy.
-func (p *Policy) Limiter() *Limiter { return p.newLimiter(p.terms.Now()) }
+func (p *Policy) Limiter() *Limiter { return (*Limiter)(p.engine().Limiter()) }
 
 // Per returns a rate in permits per second: Per(5000, time.Hour) is 5000 permits an
 // hour, 1.388…/s. If d is not positive it returns NaN, which no limiter accepts.

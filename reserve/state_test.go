@@ -2,10 +2,13 @@ package reserve_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -162,7 +165,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind byte, state []byte) {
 		policy := policies(clock)[names[int(kind)%len(names)]]
-		l, err := policy.Restore(reserve.Resum(state)) // so that damage gets past the checksum
+		l, err := policy.Restore(resum(state)) // so that damage gets past the checksum
 		if err != nil {
 			var e *reserve.StateError
 			require.ErrorAs(t, err, &e)
@@ -178,4 +181,13 @@ func FuzzRestore(f *testing.F) {
 			require.LessOrEqual(t, n, int(most)+1, fmt.Sprint(names[k]))
 		}
 	})
+}
+
+// resum returns a state with the checksum that its bytes should have.
+func resum(state []byte) []byte {
+	if len(state) < 4 {
+		return state
+	}
+	body := slices.Clone(state[:len(state)-4])
+	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -1,10 +1,6 @@
 package reserve
 
-import (
-	"time"
-
-	"github.com/nextfree/pace/smooth"
-)
+import "time"
 
 // SetRate changes the rate from now on. It changes neither promised times nor what is owed. At 1/s, after Acquire(8),
 // SetRate(2) leaves the next caller waiting the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with
@@ -20,10 +16,7 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	if err := checkRate("reserve", permitsPerSecond); err != nil {
 		return err
 	}
-	now := l.lock()
-	defer l.mu.Unlock()
-	l.ledger.SetRate(now, permitsPerSecond)
-	l.changed(now)
+	l.engine().SetRate(permitsPerSecond)
 	return nil
 }
 
@@ -38,12 +31,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 	if err := checkRate("reserve", permitsPerSecond); err != nil {
 		return err
 	}
-	now := l.lock()
-	defer l.mu.Unlock()
-	l.ledger.Retime(now, permitsPerSecond)
-	l.changed(now)
-	l.cold.sleepers.giveUp(l, now)
-	l.cold.sleepers.notify(true)
+	l.engine().Retime(permitsPerSecond)
 	return nil
 }
 
@@ -54,24 +42,10 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 // If the policy is nil, of another kind, has another clock or pays in another way, SetPolicy returns a
 // *[ValueError] and changes nothing.
 func (l *Limiter) SetPolicy(p *Policy) error {
-	now := l.lock()
-	defer l.mu.Unlock()
-	if want := l.cold.policy.differs(p); want != "" {
+	if want := l.engine().SetPolicy(p.engine()); want != "" {
 		return valueError("SetPolicy's policy", p, want)
 	}
-	l.replace(now, p)
 	return nil
-}
-
-// replace puts another policy in place. The limiter must be locked.
-func (l *Limiter) replace(now int64, p *Policy) {
-	l.cold.policy = p
-	if p.terms.Curve != nil {
-		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
-	} else {
-		p.variant.Change(now, l.ledger)
-	}
-	l.changed(now)
 }
 
 // PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by
@@ -82,60 +56,8 @@ func (l *Limiter) replace(now int64, p *Policy) {
 // A waiting caller whose deadline no longer fits gives up at once, and callers behind it move up.
 //
 // A limiter at 10/s with callers due in 100 and 200 ms, paused for 2 s, serves them in 2.1 and 2.2 s.
-func (l *Limiter) PauseUntil(t time.Time) {
-	until := l.clock.Since(t)
-	now := l.lock()
-	defer l.mu.Unlock()
-	if l.ledger.Pause(now, until) {
-		l.cold.sleepers.giveUp(l, now)
-		l.cold.sleepers.notify(true)
-	}
-}
-
-// stop is PauseUntil, except that a window's clock goes on: permits used before leave it meanwhile.
-func (l *Limiter) stop(t time.Time) {
-	until := l.clock.Since(t)
-	now := l.lock()
-	defer l.mu.Unlock()
-	stop := l.ledger.Pause
-	if w, ok := l.ledger.(interface{ Stop(now, until int64) bool }); ok {
-		stop = w.Stop
-	}
-	if stop(now, until) {
-		l.cold.sleepers.giveUp(l, now)
-		l.cold.sleepers.notify(true)
-	}
-}
+func (l *Limiter) PauseUntil(t time.Time) { l.engine().PauseUntil(t) }
 
 // Resume ends a pause now. Times still to come become earlier by the remainder of the pause, and requests
 // that are due go in order. Without a pause it does nothing.
-func (l *Limiter) Resume() {
-	now := l.lock()
-	defer l.mu.Unlock()
-	if l.ledger.Resume(now) {
-		l.changed(now)
-	}
-}
-
-// changed updates what depends on promised times after they may have become earlier. The limiter must be locked.
-func (l *Limiter) changed(now int64) {
-	l.free()
-	l.cold.sleepers.tell(l, now)
-	l.cold.sleepers.notify(false)
-}
-
-// said tells a quota by the calendar what a server says of it.
-func (l *Limiter) said(left float64, end time.Time) {
-	q, ok := l.ledger.(interface {
-		Said(now int64, left float64, end int64)
-	})
-	if !ok {
-		return
-	}
-	t := l.clock.Since(end)
-	now := l.lock()
-	defer l.mu.Unlock()
-	q.Said(now, left, t)
-	l.changed(now)
-	l.cold.sleepers.giveUp(l, now)
-}
+func (l *Limiter) Resume() { l.engine().Resume() }

@@ -10,16 +10,15 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A watcher learns of each change of promised times, until it returns false.
 func TestWatch(t *testing.T) {
-	engine := hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 	clock := clockwork.NewFakeClock()
 	l := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
 	var told []bool
-	engine.Watch(l, func(later bool) bool { told = append(told, later); return len(told) < 7 })
+	engineOf(l).Watch(func(later bool) bool { told = append(told, later); return len(told) < 7 })
 	expect := func(want ...bool) {
 		t.Helper()
 		require.Equal(t, want, told)
@@ -37,17 +36,17 @@ func TestWatch(t *testing.T) {
 	l.PauseUntil(clock.Now().Add(time.Second))
 	l.Resume()
 	expect(true, false)
-	engine.Stop(l, clock.Now().Add(time.Second))
+	engineOf(l).Stop(clock.Now().Add(time.Second))
 	expect(true)
-	engine.Watch(l, func(bool) bool { told = append(told, true); return false })
+	engineOf(l).Watch(func(bool) bool { told = append(told, true); return false })
 	l.Resume()
 	l.PauseUntil(clock.Now().Add(time.Second))
 	require.Equal(t, []bool{false, true, true}, told)
 }
 
 func TestParts(t *testing.T) {
-	engine := hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 	a, b := reserve.Must(pace.NewBursty(1)), reserve.Must(pace.NewBursty(1))
-	require.Equal(t, []any{a, b}, engine.Parts(reserve.All(a, b)))
-	require.Empty(t, engine.Parts(a))
+	require.Equal(t, []reserve.Reserver{a, b}, engine.PartsOf(reserve.All(a, b)))
+	require.Nil(t, engine.PartsOf[reserve.Reserver](a))
+	require.NotNil(t, engine.PartsOf(reserve.All()))
 }

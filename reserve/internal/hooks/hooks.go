@@ -1,4 +1,4 @@
-// Package hooks lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal
+// Package hooks goes: convert to package engine, see there. It lets packages below reserve use its unexported methods, as google.golang.org/grpc/internal
 // does.
 //
 // Those packages import reserve, so reserve can't import them, and exported methods would be in every user's API. So
@@ -12,38 +12,19 @@ import (
 	"iter"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
-// Terms are what a policy says in numbers. They are immutable.
-type Terms struct {
-	Clock                 // with the moment at which the policy was made as its epoch
-	MaxWait time.Duration // that callers are promised
-	Curve   *smooth.Curve // at the policy's rate; nil if the ledger is not smooth's (a window's, for one)
-	Stored  float64       // at the start, at most as many as fit; may be +Inf
-	Upfront bool
-	Slack   time.Duration // by which callers may wake late
-}
-
-// An Outlook says what a limiter can grant at one moment.
-type Outlook struct {
-	Rate float64 // fresh permits per second
-	// Capacity is the largest number of permits that can be stored and used at once, and Stored is how many
-	// are stored. Both are 0 for a warming-up limiter, whose stored permits can't be used at once.
-	Capacity, Stored float64
-	Wait             time.Duration // until a request for one permit would be granted
-	MaxWait          time.Duration // that callers are promised; 0: it is not known
-	// Window: the limiter grants at most Capacity in any Capacity/Rate seconds. No permits flow in on top of
-	// Stored.
-	Window bool
-}
-
-// A Fresh is the state, at one moment, of a limiter that never had a request. Nothing is owed or promised, and there is
-// no pause. It has this rate and this many stored permits.
-type Fresh struct {
-	Now          int64
-	Rate, Stored float64
-}
+// These types are package engine's.
+type (
+	Clock   = engine.Clock
+	Terms   = engine.Terms
+	Outlook = engine.Outlook
+	Fresh   = engine.Fresh
+)
 
 // Hooks are unexported methods of reserve's types. P is *reserve.Policy, L is *reserve.Limiter, R is
 // *reserve.Reservation. Times are readings of the policy's clock.
@@ -129,15 +110,10 @@ type Hooks[P, L, R any] struct {
 	// Said tells a quota by the calendar what a server says: so many permits are left until then. It does nothing for
 	// other limiters.
 	Said func(l L, left float64, end time.Time)
-
-	// TakeAt and the others are what package attime says of them.
-	TakeAt    func(l L, t time.Time, n int) bool
-	ReserveAt func(l L, t time.Time, n int, maxWait time.Duration, r R) error
-	ReadyAt   func(r R, t time.Time) time.Time
-	SettleAt  func(r R, t time.Time, actual int)
-	LevelAt   func(l L, t time.Time) float64
-	ReplaceAt func(l L, t time.Time, p P) error
 }
+
+// On returns the clock c.
+func On(c clockwork.Clock) Clock { return engine.On(c) }
 
 var opened any // the *Hooks that reserve registered
 

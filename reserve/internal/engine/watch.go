@@ -1,10 +1,12 @@
-package reserve
+package engine
 
 import "slices"
 
-// watch calls f, under the limiter's lock, whenever promised times may have changed other than by the passing of
-// time: see [hooks.Hooks].
-func (l *Limiter) watch(f func(later bool) (keep bool)) {
+// Watch makes the limiter call f whenever promised times may have changed for another reason than that time passes. They
+// may be earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume, and later (true) after a pause, a stop
+// or Retime. It is called under the limiter's lock, so it must not call the limiter, nor block. The limiter drops f once
+// that returns false.
+func (l *Limiter) Watch(f func(later bool) (keep bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.sleepersOf()

@@ -1,4 +1,4 @@
-package reserve
+package engine
 
 import (
 	"context"
@@ -39,10 +39,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			over = true
 			return time.Duration(max(0, at-begin)), nil
 		} else if deadline < at && err == nil {
-			err = &WaitError{
-				Wait: until(at, now), MaxWait: until(deadline, now),
-				Cause: context.DeadlineExceeded,
-			}
+			err = l.cold.policy.errors.TooLong(until(at, now), until(deadline, now), context.DeadlineExceeded)
 		}
 		if err != nil {
 			return time.Duration(now - begin), err
@@ -84,9 +81,6 @@ func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 
 // stall is how late a caller may wake before its limiter takes the lateness for a stall of the program.
 const stall = int64(time.Millisecond)
-
-// A stalling ledger wants to know of stalls: its Stalls method does nothing but say so.
-type stalling interface{ Stalls() }
 
 // checkStall finds out, at the reading t of the clock, whether the program has stood still for longer than stall since
 // the first caller's time came. SIGSTOP stops it, or a virtual machine that is suspended. If so that was a pause:

@@ -2,6 +2,39 @@ package reserve
 
 import "time"
 
+// Rate returns the number of fresh permits per second.
+func (l *Limiter) Rate() float64 { return l.engine().Rate() }
+
+// Stored returns the number of permits that are stored now. It takes nothing. It returns 0 while permits are owed.
+// [Limiter.NextFree] says until when. In a warming-up limiter stored permits take time.
+func (l *Limiter) Stored() float64 { return l.engine().Stored() }
+
+// NextFree returns when a request for one permit, made now, would be granted. It
+// takes nothing, so by the time of a request it may no longer be true.
+func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
+
+// Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so
+// by the time of a request it may no longer be true. [WithMaxWait] does not apply.
+//
+// For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
+//
+// At 1/s, after Acquire(8), Peek(1) returns 8 s. So does Peek(100), since a request does not wait for its own permits.
+// With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
+func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
+	if err := checkPermits(n); err != nil {
+		return 0, err
+	}
+	return l.engine().Behind(nil, n)
+}
+
+// Forecast returns when the last of n requests for one permit would go, if they were made from now on as fast as they
+// are granted. By then n more items of work can have started. It takes nothing. An n below 1 counts as 1, which gives
+// [Limiter.NextFree].
+//
+// It is exact if no other caller asks meanwhile and the rate stays. At 10/s with 10 stored, the last of 111 goes 10 s
+// from now. 10 permits are stored, the next is prepaid, and each of the other 100 takes 100 ms.
+func (l *Limiter) Forecast(n int) time.Time { return l.engine().Forecast(n) }
+
 // A Snapshot is a limiter's state at one moment, and counts since the limiter was made. By the time of the
 // next request the state may have changed.
 //
@@ -38,48 +71,4 @@ type Snapshot struct {
 //
 // Until the first Snapshot, a TryAcquire that fails without the limiter's lock is not counted in Refused. So it writes
 // nothing, and is as fast from many goroutines as from one. If you need that count, call Snapshot once at the start.
-func (l *Limiter) Snapshot() Snapshot {
-	now := l.lock()
-	defer l.mu.Unlock()
-	l.counting.Store(true)
-	s := Snapshot{
-		Rate: l.ledger.Rate(), Capacity: l.capacity(), Level: l.level(now), Wait: l.waitAt(now),
-		Granted: l.granted, Refused: l.cold.refused.Load(), GivenBack: l.cold.givenBack,
-	}
-	if p, ok := l.ledger.(pausing); ok && p.Paused() > now {
-		s.PausedUntil = l.clock.Time(p.Paused())
-	}
-	if all := l.cold.sleepers; all != nil {
-		s.Waiting, s.Waited = len(all.list)-all.head-all.left, all.waited
-	}
-	return s
-}
-
-// waitAt returns how long a request for one permit would wait. The limiter must be locked.
-func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger.NextFree(now), now)) }
-
-// capacity returns the largest number of permits that the limiter can store, or 0 if it is unknown. The
-// limiter must be locked.
-func (l *Limiter) capacity() float64 {
-	switch curve := l.cold.policy.terms.Curve; {
-	case curve == nil:
-		switch b := l.ledger.(type) {
-		case bounded:
-			return float64(b.Max())
-		case interface{ Capacity() float64 }:
-			return b.Capacity()
-		}
-		return 0
-	case curve.Rate != l.ledger.Rate():
-		return curve.AtRate(l.ledger.Rate()).Capacity
-	default:
-		return curve.Capacity
-	}
-}
-
-func (l *Limiter) level(now int64) float64 {
-	if b, ok := l.ledger.(leveled); ok {
-		return b.Level(now)
-	}
-	return l.ledger.Stored(now)
-}
+func (l *Limiter) Snapshot() Snapshot { return Snapshot(l.engine().Snapshot()) }

@@ -1,4 +1,4 @@
-package reserve
+package engine
 
 import "time"
 
@@ -6,7 +6,7 @@ import "time"
 // must sleep: they read the clock without the lock.
 //
 //go:norace
-func Stall(l *Limiter, d time.Duration) {
+func (l *Limiter) Stall(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clock.Epoch = l.clock.Epoch.Add(-d)

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/done"
+)
+
+// Forecast is reserve.Limiter's.
+func (l *Limiter) Forecast(n int) time.Time {
+	n = max(1, n)
+	now := l.lock()
+	defer l.mu.Unlock()
+	if f, ok := l.ledger.(interface{ Forecast(now int64, n int) int64 }); ok {
+		return l.clock.Time(f.Forecast(now, n))
+	}
+	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
+}
+
+// TakeUpTo is reserve.Limiter's.
+func (l *Limiter) TakeUpTo(n int) (taken int) {
+	t := l.clock.Now()
+	if n < 1 || t < l.busy.Load() {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.read(t)
+	if b, ok := l.ledger.(interface {
+		TakeUpTo(now int64, permits int) int
+	}); ok {
+		taken = b.TakeUpTo(now, n)
+	} else {
+		for taken < n && l.ledger.Take(now, 1) {
+			taken++
+		}
+	}
+	l.granted += uint64(taken)
+	return taken
+}
+
+// once is a sequence of one size, or of none if that is 0.
+func once(size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if size > 0 {
+			yield(size)
+		}
+	}
+}
+
+// Behind returns how long a request for n permits would wait, if requests of the sizes ahead (each at least 1; nil: none)
+// were made now, in that order, and it after them. Requests that wait already are in front of all of these. If n is more
+// than the limiter ever grants, it returns a *reserve.SizeError.
+//
+// It takes nothing: the ledger works it out under the limiter's lock, so no other request sees it, and Snapshot counts
+// nothing. WithMaxWait and deadlines do not apply: compare the result with them. A saturated result (about 292 years)
+// means never.
+//
+// Of smooth's limiters only the sum of the sizes matters, so one element with the sum gives the same result in less time.
+// Of a window the sizes matter. With 10 a second and none used, behind 6, 6 and 6 a request for 4 waits 2 s. Behind 18
+// requests for 1 it waits 1 s. It takes time in proportion to the number of sizes. A size beyond the window counts as a
+// request for the whole window that is then settled at that size.
+//
+// Ahead runs under the limiter's lock: it must not call the limiter. If the ledger is a user's that can't tell, the
+// result is for one request for all permits together, which is not earlier.
+func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
+	now := l.lock()
+	defer l.mu.Unlock()
+	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
+		return 0, l.cold.policy.errors.TooLarge(n, b.Max())
+	}
+	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
+}
+
+// RefuseBehind returns the error that Reserve would return to a request behind others, as in Behind, and counts it as a
+// refusal. It returns nil if such a request would be granted. It takes nothing.
+func (l *Limiter) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error {
+	if err := done.Cause(ctx); err != nil {
+		return err
+	}
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.read(t)
+	var ready int64 = never
+	if b, ok := l.ledger.(bounded); !ok || n <= b.Max() {
+		ready = l.readyBehind(now, ahead, n)
+	}
+	err := l.refusal(now, n, ready, maxWait, deadline)
+	if err != nil {
+		l.cold.refused.Add(uint64(n))
+	}
+	return err
+}
+
+// readyBehind returns when that request would be ready. The limiter must be locked.
+func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
+	if f, ok := l.ledger.(forecaster); ok {
+		return f.Behind(now, ahead, n)
+	}
+	if ahead != nil {
+		for one := range ahead {
+			if n += one; n < 0 {
+				n = math.MaxInt
+			}
+		}
+	}
+	_, ready, _ = l.ledger.Reserve(now, n, unknown) // no request is ready then, so it takes nothing
+	return ready
+}
+
+// ReserveUncounted is Reserve, for a caller that will probably give the reservation back: Snapshot counts its permits as
+// granted only when Count is called, and a Cancel before that counts nothing. A Settle before it counts what was used. If
+// it is refused, that counts as any refusal does.
+func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
+	*r = Reservation{uncounted: true}
+	err := l.Reserve(ctx, n, maxWait, r)
+	if err != nil {
+		r.uncounted = false
+	}
+	return err
+}
+
+// Count counts the permits of a reservation by ReserveUncounted as granted. For any other reservation, and the second
+// time, it does nothing.
+func (r *Reservation) Count() {
+	if r.limiter == nil {
+		return
+	}
+	r.limiter.mu.Lock()
+	defer r.limiter.mu.Unlock()
+	if r.uncounted {
+		r.uncounted = false
+		r.limiter.granted += uint64(r.slot.Permits)
+	}
+}

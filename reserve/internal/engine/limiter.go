@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/smooth"
+)
+
+// A Limiter hands out permits: reserve.Limiter. All methods may be called at the same time.
+type Limiter struct {
+	clock    Clock
+	busy     atomic.Int64 // no permit can be granted before this time; or unknown
+	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
+	ledger   Ledger       // guarded, like all below, by mu
+
+	// Every request writes the fields from here on. The lock, the first fields that it guards and the
+	// ledger's state in smoothLimiter share a cache line. Requests that are reading the clock meanwhile
+	// need only the line before.
+	mu      sync.Mutex
+	seen    int64  // the latest reading of the clock
+	granted uint64 // permits so far
+	cold    *cold
+}
+
+// cold holds the fields that most requests do not touch, to keep them off the hot cache line.
+type cold struct {
+	policy    *Policy
+	sleepers  *sleepers     // nil until a caller sleeps
+	refused   atomic.Uint64 // permits so far; not guarded
+	givenBack uint64        // permits so far
+}
+
+// unknown is a time that has passed.
+const unknown = math.MinInt64
+
+// A smoothLimiter is a limiter and its ledger in one piece. Its size is a multiple of
+// the cache line's 64 bytes, so that the allocator begins it at one.
+type smoothLimiter struct {
+	Limiter
+	ledger smooth.Ledger
+	cold   cold
+}
+
+// Reserve is reserve.Limiter's ReserveWithin, into r. N is at least 1, as everywhere below.
+func (l *Limiter) Reserve(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
+	if ctx.Done() != nil {
+		if err := done.Cause(ctx); err != nil {
+			return err
+		}
+	}
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
+	l.mu.Lock()
+	err := l.promise(l.read(t), n, maxWait, deadline, r)
+	l.mu.Unlock()
+	return err
+}
+
+// Acquire is reserve.Limiter's.
+func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	if err := done.Cause(ctx); err != nil {
+		return 0, err
+	}
+	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
+	l.mu.Lock()
+	now := l.read(t)
+	if deadline >= now && l.ledger.Take(now, n) {
+		l.granted += uint64(n)
+		l.mu.Unlock()
+		return 0, nil
+	}
+	var r Reservation
+	err = l.promise(now, n, forever, deadline, &r)
+	if err != nil || r.told <= now {
+		l.mu.Unlock()
+		return 0, err
+	}
+	return l.sleep(ctx, &r, now, deadline)
+}
+
+// TryAcquire is reserve.Limiter's.
+func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
+
+// take is TryAcquire at a reading of the clock.
+func (l *Limiter) take(t int64, n int) bool {
+	if t < l.busy.Load() || n < 1 {
+		if n >= 1 && l.counting.Load() {
+			l.cold.refused.Add(uint64(n))
+		}
+		return false
+	}
+	l.mu.Lock()
+	now := l.read(t)
+	ok := l.ledger.Take(now, n)
+	if ok {
+		l.granted += uint64(n)
+		l.free()
+	} else {
+		l.cold.refused.Add(uint64(n))
+		if free := l.ledger.NextFree(now); free > now { // otherwise fewer permits would be granted
+			l.busy.Store(l.look(now, free))
+		}
+	}
+	l.mu.Unlock()
+	return ok
+}
+
+// look returns when to look at a future time again: then, unless it may become earlier by itself.
+func (l *Limiter) look(now, at int64) int64 {
+	if w, ok := l.ledger.(interface{ Recheck() time.Duration }); ok {
+		return min(at, saturate.Add(now, int64(w.Recheck())))
+	}
+	return at
+}
+
+// free records that permits may be granted now, also to callers with a stale reading of the clock. The limiter
+// must be locked.
+func (l *Limiter) free() {
+	if l.busy.Load() != unknown {
+		l.busy.Store(unknown)
+	}
+}
+
+// Rate returns the number of fresh permits per second.
+func (l *Limiter) Rate() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ledger.Rate()
+}
+
+// Stored returns the number of permits that are stored now.
+func (l *Limiter) Stored() float64 {
+	now := l.lock()
+	defer l.mu.Unlock()
+	return l.ledger.Stored(now)
+}
+
+// NextFree returns when a request for one permit, made now, would be granted.
+func (l *Limiter) NextFree() time.Time {
+	now := l.lock()
+	defer l.mu.Unlock()
+	return l.clock.Time(l.ledger.NextFree(now))
+}
+
+// read returns the limiter's time for a reading of the clock. A stale reading, from before another goroutine's,
+// counts as that one. The limiter must be locked.
+func (l *Limiter) read(t int64) (now int64) {
+	if t > l.seen {
+		if t-l.seen > stall {
+			l.checkStall(t)
+		}
+		l.seen = t
+	}
+	return l.seen
+}
+
+// lock locks the limiter and returns its time.
+func (l *Limiter) lock() (now int64) {
+	t := l.clock.Now()
+	l.mu.Lock()
+	return l.read(t)
+}
+
+// promise fills in the reservation. The limiter must be locked.
+func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
+	latest := min(l.cold.policy.latest(now, maxWait), deadline)
+	slot, ready, ok := l.ledger.Reserve(now, n, latest)
+	if !ok {
+		l.cold.refused.Add(uint64(n))
+		return l.refusal(now, n, ready, maxWait, deadline)
+	}
+	if !r.uncounted {
+		l.granted += uint64(n)
+	}
+	r.limiter, r.slot, r.told = l, slot, ready
+	return nil
+}
+
+// latest returns the end of the longest wait that is allowed.
+func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
+	if maxWait = min(maxWait, p.terms.MaxWait); maxWait < forever {
+		return saturate.Add(now, int64(max(0, maxWait)))
+	}
+	return never
+}
+
+// refusal returns the error of a request that the ledger has refused.
+func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, deadline int64) error {
+	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
+		return l.cold.policy.errors.TooLarge(n, b.Max())
+	}
+	return l.cold.policy.refusal(now, ready, maxWait, deadline)
+}
+
+// refusal returns the error of a request that would be ready too late, or nil.
+func (p *Policy) refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
+	limit := max(0, min(maxWait, p.terms.MaxWait))
+	latest := saturate.Add(now, int64(limit))
+	switch {
+	case ready <= min(latest, deadline):
+		return nil
+	case deadline < latest:
+		return p.errors.TooLong(until(ready, now), until(deadline, now), context.DeadlineExceeded)
+	default:
+		return p.errors.TooLong(until(ready, now), limit, nil)
+	}
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/smooth"
+)
+
+// A Policy says what is limited: reserve.Policy. It is immutable.
+type Policy struct {
+	terms   Terms
+	variant Variant
+	errors  Errors
+}
+
+// Terms are what a policy says in numbers. They are immutable.
+type Terms struct {
+	Clock                 // with the moment at which the policy was made as its epoch
+	MaxWait time.Duration // that callers are promised
+	Curve   *smooth.Curve // at the policy's rate; nil if the ledger is not smooth's (a window's, for one)
+	Stored  float64       // at the start, at most as many as fit; may be +Inf
+	Upfront bool
+	Slack   time.Duration // by which callers may wake late
+}
+
+// Errors makes the errors that callers get. Their types are package reserve's, so that package provides it.
+type Errors interface {
+	TooLong(wait, maxWait time.Duration, cause error) error
+	TooLarge(permits, largest int) error
+}
+
+// NewPolicy returns a policy.
+func NewPolicy(t Terms, v Variant, e Errors) *Policy { return &Policy{terms: t, variant: v, errors: e} }
+
+// Terms returns the policy's numbers.
+func (p *Policy) Terms() *Terms { return &p.terms }
+
+// Kind returns the package of the policy's variant, and what errors call its limiters.
+func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
+
+// NewLedger returns the ledger of a new limiter, for a policy that is not smooth's. Wall returns what the wall clock
+// shows at a time of the limiter's.
+func (p *Policy) NewLedger(now int64, wall func(t int64) time.Time) Ledger {
+	return p.variant.Ledger(now, wall)
+}
+
+// LoadLedger returns the ledger that AppendState has saved then, for a policy that is not smooth's.
+func (p *Policy) LoadLedger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
+	return p.variant.Load(saved, then, wall)
+}
+
+// differs says what a policy that replaces p would have to be; "" if other may replace it.
+func (p *Policy) differs(other *Policy) string {
+	switch {
+	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
+		return "a policy of " + p.variant.Limiter
+	case !other.terms.Same(&p.terms.Clock):
+		return "a policy with the same clock"
+	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
+		return "a policy that is paid in the same way"
+	case p.terms.Curve == nil && other.variant.Change == nil:
+		return "a policy of a variant with Change"
+	}
+	return ""
+}
+
+// Limiter returns a new limiter of the policy.
+func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
+
+// New returns a limiter that has had no request since begin, and Grow a limiter with that ledger.
+func (p *Policy) New(begin int64) *Limiter {
+	if t := &p.terms; t.Curve != nil {
+		return p.Grow(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
+	}
+	return p.withLedger(begin, p.variant.Ledger(begin, p.terms.Time))
+}
+
+func (p *Policy) withLedger(seen int64, ledger Ledger) *Limiter {
+	l := &Limiter{clock: p.terms.Clock, ledger: ledger, seen: seen, cold: &cold{policy: p}}
+	l.busy.Store(unknown)
+	return l
+}
+
+// Grow returns a limiter with smooth's ledger, for a policy with a curve.
+func (p *Policy) Grow(now int64, ledger smooth.Ledger) *Limiter {
+	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: now}, ledger: ledger, cold: cold{policy: p}}
+	l.Limiter.ledger, l.Limiter.cold = &l.ledger, &l.cold
+	l.busy.Store(unknown)
+	return &l.Limiter
+}

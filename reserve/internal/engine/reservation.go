@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/smooth"
+)
+
+// ErrCancelled is reserve's.
+var ErrCancelled = errors.New("reserve: the reservation was cancelled")
+
+// A Promise implements a reservation that is not a limiter's: see reserve.Promise.
+type Promise interface {
+	Permits() int
+	At() time.Time
+	Delay() time.Duration
+	Wait(ctx context.Context) error
+	Cancel()
+	Settle(actual int)
+}
+
+// NewReservation returns a reservation that calls the promise.
+func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
+
+// A Reservation is a promise of permits at a known time: reserve.Reservation. Its methods are those of that type.
+type Reservation struct {
+	_       noCopy
+	promise *Promise // nil if a Limiter made the reservation
+
+	limiter *Limiter
+	slot    smooth.Slot
+
+	// Guarded by the limiter's lock.
+	told      int64 // the time that was last returned, on the limiter's clock
+	sleepers  int32 // callers in Wait
+	settled   bool
+	cancelled bool // settled at 0
+	uncounted bool // not counted as granted so far: see ReserveUncounted
+}
+
+func (r *Reservation) Permits() int {
+	if r.promise != nil {
+		return (*r.promise).Permits()
+	}
+	return r.slot.Permits
+}
+
+func (r *Reservation) At() time.Time {
+	switch {
+	case r.promise != nil:
+		return (*r.promise).At()
+	case r.limiter == nil:
+		return time.Time{}
+	}
+	now := r.limiter.lock()
+	defer r.limiter.mu.Unlock()
+	return r.limiter.clock.Time(r.at(now))
+}
+
+func (r *Reservation) Delay() time.Duration {
+	switch {
+	case r.promise != nil:
+		return (*r.promise).Delay()
+	case r.limiter == nil:
+		return 0
+	}
+	now := r.limiter.lock()
+	defer r.limiter.mu.Unlock()
+	return max(0, until(r.at(now), now))
+}
+
+func (r *Reservation) Wait(ctx context.Context) error {
+	switch {
+	case r.promise != nil:
+		return (*r.promise).Wait(ctx)
+	case r.limiter == nil:
+		return ErrCancelled
+	}
+	deadline, err := r.limiter.clock.Deadline(ctx), done.Cause(ctx)
+	now := r.limiter.lock()
+	if err != nil {
+		defer r.limiter.mu.Unlock()
+		if r.cancelled {
+			return ErrCancelled
+		}
+		r.limiter.settle(now, r, 0)
+		return err
+	}
+	_, err = r.limiter.sleep(ctx, r, now, deadline)
+	return err
+}
+
+func (r *Reservation) Settle(actual int) {
+	switch {
+	case r.promise != nil:
+		(*r.promise).Settle(actual)
+		return
+	case r.limiter == nil:
+		return
+	}
+	l := r.limiter
+	now := l.lock()
+	defer l.mu.Unlock()
+	l.settle(now, r, actual)
+}
+
+// Await waits for the permits, and returns how long that took.
+func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err error) {
+	at, wait := r.At(), r.Delay()
+	if wait == 0 {
+		return 0, nil
+	}
+	err = r.Wait(ctx)
+	wait += r.At().Sub(at) // it may have moved meanwhile
+	return max(0, wait-r.Delay()), err
+}
+
+// Promise returns the promise of NewReservation, or nil for a limiter's reservation.
+func (r *Reservation) Promise() Promise {
+	if r.promise == nil {
+		return nil
+	}
+	return *r.promise
+}
+
+// at returns when the permits may be used. The limiter must be locked.
+func (r *Reservation) at(now int64) int64 {
+	if r.cancelled {
+		return r.told
+	}
+	if ready, known := r.limiter.ledger.Ready(now, r.slot.Number); known {
+		r.told = ready
+	} else { // it was granted
+		r.told = min(r.told, now)
+	}
+	return r.told
+}
+
+// settle settles a reservation of the limiter, which must be locked.
+func (l *Limiter) settle(now int64, r *Reservation, actual int) {
+	if r.settled {
+		return
+	}
+	actual = max(0, actual)
+	if actual > 0 || !l.waits(now, r.slot.Number) {
+		r.at(now) // when it was granted, if it was: of a cancelled one the ledger knows nothing
+	}
+	r.settled, r.cancelled = true, actual == 0
+	reserved := r.slot.Permits
+	back := max(0, reserved-actual)
+	if r.uncounted {
+		r.uncounted = false
+		l.granted += uint64(reserved - back)
+	} else {
+		l.cold.givenBack += uint64(back)
+	}
+	switch {
+	case back > 0:
+		l.ledger.Return(now, r.slot, actual)
+		l.changed(now)
+	case actual > reserved:
+		l.ledger.Charge(now, actual-reserved)
+		l.granted += uint64(actual - reserved)
+	}
+	if r.cancelled && r.sleepers > 0 {
+		l.cold.sleepers.wake(r.slot.Number)
+	}
+}
+
+// noCopy makes go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
