@@ -52,6 +52,7 @@ func (c *call) enter() error {
 			if err := c.permits(0); !isWait(err) {
 				return err
 			}
+			c.endProbes()
 			c.place.leave()
 		}
 		if err := c.permits(maxWait); err != nil || c.place.take() {

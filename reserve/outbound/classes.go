@@ -74,6 +74,7 @@ func (s *turns) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 	if maxWait <= 0 && c.t.maxWait > 0 || c.tryNow { // its trial has shown that there is room
 		t.took = true
 		if err := t.acquire(0); err != nil {
+			c.endProbes()
 			t.stop(nil)
 			return reserve.Reservation{}, err
 		}
@@ -134,12 +135,11 @@ func (t *turn) Wait(ctx context.Context) error {
 	t.done = nil
 	switch {
 	case t.over:
-		if err == nil {
-			t.giveBack()
-		}
+		t.giveBack()
 		return reserve.ErrCancelled
 	case err != nil:
 		t.over = true
+		t.c.endProbes()
 		t.stop(nil)
 		return err
 	}
@@ -192,6 +192,7 @@ func (t *turn) giveBack() {
 	for i := range t.c.limits {
 		t.c.limits[i].Held.Cancel()
 	}
+	t.c.endProbes()
 }
 
 // inOrder waits for the permits of all limits, in the order of the classes.

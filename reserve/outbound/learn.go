@@ -151,7 +151,8 @@ var errMoved = errors.New("outbound: the call has another limit")
 func (c *call) plan() {
 	l, r := c.t.learned, c.request
 	learns := len(c.t.limits) == 0
-	c.charges, c.limits, c.keys = c.charges[:c.own], c.limits[:c.own], c.ownKeys
+	c.charges = slices.DeleteFunc(c.charges, func(a charge) bool { return a.late })[:c.own]
+	c.limits, c.keys = c.limits[:c.own], c.ownKeys
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}

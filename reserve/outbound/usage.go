@@ -90,17 +90,23 @@ func (w *watchedBody) watch(r *http.Response) {
 
 func (w *watchedBody) Read(p []byte) (n int, err error) {
 	n, err = w.ReadCloser.Read(p)
-	w.mu.Lock()
-	if !w.ended && n > 0 {
-		for i := range w.usages {
-			_, _ = w.usages[i].usage.Write(p[:n])
-		}
-	}
-	w.mu.Unlock()
+	w.show(p[:n])
 	if err != nil {
 		w.over()
 	}
 	return n, err
+}
+
+// show shows a piece to the usages. One of them may panic.
+func (w *watchedBody) show(piece []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || len(piece) == 0 {
+		return
+	}
+	for i := range w.usages {
+		_, _ = w.usages[i].usage.Write(piece)
+	}
 }
 
 func (w *watchedBody) Close() error {
