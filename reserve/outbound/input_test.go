@@ -61,7 +61,7 @@ func both(a, b Option) Option {
 }
 
 func wrongCost(limits int) string {
-	return fmt.Sprintf("WithCost is the cost of %d limits; want one limiter, or one PerKey; say the cost of each limit by WithLimit", limits)
+	return fmt.Sprintf(`WithCost is "the cost of %d limits"; want one limiter, or one PerKey; say the cost of each limit by WithLimit`, limits)
 }
 
 // A key without a limiter is known only when a request has that key.
