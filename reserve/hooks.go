@@ -15,9 +15,6 @@ func init() {
 	hooks.Register(&hooks.Hooks[*Policy, *Limiter, *Reservation]{
 		Terms: func(p *Policy) *hooks.Terms { return p.engine().Terms() },
 		Check: func(ctx context.Context, p *Policy, s *smooth.State, n int, maxWait time.Duration) error {
-			if err := checkPermits(n); err != nil {
-				return err
-			}
 			return p.engine().Check(ctx, s, n, maxWait)
 		},
 		New:       func(p *Policy, begin int64) *Limiter { return (*Limiter)(p.engine().New(begin)) },
@@ -59,10 +56,7 @@ func init() {
 			return nil
 		},
 		Ledger: func(p *Policy, saved []byte, then int64, wall func(int64) time.Time) (any, error) {
-			if saved == nil {
-				return p.engine().NewLedger(then, wall), nil
-			}
-			return p.engine().LoadLedger(saved, then, wall)
+			return p.engine().Ledger(saved, then, wall)
 		},
 		Kind: func(p *Policy) (string, string) { return p.engine().Kind() },
 		Said: func(l *Limiter, left float64, end time.Time) { l.engine().Said(left, end) },

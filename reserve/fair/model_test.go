@@ -283,7 +283,7 @@ func (m *model) next() (at time.Time) {
 	leave := math.MaxInt
 	for _, r := range m.sorted() {
 		own := m.classes[r.class].Leave
-		if d, err := engine.Wait(m.by, r.permits+own); err == nil && own < leave {
+		if d, err := m.by.Peek(r.permits + own); err == nil && own < leave {
 			soonest, leave = min(soonest, d), own
 		}
 	}

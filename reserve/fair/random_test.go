@@ -15,14 +15,12 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
 	"github.com/nextfree/pace/reserve/internal/late"
 	"github.com/nextfree/pace/reserve/window"
 )
 
 var (
-	ctx    = context.Background()
-	engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
+	ctx = context.Background()
 )
 
 // runs returns how many random runs to make: PACE_RUNS says so, or else some.

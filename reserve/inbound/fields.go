@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // The fields' names, as http.Header spells them.
@@ -47,7 +47,7 @@ type quota struct{ requests, seconds int64 }
 // quotaOf describes a limiter by the time that fills its store, but at least 1 s
 // and long enough for one permit. The store itself is not counted: a client that uses the quota of
 // each window is then never refused.
-func quotaOf(o hooks.Outlook) quota {
+func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
 		return quota{}
@@ -91,7 +91,7 @@ type share struct{ requests, seconds int64 }
 // shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
 // 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
 // request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
-func shareOf(o hooks.Outlook) share {
+func shareOf(o engine.Outlook) share {
 	s := share{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
 	if !o.Window {
@@ -118,7 +118,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 		return
 	}
 	closest, least := -1, share{}
-	var outlook hooks.Outlook
+	var outlook engine.Outlook
 	for i := range claims {
 		if m.tiers[i].dryRun || claims[i].cost < 1 {
 			continue
@@ -133,7 +133,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	}
 	policies := m.fields.policies
 	if m.fields.perKey {
-		policies = m.policies(func(i int) (hooks.Outlook, bool) { return m.tiers[i].outlook(&claims[i].Hold) })
+		policies = m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i].Hold) })
 	}
 	if closest < 0 {
 		m.setPolicies(h, policies)
@@ -150,7 +150,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 }
 
 // full returns how long it takes at the most until all of a limit may be used again.
-func full(o hooks.Outlook) time.Duration {
+func full(o engine.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
 		return o.Wait
@@ -161,7 +161,7 @@ func full(o hooks.Outlook) time.Duration {
 }
 
 // policies returns the value of RateLimit-Policy, where some tiers have a quota for each key.
-func (m *Middleware) policies(outlook func(i int) (hooks.Outlook, bool)) string {
+func (m *Middleware) policies(outlook func(i int) (engine.Outlook, bool)) string {
 	return policies(m.tiers, func(i int) quota {
 		t := &m.tiers[i]
 		if !t.quotaByKey() {
@@ -181,7 +181,7 @@ func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAf
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
 	}
-	policies, look := m.fields.policies, func(i int) (hooks.Outlook, bool) { return m.tiers[i].look(r) }
+	policies, look := m.fields.policies, func(i int) (engine.Outlook, bool) { return m.tiers[i].look(r) }
 	if m.fields.perKey {
 		policies = m.policies(look)
 	}
@@ -207,7 +207,7 @@ func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAf
 func (m *Middleware) failedFields(h http.Header) {
 	policies := m.fields.policies
 	if m.fields.perKey {
-		policies = m.policies(func(int) (hooks.Outlook, bool) { return hooks.Outlook{}, false })
+		policies = m.policies(func(int) (engine.Outlook, bool) { return engine.Outlook{}, false })
 	}
 	m.setPolicies(h, policies)
 }

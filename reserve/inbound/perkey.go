@@ -9,7 +9,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -41,7 +41,7 @@ func PerKey[K comparable](
 		t.err = noKey(name)
 		return t
 	}
-	t.quota = quotaOf(engine.Outlook(policy.Limiter())) // before the options, so that one can replace it
+	t.quota = quotaOf((*engine.Limiter)(policy.Limiter()).Outlook()) // before the options, so that one can replace it
 	t = t.with(opts)
 	key = shortened(key)
 	limiters := newSharedLimiters[K](policy, t.maxKeys)
@@ -118,7 +118,7 @@ func PerKeyBy[K comparable](
 		from = f.limiters()
 	}
 	if from.look != nil {
-		t.look = func(r *http.Request) (o hooks.Outlook, ok bool) {
+		t.look = func(r *http.Request) (o engine.Outlook, ok bool) {
 			k, err := key(r)
 			if err == nil {
 				o, err = from.look(k)
@@ -142,7 +142,7 @@ func PerKeyBy[K comparable](
 type limitersBy[K comparable] struct {
 	hold func(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
 	peek func(key K, n int) (time.Duration, error)
-	look func(key K) (hooks.Outlook, error)
+	look func(key K) (engine.Outlook, error)
 }
 
 // A ReserverFunc finds a key's limiter, which must be the same at every call: a KeyedReserver
@@ -179,18 +179,18 @@ func (f ReserverFunc[K]) limiters() limitersBy[K] {
 			}
 			return hold(ctx, by, n, maxWait, keep)
 		},
-		look: func(key K) (hooks.Outlook, error) {
+		look: func(key K) (engine.Outlook, error) {
 			by, err := f.find(key)
 			if err != nil {
-				return hooks.Outlook{}, err
+				return engine.Outlook{}, err
 			}
 			switch l := by.(type) {
 			case *reserve.Limiter:
-				return engine.Outlook(l), nil
+				return (*engine.Limiter)(l).Outlook(), nil
 			case keyhooks.Limiter:
 				return l.Outlook()
 			}
-			return hooks.Outlook{}, errUnknown
+			return engine.Outlook{}, errUnknown
 		},
 	}
 }

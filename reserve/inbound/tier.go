@@ -9,13 +9,10 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 )
-
-// engine is how this package looks into limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Tier is one of the limits that a request has to pass: a name and a limiter, for all clients or for each key. Make
 // it with [Global], [GlobalBy], [PerKey] or [PerKeyBy]. [New] reports what is wrong with it. A Tier may be used in
@@ -32,7 +29,7 @@ type Tier struct {
 	peek func(r *http.Request, n int) (time.Duration, error)
 	// look returns what the limiter of the request's key has to give now, if that is known. It is nil if the policy is the
 	// same for all keys.
-	look func(r *http.Request) (hooks.Outlook, bool)
+	look func(r *http.Request) (engine.Outlook, bool)
 	// hash returns a hash of the request's key, for its share of the queue; nil if there are no keys.
 	hash func(r *http.Request) uint64
 
@@ -72,8 +69,8 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		t.rate = l.Rate
 	}
 	if l, ok := by.(*reserve.Limiter); ok {
-		t.limiter, t.quota = l, quotaOf(engine.Outlook(l))
-		t.peek = func(_ *http.Request, n int) (time.Duration, error) { return engine.Wait(l, n) }
+		t.limiter, t.quota = l, quotaOf((*engine.Limiter)(l).Outlook())
+		t.peek = func(_ *http.Request, n int) (time.Duration, error) { return l.Peek(n) }
 	}
 	return t.with(opts)
 }
@@ -93,9 +90,9 @@ func hold(
 
 // outlook returns what the limiter of the tier had to give after a request got its permits, and false
 // if that is not known.
-func (t *Tier) outlook(h *keyhooks.Hold) (hooks.Outlook, bool) {
+func (t *Tier) outlook(h *keyhooks.Hold) (engine.Outlook, bool) {
 	if t.limiter != nil {
-		return engine.Latest(t.limiter), true
+		return (*engine.Limiter)(t.limiter).Latest(), true
 	}
 	return h.Outlook()
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -119,19 +119,19 @@ func (k holder[K]) End(shard uint32, id uint64, used int) {
 }
 
 // Outlook implements [keyhooks.Limiters].
-func (k inside[K]) Outlook(key K) (o hooks.Outlook, err error) {
+func (k inside[K]) Outlook(key K) (o engine.Outlook, err error) {
 	asked := k.with(context.Background(), key, func(e *entry[K]) {
 		if e.limiter == nil {
 			o = e.compact.outlook(e.policy)
 		} else {
-			o = engine.Outlook(e.limiter)
+			o = (*engine.Limiter)(e.limiter).Outlook()
 		}
 	})
 	return o, asked
 }
 
 // Outlook implements [keyhooks.Holder].
-func (k holder[K]) Outlook(shard uint32, id uint64) hooks.Outlook {
+func (k holder[K]) Outlook(shard uint32, id uint64) engine.Outlook {
 	s := &k.shards[shard]
 	s.mu.Lock()
 	h := s.holds[s.findHold(id)]
@@ -141,5 +141,5 @@ func (k holder[K]) Outlook(shard uint32, id uint64) hooks.Outlook {
 		return e.compact.outlook(e.policy)
 	}
 	s.mu.Unlock() // before another lock: the limiter may have been retired
-	return engine.Latest(h.limiter)
+	return (*engine.Limiter)(h.limiter).Latest()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
@@ -95,7 +95,7 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 						require.InDelta(t, l.Stored(), b.one(key).Stored(), 1e-9, "seed %d", seed)
 					}
 					for _, h := range holds {
-						want := engine.Latest(plain[h.key])
+						want := (*engine.Limiter)(plain[h.key]).Latest()
 						got, known := h.hold.Outlook()
 						require.True(t, known)
 						require.InDelta(t, want.Stored, got.Stored, 1e-9)
@@ -107,8 +107,6 @@ func TestAHoldIsLikeAReservation(t *testing.T) {
 		})
 	}
 }
-
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // What is to be had at once leaves a key small; what is not, or is held twice, does not.
 func TestAHoldLeavesAKeySmall(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -60,7 +60,7 @@ func (l *limiter[K]) Hold(ctx context.Context, n int, maxWait time.Duration, kee
 func (l *limiter[K]) Peek(n int) (time.Duration, error) { return l.all.Peek(l.key, n) }
 
 // Outlook implements [keyhooks.Limiter].
-func (l *limiter[K]) Outlook() (hooks.Outlook, error) { return inside[K]{l.all}.Outlook(l.key) }
+func (l *limiter[K]) Outlook() (engine.Outlook, error) { return inside[K]{l.all}.Outlook(l.key) }
 
 func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	return l.all.Acquire(ctx, l.key, n)
@@ -105,12 +105,12 @@ func (l *limiter[K]) PauseUntil(t time.Time) {
 
 // Stop implements [keyhooks.Limiter].
 func (l *limiter[K]) Stop(t time.Time) {
-	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { engine.Stop(e.promote(), t) })
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) { (*engine.Limiter)(e.promote()).Stop(t) })
 }
 
 // RefuseBehind implements [keyhooks.Limiter].
 func (l *limiter[K]) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) (err error) {
-	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = engine.RefuseBehind(ctx, e.promote(), ahead, n, maxWait) })
+	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = (*engine.Limiter)(e.promote()).RefuseBehind(ctx, ahead, n, maxWait) })
 	if asked != nil {
 		return asked
 	}

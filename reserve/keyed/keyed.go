@@ -10,6 +10,7 @@ import (
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -166,7 +167,7 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	if err != nil || r == nil {
 		return 0, err
 	}
-	return engine.Await(ctx, r)
+	return (*engine.Reservation)(r).Await(ctx)
 }
 
 // acquire takes permits that are available now, and reports whether it did.
@@ -204,7 +205,7 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 		if e.limiter == nil {
 			wait = e.compact.wait(e.policy, n)
 		} else {
-			wait, err = engine.Wait(e.limiter, n)
+			wait, err = e.limiter.Peek(n)
 		}
 	})
 	if asked != nil {
@@ -220,7 +221,7 @@ func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
 func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if e.limiter == nil {
 		// A refused request, and under load there are many, costs no memory.
-		if err := engine.Check(ctx, e.policy, &e.compact.state, n, maxWait); err != nil {
+		if err := (*engine.Policy)(e.policy).Check(ctx, &e.compact.state, n, maxWait); err != nil {
 			return reserve.Reservation{}, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Refresh asks the policy function for the key's policy again, and puts it in place at once. It is for a tenant that
@@ -113,7 +113,7 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *reserve.Policy) {
 	if l.SetPolicy(policy) != nil { // of another kind
 		e.limiter = k.carry(l, policy)
 		hash, key := e.hash, e.key
-		engine.Supersede(l, func(permits int) { k.charge(s, hash, key, policy, permits) })
+		(*engine.Limiter)(l).Supersede(func(permits int) { k.charge(s, hash, key, policy, permits) })
 	}
 	e.policy = policy
 }
@@ -122,19 +122,19 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *reserve.Policy) {
 // was promised is due. It has the same share of its store left.
 func (k *Limiters[K]) carry(from *reserve.Limiter, policy *reserve.Policy) *reserve.Limiter {
 	f := k.untouched(policy)
-	to := engine.New(policy, f.begin)
-	before, now := engine.Outlook(from), engine.Outlook(to)
+	to := (*reserve.Limiter)((*engine.Policy)(policy).New(f.begin))
+	before, now := (*engine.Limiter)(from).Outlook(), (*engine.Limiter)(to).Outlook()
 	if n := math.Floor(now.Stored * (1 - left(before))); n >= 1 {
-		engine.Charge(to, int(min(n, math.MaxInt32)))
+		(*engine.Limiter)(to).Charge(int(min(n, math.MaxInt32)))
 	}
 	if before.Wait > 0 {
-		engine.Stop(to, from.NextFree())
+		(*engine.Limiter)(to).Stop(from.NextFree())
 	}
 	return to
 }
 
 // left returns which part of its store a limiter has left: all, where it has none and owes nothing.
-func left(o hooks.Outlook) float64 {
+func left(o engine.Outlook) float64 {
 	if o.Capacity > 0 && !math.IsInf(o.Capacity, 1) {
 		return o.Stored / o.Capacity
 	}
@@ -153,7 +153,7 @@ func (k *Limiters[K]) tick(p *reserve.Policy) uint16 {
 	if k.perTick == 0 {
 		return 0
 	}
-	t := engine.Terms(p)
+	t := (*engine.Policy)(p).Terms()
 	return uint16((t.Now() - t.Since(k.since(t))) / k.perTick)
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A shard is a part of the keys, behind a lock.
@@ -167,7 +167,7 @@ func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 	if k.perTick > 0 || e.held {
 		return
 	}
-	if e.limiter == nil && e.compact != before && !math.IsInf(engine.Terms(e.policy).Curve.Rate, 1) {
+	if e.limiter == nil && e.compact != before && !math.IsInf((*engine.Policy)(e.policy).Terms().Curve.Rate, 1) {
 		return // it has granted something: no need to read the clock again
 	}
 	if f := k.untouched(e.policy); f.is(e.limiter, &e.compact) && k.retire(s, &f, e) {
@@ -189,11 +189,11 @@ func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Po
 		key = k.own(key)
 	}
 	e := entry[K]{key: key, hash: hash, policy: policy, asked: k.tick(policy)}
-	terms := engine.Terms(policy)
+	terms := (*engine.Policy)(policy).Terms()
 	begin := k.beginOf(terms)
 	var ok bool
 	if e.compact, ok = untouchedCompact(terms, begin); !ok {
-		e.limiter = engine.New(policy, begin)
+		e.limiter = (*reserve.Limiter)((*engine.Policy)(policy).New(begin))
 	}
 	k.counted(key, 1)
 	return s.table.insert(e)
@@ -238,7 +238,7 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 	s.mu.Unlock()
 	if a.err == nil {
 		f := k.untouched(a.policy)
-		do(engine.New(a.policy, f.begin))
+		do((*reserve.Limiter)((*engine.Policy)(a.policy).New(f.begin)))
 	}
 }
 
@@ -263,14 +263,14 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 	}
 	s.share(e)
 	if e.limiter != nil {
-		engine.Charge(e.limiter, permits)
+		(*engine.Limiter)(e.limiter).Charge(permits)
 	} else {
 		e.compact.charge(e.policy, permits)
 	}
 }
 
 // since returns when the limiters of policies with those terms begin.
-func (k *Limiters[K]) since(t *hooks.Terms) time.Time {
+func (k *Limiters[K]) since(t *engine.Terms) time.Time {
 	if t.Fake == nil {
 		return k.begin
 	}

@@ -1,6 +1,9 @@
 package keyed
 
-import "github.com/nextfree/pace/reserve"
+import (
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
 
 // Each call looks at two entries on average, and drops the untouched ones. So a sweep through n entries takes n/2
 // calls. In a flood of keys that come once each, at most a quarter of the table waits to be dropped. During a sweep n/2
@@ -82,7 +85,7 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 		return true
 	}
 	hash, key, policy := e.hash, e.key, e.policy
-	return engine.Retire(e.limiter, f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
+	return (*engine.Limiter)(e.limiter).Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
 // full reports whether there is no room for a new key.

@@ -5,12 +5,9 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
-
-// engine is how this package stops limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // read reads the response to an attempt, and notes what it says of each limit.
 func (c *call) read() reply.Reply {
@@ -97,7 +94,7 @@ func (c *call) throttled(v *verdict) {
 // tell tells a quota by the calendar what is left of the server's, and when that ends.
 func (c *call) tell(a *charge) {
 	if l, ok := a.By.(*reserve.Limiter); ok && a.said != nil && a.said.Ends > 0 {
-		engine.Said(l, a.said.Left, c.heard.Add(a.said.Ends))
+		(*engine.Limiter)(l).Said(a.said.Left, c.heard.Add(a.said.Ends))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/smooth"
 )
@@ -19,7 +20,7 @@ type pausable interface{ PauseUntil(t time.Time) }
 func (t *Transport) stop(a *charge, until time.Time) {
 	switch by := a.By.(type) {
 	case *reserve.Limiter:
-		engine.Stop(by, until)
+		(*engine.Limiter)(by).Stop(until)
 	case keyhooks.Limiter:
 		by.Stop(until)
 	case pausable:

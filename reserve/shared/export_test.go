@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // fakeScript is the script with a clock of the test's. Its keys live for an hour longer, since the server's own time
@@ -112,7 +112,7 @@ func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
 }
 
 // Terms are what a policy says in numbers.
-func Terms(p *reserve.Policy) *hooks.Terms { return engine.Terms(p) }
+func Terms(p *reserve.Policy) *engine.Terms { return (*engine.Policy)(p).Terms() }
 
 // Tamper does to a memory store what some of Redis's commands do.
 func Tamper(in Store, args ...any) (any, error) {

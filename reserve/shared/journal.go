@@ -9,6 +9,7 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -27,7 +28,7 @@ type book struct {
 // after an outage.
 func newBook(p *reserve.Policy) (*book, *smooth.Curve, error) {
 	const epoch = int64(1e18)
-	ledger, err := engine.Ledger(p, nil, epoch, func(t int64) time.Time { return time.Unix(0, t) })
+	ledger, err := (*engine.Policy)(p).Ledger(nil, epoch, func(t int64) time.Time { return time.Unix(0, t) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -36,7 +37,7 @@ func newBook(p *reserve.Policy) (*book, *smooth.Curve, error) {
 		return nil, nil, &CurveError{Why: "its ledger can't be saved"}
 	}
 	b := &book{policy: p, rate: l.Rate(), capacity: l.Stored(epoch)}
-	b.kind, b.limiter = engine.Kind(p)
+	b.kind, b.limiter = (*engine.Policy)(p).Kind()
 	if of, ok := l.(interface{ Max() int }); ok {
 		b.most = of.Max()
 	}
@@ -248,7 +249,7 @@ func (j *journal) wait(l stored, now, from int64, permits float64) float64 {
 // fold returns the ledger as of now, behind the granted requests of the journal. The first n of these become part of
 // the base, or all, if they are fewer.
 func (j *journal) fold(now int64, n int) (stored, error) {
-	ledger, err := engine.Ledger(j.policy, j.base, j.then, func(t int64) time.Time { return time.Unix(0, t) })
+	ledger, err := (*engine.Policy)(j.policy).Ledger(j.base, j.then, func(t int64) time.Time { return time.Unix(0, t) })
 	if err != nil {
 		return nil, &StateError{len(j.base)}
 	}

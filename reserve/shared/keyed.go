@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key of its own in the
@@ -58,7 +59,7 @@ func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
 		return nil, err
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	return &Keyed{settings: s, nodes: n, maxWait: engine.Terms(policy).MaxWait, terms: t, keys: map[string]*entry{}}, nil
+	return &Keyed{settings: s, nodes: n, maxWait: (*engine.Policy)(policy).Terms().MaxWait, terms: t, keys: map[string]*entry{}}, nil
 }
 
 // For returns the Reserver of one key.

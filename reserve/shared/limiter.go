@@ -11,6 +11,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
@@ -75,7 +76,7 @@ func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter
 	if s.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	return newLimiter(s, n, &counters{}, name, engine.Terms(policy).MaxWait, t), nil
+	return newLimiter(s, n, &counters{}, name, (*engine.Policy)(policy).Terms().MaxWait, t), nil
 }
 
 func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {
@@ -119,7 +120,7 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	return engine.Await(ctx, &r)
+	return (*engine.Reservation)(&r).Await(ctx)
 }
 
 // Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients

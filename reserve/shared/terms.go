@@ -4,12 +4,9 @@ import (
 	"math"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
-
-// engine is how this package reads policies.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // terms are a policy in the numbers that the script gets, at one rate.
 type terms struct {
@@ -26,7 +23,7 @@ func describe(p *reserve.Policy, s *settings, n *nodes) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
 	}
-	t := engine.Terms(p)
+	t := (*engine.Policy)(p).Terms()
 	if _, script := n.single.keeper.(*scriptKeeper); t.Curve == nil && script {
 		return nil, &CurveError{Why: "Redis's script can't do a window or a quota by the calendar; a store can (NewIn)"}
 	}

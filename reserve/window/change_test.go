@@ -9,6 +9,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -115,7 +116,7 @@ func TestSetPolicy(t *testing.T) {
 	require.NoError(t, b.SetPolicy(policy(3, time.Minute)))
 	require.Equal(t, 3/60., b.Rate())
 	require.Equal(t, s, waits.Delay(), "what is promised stays")
-	require.Equal(t, 3., engine.Outlook(b.Limiter).Capacity)
+	require.Equal(t, 3., (*engine.Limiter)(b.Limiter).Outlook().Capacity)
 	_, err := b.Reserve(ctx, 4)
 	require.EqualError(t, err, "reserve: 4 permits were asked for at once; this limiter never grants more than 3")
 	third := b.Waits(3, 61*s)
@@ -163,7 +164,7 @@ func TestChargeInAPause(t *testing.T) {
 	b := newBench(t, 5, s)
 	b.PauseUntil(b.Now().Add(2 * s))
 	first := b.Waits(2, 2*s)
-	engine.Charge(b.Limiter, 1)
+	(*engine.Limiter)(b.Limiter).Charge(1)
 	require.Zero(t, b.Stored())
 	first.Cancel()
 	require.Equal(t, 4., b.Stored())
@@ -176,10 +177,10 @@ func TestReserveInAPause(t *testing.T) {
 	require.Equal(t, 5., b.Stored())
 	require.False(t, b.TryAcquire(1))
 	require.Equal(t, b.Now().Add(2*s), b.NextFree())
-	engine.Charge(b.Limiter, 2)
+	(*engine.Limiter)(b.Limiter).Charge(2)
 	require.Equal(t, 3., b.Stored())
 	first := b.Waits(2, 2*s)
-	engine.Charge(b.Limiter, 1)
+	(*engine.Limiter)(b.Limiter).Charge(1)
 	b.Waits(1, 3*s)
 	require.Zero(t, b.Stored())
 	b.PauseUntil(b.Now().Add(s))

@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/limitertest"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -25,8 +25,6 @@ const (
 var ctx = context.Background()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 func newBench(t *testing.T, n int, per time.Duration, opts ...reserve.Option) *limitertest.Bench {
 	t.Helper()
@@ -156,7 +154,7 @@ func TestChargeBehindThoseThatWait(t *testing.T) {
 	b := newBench(t, 2, s)
 	b.Waits(2, 0).Settle(3)
 	waits := b.Waits(2, s)
-	engine.Charge(b.Limiter, 1) // when that is granted
+	(*engine.Limiter)(b.Limiter).Charge(1) // when that is granted
 	require.Equal(t, s, waits.Delay())
 	b.Waits(1, 2*s)
 	b.Advance(s)

@@ -11,8 +11,11 @@ import (
 // Package keyed keeps most keys without a limiter. These are the functions for a key's state, and for the limiter of a key
 // that may be dropped.
 
-// Check returns the error that a limiter of the policy in that state would return to Reserve.
+// Check returns the error that a limiter of the policy in that state would return to reserve.Limiter.ReserveWithin.
 func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait time.Duration) error {
+	if n < 1 {
+		return p.errors.Permits(n)
+	}
 	if err := done.Cause(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nextfree/pace/smooth"
@@ -25,6 +26,7 @@ type Terms struct {
 
 // Errors makes the errors that callers get. Their types are package reserve's, so that package provides it.
 type Errors interface {
+	Permits(n int) error // n is less than 1
 	TooLong(wait, maxWait time.Duration, cause error) error
 	TooLarge(permits, largest int) error
 }
@@ -38,14 +40,15 @@ func (p *Policy) Terms() *Terms { return &p.terms }
 // Kind returns the package of the policy's variant, and what errors call its limiters.
 func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
 
-// NewLedger returns the ledger of a new limiter, for a policy that is not smooth's. Wall returns what the wall clock
-// shows at a time of the limiter's.
-func (p *Policy) NewLedger(now int64, wall func(t int64) time.Time) Ledger {
-	return p.variant.Ledger(now, wall)
-}
-
-// LoadLedger returns the ledger that AppendState has saved then, for a policy that is not smooth's.
-func (p *Policy) LoadLedger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
+// Ledger returns a ledger for a policy that is not smooth's: a new limiter's, or the one that AppendState has saved then.
+// Wall returns what the wall clock shows at a time of the limiter's.
+func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
+	switch {
+	case saved == nil:
+		return p.variant.Ledger(then, wall), nil
+	case p.variant.Load == nil:
+		return nil, fmt.Errorf("%s has no state that can be restored", p.variant.Limiter)
+	}
 	return p.variant.Load(saved, then, wall)
 }
 

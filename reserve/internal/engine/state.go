@@ -57,7 +57,7 @@ func (p *Policy) Restore(state []byte) (*Limiter, error) {
 		}
 		return p.Grow(now, *restored), nil
 	}
-	restored, err := p.variant.Load(ledger, then, func(t int64) time.Time { return p.terms.Time(t) })
+	restored, err := p.Ledger(ledger, then, func(t int64) time.Time { return p.terms.Time(t) })
 	if err != nil {
 		return nil, err
 	}

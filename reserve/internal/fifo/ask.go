@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
@@ -32,7 +33,7 @@ func refuse(ctx context.Context, limits []Limit, ahead [][]int, maxWait time.Dur
 func (l *Limit) refuse(ctx context.Context, ahead []int, n int, maxWait time.Duration) error {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
-		return engine.RefuseBehind(ctx, by, slices.Values(ahead), n, maxWait)
+		return (*engine.Limiter)(by).RefuseBehind(ctx, slices.Values(ahead), n, maxWait)
 	case keyhooks.Limiter:
 		return by.RefuseBehind(ctx, slices.Values(ahead), n, maxWait)
 	}
@@ -43,7 +44,7 @@ func (l *Limit) refuse(ctx context.Context, ahead []int, n int, maxWait time.Dur
 func (l *Limit) summed() bool {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
-		return !engine.Outlook(by).Window
+		return !(*engine.Limiter)(by).Outlook().Window
 	case keyhooks.Limiter:
 		o, err := by.Outlook()
 		return err == nil && !o.Window
@@ -63,7 +64,7 @@ func (l *Limit) reserve(ctx context.Context, maxWait time.Duration, again bool) 
 
 func (l *Limit) reserveSome(ctx context.Context, n int, maxWait time.Duration, again bool) (err error) {
 	if by, ok := l.By.(*reserve.Limiter); ok && again {
-		return engine.ReserveUncounted(ctx, by, n, maxWait, &l.Held)
+		return (*engine.Limiter)(by).ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(&l.Held))
 	}
 	l.Held, err = l.By.ReserveWithin(ctx, n, maxWait)
 	return err
@@ -73,7 +74,7 @@ func (l *Limit) reserveSome(ctx context.Context, n int, maxWait time.Duration, a
 // for the caller to charge, by [reserve.Reservation.Settle].
 func (l *Limit) size() int {
 	if by, ok := l.By.(*reserve.Limiter); ok && l.Permits > 1 {
-		if c := engine.Outlook(by).Capacity; c >= 1 && float64(l.Permits) > c {
+		if c := (*engine.Limiter)(by).Outlook().Capacity; c >= 1 && float64(l.Permits) > c {
 			return int(c)
 		}
 	}

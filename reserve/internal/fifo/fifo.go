@@ -16,12 +16,9 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
-
-// engine is how this package asks limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Limit is what a call asks of one limit.
 type Limit struct {
@@ -64,7 +61,7 @@ func allPatient(limits []Limit) bool {
 	for i := range limits {
 		switch by := limits[i].By.(type) {
 		case *reserve.Limiter:
-			if engine.Outlook(by).MaxWait < reserve.Forever {
+			if (*engine.Limiter)(by).Outlook().MaxWait < reserve.Forever {
 				return false
 			}
 		case keyhooks.Limiter:

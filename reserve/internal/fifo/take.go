@@ -3,6 +3,8 @@ package fifo
 import (
 	"context"
 	"time"
+
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 const (
@@ -21,7 +23,7 @@ func (w *waiter) take(ctx context.Context, maxWait time.Duration, l *Lines, keys
 	defer func() {
 		for _, a := range asks {
 			if err == nil {
-				engine.Count(&a.Held)
+				(*engine.Reservation)(&a.Held).Count()
 			} else {
 				a.Held.Cancel() // it does nothing to a reservation that was not made, or was given back
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Limiters is the inside of a *keyed.Limiters.
@@ -26,7 +26,7 @@ type Limiters[K comparable] interface {
 	// Peek is that of the *keyed.Limiters.
 	Peek(key K, n int) (wait time.Duration, err error)
 	// Outlook returns what the key's limiter has to give now, or the policy function's error.
-	Outlook(key K) (hooks.Outlook, error)
+	Outlook(key K) (engine.Outlook, error)
 	// Guard sets which new keys are remembered, and Own how a new key is stored: own returns an equal key.
 	// These three must be called before any key is used.
 	Guard(guard Guard[K])
@@ -40,7 +40,7 @@ type Limiter interface {
 	// Stop and RefuseBehind are those of [hooks.Hooks], of the key's limiter.
 	Stop(t time.Time)
 	Peek(n int) (wait time.Duration, err error)
-	Outlook() (hooks.Outlook, error)
+	Outlook() (engine.Outlook, error)
 	RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error
 }
 
@@ -93,14 +93,14 @@ type Hold struct {
 // Kept is the outlook of a hold that was over at once.
 type Kept struct {
 	Known   bool
-	Outlook hooks.Outlook
+	Outlook engine.Outlook
 }
 
 // A Holder is a *keyed.Limiters of any type of key.
 type Holder interface {
 	// End ends a hold of which so many permits are used, or [All].
 	End(shard uint32, id uint64, used int)
-	Outlook(shard uint32, id uint64) hooks.Outlook
+	Outlook(shard uint32, id uint64) engine.Outlook
 }
 
 // All says that all permits of a hold are used.
@@ -131,18 +131,16 @@ func (h *Hold) end(used int) {
 	}
 }
 
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
-
 // Outlook returns what the key's limiter has to give now, or after the latest request that it got. It
 // returns false of the zero Hold, and may after Keep or Cancel.
-func (h *Hold) Outlook() (hooks.Outlook, bool) {
+func (h *Hold) Outlook() (engine.Outlook, bool) {
 	switch {
 	case h.Kept.Known:
 		return h.Kept.Outlook, true
 	case h.Of != nil:
 		return h.Of.Outlook(h.Shard, h.ID), true
 	case h.Limiter != nil:
-		return engine.Latest(h.Limiter), true
+		return (*engine.Limiter)(h.Limiter).Latest(), true
 	}
-	return hooks.Outlook{}, false
+	return engine.Outlook{}, false
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // behind returns how long a request for n permits would wait at a limiter behind others. At a window a size that is
@@ -12,14 +13,14 @@ import (
 func behind(l *reserve.Limiter, ahead iter.Seq[int], n int) time.Duration {
 	var wait time.Duration
 	var err error
-	if o := engine.Outlook(l); o.Window && o.Capacity >= 1 {
-		wait, err = engine.Behind(l, pieces(ahead, int(o.Capacity)), n)
+	if o := (*engine.Limiter)(l).Outlook(); o.Window && o.Capacity >= 1 {
+		wait, err = (*engine.Limiter)(l).Behind(pieces(ahead, int(o.Capacity)), n)
 	} else {
 		sum := 0
 		for size := range ahead {
 			sum += size
 		}
-		wait, err = engine.Behind(l, pieces(func(yield func(int) bool) { yield(sum) }, sum), n)
+		wait, err = (*engine.Limiter)(l).Behind(pieces(func(yield func(int) bool) { yield(sum) }, sum), n)
 	}
 	if err != nil {
 		return reserve.Forever

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Look has the queue look at once, for a caller that knows that a limit has changed of which the queue can't know.
@@ -118,7 +119,7 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 		q.order.Settle(now, p, p.extra)
 	}
 	q.mu.Unlock()
-	engine.Count(&h.r)
+	(*engine.Reservation)(&h.r).Count()
 	if p.extra > 0 {
 		h.r.Settle(p.Permits + p.extra)
 	}

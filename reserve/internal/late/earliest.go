@@ -13,6 +13,7 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -99,7 +100,7 @@ func (e *Earliest) options(p *Place, h *hold) []option {
 		all[i].wait = m.waits(p.Permits)
 		if h != nil && h.member == i && !m.dropped.Load() {
 			all[i].wait = h.delay()
-			if d, err := engine.Wait(m.pause, 1); err == nil {
+			if d, err := m.pause.Peek(1); err == nil {
 				all[i].wait = max(all[i].wait, d)
 			}
 		}
@@ -109,7 +110,7 @@ func (e *Earliest) options(p *Place, h *hold) []option {
 
 // waits returns how long permits would have to be waited for, by what is known.
 func (m *member) waits(n int) time.Duration {
-	d, err := engine.Wait(m.pause, 1)
+	d, err := m.pause.Peek(1)
 	if err != nil || m.dropped.Load() {
 		return reserve.Forever
 	}
@@ -214,7 +215,7 @@ func (e *Earliest) reserve(ctx context.Context, p *Place, trial bool, maxWait ti
 // ask reserves at a member. While that is paused it only waits for the end of the pause: a permit that is bought now
 // would be forgotten by then.
 func (m *member) ask(ctx context.Context, p *Place, trial bool, maxWait time.Duration) (h *hold, err error) {
-	if d, err := engine.Wait(m.pause, 1); d <= 0 && err == nil {
+	if d, err := m.pause.Peek(1); d <= 0 && err == nil {
 		return m.limit.reserve(ctx, p, trial, maxWait)
 	}
 	h = p.newHold()
@@ -229,7 +230,7 @@ func (e *Earliest) refusal(p *Place, maxWait time.Duration) error {
 	largest := 0
 	for _, m := range e.members {
 		for _, part := range m.parts {
-			_, err := engine.Wait(part, p.Permits)
+			_, err := part.Peek(p.Permits)
 			var size *reserve.SizeError
 			if !errors.As(err, &size) {
 				return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
@@ -305,6 +306,6 @@ func (e *Earliest) many() bool       { return true }
 func (e *Earliest) watch(f func(later bool) (keep bool)) {
 	for _, m := range e.members {
 		m.limit.watch(f)
-		engine.Watch(m.pause, f)
+		(*engine.Limiter)(m.pause).Watch(f)
 	}
 }

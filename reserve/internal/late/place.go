@@ -7,6 +7,7 @@ import (
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // never is the last time that there is.
@@ -300,7 +301,7 @@ func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservatio
 // holds in turn. Nil: there is none.
 func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
 	for {
-		p, ok := engine.Promise(r).(promise)
+		p, ok := (*engine.Reservation)(r).Promise().(promise)
 		if !ok || p.queue == q {
 			return p.Place
 		}

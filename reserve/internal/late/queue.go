@@ -13,7 +13,7 @@ import (
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // anyone is a Leave above all that there are.
@@ -24,7 +24,7 @@ const anyone = math.MaxInt
 type Queue struct {
 	order  Order
 	target Target
-	clock  hooks.Clock
+	clock  engine.Clock
 	remote bool // to reserve and to cancel takes a while
 
 	waiting atomic.Int64 // places that are waiting or bound
@@ -81,7 +81,7 @@ func New(order Order, target Target, clock clockwork.Clock, groups int) *Queue {
 		q.binding.calls = make(chan struct{}, 1)
 	}
 	if clock != nil {
-		q.clock = hooks.On(clock)
+		q.clock = engine.On(clock)
 	}
 	q.clock = q.clock.Begun()
 	q.notBefore = math.MinInt64

@@ -9,11 +9,8 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
-
-// engine is how this package looks into limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A Target reserves for the first of a queue. The queue calls reserve while it holds binding, and all others under mu:
 // they must not block.
@@ -60,8 +57,8 @@ func newLimit(by reserve.Reserver) *limit {
 	l.look(by)
 	l.prepaid = !l.known
 	for _, part := range l.parts {
-		one, err := engine.Wait(part, 1)
-		all, err2 := engine.Wait(part, math.MaxInt32)
+		one, err := part.Peek(1)
+		all, err2 := part.Peek(math.MaxInt32)
 		// A request for more has to wait for longer only where it is paid upfront. Time passes meanwhile.
 		l.prepaid = l.prepaid || err != nil || err2 != nil || all > one
 	}
@@ -74,7 +71,7 @@ func (l *limit) look(by any) {
 		l.parts = append(l.parts, one)
 		return
 	}
-	if parts := engine.Parts(by); parts != nil {
+	if parts := engine.PartsOf(by); parts != nil {
 		for _, part := range parts {
 			l.look(part)
 		}
@@ -97,7 +94,7 @@ func (l *limit) reserve(ctx context.Context, p *Place, trial bool, maxWait time.
 	h.trial = trial
 	var err error
 	if l.limiter != nil { // what is handed on before it goes does not count as granted
-		err = engine.ReserveUncounted(ctx, l.limiter, n, maxWait, &h.r)
+		err = (*engine.Limiter)(l.limiter).ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(&h.r))
 	} else {
 		h.r, err = l.by.ReserveWithin(ctx, n, maxWait)
 	}
@@ -135,7 +132,7 @@ func (l *limit) rate() float64 {
 func (l *limit) spacing() float64 { return l.rate() }
 
 func (l *limit) certain() float64 {
-	if len(l.parts) != 1 || !l.known || engine.Outlook(l.parts[0]).Window {
+	if len(l.parts) != 1 || !l.known || (*engine.Limiter)(l.parts[0]).Outlook().Window {
 		return 0
 	}
 	return l.rate()
@@ -144,7 +141,7 @@ func (l *limit) certain() float64 {
 // wait returns how long a request would wait if it were made now, by what is known here.
 func (l *limit) wait(n int) (longest time.Duration) {
 	for _, part := range l.parts {
-		d, err := engine.Wait(part, n)
+		d, err := part.Peek(n)
 		if err != nil {
 			return reserve.Forever
 		}
@@ -176,6 +173,6 @@ func (l *limit) forecast(ahead iter.Seq[int], h *hold, base time.Duration, p *Pl
 
 func (l *limit) watch(f func(later bool) (keep bool)) {
 	for _, part := range l.parts {
-		engine.Watch(part, f)
+		(*engine.Limiter)(part).Watch(f)
 	}
 }

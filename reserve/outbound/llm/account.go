@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // An account is what is known of one key: its limits, and what its calls use.
@@ -73,7 +74,7 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		m.own = t.policy(k, m.size, m.daily).Limiter()
 		m.by = m.own
 		if t.changed != nil {
-			engine.Watch(m.own, func(bool) bool {
+			(*engine.Limiter)(m.own).Watch(func(bool) bool {
 				t.changed()
 				return true
 			})

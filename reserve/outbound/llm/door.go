@@ -8,11 +8,8 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/hooks"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
-
-// engine is how this package asks limiters.
-var engine = hooks.Open[*reserve.Policy, *reserve.Limiter, *reserve.Reservation]()
 
 // A door stands behind the queue of calls to several deployments, and is a [reserve.Reserver]. It lets the first call
 // through as soon as one of its deployments has room. It takes no permits: the deployment's transport charges the call
@@ -75,10 +72,10 @@ func (c *call) wouldWait(more int) (longest time.Duration, fits bool) {
 		if k.isTokens() {
 			n = sum(n, more)
 		}
-		if c := engine.Outlook(by).Capacity; c >= 1 && float64(n) > c {
+		if c := (*engine.Limiter)(by).Outlook().Capacity; c >= 1 && float64(n) > c {
 			n, fits = int(c), false
 		}
-		d, err := engine.Wait(by, n)
+		d, err := by.Peek(n)
 		if err != nil {
 			d, fits = reserve.Forever, false
 		}
