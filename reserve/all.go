@@ -128,5 +128,18 @@ func (b *bundle) Settle(actual int) {
 	allornothing.Cancel(len(b.parts), func(i int) { b.parts[i].Settle(actual) })
 }
 
+// Begin and End are the parts'.
+func (b *bundle) Begin() {
+	for i := range b.parts {
+		b.parts[i].Begin()
+	}
+}
+
+func (b *bundle) End() {
+	for i := range b.parts {
+		b.parts[i].End()
+	}
+}
+
 func (b *bundle) cancel(i int)              { b.parts[i].Cancel() }
 func (b *bundle) delay(i int) time.Duration { return b.parts[i].Delay() }

@@ -27,6 +27,8 @@ import "github.com/nextfree/pace/smooth"
 //   - Waits(now int64, number uint64) bool: that request certainly waits. It should take less time than Ready.
 //   - Recheck() time.Duration, if times may become earlier by themselves because they follow the wall clock:
 //     the limiter looks at them again so often.
+//   - Begin(now int64, slot smooth.Slot) smooth.Slot and End likewise, if permits count by when they are used: see
+//     [Reservation.Begin]. Each returns the slot by which the request is known from then on.
 //   - AppendState(b []byte, now int64) []byte, for [Limiter.AppendBinary].
 //   - Stalls(), a marker that is never called. If the ledger has it, the limiter treats it as a pause when the whole
 //     program stood still, so that a caller wakes more than 1 ms late.

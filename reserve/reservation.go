@@ -62,8 +62,27 @@ func (r *Reservation) Cancel() { r.engine().Settle(0) }
 // before the next is granted, makes that wait 0.4 s less.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
+// Begin says that the use of the permits begins: a call goes out, which another side will count at a moment that is
+// not known before its answer. End says that the use is over. Between the two a window counts the permits in any case,
+// and until its length after End. A quota by the calendar that begins meanwhile counts them too. Other limiters count
+// permits when they are granted, so Begin and End do nothing. Package outbound calls both for each request.
+//
+//	err := reservation.Wait(ctx)
+//	...
+//	reservation.Begin()
+//	defer reservation.End()
+//	answer, err := send(ctx)
+//
+// Begin before the permits may be used does nothing. Each Begin needs an End, a Settle or a Cancel: until then the
+// permits don't come back. After End, Settle and Cancel still mean what they mean, and a second Begin does nothing.
+func (r *Reservation) Begin() { r.engine().Begin() }
+
+// End says that the use of the permits is over, now. Without Begin it is Begin and End at once. See
+// [Reservation.Begin].
+func (r *Reservation) End() { r.engine().End() }
+
 // A Promise is the implementation of a Reservation by a [Reserver] outside this package: see
-// [NewReservation]. Its methods mean what Reservation's methods do.
+// [NewReservation]. Its methods mean what Reservation's methods do. It may have the methods Begin() and End() too.
 type Promise interface {
 	Permits() int
 	At() time.Time

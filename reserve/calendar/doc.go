@@ -26,6 +26,10 @@
 // nothing. A period of [FromFirst] begins with the first request that is granted. If that is given back the period goes
 // on, unless nothing else was used of it.
 //
+// A call that is out when a period begins may be counted in either by a server. If its caller says so, by
+// [reserve.Reservation.Begin] and End, both count it. A period of [FromFirst] then lasts until its length after the
+// End of the call that opened it.
+//
 // # Days
 //
 // The time of day is that of a wall clock. A day on which the clocks are changed has 23 or 25 hours, and one quota.

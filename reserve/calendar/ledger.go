@@ -33,6 +33,10 @@ type ledger struct {
 	boundary uint64 // of the newest one that was granted before the present period
 	undo     int64  // state.paced as it was before the newest grant
 
+	out    int64  // permits in use: see use.go
+	opener uint64 // the number of the request that opened the present period
+	said   int64  // the period's end by what a server said
+
 	// over holds the requests of the present period that went over its quota, and owed what requests of
 	// earlier periods have taken of this one. What else was granted in earlier periods is gone with them.
 	over, owed []item

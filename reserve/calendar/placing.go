@@ -9,7 +9,10 @@ import (
 // open returns the state that a period's has become at a time: its own, or that of a later period.
 func (l *ledger) open(s state, t int64) state {
 	for t >= s.end && s.end != never {
-		over := s.used - l.quota
+		over, out := s.used-l.quota, int64(0)
+		if s.span == l.state.span { // only the next period counts what is in use now
+			out = l.out
+		}
 		switch ended := s.end; {
 		case over <= 0 && l.period.kind == fromFirst:
 			if s.end != closed.end {
@@ -17,13 +20,13 @@ func (l *ledger) open(s state, t int64) state {
 			}
 			return s
 		case over <= 0:
-			s.used, s.span = 0, l.period.around(t)
+			s.used, s.span = out, l.period.around(t)
 		case l.period.kind >= every: // pass over periods that are used up
 			n := min(over/l.quota, (t-ended)/int64(l.period.length))
-			s.used, s.begin = over-n*l.quota, ended+n*int64(l.period.length)
+			s.used, s.begin = over-n*l.quota+out, ended+n*int64(l.period.length)
 			s.end = saturate.Add(s.begin, int64(l.period.length))
 		default:
-			s.used, s.span = over, l.period.around(ended)
+			s.used, s.span = over+out, l.period.around(ended)
 		}
 		s.paced = saturate.Add(s.begin, l.margin)
 	}
@@ -44,6 +47,9 @@ func (l *ledger) after(s state, permits, latest int64) state {
 		if s.end == closed.end {
 			t = max(t, min(s.paced, latest))
 			s = state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
+			if t == l.now {
+				s.used = l.out
+			}
 		}
 		last, left := s.end-l.margin, l.quota-s.used
 		at := max(t, s.paced)
@@ -85,6 +91,7 @@ func (l *ledger) grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
 		l.begin(state{span: after.span, paced: l.state.paced})
+		l.opener = number
 	}
 	l.undo, l.state, l.last = l.state.paced, after, number
 	if after.used > l.quota {

@@ -13,6 +13,10 @@ type item struct {
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	back := int64(slot.Permits - kept)
+	if slot.Number >= inUse { // it is over
+		slot.Number &^= inUse
+		l.out -= int64(slot.Permits)
+	}
 	if len(l.queue) > 0 && slot.Number >= l.queue[0].number {
 		l.leave(l.find(slot.Number), back)
 		l.advance(now) // at this time, whenever the next call is

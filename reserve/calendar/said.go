@@ -23,6 +23,7 @@ func (l *ledger) Said(now int64, left float64, reset int64) {
 			l.state = state{span: span{begin: l.now}, paced: l.now, at: l.state.at}
 		}
 		l.state.end = min(end, saturate.Add(l.now, length))
+		l.said = l.state.end
 	case by >= length/2 || by <= -length/2:
 		return // it speaks of another period
 	case 0 <= by && by < int64(2*time.Second): // servers round to seconds

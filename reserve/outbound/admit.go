@@ -23,6 +23,7 @@ func (c *call) admit() error {
 	c.out, c.sent = true, c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]
+		a.Held.Begin()
 		c.t.blocks.hold(c, a)
 		if a.limit.used == nil && a.limit.after == nil {
 			a.keep()

@@ -16,6 +16,7 @@ func (c *call) read() reply.Reply {
 	c.listen(&s)
 	for i := range c.charges {
 		c.charges[i].said = nil
+		c.charges[i].Held.End() // the server has counted the call
 	}
 	for i := range s.Limits {
 		if j := target(c.charges, s.Limits[i].Name, s.Reason); j >= 0 {

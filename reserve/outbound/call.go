@@ -215,6 +215,7 @@ func (c *call) lost() {
 
 // lose settles one charge of an attempt that got no response.
 func (c *call) lose(a *charge) {
+	a.Held.End()
 	if a.limit.lost != nil {
 		if n, known := a.limit.lost(c.request); known {
 			c.settled(a, n)

@@ -63,7 +63,7 @@ func (l *ledger) delay(now, by int64) {
 // SetRate changes the length of the window for requests from now on.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.rate {
-		l.change(now, l.Max(), length(l.Max(), permitsPerSecond), permitsPerSecond)
+		l.change(now, l.Max(), l.length(permitsPerSecond), permitsPerSecond)
 	}
 }
 
@@ -90,6 +90,15 @@ func (l *ledger) change(now int64, size int, per int64, rate float64) {
 		since: max(l.config.since, l.floor-max(1, l.config.per)),
 	}
 	l.longest = max(l.longest, per)
+}
+
+// length returns the length of the window at a rate.
+func (l *ledger) length(permitsPerSecond float64) int64 {
+	per := length(l.Max(), permitsPerSecond)
+	if per > 0 {
+		per = min(saturate.Add(per, l.margin), longest)
+	}
+	return per
 }
 
 // length returns the nanoseconds in which a rate gives n permits: at least 1, or 0 for a rate of +Inf.

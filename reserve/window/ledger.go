@@ -20,6 +20,7 @@ import (
 type ledger struct {
 	config *config // for requests from now on
 	rate   float64
+	margin int64 // for which a permit counts longer than by the rate
 	until  int64 // the end of the latest pause
 	// No request is granted before this time. Unlike in a pause, the window's clock runs on.
 	stopped int64
@@ -35,6 +36,7 @@ type ledger struct {
 	floor  int64 // the other requests are not granted before this time
 	oldest int   // the first request in the stretch that was looked at last, which ends at placed
 	held   sum   // the permits in that stretch
+	uses   uses  // the permits that are not in the list: see use.go
 }
 
 // A config holds what changes of the rate and pauses change. It is immutable: each request points to its own.
@@ -75,7 +77,7 @@ func (l *ledger) Take(now int64, permits int) bool {
 		return false
 	}
 	l.advance(now)
-	if l.waiting() || l.used().exceeds(l.config.size-uint64(permits)) {
+	if used := l.used(); l.waiting() || used.exceeds(l.config.size-uint64(permits)) {
 		return false
 	}
 	l.push(uint64(permits), l.floor, l.config, true)
@@ -115,12 +117,20 @@ func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 // at the next call, as of now: see floor.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
-	i := l.ring.find(slot.Number)
-	if slot.Number <= l.forgot || i == l.ring.length {
-		return
+	i, back := l.ring.find(slot.Number), uint64(slot.Permits-kept)
+	switch {
+	case slot.Number >= inUse:
+		l.uses.back(slot, back)
+		l.unplace(l.granted)
+	case slot.Number > l.forgot && i < l.ring.length:
+		l.unplace(max(i, l.granted))
+		l.remove(i, back)
 	}
-	l.unplace(max(i, l.granted))
-	r, back := l.ring.at(i), uint64(slot.Permits-kept)
+}
+
+// remove takes permits out of the i-th request of the list.
+func (l *ledger) remove(i int, back uint64) {
+	r := l.ring.at(i)
 	r.permits -= back
 	if l.oldest <= i && i < l.placed {
 		l.held.sub(back)
@@ -177,8 +187,13 @@ func (l *ledger) Stored(now int64) float64 {
 // Level returns how many permits the window has room for now, minus the permits that requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
-	used := 0.0
+	used := float64(l.uses.out.low)
 	from := max(l.floor-l.config.per, l.config.since)
+	for _, u := range l.uses.ended {
+		if u.at > from {
+			used += float64(u.permits)
+		}
+	}
 	for i := range l.ring.length {
 		if r := l.ring.at(i); r.at > from || i >= l.granted {
 			used += float64(r.permits)

@@ -50,11 +50,37 @@ func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	room := by.size - min(permits, by.size)
 	for {
 		l.seek(at, by)
-		if !l.held.exceeds(room) || at == never {
+		if held := l.heldAt(at, by); !held.exceeds(room) || at == never {
 			return at
 		}
-		at = saturate.Add(l.ring.at(l.oldest).at, by.per)
+		at = l.leaves(at, by)
 	}
+}
+
+// heldAt returns the permits in the stretch that was looked at last, which ends at a time. Those in use count as if
+// their use were over now.
+func (l *ledger) heldAt(end int64, by *config) sum {
+	held := l.held
+	held.plus(l.uses.held)
+	if end < saturate.Add(l.uses.now, by.per) {
+		held.plus(l.uses.out)
+	}
+	return held
+}
+
+// leaves returns when the oldest permits leave the stretch that was looked at last, which ends at a time.
+func (l *ledger) leaves(end int64, by *config) int64 {
+	oldest := int64(never)
+	if l.uses.out != (sum{}) && end < saturate.Add(l.uses.now, by.per) {
+		oldest = l.uses.now
+	}
+	if l.oldest < l.placed {
+		oldest = min(oldest, l.ring.at(l.oldest).at)
+	}
+	if u := &l.uses; u.first < len(u.ended) {
+		oldest = min(oldest, u.ended[u.first].at)
+	}
+	return saturate.Add(oldest, by.per)
 }
 
 // seek moves the mark of the oldest request to the beginning of the stretch that ends at a time.
@@ -68,12 +94,13 @@ func (l *ledger) seek(end int64, by *config) {
 		l.oldest--
 		l.held.add(l.ring.at(l.oldest).permits)
 	}
+	l.uses.seek(before)
 }
 
 // used returns how many permits the stretch up to now holds, if no request waits.
-func (l *ledger) used() *sum {
+func (l *ledger) used() sum {
 	l.seek(l.floor, l.config)
-	return &l.held
+	return l.heldAt(l.floor, l.config)
 }
 
 // waiting reports whether any request waits.
@@ -82,6 +109,9 @@ func (l *ledger) waiting() bool { return l.granted < l.ring.length }
 // advance grants all requests whose time has come, and forgets requests that have left the window.
 func (l *ledger) advance(now int64) {
 	clock := max(now, l.until) - l.config.behind
+	if l.uses.now = clock; l.uses.out != (sum{}) {
+		l.unplace(l.granted)
+	}
 	for l.waiting() {
 		if l.granted == l.placed {
 			l.place()
@@ -101,6 +131,7 @@ func (l *ledger) advance(now int64) {
 	for l.granted > 0 && l.ring.at(0).at <= clock-max(1, l.longest) {
 		l.forget()
 	}
+	l.uses.forget(clock - max(1, l.longest))
 }
 
 // forget takes the oldest request, which was granted, off the list.

@@ -57,6 +57,11 @@ func (s *sum) add(permits uint64) {
 	s.high += carry
 }
 
+func (s *sum) plus(other sum) {
+	s.add(other.low)
+	s.high += other.high
+}
+
 func (s *sum) sub(permits uint64) {
 	var borrow uint64
 	s.low, borrow = bits.Sub64(s.low, permits, 0)

@@ -6,18 +6,31 @@ import (
 	"math"
 )
 
-// AppendState appends the requests that were granted within the last per, each as its permits and its age. Then it
-// appends the rest of a pause and of a stop. See reserve's Limiter.AppendBinary.
+// AppendState appends the requests that were granted within the last per, each as its permits and its age. Those whose
+// use is over have the age of that, and those in use none. Then it appends the rest of a pause and of a stop. See
+// reserve's Limiter.AppendBinary.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))
 	b = binary.AppendUvarint(b, uint64(max(0, l.stopped-now)))
-	for i := range l.granted {
-		if r := l.ring.at(i); r.permits > 0 {
-			b = binary.AppendUvarint(b, r.permits)
-			b = binary.AppendUvarint(b, uint64(max(0, l.floor-r.at)))
+	add := func(permits uint64, at int64) {
+		if permits > 0 {
+			b = binary.AppendUvarint(b, permits)
+			b = binary.AppendUvarint(b, uint64(max(0, l.floor-at)))
 		}
 	}
+	ended := l.uses.ended
+	for i := range l.granted {
+		r := l.ring.at(i)
+		for ; len(ended) > 0 && ended[0].at < r.at; ended = ended[1:] {
+			add(ended[0].permits, ended[0].at)
+		}
+		add(r.permits, r.at)
+	}
+	for _, u := range ended {
+		add(u.permits, u.at)
+	}
+	add(l.uses.out.low, l.floor)
 	return b
 }
 

@@ -37,6 +37,15 @@
 // charged, whether there is room for it or not. The window then holds more than n, and no request goes until there is
 // room again. With 10 a second and 6 used, Settle(9) leaves room for one, and Settle(16) for none until a second later.
 //
+// # When a permit is used
+//
+// A permit counts from when it is granted. A server counts the call later, when it arrives, and a call may overtake
+// another on the way. So a window that is exactly the server's is exceeded there by some calls. A caller who knows when
+// the use of permits is over says so, by [reserve.Reservation.Begin] and End. They then count without end until End, and
+// for per after it: whatever the network does, no stretch of per at the server holds more than n. That takes one round
+// trip for each per. With 10 a second and 150 ms from sending to answer, 10 go in 1.15 s. Until End promised times may
+// become later. See also [WithMargin].
+//
 // # Changes
 //
 // Stored is how many permits could be taken now: 0 while a request waits. A pause stops the window's clock:
@@ -76,6 +85,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
@@ -85,8 +95,8 @@ var valueError = invalid.In("window")
 // New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a
 // minute. It starts empty.
 //
-// It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError] for an
-// option that does not apply. Only [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack] do.
+// It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError] for
+// an option that does not apply. [WithMargin], [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack] do.
 func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
 	if err != nil {
@@ -108,14 +118,43 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
-	rate, length := reserve.Per(float64(n), per), min(int64(per), longest)
+	rate, s := reserve.Per(float64(n), per), new(settings)
+	length := func() int64 { return min(saturate.Add(int64(per), int64(s.margin)), longest) }
+	fresh := func(now int64) *ledger {
+		l := newLedger(now, n, length(), rate)
+		l.margin = int64(s.margin)
+		return l
+	}
 	return reserve.NewPolicy(reserve.Variant{
-		Package: "window", Limiter: "a window",
-		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return newLedger(now, n, length, rate) },
-		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, n, length, rate) },
+		Package: "window", Limiter: "a window", Settings: s,
+		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return fresh(now) },
+		Change: func(now int64, of reserve.Ledger) {
+			l := of.(*ledger)
+			l.change(now, n, length(), rate)
+			l.margin = int64(s.margin)
+		},
 		Load: func(state []byte, then int64, _ func(int64) time.Time) (reserve.Ledger, error) {
-			l := newLedger(then, n, length, rate)
+			l := fresh(then)
 			return l, l.load(state)
 		},
 	}, rate, opts...)
+}
+
+// settings are what the options of a window say.
+type settings struct{ margin time.Duration }
+
+// WithMargin makes a permit count for d longer than per: for another side that counts calls as they arrive, when some
+// take longer than others on their way. If the delay between two machines is 30 to 90 ms, one way, a margin of 60 ms
+// keeps every stretch of per at the other side within n, at the price of n permits in each per + 60 ms. Where the answer
+// to a call is seen, [reserve.Reservation.Begin] needs no margin to be known, and package outbound calls it.
+//
+// Rate, SetRate and Retime don't count the margin. A negative d is a *[reserve.ValueError]. Default: 0.
+func WithMargin(d time.Duration) reserve.Option {
+	return reserve.NewOption("WithMargin", func(s *settings) error {
+		if d < 0 {
+			return valueError("WithMargin", d, "0 or more")
+		}
+		s.margin = d
+		return nil
+	})
 }

@@ -43,6 +43,11 @@ type (
 	persistent interface {
 		AppendState(b []byte, now int64) []byte
 	}
+	// using: permits count by when they are used. Begin and End return the slot by which the request is known then.
+	using interface {
+		Begin(now int64, slot smooth.Slot) smooth.Slot
+		End(now int64, slot smooth.Slot) smooth.Slot
+	}
 	// stalling: when the whole program stood still, that was a pause. Stalls is never called.
 	stalling interface{ Stalls() }
 )

@@ -39,6 +39,7 @@ type Reservation struct {
 	settled   bool
 	cancelled bool // settled at 0
 	uncounted bool // not counted as granted so far: see ReserveUncounted
+	begun     bool // its use has begun: see Begin
 }
 
 func (r *Reservation) Permits() int {
@@ -107,6 +108,36 @@ func (r *Reservation) Settle(actual int) {
 	l.settle(now, r, actual)
 }
 
+func (r *Reservation) Begin() {
+	if r.promise == nil {
+		r.use(using.Begin)
+	} else if u, ok := (*r.promise).(interface{ Begin() }); ok {
+		u.Begin()
+	}
+}
+
+func (r *Reservation) End() {
+	if r.promise == nil {
+		r.use(using.End)
+	} else if u, ok := (*r.promise).(interface{ End() }); ok {
+		u.End()
+	}
+}
+
+// use tells a ledger that counts permits by their use.
+func (r *Reservation) use(tell func(l using, now int64, slot smooth.Slot) smooth.Slot) {
+	l := r.limiter
+	if l == nil {
+		return
+	}
+	now := l.lock()
+	defer l.mu.Unlock()
+	if ledger, ok := l.ledger.(using); ok && !r.settled {
+		r.at(now) // the last time that is known of it
+		r.slot, r.begun = tell(ledger, now, r.slot), true
+	}
+}
+
 // Await waits for the permits, and returns how long that took.
 func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err error) {
 	at, wait := r.At(), r.Delay()
@@ -149,6 +180,9 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 		r.at(now) // when it was granted, if it was: of a cancelled one the ledger knows nothing
 	}
 	r.settled, r.cancelled = true, actual == 0
+	if ledger, ok := l.ledger.(using); ok && r.begun && actual > 0 {
+		r.slot = ledger.End(now, r.slot)
+	}
 	reserved := r.slot.Permits
 	back := max(0, reserved-actual)
 	if r.uncounted {

@@ -1,0 +1,60 @@
+package calendar_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
+)
+
+// What is out when a period begins may be counted in either, so both count it.
+func TestUseAtTheEdge(t *testing.T) {
+	ctx := context.Background()
+	clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 23, 23, 59, 59, 0, time.UTC))
+	l := reserve.Must(calendar.New(10, calendar.Daily(time.UTC, 0), reserve.WithClock(clock)))
+	early, late := reserve.Must(l.Reserve(ctx, 3)), reserve.Must(l.Reserve(ctx, 4))
+	early.Begin()
+	late.Begin()
+	next := reserve.Must(l.Reserve(ctx, 5))
+	require.Equal(t, 24*time.Hour+time.Second, next.Delay(), "7 of tomorrow's 10 may be used")
+	clock.Advance(500 * time.Millisecond)
+	early.End()
+	require.Equal(t, 500*time.Millisecond, next.Delay())
+	clock.Advance(500 * time.Millisecond)
+	require.Zero(t, next.Delay())
+	late.End()
+	require.Equal(t, 1., l.Stored())
+	clock.Advance(24 * time.Hour)
+	require.Equal(t, 10., l.Stored())
+}
+
+// A quota of one that is out at midnight does not wait for ever.
+func TestUseOfTheWholeQuota(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 23, 23, 59, 59, 0, time.UTC))
+	l := reserve.Must(calendar.New(1, calendar.Daily(time.UTC, 0), reserve.WithClock(clock)))
+	r := reserve.Must(l.Reserve(context.Background(), 1))
+	r.Begin()
+	next := reserve.Must(l.Reserve(context.Background(), 1))
+	require.Equal(t, 24*time.Hour+time.Second, next.Delay())
+	r.Cancel()
+	require.Zero(t, next.Delay())
+}
+
+// A period that opens with a call opens at the server when that arrives: at the latest when it is answered.
+func TestUseOpensAPeriod(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := reserve.Must(calendar.New(2, calendar.FromFirst(time.Hour), reserve.WithClock(clock)))
+	r := reserve.Must(l.Reserve(context.Background(), 2))
+	r.Begin()
+	clock.Advance(200 * time.Millisecond)
+	r.End()
+	clock.Advance(time.Hour - 1)
+	require.False(t, l.TryAcquire(1))
+	clock.Advance(1)
+	require.True(t, l.TryAcquire(2))
+}
