@@ -91,13 +91,13 @@ bench: ## the benchmarks, then pace and its peers side by side
 	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window && $(GO) run ./stream
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
-	@echo "Downloading 32 MB and compiling, about a minute the first time; then the demo runs for some 20 s."
-	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
+	@echo "Downloading 32 MB and compiling, a line for each package, about a minute the first time; then the demo runs for some 20 s."
+	@$(GO) build -C bench -v -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
 
 demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
-	@echo "Downloading 25 MB and compiling SDKs, about three minutes the first time; then the demo runs for some 40 s."
-	@$(GO) build -C bench/sdk -o ../out/demo-llm ./llm/cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
+	@echo "Downloading 25 MB and compiling SDKs, a line for each package, about three minutes the first time; then the demo runs for some 40 s."
+	@$(GO) build -C bench/sdk -v -o ../out/demo-llm ./llm/cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
 
 demo-shared: ## three processes share a limit through a file, and one of them is killed
-	@echo "Downloading 32 MB and compiling, about a minute the first time; then the demo runs for 8 s."
-	@$(GO) build -C bench -o out/ ./cmd/demo && bench/out/demo -shared -out bench/out/demo-shared.png
+	@echo "Downloading 32 MB and compiling, a line for each package, about a minute the first time; then the demo runs for 8 s."
+	@$(GO) build -C bench -v -o out/ ./cmd/demo && bench/out/demo -shared -out bench/out/demo-shared.png

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -30,14 +29,22 @@ func TestBadOptions(t *testing.T) {
 		{want: "an option is <nil>; want an option"},
 		{want: "PerKey is <nil>; want a key function and a limiter function", opt: PerKey(nil, none)},
 		{want: "PerKey is <nil>; want a key function and a limiter function", opt: PerKey[string](Host, nil)},
-		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{})},
-		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Limiter: limiter})},
-		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed(nil, none)})},
-		{want: "WithLimit is <nil>; want a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed[string](Host, nil)})},
+		{want: "WithLimit \"\" is <nil>; want either a Limiter or Keyed", opt: WithLimit(Limit{})},
+		{want: "WithLimit \"\" is <nil>; want either a Limiter or Keyed", opt: WithLimit(Limit{Limiter: limiter})},
+		{want: "WithLimit \"\" is <nil>; want either a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed(nil, none)})},
+		{want: "WithLimit \"\" is <nil>; want either a Limiter or Keyed", opt: WithLimit(Limit{Keyed: Keyed[string](Host, nil)})},
 		{want: "the key of WithMaxInFlight is <nil>; want a function", opt: WithMaxInFlight(1, nil)},
 		{want: "WithMaxInFlight is 0; want at least 1, and one key function or none", opt: WithMaxInFlight(0)},
 		{want: "WithMaxInFlight is 1; want at least 1, and one key function or none", opt: WithMaxInFlight(1, Host, Host)},
-		{want: "WithRetryBudget is -1; want 0 or more", opt: WithRetryBudget(-1)},
+		{want: "WithRetryBudget is -1; want a share of the requests: 0.1 is 10 %", opt: WithRetryBudget(-1)},
+		{want: "WithRetryBudget is 10; want a share of the requests: 0.1 is 10 %", opt: WithRetryBudget(10)},
+		{want: "WithRetries is -1; want 0 or more", opt: WithRetries(-1)},
+		{want: "WithRetries is 0; want 1 or more: WithRetryBudget does nothing without", opt: WithRetryBudget(.1)},
+		{want: "WithRetries is 0; want 1 or more: RetryNonIdempotent does nothing without", opt: RetryNonIdempotent()},
+		{want: "WithLimit \"a\" is <nil>; want either a Limiter or Keyed",
+			opt: WithLimit(Limit{Name: "a", Limiter: evenly10(), Keyed: Keyed(Host, none)})},
+		{want: "WithLimit is \"a\"; want a name that no other limit has", opt: both(
+			WithLimit(Limit{Name: "a", Limiter: evenly10()}), WithLimit(Limit{Name: "a", Limiter: evenly10()}))},
 		{want: "WithCost is <nil>; want a function that says what a request costs", opt: WithCost(nil, nil)},
 		{want: "WithLogger is <nil>; want a logger", opt: WithLogger(nil, 0)},
 		{want: "WithClock is <nil>; want a clock", opt: WithClock(nil)},
@@ -57,11 +64,16 @@ func TestBadOptions(t *testing.T) {
 
 // both is two options in one.
 func both(a, b Option) Option {
-	return func(s *settings) error { return errors.Join(a(s), b(s)) }
+	return func(s *settings) error {
+		if err := a(s); err != nil {
+			return err
+		}
+		return b(s)
+	}
 }
 
 func wrongCost(limits int) string {
-	return fmt.Sprintf(`WithCost is "the cost of %d limits"; want one limiter, or one PerKey; say the cost of each limit by WithLimit`, limits)
+	return fmt.Sprintf("the number of limits with WithCost is %d; want 1, by New or PerKey: WithLimit says a cost itself", limits)
 }
 
 // A key without a limiter is known only when a request has that key.

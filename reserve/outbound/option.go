@@ -1,9 +1,11 @@
 package outbound
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -83,8 +85,11 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		scope := l.scope()
-		if scope == nil {
-			return valueError("WithLimit", nil, "a Limiter or Keyed")
+		if scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter) {
+			return valueError("WithLimit "+strconv.Quote(l.Name), nil, "either a Limiter or Keyed")
+		}
+		if l.Name != "" && slices.ContainsFunc(s.limits, func(other limit) bool { return other.name == l.Name }) {
+			return valueError("WithLimit", l.Name, "a name that no other limit has")
 		}
 		cost := l.Cost
 		if cost == nil {
@@ -128,8 +133,8 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 // no budget.
 func WithRetryBudget(share float64) Option {
 	return func(s *settings) error {
-		if !(share >= 0) {
-			return valueError("WithRetryBudget", share, "0 or more")
+		if !(share >= 0 && share <= 1) {
+			return valueError("WithRetryBudget", share, "a share of the requests: 0.1 is 10 %")
 		}
 		s.budget = newBudget(share)
 		return nil
@@ -140,6 +145,9 @@ func WithRetryBudget(share float64) Option {
 // dialects; of several, the last one given is tried first.
 func WithDialect(d Dialect) Option {
 	return func(s *settings) error {
+		if reflect.ValueOf(d).IsZero() {
+			return valueError("WithDialect", d, "a Dialect that reads something")
+		}
 		s.dialects = append([]reply.Dialect{d.Expanded()}, s.dialects...)
 		return nil
 	}
@@ -187,7 +195,13 @@ func WithMaxRetryAfter(d time.Duration) Option {
 // go again, RoundTrip returns that error, not the refusal. Default: 0, since a program often retries
 // already, and some servers refuse for longer if one does.
 func WithRetries(n int) Option {
-	return func(s *settings) error { s.retries = max(0, n); return nil }
+	return func(s *settings) error {
+		if n < 0 {
+			return valueError("WithRetries", n, "0 or more")
+		}
+		s.retries = n
+		return nil
+	}
 }
 
 // RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long.
@@ -252,11 +266,24 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
+// checkRetries returns an error for options that do nothing without retries.
+func (s *settings) checkRetries() error {
+	if s.retries > 0 || s.upstreams != nil {
+		return nil
+	}
+	if s.budget != nil {
+		return valueError("WithRetries", 0, "1 or more: WithRetryBudget does nothing without")
+	}
+	if s.repeatAny {
+		return valueError("WithRetries", 0, "1 or more: RetryNonIdempotent does nothing without")
+	}
+	return nil
+}
+
 // setCost sets the costs of limits without a cost of their own: WithCost's, or 1.
 func (s *settings) setCost() error {
 	if n := len(s.limits); s.before != nil && (n > 1 || n == 1 && s.limits[0].cost != nil) {
-		return valueError("WithCost", fmt.Sprint("the cost of ", n, " limits"),
-			"one limiter, or one PerKey; say the cost of each limit by WithLimit")
+		return valueError("the number of limits with WithCost", n, "1, by New or PerKey: WithLimit says a cost itself")
 	}
 	if s.before == nil {
 		s.before = one

@@ -81,6 +81,9 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		}
 	}
 	t.unlimited = unlimited(t.clock)
+	if err := t.checkRetries(); err != nil {
+		return nil, err
+	}
 	if err := t.setCost(); err != nil {
 		return nil, err
 	}

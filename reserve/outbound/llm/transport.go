@@ -48,7 +48,7 @@ type Transport struct {
 // refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
 	if p.preset == nil {
-		return nil, valueError("the provider", "none", "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()")
+		return nil, valueError("the provider", nil, "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()")
 	}
 	if err := l.check(); err != nil {
 		return nil, err

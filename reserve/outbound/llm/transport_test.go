@@ -452,8 +452,8 @@ func TestEncoded(t *testing.T) {
 // What makes no sense is refused by New.
 func TestBadSettings(t *testing.T) {
 	for text, build := range map[string]func() error{
-		"llm: the provider is none; want OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()": func() error { _, err := New(nil, Provider{}, Limits{}); return err },
-		"llm: the limit of tokens is -1; want 0 or more":                                              func() error { _, err := New(nil, OpenAI(), Limits{TokensPerMinute: -1}); return err },
+		"llm: the provider is <nil>; want OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()": func() error { _, err := New(nil, Provider{}, Limits{}); return err },
+		"llm: the limit of tokens is -1; want 0 or more":                                               func() error { _, err := New(nil, OpenAI(), Limits{TokensPerMinute: -1}); return err },
 		"llm: the limit of requests is -2; want 0 or more": func() error {
 			_, err := New(nil, OpenAI(), Limits{}, WithModel("m", Limits{RequestsPerMinute: -2}))
 			return err
