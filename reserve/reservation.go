@@ -82,7 +82,8 @@ func (r *Reservation) Begin() { r.engine().Begin() }
 func (r *Reservation) End() { r.engine().End() }
 
 // A Promise is the implementation of a Reservation by a [Reserver] outside this package: see
-// [NewReservation]. Its methods mean what Reservation's methods do. It may have the methods Begin() and End() too.
+// [NewReservation]. Its methods mean what Reservation's methods do. A Delay of 0 is leave to go: a promise that has only
+// a forecast returns more. It may have the methods Begin() and End() too.
 type Promise interface {
 	Permits() int
 	At() time.Time

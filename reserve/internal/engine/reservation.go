@@ -141,7 +141,7 @@ func (r *Reservation) use(tell func(l using, now int64, slot smooth.Slot) smooth
 // Await waits for the permits, and returns how long that took.
 func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err error) {
 	at, wait := r.At(), r.Delay()
-	if wait == 0 {
+	if wait == 0 && r.promise == nil { // only a limiter's time is leave to go: a promise's may be a forecast
 		return 0, nil
 	}
 	err = r.Wait(ctx)

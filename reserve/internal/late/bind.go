@@ -24,10 +24,10 @@ func (q *Queue) look() {
 	}
 }
 
-// lookFor has the queue look, for a caller with that context. At a remote limit this may take long: if the context ends
-// meanwhile, it returns the cause, and the queue looks on.
+// lookFor has the queue look, for a caller with that context. Where a limit may block this may take long: if the context
+// ends meanwhile, it returns the cause, and the queue looks on.
 func (q *Queue) lookFor(ctx context.Context) error {
-	if !q.remote || ctx.Done() == nil {
+	if !q.blocks || ctx.Done() == nil {
 		q.look()
 		return nil
 	}
@@ -44,9 +44,9 @@ func (q *Queue) lookFor(ctx context.Context) error {
 	}
 }
 
-// lookSoon has the queue look, for a caller to whom it does not matter when: at a remote limit elsewhere.
+// lookSoon has the queue look, for a caller to whom it does not matter when: elsewhere, where a limit may block.
 func (q *Queue) lookSoon() {
-	if q.remote {
+	if q.blocks {
 		go q.look()
 	} else {
 		q.look()
@@ -123,7 +123,7 @@ func (q *Queue) grant(now int64, h *hold) (more bool) {
 	if p.extra > 0 {
 		h.r.Settle(p.Permits + p.extra)
 	}
-	if q.remote { // the place that goes does not wait until the next one is bound
+	if q.blocks { // the place that goes does not wait until the next one is bound
 		if q.waiting.Load() > 0 {
 			q.lookSoon()
 		}
@@ -151,7 +151,7 @@ func (q *Queue) bind(p *Place, trial bool, maxWait time.Duration, tried bool) {
 		}
 	}()
 	ctx := context.Context((*placeContext)(p))
-	if q.remote {
+	if q.blocks {
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()

@@ -29,6 +29,7 @@ type Earliest struct {
 	slack   time.Duration
 	served  atomic.Uint64
 	far     bool
+	slow    bool // one of them may block
 	upfront bool
 	// Prefers returns the member that a place would like best, or -1, and Chosen says which one it got. They may be nil.
 	// They must not block.
@@ -55,6 +56,7 @@ func NewEarliest(members []Member, slack time.Duration, clock clockwork.Clock) *
 	for _, m := range members {
 		one := &member{limit: newLimit(m.By), tier: m.Tier, pause: unlimited(clock)}
 		e.far = e.far || one.far
+		e.slow = e.slow || one.blocks()
 		e.upfront = e.upfront || one.prepaid
 		e.members = append(e.members, one)
 	}
@@ -301,6 +303,7 @@ func (e *Earliest) certain() float64 { return 0 }
 func (e *Earliest) spacing() float64 { return 0 }
 func (e *Earliest) paidLater() bool  { return !e.upfront }
 func (e *Earliest) remote() bool     { return e.far }
+func (e *Earliest) blocks() bool     { return e.slow }
 func (e *Earliest) many() bool       { return true }
 
 func (e *Earliest) watch(f func(later bool) (keep bool)) {

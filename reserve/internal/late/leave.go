@@ -62,9 +62,9 @@ func (q *Queue) left(h *hold) {
 	q.changed()
 }
 
-// gone is left for a caller that must not wait for a remote limit.
+// gone is left for a caller that must not wait for a limit that may block.
 func (q *Queue) gone(h *hold) {
-	if h != nil && q.remote {
+	if h != nil && q.blocks {
 		go q.left(h)
 	} else {
 		q.left(h)

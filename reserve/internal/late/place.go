@@ -151,7 +151,8 @@ func (p *Place) At() time.Time {
 	return p.told
 }
 
-// Delay returns how long it is until At; 0: it may go.
+// Delay returns how long it is until At; 0: it may go. A place that waits has no leave to go, whatever its forecast:
+// its Delay is at least 1 ns.
 func (p *Place) Delay() time.Duration {
 	p.queue.poll()
 	q := p.queue
@@ -159,9 +160,9 @@ func (p *Place) Delay() time.Duration {
 	defer q.mu.Unlock()
 	switch p.state {
 	case bound:
-		return p.hold.delay()
+		return max(1, p.hold.delay())
 	case waiting:
-		return q.forecast(p)
+		return max(1, q.forecast(p))
 	}
 	return 0
 }

@@ -26,6 +26,7 @@ type Queue struct {
 	target Target
 	clock  engine.Clock
 	remote bool // to reserve and to cancel takes a while
+	blocks bool // to reserve may block
 
 	waiting atomic.Int64 // places that are waiting or bound
 	kicked  atomic.Bool  // a look has been asked for
@@ -48,7 +49,7 @@ type Queue struct {
 	timed     int64       // when; or never
 }
 
-// A lock is a mutex. Where it is held during calls to a remote limit it is a channel, so that the time of a
+// A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
 // testing/synctest bubble goes on meanwhile.
 type lock struct {
 	mutex sync.Mutex
@@ -76,8 +77,8 @@ type stopper interface{ Stop() bool }
 // New returns a queue with an order in front of a target. A nil clock is the real one. The places are in so many
 // groups.
 func New(order Order, target Target, clock clockwork.Clock, groups int) *Queue {
-	q := &Queue{order: order, target: target, remote: target.remote(), lapse: make([]lapseHeap, groups), timed: never}
-	if q.remote {
+	q := &Queue{order: order, target: target, remote: target.remote(), blocks: target.blocks(), lapse: make([]lapseHeap, groups), timed: never}
+	if q.blocks {
 		q.binding.calls = make(chan struct{}, 1)
 	}
 	if clock != nil {

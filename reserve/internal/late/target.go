@@ -32,6 +32,8 @@ type Target interface {
 	paidLater() bool
 	// remote reports whether to reserve and to cancel takes a while.
 	remote() bool
+	// blocks reports whether to reserve may block: it is remote, or a Reserver of the user's.
+	blocks() bool
 	// many reports whether there is more than one limit to choose from.
 	many() bool
 	// watch has f called when promised times change.
@@ -119,6 +121,7 @@ func (l *limit) better(*hold) bool { return false }
 func (l *limit) many() bool        { return false }
 func (l *limit) paidLater() bool   { return !l.prepaid }
 func (l *limit) remote() bool      { return l.far }
+func (l *limit) blocks() bool      { return !l.known }
 
 func (l *limit) rate() float64 {
 	if by, ok := l.by.(interface{ Rate() float64 }); ok {
