@@ -461,3 +461,55 @@ func TestInput(t *testing.T) {
 	q = reserve.Must(fair.New(limit, people))
 	require.ErrorIs(t, errOf(q.Acquire(done, 1)), context.Canceled)
 }
+
+// A Settle at less of a charge that was forgiven is no credit. Calls of one tenant are out as a queue forms, with
+// estimates of 1000, and use 400. From then on both tenants get the same.
+func TestNoCreditForWhatWasForgiven(t *testing.T) {
+	for _, byClass := range []bool{false, true} {
+		bubble(t, func(t *testing.T, since func() time.Duration) {
+			limit := reserve.Must(pace.NewTokenBucket(13_000, 100_000))
+			q := reserve.Must(fair.New(limit, []fair.Class{{Name: "a"}, {Name: "b"}}, fair.WithTenants(nil)))
+			door := func(name string) reserve.Reserver {
+				if byClass {
+					return q.Class(name)
+				}
+				return q.Tenant("a", name)
+			}
+			var out []*reserve.Reservation
+			for range 100 {
+				r, err := door("a").ReserveWithin(ctx, 1000, 0)
+				require.NoError(t, err)
+				out = append(out, &r)
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			got := map[string]int{}
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for _, name := range []string{"a", "b"} {
+				for range 20 {
+					all.Go(func() {
+						for {
+							if _, err := reserve.Acquire(ctx, door(name), 1000); err != nil {
+								return
+							}
+							mu.Lock()
+							got[name] += 1000
+							mu.Unlock()
+						}
+					})
+				}
+			}
+			for _, r := range out {
+				time.Sleep(200 * time.Millisecond)
+				r.Settle(400)
+				mu.Lock()
+				require.InDelta(t, got["a"], got["b"], 2000)
+				mu.Unlock()
+			}
+			cancel()
+			all.Wait()
+			require.Greater(t, got["a"], 100_000)
+		})
+	}
+}

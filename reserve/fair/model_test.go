@@ -57,7 +57,46 @@ type tags struct {
 	waits        map[*request]bool    //
 	tenantWaits  []map[string]int     // by class
 	agedWaits    []bool               // by class
+	stretches    map[any]*stretchOf   // by flow: {class}, {class, true} for an aged one, {class, tenant}
+	charged      map[*request][2]int  // the stretches that a request was charged in: its class's and its tenant's
 }
+
+// A stretchOf is since when a flow keeps its tag: what it got before is forgiven.
+type stretchOf struct {
+	number int
+	floor  float64
+}
+
+// begins says that a flow's tag is forgiven what it is below virtual time, and returns the tag.
+func (t *tags) begins(flow any, tag, virtual float64) float64 {
+	if tag > virtual {
+		return tag
+	}
+	t.of(flow).number++
+	t.of(flow).floor = virtual
+	return virtual
+}
+
+func (t *tags) of(flow any) *stretchOf {
+	if t.stretches[flow] == nil {
+		t.stretches[flow] = new(stretchOf)
+	}
+	return t.stretches[flow]
+}
+
+// settled returns a flow's tag after a request of a stretch came to more; less counts only in the same stretch.
+func (t *tags) settled(flow any, tag float64, stretch int, more float64) float64 {
+	s := t.of(flow)
+	switch {
+	case more >= 0:
+		return tag + more
+	case s.number != stretch:
+		return tag
+	}
+	return min(tag, max(s.floor, tag+more))
+}
+
+func (m *model) share(r *request) any { return [2]any{r.class, r.aged} }
 
 // replay works out the tags at a time from all that has happened.
 func (m *model) replay(now time.Duration) *tags {
@@ -65,7 +104,7 @@ func (m *model) replay(now time.Duration) *tags {
 	t := &tags{
 		class: make([]float64, n), aged: make([]float64, n), tenant: make([]map[string]float64, n), virtual: map[int]float64{},
 		classVirtual: make([]float64, n), count: make([]int, n), waits: map[*request]bool{}, tenantWaits: make([]map[string]int, n),
-		agedWaits: make([]bool, n),
+		agedWaits: make([]bool, n), stretches: map[any]*stretchOf{}, charged: map[*request][2]int{},
 	}
 	for i := range n {
 		t.tenant[i], t.tenantWaits[i] = map[string]float64{}, map[string]int{}
@@ -107,9 +146,11 @@ func (m *model) even(t *tags, priority int) {
 	for i, c := range m.classes {
 		if c.Priority == priority {
 			t.virtual[priority] = max(t.virtual[priority], t.class[i])
+			t.of([2]any{i, false}).number++
 		}
 		if c.Priority+1 == priority && c.MaxAge > 0 {
 			t.virtual[priority] = max(t.virtual[priority], t.aged[i])
+			t.of([2]any{i, true}).number++
 		}
 	}
 }
@@ -119,7 +160,7 @@ func (m *model) age(t *tags, now time.Duration) {
 		switch old := m.old(t, i, now) != nil; {
 		case old && !t.agedWaits[i]:
 			t.agedWaits[i] = true
-			t.aged[i] = max(t.aged[i], t.virtual[c.Priority+1])
+			t.aged[i] = t.begins([2]any{i, true}, t.aged[i], t.virtual[c.Priority+1])
 		case !old && t.agedWaits[i]:
 			t.agedWaits[i] = false
 			m.even(t, c.Priority+1)
@@ -138,10 +179,10 @@ func (m *model) apply(t *tags, e event) {
 	switch e.kind {
 	case asks:
 		if t.count[i] == 0 {
-			t.class[i] = max(t.class[i], t.virtual[c.Priority])
+			t.class[i] = t.begins([2]any{i, false}, t.class[i], t.virtual[c.Priority])
 		}
 		if t.tenantWaits[i][r.tenant] == 0 {
-			t.tenant[i][r.tenant] = max(t.tenant[i][r.tenant], t.classVirtual[i])
+			t.tenant[i][r.tenant] = t.begins([2]any{i, r.tenant}, t.tenant[i][r.tenant], t.classVirtual[i])
 		}
 		t.count[i]++
 		t.tenantWaits[i][r.tenant]++
@@ -154,13 +195,15 @@ func (m *model) apply(t *tags, e event) {
 			level, tag = c.Priority+1, t.aged
 		}
 		if m.busy(t, level) {
-			tag[i] += cost / weight
+			tag[i] = t.settled(m.share(r), tag[i], t.charged[r][0], cost/weight)
 		}
 		if t.count[i] > 0 {
-			t.tenant[i][r.tenant] += cost / r.weight
+			flow := [2]any{i, r.tenant}
+			t.tenant[i][r.tenant] = t.settled(flow, t.tenant[i][r.tenant], t.charged[r][1], cost/r.weight)
 		}
 		return
 	case goes:
+		t.charged[r] = [2]int{t.of(m.share(r)).number, t.of([2]any{i, r.tenant}).number}
 		if r.aged {
 			t.virtual[c.Priority+1] = max(t.virtual[c.Priority+1], t.aged[i])
 			t.aged[i] += float64(r.permits) / weight
@@ -182,6 +225,7 @@ func (m *model) apply(t *tags, e event) {
 		}
 		for tenant := range t.tenant[i] {
 			t.tenant[i][tenant] = t.classVirtual[i]
+			t.of([2]any{i, tenant}).number++
 		}
 	}
 }

@@ -33,6 +33,28 @@ type share struct {
 	level *level
 	start float64 // the tag of the next request
 	busy  bool
+	stretch
+}
+
+// A stretch is the time in which a flow keeps its tag. It ends when the flow was idle and virtual time has passed the
+// tag: what the flow got by then is forgiven. So what comes back of that later is no credit.
+type stretch struct {
+	number uint64
+	floor  float64 // the tag at its begin
+}
+
+// begin begins another stretch at that tag.
+func (s *stretch) begin(tag float64) { s.number, s.floor = s.number+1, tag }
+
+// after returns what a tag is after a request of that stretch has come to so much more.
+func (s *stretch) after(tag float64, of uint64, more float64) float64 {
+	switch {
+	case more >= 0:
+		return tag + more
+	case of != s.number:
+		return tag
+	}
+	return min(tag, max(s.floor, tag+more))
 }
 
 // begin says that the share waits, and end that it does not.
@@ -40,7 +62,10 @@ func (s *share) begin() {
 	if !s.busy {
 		s.busy = true
 		s.level.busy++
-		s.start = max(s.start, s.level.virtual)
+		if s.start <= s.level.virtual {
+			s.start = s.level.virtual
+			s.stretch.begin(s.start)
+		}
 	}
 }
 
@@ -54,6 +79,7 @@ func (s *share) end() {
 		s.level.virtual = 0
 		for _, other := range s.level.flows {
 			other.start = 0
+			other.stretch.begin(0)
 		}
 	}
 }
@@ -90,6 +116,7 @@ type class struct {
 	virtual float64
 	latest  float64          // the largest tag so far
 	period  uint64           // how many busy periods are over
+	begun   uint64           // how many stretches of tenants have begun
 	floor   float64          // virtual when this one began
 	flows   map[string]*flow // tenants that wait or have a tag above virtual
 	peak    int              // of flows since the map was made
@@ -116,8 +143,10 @@ type entry struct {
 	flow    *flow
 	number  uint64
 	arrived int64
-	wasAged bool       // when it went
-	rank    *late.Rank // of one that may ask again; nil: it does not
+	wasAged bool // when it went
+	// When it went: the stretches of its share and of its flow.
+	ofShare, ofFlow uint64
+	rank            *late.Rank // of one that may ask again; nil: it does not
 
 	next, previous *entry // of the flow
 	newer, older   *entry // of the class
@@ -292,11 +321,9 @@ func (o *order) Grant(now int64, p *late.Place) {
 	e.wasAged = c.old(now) == e
 	c.granted += uint64(p.Permits)
 	c.longest = max(c.longest, now-e.arrived)
-	if e.wasAged {
-		c.aged.charge(cost(p.Permits, c.Weight))
-	} else {
-		c.share.charge(cost(p.Permits, c.Weight))
-	}
+	s := c.shareOf(e)
+	e.ofShare, e.ofFlow = s.number, e.flow.number
+	s.charge(cost(p.Permits, c.Weight))
 	c.grant(e)
 	e.unlink(now)
 }
@@ -316,14 +343,18 @@ func (o *order) Settle(now int64, p *late.Place, more int) {
 	} else {
 		c.granted += uint64(more)
 	}
-	s := &c.share
-	if e.wasAged {
-		s = &c.aged.share
-	}
-	if s.level.busy > 0 { // else no class owes anything
-		s.start += cost(more, c.Weight)
+	if s := c.shareOf(e); s.level.busy > 0 { // else no class owes anything
+		s.start = s.after(s.start, e.ofShare, cost(more, c.Weight))
 	}
 	c.settle(e, cost(more, e.weight))
+}
+
+// shareOf returns the share that a granted request is charged to.
+func (c *class) shareOf(e *entry) *share {
+	if e.wasAged {
+		return &c.aged.share
+	}
+	return &c.share
 }
 
 // Lapsed counts a request that was refused.

@@ -8,17 +8,16 @@ type flow struct {
 	period     uint64  // the busy period of the class to which the tag belongs
 	head, tail *entry
 	index      int // in the heap that it is in
+	stretch
 }
 
 // push adds a request to its tenant.
 func (c *class) push(e *entry) {
 	f := c.flows[e.tenant]
 	if f == nil {
-		f = c.newFlow(e.tenant)
-		f.start = c.virtual
+		f = c.newFlow(e.tenant, c.virtual)
 	} else if f.head == nil {
 		c.idle.remove(f)
-		f.start = max(f.start, c.virtual)
 	}
 	e.flow, f.weight = f, e.weight
 	for e.previous = f.tail; e.previous != nil && e.previous.number > e.number; e.previous = e.previous.previous {
@@ -42,11 +41,13 @@ func (c *class) push(e *entry) {
 	c.active.push(f)
 }
 
-func (c *class) newFlow(tenant string) *flow {
+// newFlow returns a tenant with that tag, at which its stretch begins.
+func (c *class) newFlow(tenant string, start float64) *flow {
 	if c.flows == nil {
 		c.flows, c.peak = map[string]*flow{}, 0
 	}
-	f := &flow{tenant: tenant, period: c.period}
+	c.begun++
+	f := &flow{tenant: tenant, period: c.period, start: start, stretch: stretch{c.begun, start}}
 	c.flows[tenant] = f
 	c.peak = max(c.peak, len(c.flows))
 	return f
@@ -135,16 +136,16 @@ func (c *class) settle(e *entry, more float64) {
 		if e.flow.period == c.period {
 			start = e.flow.start // it was forgotten because this was not above virtual time
 		}
-		f = c.newFlow(e.tenant)
-		f.start = start + more
+		f = c.newFlow(e.tenant, start)
+		f.start += more
 		e.flow = f
 		c.rest(f)
 	case f.head != nil:
-		f.start += more
+		f.start = f.after(f.start, e.ofFlow, more)
 		c.active.fix(f)
 	default:
 		c.idle.remove(f)
-		f.start += more
+		f.start = f.after(f.start, e.ofFlow, more)
 		c.rest(f)
 	}
 	c.latest = max(c.latest, f.start)
