@@ -16,11 +16,11 @@ func (c *call) admit() error {
 	}
 	c.unbind()
 	if err := c.enter(); err != nil {
-		c.endProbes()
 		return err
 	}
+	c.phase = granted
 	c.bind()
-	c.out, c.sent = true, c.t.now()
+	c.sent = c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]
 		a.Held.Begin()

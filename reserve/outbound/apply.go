@@ -15,16 +15,19 @@ func (c *call) read() reply.Reply {
 	s := reply.Read(c.response, c.heard, c.t.dialects)
 	c.listen(&s)
 	for i := range c.charges {
-		c.charges[i].said = nil
 		c.charges[i].Held.End() // the server has counted the call
 	}
+	all := c.concerned()
+	for i := range all {
+		all[i].said = nil
+	}
 	for i := range s.Limits {
-		if j := target(c.charges, s.Limits[i].Name, s.Reason); j >= 0 {
-			c.charges[j].said = &s.Limits[i]
+		if j := target(all, s.Limits[i].Name, s.Reason); j >= 0 {
+			all[j].said = &s.Limits[i]
 		}
 	}
-	for i := range c.charges {
-		a := &c.charges[i]
+	for i := range all {
+		a := &all[i]
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			c.t.clocks.getOr(keys{a.limit, a.key}, new(serverClock)).correct(a.said, c.sent, c.heard, s.Refused)
 		}
@@ -53,10 +56,11 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if v.refused {
 		c.throttled(v)
 	}
-	for i := range c.charges {
-		c.learn(&c.charges[i], &v.rulings[i])
-		c.tell(&c.charges[i])
+	for i, all := 0, c.concerned(); i < len(all); i++ {
+		c.learn(&all[i], &v.rulings[i])
+		c.tell(&all[i])
 	}
+	c.endProbes() // the next call's turn
 	if !v.refused {
 		c.stops(v)
 	}
@@ -65,8 +69,8 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 
 // stops stops limits, and derates limits of a fixed rate that were refused.
 func (c *call) stops(v *verdict) {
-	for i := range c.charges {
-		a, ruling := &c.charges[i], &v.rulings[i]
+	for i, all := 0, c.concerned(); i < len(all); i++ {
+		a, ruling := &all[i], &v.rulings[i]
 		if ruling.blamed && a.rate == nil {
 			c.t.derated.begin(a, c.heard.Add(v.stop), deratedFor)
 		}
@@ -85,9 +89,9 @@ func (c *call) throttled(v *verdict) {
 	if len(c.charges) == 0 {
 		c.t.hooks.throttled(c.response, "", v.after)
 	}
-	for i := range c.charges {
+	for i, all := 0, c.concerned(); i < len(all); i++ {
 		if v.rulings[i].blamed {
-			c.t.hooks.throttled(c.response, c.charges[i].name(), v.after)
+			c.t.hooks.throttled(c.response, all[i].name(), v.after)
 		}
 	}
 }
@@ -128,6 +132,5 @@ func (c *call) learn(a *charge, r *ruling) {
 			rate.Accepted(c.heard, c.sent, float64(a.Permits))
 		}
 	})
-	a.endProbe() // the next call's turn, if it is still needed
 	c.t.hooks.rateChanged(c.request, a.name(), from, to)
 }

@@ -34,7 +34,7 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 		return nil, c.refuse(err)
 	}
 	c.goes()
-	going = true
+	c.phase, going = out, true
 	return &Attempt{call: c}, nil
 }
 
@@ -55,7 +55,7 @@ func (a *Attempt) Answered(r *http.Response) {
 	defer func() { r.Body.Close() }()
 	c.response = r
 	said := c.read()
-	verdict := c.t.decide(&said, c.charges, c.attempt)
+	verdict := c.t.decide(&said, c.concerned(), c.attempt)
 	c.apply(&verdict, &said)
 	io.Copy(io.Discard, r.Body)
 }
@@ -67,10 +67,11 @@ func (a *Attempt) Close() {
 	answered := a.answered
 	a.answered = true
 	a.mu.Unlock()
-	if !answered { // a hook that calls Close from within Answered does not get here
-		a.answers.Lock()
-		defer a.answers.Unlock()
-		a.call.lost()
+	if answered { // a hook may call Close from within Answered, so there is nothing to wait for
+		a.call.place.leave()
+		return
 	}
-	a.call.place.leave()
+	a.answers.Lock()
+	defer a.answers.Unlock()
+	a.call.end()
 }

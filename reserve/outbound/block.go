@@ -29,12 +29,12 @@ func (b *blocks) of(a *charge) *adapt.Block {
 // refuse counts a refusal without a time for the limits that it blames. It returns for how long no
 // call should go; 0: the keys are not blocked.
 func (b *blocks) refuse(c *call, s *reply.Reply) (wait time.Duration) {
-	if s.Told && s.After > 0 || wantedBy(c.charges) > 0 {
+	if s.Told && s.After > 0 || wantedBy(c.concerned()) > 0 {
 		return 0
 	}
 	b.used.Store(true)
-	for i := range c.charges {
-		if a := &c.charges[i]; blamed(c.charges, i, s) {
+	for i, all := 0, c.concerned(); i < len(all); i++ {
+		if a := &all[i]; blamed(all, i, s) {
 			block := b.getOr(keys{a.limit, a.key}, new(adapt.Block))
 			wait = max(wait, block.Refused(c.heard, c.sent, s.Status >= 500))
 		}
@@ -45,8 +45,8 @@ func (b *blocks) refuse(c *call, s *reply.Reply) (wait time.Duration) {
 // accept ends the blocks of a call's limits. After one that was meant for this client, the limit keeps
 // away from the rate that led to it.
 func (b *blocks) accept(c *call) {
-	for i := range c.charges {
-		a := &c.charges[i]
+	for i, all := 0, c.concerned(); i < len(all); i++ {
+		a := &all[i]
 		block := b.of(a)
 		if block == nil {
 			continue

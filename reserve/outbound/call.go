@@ -11,7 +11,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/fifo"
 	binding "github.com/nextfree/pace/reserve/internal/late"
-	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // A call is a request on its way through the transport, with all of its attempts. It holds what must be
@@ -20,16 +19,18 @@ type call struct {
 	t       *Transport
 	request *http.Request
 	ctx     context.Context
-	number  uint64 // in the order of calls
-	keys    any    // of all limits: a keySet
-	charges []charge
+	number  uint64       // in the order of calls
+	keys    any          // of all limits: a keySet
+	charges []charge     // what it asks, and what it has got when it goes
 	limits  []fifo.Limit // of charges, which point into it
+	named   []charge     // the charges that its response concerns, if it names limits that the call was not paced by
 	place   *place       // in flight; nil: none is needed
 
 	own     int  // the number of charges to limits that the caller gave; the learned ones come behind
 	ownKeys any  // keys, of these charges
 	planned plan // by which the learned limits were chosen
 
+	phase    phase
 	attempt  attempt
 	outgoing *http.Request  // the request of this attempt: a retry has a body of its own
 	resume   time.Time      // this attempt must not go before; zero: when it is its turn
@@ -37,7 +38,6 @@ type call struct {
 	late     time.Time      // when that wait has been too long; zero: never
 	sent     time.Time      // when this attempt was let go
 	heard    time.Time      // when its response came
-	out      bool           // this attempt was let go, and is not settled yet
 	unsent   io.Closer      // the body of a request that the base transport does not have yet
 	response *http.Response // not yet the caller's
 
@@ -57,28 +57,14 @@ type call struct {
 	fewOf [few]fifo.Limit
 }
 
-// A charge is what a call asks of one limit.
-type charge struct {
-	*fifo.Limit // the limiter, the permits, and the reservation
-	limit       *limit
-	key         any
-	rate        *controller  // nil: not adaptive
-	probe       bool         // the call goes alone, to find out the rate
-	said        *reply.Limit // what the response says of the limit; nil: nothing
-	chance      bool         // a refusal would be one by chance
-	late        bool         // only the response named the limit: the call was not paced by it
-}
+// A phase is how far an attempt has come.
+type phase uint8
 
-// name returns the limit's name, for hooks: of a learned limit, the server's.
-func (a *charge) name() string {
-	if b, ok := a.key.(bucket); ok {
-		return b.key.Name
-	}
-	return a.limit.name
-}
-
-// few is how many limits a call may have without an allocation for them.
-const few = 3
+const (
+	idle    phase = iota // it has nothing, or what it has is settled
+	granted              // it has its permits, and is not sent
+	out                  // it is sent, and not settled
+)
 
 // keys is a limit and one of its keys.
 type keys struct{ limit, key any }
@@ -129,25 +115,6 @@ func (c *call) prepare() error {
 	return nil
 }
 
-// charge adds a limit to those of the call.
-func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
-	c.limits = append(c.limits, fifo.Limit{By: by, Permits: permits})
-	c.charges = append(c.charges, charge{Limit: &c.limits[len(c.limits)-1], limit: l, key: key})
-	c.keys = keySet{l, key, c.keys}
-	a := &c.charges[len(c.charges)-1]
-	if l.again != nil {
-		a.Recount = func() int { return l.again(c.request) }
-	}
-	if _, ok := by.(pausable); !ok {
-		a.Gate = c.t.pauserOf(a)
-	}
-	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
-		a.rate = c.t.controllerOf(adaptable, a)
-		i := len(c.charges) - 1
-		a.Open = func(ctx context.Context) error { return c.charges[i].open(ctx, c) }
-	}
-}
-
 // free reports whether nothing holds the call back.
 func (c *call) free() bool { return len(c.charges) == 0 && c.place == nil }
 
@@ -155,7 +122,7 @@ func (c *call) free() bool { return len(c.charges) == 0 && c.place == nil }
 // has cost its permits.
 func (c *call) send() (err error) {
 	c.goes()
-	c.unsent = nil
+	c.unsent, c.phase = nil, out
 	c.response, err = c.t.base.RoundTrip(c.outgoing)
 	if err == nil && c.response == nil {
 		err = valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")
@@ -187,10 +154,27 @@ func (c *call) deliver() *http.Response {
 	return response
 }
 
-// end undoes what is left of a call that has no response for its caller: because of an error, or of a
-// panic in the base transport, a hook, or a function of the caller's.
+// end is the only way out of an attempt, and of the call: after an error, before another attempt, when the caller has
+// closed the response, and after a panic of the base transport, a hook, or a function of the caller's. What the attempt
+// has not come to, end undoes. The second time it does nothing.
 func (c *call) end() {
-	c.lost()
+	phase := c.phase
+	c.phase = idle
+	defer c.place.leave()
+	defer c.endProbes()
+	defer c.closeBodies()
+	switch phase {
+	case granted:
+		c.giveBack()
+	case out:
+		for i := range c.charges {
+			c.lose(&c.charges[i])
+		}
+	}
+}
+
+// closeBodies closes a request's body that was not sent, and a response's that the caller does not get.
+func (c *call) closeBodies() {
 	if c.unsent != nil {
 		c.unsent.Close()
 		c.unsent = nil
@@ -198,44 +182,6 @@ func (c *call) end() {
 	if c.response != nil {
 		c.response.Body.Close()
 		c.response = nil
-	}
-	c.place.leave()
-}
-
-// lost ends an attempt whose outcome is not known: it has cost what it was to cost.
-func (c *call) lost() {
-	if c.out {
-		c.out = false
-		for i := range c.charges {
-			c.lose(&c.charges[i])
-		}
-	}
-	c.endProbes()
-}
-
-// lose settles one charge of an attempt that got no response.
-func (c *call) lose(a *charge) {
-	a.Held.End()
-	if a.limit.lost != nil {
-		if n, known := a.limit.lost(c.request); known {
-			c.settled(a, n)
-			return
-		}
-	}
-	a.keep()
-}
-
-// endProbes ends the call's probes without a result; the next call probes.
-func (c *call) endProbes() {
-	for i := range c.charges {
-		c.charges[i].endProbe()
-	}
-}
-
-func (a *charge) endProbe() {
-	if a.probe {
-		a.probe = false
-		a.rate.giveUp()
 	}
 }
 

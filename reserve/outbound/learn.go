@@ -151,8 +151,7 @@ var errMoved = errors.New("outbound: the call has another limit")
 func (c *call) plan() {
 	l, r := c.t.learned, c.request
 	learns := len(c.t.limits) == 0
-	c.charges = slices.DeleteFunc(c.charges, func(a charge) bool { return a.late })[:c.own]
-	c.limits, c.keys = c.limits[:c.own], c.ownKeys
+	c.charges, c.limits, c.named, c.keys = c.charges[:c.own], c.limits[:c.own], nil, c.ownKeys
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
@@ -204,6 +203,7 @@ func (c *call) hidden(l *limit, key any, by reserve.Reserver, permits int) {
 // listen learns from a response which calls it concerns, and charges the call to the limits that it names.
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.request
+	c.named = nil
 	learns := len(c.t.limits) == 0 && len(c.charges) > 0
 	if learns && s.Key != (reply.Key{}) {
 		l.learn(r, s.Key)
@@ -216,18 +216,19 @@ func (c *call) listen(s *reply.Reply) {
 	if s.Whole && !c.t.whole && len(c.charges) > 0 {
 		l.bounded.getOr(account(r), struct{}{})
 		l.any.Store(true)
-		if !slices.ContainsFunc(c.charges, func(a charge) bool { return a.limit.whole }) {
+		if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
 			c.name(&l.whole, account(r), l.accounts.For(account(r)), 0)
 		}
 	}
 }
 
-// name adds a limit to a call that is out: nothing of it was reserved, and what the response says of it counts.
+// name adds a limit to those that a response concerns: nothing of it was reserved, and what the response says of it
+// counts.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
-	a := charge{Limit: &fifo.Limit{By: by, Permits: c.charges[0].Permits}, limit: l, key: key, late: true}
+	a := charge{Limit: &fifo.Limit{By: by, Permits: c.charges[0].Permits}, limit: l, key: key, named: true}
 	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, &a)
 		a.rate.sent(c.sent, a.Permits)
 	}
-	c.charges = slices.Insert(c.charges, at, a)
+	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
 }

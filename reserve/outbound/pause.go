@@ -38,13 +38,6 @@ func (t *Transport) stop(a *charge, until time.Time) {
 // call reserves one permit as well.
 func (t *Transport) pauserOf(a *charge) reserve.Reserver { return t.pausers.For(keys{a.limit, a.key}) }
 
-// alone returns a limiter at which one call waits by itself until a time.
-func (t *Transport) alone(until time.Time) *reserve.Limiter {
-	own := t.unlimited.Limiter()
-	own.PauseUntil(until)
-	return own
-}
-
 // unlimited returns the policy of limiters without a limit. They can be paused, and get a rate when one is
 // known. They save up nothing, so no two requests are closer than the interval then. A nil clock is the real one.
 func unlimited(clock clockwork.Clock) *reserve.Policy {

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"io"
 	"math"
 	"net/http"
@@ -8,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -28,8 +28,9 @@ func (c *call) again(after time.Duration) bool {
 		return false
 	}
 	drain(c.response.Body)
-	c.response, c.outgoing, c.unsent = nil, next, next.Body
-	c.place.leave()
+	c.response = nil
+	c.end()
+	c.outgoing, c.unsent = next, next.Body
 	c.attempt.number++
 	return true
 }
@@ -39,9 +40,8 @@ func (c *call) mayWait() bool {
 	if c.resume.IsZero() {
 		return c.t.lines.Refuse(c.ctx, c.keys, c.number, c.limits, c.t.maxWait) == nil
 	}
-	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, c.t.maxWait)
-	own.Cancel()
-	return err == nil
+	deadline, hurried := c.ctx.Deadline()
+	return c.ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
 }
 
 // backOff waits until the call may make another attempt, if that time is its own.
@@ -51,11 +51,14 @@ func (c *call) backOff() error {
 	}
 	c.t.waiting.Add(1)
 	defer c.t.waiting.Add(-1)
-	own, err := c.t.alone(c.resume).ReserveWithin(c.ctx, 1, reserve.Forever)
-	if err == nil {
-		err = own.Wait(c.ctx)
+	timer := c.t.newTimer(c.resume.Sub(c.t.now()))
+	defer timer.Stop()
+	select {
+	case <-timer.Chan():
+		return nil
+	case <-c.ctx.Done():
+		return context.Cause(c.ctx)
 	}
-	return err
 }
 
 // accept notes when a call with these keys was accepted.

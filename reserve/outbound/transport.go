@@ -126,7 +126,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		said := c.read()
-		verdict := t.decide(&said, c.charges, c.attempt)
+		verdict := t.decide(&said, c.concerned(), c.attempt)
 		c.apply(&verdict, &said)
 		if verdict.refused && c.another() {
 			continue

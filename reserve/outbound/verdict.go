@@ -137,7 +137,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		}
 		ruling := &v.rulings[i]
 		ruling.blamed = true
-		if !charges[i].late { // else the refusal says nothing of the limit's rate: the call did not keep to it
+		if !charges[i].named { // else the refusal says nothing of the limit's rate: the call did not keep to it
 			ruling.lesson = refused
 		}
 		if !alone {

@@ -20,7 +20,7 @@ func exactly(a charge) charge { a.limit.exact = true; return a }
 
 func forAll(a charge) charge { a.limit.whole = true; return a }
 
-func lateNamed(a charge) charge { a.late = true; return a }
+func lateNamed(a charge) charge { a.named = true; return a }
 
 // Each rule, by itself.
 func TestDecide(t *testing.T) {

@@ -37,24 +37,9 @@ func (c *call) settle(refused bool) {
 			c.settled(a, used)
 		}
 	}
-	c.out = false
+	c.phase = idle
 	if w != nil {
 		w.watch(r)
-	}
-}
-
-// settled settles one charge.
-func (c *call) settled(a *charge, used int) {
-	a.Held.Settle(used)
-	c.correct(a, used)
-	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
-}
-
-// keep leaves a charge at its estimate. If the estimate is more than the limit ever holds at once, only a part was
-// reserved, and keep charges the rest.
-func (a *charge) keep() {
-	if a.Held.Permits() < a.Permits {
-		a.Held.Settle(a.Permits)
 	}
 }
 
