@@ -162,12 +162,12 @@ func (p *program) options() (limiter reserve.Reserver, opts []outbound.Option) {
 	if p.chance(0.5) {
 		p.retries = 1 + p.rand.IntN(3)
 		opts = append(opts, outbound.WithRetries(p.retries), outbound.RetryNonIdempotent())
-	}
-	if p.chance(0.2) {
-		opts = append(opts, outbound.WithRetryBudget(0.2))
-	}
-	if p.chance(0.2) {
-		opts = append(opts, outbound.PauseRefused())
+		if p.chance(0.4) {
+			opts = append(opts, outbound.WithRetryBudget(0.2))
+		}
+		if p.chance(0.4) {
+			opts = append(opts, outbound.PauseRefused())
+		}
 	}
 	if p.chance(0.2) {
 		opts = append(opts, outbound.WithMaxWait(time.Duration(p.rand.IntN(20))*time.Second))
