@@ -141,9 +141,16 @@ type Variant struct {
 	// this kind: see [Limiter.SetPolicy]. Without it SetPolicy fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
-	// Load makes a ledger of what AppendState(b []byte, now int64) []byte of another had appended at that time: see
+	// Load makes a ledger of what AppendState of another ([Saver]) had appended at that time: see
 	// [Limiter.AppendBinary]. It may be nil. Then the variant's limiters have no state that can be saved.
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
+
+	// Recheck is set where times may become earlier by themselves because they follow the wall clock: the limiter looks
+	// at them again so often. Default: 0, never.
+	Recheck time.Duration
+	// StallIsPause: when the whole program stood still, so that a caller wakes more than 1 ms late, that was a pause.
+	// Otherwise callers whose times passed meanwhile go at once.
+	StallIsPause bool
 }
 
 // NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf means no
@@ -181,7 +188,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 
 // engine returns the variant as the engine takes it.
 func (v *Variant) engine() engine.Variant {
-	e := engine.Variant{Package: v.Package, Limiter: v.Limiter}
+	e := engine.Variant{Package: v.Package, Limiter: v.Limiter, Recheck: v.Recheck, StallIsPause: v.StallIsPause}
 	if v.Ledger != nil {
 		e.Ledger = func(now int64, wall func(int64) time.Time) engine.Ledger { return v.Ledger(now, wall) }
 	}

@@ -36,14 +36,12 @@ func (o opening) Ready(now int64, number uint64) (int64, bool) {
 	return o.Ledger.Ready(now, number)
 }
 
-func (opening) Recheck() time.Duration { return time.Minute }
-
 // Times that become earlier by themselves, as when a machine has slept over midnight, are seen within a minute.
 func TestRecheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := new(atomic.Bool)
 		policy := pace.Must(reserve.NewPolicy(reserve.Variant{
-			Package: "test", Limiter: "an opening",
+			Package: "test", Limiter: "an opening", Recheck: time.Minute,
 			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
 				slow := &smooth.Curve{Rate: 1. / 86400, Interval: 86400e9}
 				return opening{smooth.New(slow, now, 0, true), open}

@@ -17,7 +17,7 @@ func (e *StateError) Error() string { return "reserve: these bytes are no state 
 //
 // A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it.
 //
-// It returns an error for a variant of one's own whose [Ledger] has no method AppendState(b []byte, now int64) []byte.
+// It returns an error for a variant of one's own whose [Ledger] is no [Saver].
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }
 
 // Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved: as if it had been idle

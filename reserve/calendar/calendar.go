@@ -43,6 +43,7 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 		Load: func(state []byte, then int64, wall func(int64) time.Time) (reserve.Ledger, error) {
 			return r.load(state, then, wall)
 		},
+		Recheck: time.Minute, // the wall clock may have been set, or the machine slept
 	}, r.rate, opts...)
 	r.spread, r.margin = s.spread, int64(s.margin)
 	return p, err

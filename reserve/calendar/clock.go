@@ -2,7 +2,6 @@ package calendar
 
 import (
 	"math"
-	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 )
@@ -31,6 +30,3 @@ func (l *ledger) toLimiter(t int64) int64 {
 	}
 	return saturate.Add(t, -l.offset)
 }
-
-// Recheck says how often to look at promised times again: the wall clock may have been set, or the machine slept.
-func (l *ledger) Recheck() time.Duration { return time.Minute }

@@ -164,6 +164,13 @@ func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return l.toLimiter(l.queue[i].at), true
 }
 
+// Waits reports whether a request waits.
+func (l *ledger) Waits(now int64, number uint64) bool {
+	l.advance(now)
+	i := l.find(number)
+	return i < len(l.queue) && l.queue[i].number == number
+}
+
 // Rate returns the permits per second, by the period's nominal length.
 func (l *ledger) Rate() float64 { return l.rate }
 
@@ -186,8 +193,8 @@ func (l *ledger) Level(now int64) float64 {
 	return level
 }
 
-// Capacity returns the quota.
-func (l *ledger) Capacity() float64 { return float64(l.quota) }
+// Size returns the quota. A larger request takes several periods.
+func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
 // NextFree returns when a request for one permit would be granted.
 func (l *ledger) NextFree(now int64) int64 {

@@ -10,6 +10,9 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
+// Stop is Pause: the periods go on.
+func (l *ledger) Stop(now, until int64) bool { return l.Pause(now, until) }
+
 func (l *ledger) Paused() int64 { return l.stopped }
 
 // Resume ends a pause.

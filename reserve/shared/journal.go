@@ -38,8 +38,8 @@ func newBook(p *reserve.Policy) (*book, *smooth.Curve, error) {
 	}
 	b := &book{policy: p, rate: l.Rate(), capacity: l.Stored(epoch)}
 	b.kind, b.limiter = (*engine.Policy)(p).Kind()
-	if of, ok := l.(interface{ Max() int }); ok {
-		b.most = of.Max()
+	if _, largest := l.Size(); largest < math.MaxInt {
+		b.most = largest
 	}
 	curve := &smooth.Curve{Rate: b.rate, Capacity: b.capacity, Interval: smooth.Interval(b.rate), Refill: b.rate / 1e9}
 	return b, curve, nil
@@ -48,7 +48,7 @@ func newBook(p *reserve.Policy) (*book, *smooth.Curve, error) {
 // A stored is a ledger that can be saved.
 type stored interface {
 	reserve.Ledger
-	AppendState(b []byte, now int64) []byte
+	reserve.Saver
 }
 
 // A journal is the state of such a limiter: what its ledger saved some time ago, and the requests since, each at its
@@ -286,12 +286,7 @@ func (j *journal) follow(l stored, now int64) (from int64, waiting float64) {
 
 // look returns what the ledger says of itself now.
 func (j *journal) look(l stored, now int64) state {
-	s := state{time: float64(now / 1000), stored: l.Stored(now)}
-	s.level = s.stored
-	if of, ok := l.(interface{ Level(now int64) float64 }); ok {
-		s.level = of.Level(now)
-	}
-	return s
+	return state{time: float64(now / 1000), stored: l.Stored(now), level: l.Level(now)}
 }
 
 // pause pauses the limiter for so long, ends that, or makes it new.

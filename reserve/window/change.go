@@ -32,6 +32,9 @@ func (l *ledger) Stop(now, until int64) bool {
 	return true
 }
 
+// Said does nothing: a window is corrected by Charge.
+func (l *ledger) Said(int64, float64, int64) {}
+
 // Paused returns the end of the latest pause or stop.
 func (l *ledger) Paused() int64 { return max(l.until, l.stopped) }
 
@@ -63,7 +66,7 @@ func (l *ledger) delay(now, by int64) {
 // SetRate changes the length of the window for requests from now on.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.rate {
-		l.change(now, l.Max(), l.length(permitsPerSecond), permitsPerSecond)
+		l.change(now, l.most(), l.length(permitsPerSecond), permitsPerSecond)
 	}
 }
 
@@ -94,7 +97,7 @@ func (l *ledger) change(now int64, size int, per int64, rate float64) {
 
 // length returns the length of the window at a rate.
 func (l *ledger) length(permitsPerSecond float64) int64 {
-	per := length(l.Max(), permitsPerSecond)
+	per := length(l.most(), permitsPerSecond)
 	if per > 0 {
 		per = min(saturate.Add(per, l.margin), longest)
 	}

@@ -15,7 +15,7 @@ import (
 // Take a window of 10 a second with none used. Behind 6, 6 and 6, a request for 4 is ready in 2 s, and behind 18
 // requests for 1 in 1 s.
 func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
-	if permits > l.Max() {
+	if permits > l.most() {
 		return never
 	}
 	l.advance(now)
@@ -27,7 +27,7 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 			l.ring.length = length
 		}()
 		for n := range ahead {
-			at := l.next(uint64(min(n, l.Max())), l.config)
+			at := l.next(uint64(min(n, l.most())), l.config)
 			l.ring.push(request{number: l.number, permits: uint64(n), at: at, config: l.config})
 			l.placed++
 			l.held.add(uint64(n))
@@ -41,7 +41,7 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 func (l *ledger) Forecast(now int64, n int) int64 {
 	// A window of n requests for one permit is over when one request for n would be. A permit is granted when the permit
 	// that is a whole window in front of it leaves.
-	windows, last := (n-1)/l.Max(), (n-1)%l.Max()+1
+	windows, last := (n-1)/l.most(), (n-1)%l.most()+1
 	ready := l.Behind(now, nil, last)
 	high, later := bits.Mul64(uint64(windows), uint64(l.config.per))
 	if high > 0 || later > math.MaxInt64 {
@@ -61,8 +61,8 @@ func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
 	default:
 		permits = int(min(uint64(permits), l.config.size-used.low))
 	}
-	for taken < permits && l.Take(now, min(permits-taken, l.Max())) {
-		taken += min(permits-taken, l.Max())
+	for taken < permits && l.Take(now, min(permits-taken, l.most())) {
+		taken += min(permits-taken, l.most())
 	}
 	return taken
 }

@@ -54,12 +54,17 @@ func newLedger(now int64, size int, per int64, rate float64) *ledger {
 	}
 }
 
-// Max returns the largest number of permits that one request may ask for: see reserve.SizeError.
-func (l *ledger) Max() int { return int(l.config.size) }
+// Size returns how many permits the window allows. No request may ask for more: see reserve.SizeError.
+func (l *ledger) Size() (capacity float64, largest int) {
+	return float64(l.config.size), int(l.config.size)
+}
+
+// most returns the largest number of permits that one request may ask for.
+func (l *ledger) most() int { return int(l.config.size) }
 
 // Reserve promises permits, behind all requests that wait.
 func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
-	if permits > l.Max() {
+	if permits > l.most() {
 		return smooth.Slot{}, never, false
 	}
 	l.advance(now)
@@ -73,7 +78,7 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 
 // Take takes permits if no request waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
-	if now < l.Paused() || permits > l.Max() {
+	if now < l.Paused() || permits > l.most() {
 		return false
 	}
 	l.advance(now)
@@ -167,10 +172,6 @@ func (l *ledger) Waits(now int64, number uint64) bool {
 	i := l.ring.find(number)
 	return i >= l.granted && i < l.ring.length
 }
-
-// Stalls tells the limiter that a stall of the program is a pause of the window. Otherwise callers whose
-// times passed during it would go at once, after they have left the window.
-func (l *ledger) Stalls() {}
 
 // Rate returns the number of permits per second.
 func (l *ledger) Rate() float64 { return l.rate }

@@ -240,7 +240,7 @@ func (r *run) setPolicy(size int, per int64) {
 	r.ledger.change(r.model.now, size, per, rate)
 	r.model.change(size, per, false)
 	require.Equal(r, rate, r.ledger.Rate())
-	require.Equal(r, size, r.ledger.Max())
+	require.Equal(r, size, r.ledger.most())
 }
 
 // check compares all that can be seen, in an order of its own: the ledger works out no more

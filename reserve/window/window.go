@@ -137,6 +137,8 @@ func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Polic
 			l := fresh(then)
 			return l, l.load(state)
 		},
+		// Otherwise callers whose times passed during a stall would go at once, after they have left the window.
+		StallIsPause: true,
 	}, rate, opts...)
 }
 

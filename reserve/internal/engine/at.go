@@ -52,7 +52,7 @@ func (l *Limiter) LevelAt(at time.Time) float64 {
 	t := l.reading(at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.level(l.read(t))
+	return l.ledger.Level(l.read(t))
 }
 
 // ReplaceAt is SetPolicy at a time, but the waits of waiting requests scale with the rate, as with Retime.

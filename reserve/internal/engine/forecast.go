@@ -14,7 +14,7 @@ func (l *Limiter) Forecast(n int) time.Time {
 	n = max(1, n)
 	now := l.lock()
 	defer l.mu.Unlock()
-	if f, ok := l.ledger.(interface{ Forecast(now int64, n int) int64 }); ok {
+	if f, ok := l.ledger.(Forecaster); ok {
 		return l.clock.Time(f.Forecast(now, n))
 	}
 	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
@@ -29,15 +29,7 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.read(t)
-	if b, ok := l.ledger.(interface {
-		TakeUpTo(now int64, permits int) int
-	}); ok {
-		taken = b.TakeUpTo(now, n)
-	} else {
-		for taken < n && l.ledger.Take(now, 1) {
-			taken++
-		}
-	}
+	taken = l.ledger.TakeUpTo(now, n)
 	l.granted += uint64(taken)
 	return taken
 }
@@ -69,8 +61,8 @@ func once(size int) iter.Seq[int] {
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
-		return 0, l.cold.policy.errors.TooLarge(n, b.Max())
+	if _, largest := l.ledger.Size(); n > largest {
+		return 0, l.cold.policy.errors.TooLarge(n, largest)
 	}
 	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
 }
@@ -86,7 +78,7 @@ func (l *Limiter) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, 
 	defer l.mu.Unlock()
 	now := l.read(t)
 	var ready int64 = never
-	if b, ok := l.ledger.(bounded); !ok || n <= b.Max() {
+	if _, largest := l.ledger.Size(); n <= largest {
 		ready = l.readyBehind(now, ahead, n)
 	}
 	err := l.refusal(now, n, ready, maxWait, deadline)
@@ -98,7 +90,7 @@ func (l *Limiter) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, 
 
 // readyBehind returns when that request would be ready. The limiter must be locked.
 func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
-	if f, ok := l.ledger.(forecaster); ok {
+	if f, ok := l.ledger.(Forecaster); ok {
 		return f.Behind(now, ahead, n)
 	}
 	if ahead != nil {

@@ -51,9 +51,8 @@ func (l *Limiter) Like(f Fresh) bool {
 // is is like for a locked limiter. After SetPolicy its policy's clock has another epoch than its own.
 func (l *Limiter) is(f Fresh) bool {
 	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
-	ledger, ok := l.ledger.(idle)
 	// Idle first: it is quick, and what Stored takes may grow with the queue.
-	return ok && ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
+	return l.ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
 }
 
 // Retire invalidates the limiter if it is like a fresh one, so that its key can be dropped, and reports whether it did.
@@ -65,7 +64,7 @@ func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 	if !l.is(f) {
 		return false
 	}
-	l.ledger = retired{l.ledger, charge}
+	l.sleepersOf().heir = charge
 	return true
 }
 
@@ -74,21 +73,22 @@ func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 func (l *Limiter) Supersede(charge func(permits int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ledger = retired{l.ledger, charge}
+	l.sleepersOf().heir = charge
 }
-
-// retired is the ledger of a limiter that another one may have replaced. Charges go to more.
-type retired struct {
-	Ledger
-	more func(permits int)
-}
-
-func (r retired) Charge(_ int64, permits int) { r.more(permits) }
 
 // Charge takes permits that were used already. The next caller waits for them, as for permits that a Settle charges.
 func (l *Limiter) Charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	l.ledger.Charge(now, permits)
+	l.charge(now, permits)
+}
+
+// charge charges the limiter, or the one that took its place. The limiter must be locked.
+func (l *Limiter) charge(now int64, permits int) {
+	if s := l.cold.sleepers; s != nil && s.heir != nil {
+		s.heir(permits)
+	} else {
+		l.ledger.Charge(now, permits)
+	}
 	l.granted += uint64(permits)
 }

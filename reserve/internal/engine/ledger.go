@@ -7,50 +7,50 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Ledger is the arithmetic behind a limiter. reserve.Ledger is the same, with what the methods mean.
+// A Ledger is the arithmetic behind a limiter. reserve.Ledger is the same, and says what the methods mean.
 type Ledger interface {
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
 	Take(now int64, permits int) bool
+	TakeUpTo(now int64, permits int) int
 	Charge(now int64, permits int)
 	Return(now int64, slot smooth.Slot, kept int)
 	Ready(now int64, number uint64) (ready int64, known bool)
+	Waits(now int64, number uint64) bool
+	Idle(now int64) bool
 	Pause(now, until int64) bool
 	Resume(now int64) bool
+	Paused() int64
 	Rate() float64
 	SetRate(now int64, permitsPerSecond float64)
 	Retime(now int64, permitsPerSecond float64)
+	Size() (capacity float64, largest int)
 	Stored(now int64) float64
+	Level(now int64) float64
 	NextFree(now int64) int64
 }
 
-// What some ledgers can do in addition.
-type (
-	// bounded: no request gets more than Max permits.
-	bounded interface{ Max() int }
-	// leveled: Level is Stored, but negative while permits are owed.
-	leveled interface{ Level(now int64) float64 }
-	// pausing: Paused is the end of the latest pause.
-	pausing interface{ Paused() int64 }
-	// forecaster: Behind says when a request would be ready behind others that have not been made. Ahead holds their
-	// sizes, each at least 1; nil: none. It takes nothing.
-	forecaster interface {
-		Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
-	}
-	// idle: Idle reports whether nothing is owed and no request waits.
-	idle interface{ Idle(now int64) bool }
-	// persistent: AppendState appends what is left if all requests that wait give up now. Times in it are relative to
-	// now, or those of the wall clock.
-	persistent interface {
-		AppendState(b []byte, now int64) []byte
-	}
-	// using: permits count by when they are used. Begin and End return the slot by which the request is known then.
-	using interface {
-		Begin(now int64, slot smooth.Slot) smooth.Slot
-		End(now int64, slot smooth.Slot) smooth.Slot
-	}
-	// stalling: when the whole program stood still, that was a pause. Stalls is never called.
-	stalling interface{ Stalls() }
-)
+// A Forecaster is a ledger that can be asked ahead: see reserve.Forecaster.
+type Forecaster interface {
+	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
+	Forecast(now int64, n int) (ready int64)
+}
+
+// An Observer is a ledger that can be told what a server says: see reserve.Observer.
+type Observer interface {
+	Stop(now, until int64) bool
+	Said(now int64, left float64, end int64)
+}
+
+// A Saver is a ledger that can be saved: see reserve.Saver.
+type Saver interface {
+	AppendState(b []byte, now int64) []byte
+}
+
+// A UseTracker is a ledger whose permits count by when they are used: see reserve.UseTracker.
+type UseTracker interface {
+	Begin(now int64, slot smooth.Slot) smooth.Slot
+	End(now int64, slot smooth.Slot) smooth.Slot
+}
 
 // A Variant is a kind of limiter: see reserve.Variant.
 type Variant struct {
@@ -62,4 +62,8 @@ type Variant struct {
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
+
+	// Recheck is how often a time must be looked at again, because it follows the wall clock; 0: never.
+	Recheck      time.Duration
+	StallIsPause bool // see checkStall
 }

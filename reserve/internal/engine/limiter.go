@@ -112,8 +112,8 @@ func (l *Limiter) take(t int64, n int) bool {
 
 // look returns when to look at a future time again: then, unless it may become earlier by itself.
 func (l *Limiter) look(now, at int64) int64 {
-	if w, ok := l.ledger.(interface{ Recheck() time.Duration }); ok {
-		return min(at, saturate.Add(now, int64(w.Recheck())))
+	if again := l.cold.policy.variant.Recheck; again > 0 {
+		return min(at, saturate.Add(now, int64(again)))
 	}
 	return at
 }
@@ -191,8 +191,8 @@ func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
 
 // refusal returns the error of a request that the ledger has refused.
 func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, deadline int64) error {
-	if b, ok := l.ledger.(bounded); ok && n > b.Max() {
-		return l.cold.policy.errors.TooLarge(n, b.Max())
+	if _, largest := l.ledger.Size(); n > largest {
+		return l.cold.policy.errors.TooLarge(n, largest)
 	}
 	return l.cold.policy.refusal(now, ready, maxWait, deadline)
 }

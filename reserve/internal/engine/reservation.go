@@ -110,7 +110,7 @@ func (r *Reservation) Settle(actual int) {
 
 func (r *Reservation) Begin() {
 	if r.promise == nil {
-		r.use(using.Begin)
+		r.use(UseTracker.Begin)
 	} else if u, ok := (*r.promise).(interface{ Begin() }); ok {
 		u.Begin()
 	}
@@ -118,21 +118,21 @@ func (r *Reservation) Begin() {
 
 func (r *Reservation) End() {
 	if r.promise == nil {
-		r.use(using.End)
+		r.use(UseTracker.End)
 	} else if u, ok := (*r.promise).(interface{ End() }); ok {
 		u.End()
 	}
 }
 
 // use tells a ledger that counts permits by their use.
-func (r *Reservation) use(tell func(l using, now int64, slot smooth.Slot) smooth.Slot) {
+func (r *Reservation) use(tell func(l UseTracker, now int64, slot smooth.Slot) smooth.Slot) {
 	l := r.limiter
 	if l == nil {
 		return
 	}
 	now := l.lock()
 	defer l.mu.Unlock()
-	if ledger, ok := l.ledger.(using); ok && !r.settled {
+	if ledger, ok := l.ledger.(UseTracker); ok && !r.settled {
 		r.at(now) // the last time that is known of it
 		r.slot, r.begun = tell(ledger, now, r.slot), true
 	}
@@ -176,11 +176,11 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 		return
 	}
 	actual = max(0, actual)
-	if actual > 0 || !l.waits(now, r.slot.Number) {
+	if actual > 0 || !l.ledger.Waits(now, r.slot.Number) {
 		r.at(now) // when it was granted, if it was: of a cancelled one the ledger knows nothing
 	}
 	r.settled, r.cancelled = true, actual == 0
-	if ledger, ok := l.ledger.(using); ok && r.begun && actual > 0 {
+	if ledger, ok := l.ledger.(UseTracker); ok && r.begun && actual > 0 {
 		r.slot = ledger.End(now, r.slot)
 	}
 	reserved := r.slot.Permits
@@ -196,8 +196,7 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 		l.ledger.Return(now, r.slot, actual)
 		l.changed(now)
 	case actual > reserved:
-		l.ledger.Charge(now, actual-reserved)
-		l.granted += uint64(actual - reserved)
+		l.charge(now, actual-reserved)
 	}
 	if r.cancelled && r.sleepers > 0 {
 		l.cold.sleepers.wake(r.slot.Number)

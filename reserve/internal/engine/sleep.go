@@ -29,7 +29,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 		l.mu.Unlock()
 	}()
 	for {
-		if err != nil && l.waits(now, r.slot.Number) {
+		if err != nil && l.ledger.Waits(now, r.slot.Number) {
 			return time.Duration(now - begin), err
 		}
 		at := r.at(now)
@@ -87,10 +87,7 @@ const stall = int64(time.Millisecond)
 // callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller causes one pause
 // at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
 func (l *Limiter) checkStall(t int64) {
-	if l.cold.sleepers == nil || l.clock.Fake != nil {
-		return
-	}
-	if _, ok := l.ledger.(stalling); !ok {
+	if l.cold.sleepers == nil || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
 		return
 	}
 	e := l.cold.sleepers.first()
@@ -104,13 +101,4 @@ func (l *Limiter) checkStall(t int64) {
 		l.cold.sleepers.giveUp(l, t)
 		l.cold.sleepers.notify(true)
 	}
-}
-
-// waits reports whether the request of a number certainly waits still. It takes less time than
-// Ready in a window, which works out the times of all requests in front.
-func (l *Limiter) waits(now int64, number uint64) bool {
-	w, ok := l.ledger.(interface {
-		Waits(now int64, number uint64) bool
-	})
-	return ok && w.Waits(now, number)
 }

@@ -25,7 +25,8 @@ type sleepers struct {
 	checking bool   // whether all can still meet their deadlines: see check
 	checked  uint64 // up to this number they can
 
-	watchers []func(later bool) (keep bool) // see Limiter.watch
+	watchers []func(later bool) (keep bool) // see Limiter.Watch
+	heir     func(permits int)              // gets the charges of a limiter that was retired: see Limiter.Retire
 }
 
 type sleeper struct {

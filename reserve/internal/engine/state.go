@@ -28,7 +28,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	p, ok := l.ledger.(persistent)
+	p, ok := l.ledger.(Saver)
 	variant := &l.cold.policy.variant
 	if !ok || variant.Load == nil && l.cold.policy.terms.Curve == nil {
 		return b, fmt.Errorf("reserve: %s has no state that can be saved", variant.Limiter)

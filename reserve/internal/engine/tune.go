@@ -39,7 +39,7 @@ func (l *Limiter) SetPolicy(p *Policy) (want string) {
 func (l *Limiter) replace(now int64, p *Policy) {
 	l.cold.policy = p
 	if p.terms.Curve != nil {
-		l.ledger.(interface{ SetCurve(int64, *smooth.Curve) }).SetCurve(now, p.terms.Curve)
+		l.ledger.(*smooth.Ledger).SetCurve(now, p.terms.Curve)
 	} else {
 		p.variant.Change(now, l.ledger)
 	}
@@ -64,8 +64,8 @@ func (l *Limiter) Stop(t time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	stop := l.ledger.Pause
-	if w, ok := l.ledger.(interface{ Stop(now, until int64) bool }); ok {
-		stop = w.Stop
+	if o, ok := l.ledger.(Observer); ok {
+		stop = o.Stop
 	}
 	if stop(now, until) {
 		l.cold.sleepers.giveUp(l, now)
@@ -92,16 +92,14 @@ func (l *Limiter) changed(now int64) {
 // Said tells a quota by the calendar what a server says of it: so many permits are left until then. It does nothing for
 // other limiters.
 func (l *Limiter) Said(left float64, end time.Time) {
-	q, ok := l.ledger.(interface {
-		Said(now int64, left float64, end int64)
-	})
+	o, ok := l.ledger.(Observer)
 	if !ok {
 		return
 	}
 	t := l.clock.Since(end)
 	now := l.lock()
 	defer l.mu.Unlock()
-	q.Said(now, left, t)
+	o.Said(now, left, t)
 	l.changed(now)
 	l.cold.sleepers.giveUp(l, now)
 }
