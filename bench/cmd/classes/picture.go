@@ -21,7 +21,7 @@ const least = 1e-4
 func drawWaits(w io.Writer, results []result) error {
 	p := picture.Plot("", "when the call came, s", "how long it waited")
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks([]plot.Tick{
-		{Value: 1e-4, Label: "0.1 ms"}, {Value: 1e-3, Label: "1 ms"}, {Value: 1e-2, Label: "10 ms"},
+		{Value: 1e-4, Label: "< 0.1 ms"}, {Value: 1e-3, Label: "1 ms"}, {Value: 1e-2, Label: "10 ms"},
 		{Value: 0.1, Label: "0.1 s"}, {Value: 1, Label: "1 s"}, {Value: 10, Label: "10 s"},
 	})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, (people * every).Seconds(), least, 10
@@ -41,5 +41,5 @@ func drawWaits(w io.Writer, results []result) error {
 		keys = append(keys, picture.Key{Name: r.name, Thumb: s})
 	}
 	return picture.WritePNG(w, picture.Width, 11*vg.Centimeter,
-		"100 calls of people among 2,000 of a batch, at 1,000 permits a second", [][]picture.Key{keys}, [][]*plot.Plot{{p}})
+		"100 calls of people among 2,000 of a batch, of 1 to 3 permits each, at 1,000 permits a second", [][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }

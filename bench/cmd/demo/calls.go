@@ -9,16 +9,24 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// newClient returns the client of a half. All that pace changes is in here.
+// xtime is the part that waits for golang.org/x/time/rate before each attempt, at the right rate.
+const xtime = "x/time/rate"
+
+// newClient returns the client of a part. All that pace changes is in here.
 func newClient(name string) *http.Client {
 	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: goroutines}
-	if name == demo.Paced {
+	switch name {
+	case xtime:
+		transport = waiting{transport, rate.NewLimiter(callsPerSecond, burst)}
+	case demo.Paced:
 		// What the API's documentation says: 50 calls/s, and 10 at one moment, that is 9
 		// stored ones and the one that is always prepaid.
 		limiter := reserve.Must(pace.NewBursty(callsPerSecond, pace.WithCapacity(burst-1)))
@@ -27,7 +35,20 @@ func newClient(name string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A half is what became of the calls.
+// waiting waits for a permit before each request.
+type waiting struct {
+	http.RoundTripper
+	limiter *rate.Limiter
+}
+
+func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := w.limiter.Wait(r.Context()); err != nil {
+		return nil, err
+	}
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// A half is what became of the calls of a part.
 type half struct {
 	demo.Outcome
 	seen []demo.Call // by the API

@@ -16,7 +16,7 @@ import (
 // step is the time that a bar of the picture stands for.
 const step = 100 * time.Millisecond
 
-// draw draws the calls of each half over time, one half below the other, in the same scales.
+// draw draws the calls of each half over time, one part below the other, in the same scales.
 func draw(w io.Writer, halves []half) error {
 	var end time.Duration
 	tallest := 0.
@@ -46,9 +46,9 @@ func draw(w io.Writer, halves []half) error {
 	keys := []picture.Key{
 		{Name: "answered", Thumb: bars[0][1]},
 		{Name: "refused with 429", Thumb: bars[0][0]},
-		{Name: fmt.Sprintf("what the API allows: %.0f in 100 ms", allowed), Thumb: picture.Limit(0, 0)},
+		{Name: fmt.Sprintf("allowed: %.0f in 100 ms, %d more at once", allowed, burst), Thumb: picture.Limit(0, 0)},
 	}
-	return picture.WritePNG(w, picture.Width, 13*vg.Centimeter,
+	return picture.WritePNG(w, picture.Width, 18*vg.Centimeter,
 		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d",
 			calls, goroutines, callsPerSecond, burst),
 		[][]picture.Key{keys}, plots)

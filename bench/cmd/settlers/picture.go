@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -47,10 +48,20 @@ func drawBars(w io.Writer, results []result) error {
 	picture.NameBars(p, names, 10)
 	p.Y.Max = max(1, p.Y.Max*1.1)
 	return picture.WritePNG(w, picture.Width, 9.5*vg.Centimeter,
-		fmt.Sprintf("Permits over a limit of %d a second, where callers reserve more than they use and settle later",
-			permitsPerSecond),
+		fmt.Sprintf("Permits over a limit of %d a second, where callers reserve more than they use and settle later.\n"+
+			"Not to go over, pace uses less where they settle late: %s",
+			permitsPerSecond, paceUses(drawn)),
 		[][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }
 
 // largeStore is one second: with a minute stored, no load goes over the limit.
 const largeStore = time.Second
+
+// paceUses says how much of the limit pace uses in each load.
+func paceUses(drawn []result) string {
+	var all []string
+	for _, r := range drawn {
+		all = append(all, fmt.Sprintf("%.0f", r.pace.used))
+	}
+	return strings.Join(all, ", ") + " permits a second"
+}

@@ -31,7 +31,7 @@ func main() {
 	}, func(ctx context.Context) error {
 		return command.Draw(os.Stdout, *out, func() (func(io.Writer) error, error) {
 			results, err := table(ctx, os.Stdout, *duration, *rounds)
-			return func(w io.Writer) error { return drawCurves(w, results) }, err
+			return func(w io.Writer) error { return drawReached(w, results) }, err
 		})
 	})
 }

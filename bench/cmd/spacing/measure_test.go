@@ -30,7 +30,7 @@ func TestResult(t *testing.T) {
 	require.InDelta(t, 1000, sixCalls.p99(), 1e-9)
 }
 
-func TestDrawCurves(t *testing.T) {
+func TestDrawReached(t *testing.T) {
 	results := map[setting][]result{}
 	for _, perSecond := range rates {
 		for _, n := range goroutines {
@@ -40,7 +40,7 @@ func TestDrawCurves(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	require.NoError(t, drawCurves(&b, results))
+	require.NoError(t, drawReached(&b, results))
 	_, err := png.Decode(&b)
 	require.NoError(t, err)
 }

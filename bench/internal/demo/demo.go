@@ -18,12 +18,13 @@ import (
 	"github.com/nextfree/pace/bench/internal/report"
 )
 
-// The names of the halves.
+// The names of the parts that all demos have.
 const Unpaced, Paced = "unpaced", "paced"
 
-// A Demo is what differs. S is the server. H is what became of the calls of a half.
+// A Demo is what differs. S is the server. H is what became of the calls of a part.
 type Demo[S http.Handler, H interface{ Row() []string }] struct {
-	Server func() S // a new one, for a half
+	Parts  []string // in this order; nil: Unpaced and Paced
+	Server func() S // a new one, for a part
 	Intro  func(url string) string
 	Half   func(ctx context.Context, name, url string, s S) (H, error)
 	Header []string
@@ -54,7 +55,11 @@ func (d Demo[S, H]) Run(ctx context.Context, addr, out string) error {
 		fmt.Println(d.Intro(url))
 		var halves []H
 		var rows [][]string
-		for _, name := range []string{Unpaced, Paced} {
+		parts := d.Parts
+		if parts == nil {
+			parts = []string{Unpaced, Paced}
+		}
+		for _, name := range parts {
 			s := d.Server()
 			current.Store(&s)
 			h, err := d.Half(ctx, name, url, s)
@@ -70,7 +75,7 @@ func (d Demo[S, H]) Run(ctx context.Context, addr, out string) error {
 	})
 }
 
-// An Outcome is what all demos say of a half.
+// An Outcome is what all demos say of a part.
 type Outcome struct {
 	Name             string
 	Took, Longest    time.Duration // in all; that a goroutine waited for one answer
