@@ -254,14 +254,31 @@ func TestLearnedLimits(t *testing.T) {
 	}
 }
 
-// A limit of requests that takes long to be full again is a day's.
+// A quota of a day that a response tells as that of requests holds nobody up for a day, and what remains of it is heeded.
 func TestLearnedDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		used := 0
+		refused := 0
 		transport, err := New(answer(func(*http.Request, string) *http.Response {
-			return used(1, 1, "x-ratelimit-limit-requests: 2", "x-ratelimit-reset-requests: 7m12s")
+			tell := func(status int, lines ...string) *http.Response {
+				return says(status, `{"usage":{"prompt_tokens":1,"completion_tokens":1}}`, append(lines, "x-ratelimit-limit-requests: 50",
+					fmt.Sprint("x-ratelimit-remaining-requests: ", 50-used), fmt.Sprint("x-ratelimit-reset-requests: ", time.Duration(used)*24*time.Hour/50))...)
+			}
+			if used == 50 {
+				refused++
+				return tell(429, "Retry-After: 1728")
+			}
+			used++
+			return tell(200)
 		}), OpenAI(), Limits{}, WithMargin(0))
 		require.NoError(t, err)
-		require.Equal(t, []time.Duration{0, 0, 24 * time.Hour}, goBy(t, transport, 3))
+		begin := time.Now()
+		for range 60 {
+			_, err := post(transport, api, `{"model":"m"}`)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 10, refused, "by the server's word, each after its time")
+		require.Less(t, time.Since(begin), 2*time.Hour)
 	})
 }
 
@@ -295,7 +312,7 @@ func TestFirstCallFails(t *testing.T) {
 
 func (t *Transport) limitOf(k kind) int {
 	for _, a := range t.table.accounts {
-		return int(a.limits[k].own.Snapshot().Capacity)
+		return int(a.limiter(k).Snapshot().Capacity)
 	}
 	return 0
 }

@@ -65,7 +65,7 @@ func (c *call) wouldWait(more int) (longest time.Duration, fits bool) {
 		if n < 1 {
 			continue
 		}
-		by := c.account.limits[k].own
+		by := c.account.limiter(k)
 		if by == nil { // the user's: it is asked when the call has got through
 			continue
 		}

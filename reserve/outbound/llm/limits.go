@@ -27,16 +27,23 @@ const (
 	dayRequests
 	dayTokens
 	images
+	calls // without a limit, for a key whose limit of requests is not known: so that refusals stop it
 	kinds
 )
 
 // names are those of limits, for hooks, for [WithLimiters], and for what servers say of them.
 var names = [kinds]string{
-	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images",
+	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images", "",
 }
 
 // isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
-func (k kind) isTokens() bool { return k != requests && k != dayRequests && k != images }
+func (k kind) isTokens() bool {
+	switch k {
+	case tokens, inputTokens, outputTokens, dayTokens:
+		return true
+	}
+	return false
+}
 
 // isDaily reports whether the limit holds for a day.
 func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
@@ -56,8 +63,8 @@ func (k kind) of(input, output int) int {
 }
 
 // list returns the limits by kind.
-func (l *Limits) list() [kinds]int {
-	return [kinds]int{
+func (l *Limits) list() [calls]int {
+	return [calls]int{
 		l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute,
 		l.RequestsPerDay, l.TokensPerDay, l.ImagesPerMinute,
 	}

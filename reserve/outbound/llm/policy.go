@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"math"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -20,62 +21,86 @@ type policyOf struct {
 }
 
 // maxPolicies bounds what is remembered: servers may tell any limits.
-const maxPolicies = 64
+const maxPolicies = 256
 
-// policy returns that of a limit of n, a minute or a day.
-func (t *Transport) policy(k kind, n int32, daily bool) *reserve.Policy {
-	is := policyOf{n, k == requests && t.window > 0 && !daily && n < unknown, daily, t.bucket > 0 && !k.isDaily()}
-	t.table.mu.Lock()
-	p := t.policies[is]
-	t.table.mu.Unlock()
-	if p != nil {
-		return p
-	}
-	p = t.newPolicy(is)
+const day = 24 * time.Hour
+
+// hasBucket reports whether limits of a kind are token buckets.
+func (t *Transport) hasBucket(k kind) bool { return t.bucket > 0 && !k.isDaily() }
+
+// policy returns that of a limit of n, a minute or a day, and its rate.
+func (t *Transport) policy(k kind, n int32) (p *reserve.Policy, permitsPerSecond float64) {
+	is := policyOf{n, k == requests && t.window > 0, k.isDaily(), t.hasBucket(k)}
 	t.table.mu.Lock()
 	defer t.table.mu.Unlock()
-	if len(t.policies) >= maxPolicies {
-		clear(t.policies)
+	p, permitsPerSecond = t.policies[is], is.rate(t.margin)
+	if p == nil {
+		if len(t.policies) >= maxPolicies {
+			clear(t.policies)
+		}
+		p = t.newPolicy(is)
+		t.policies[is] = p
 	}
-	t.policies[is] = p
-	return p
+	return p, permitsPerSecond
+}
+
+// per returns the time for which the limit holds.
+func (is policyOf) per() time.Duration {
+	if is.daily {
+		return day
+	}
+	return time.Minute
+}
+
+// rate returns the limit's permits a second. A window's is a little less, for its margin.
+func (is policyOf) rate(margin time.Duration) float64 {
+	if is.full {
+		margin = 0
+	}
+	return reserve.Per(float64(is.size), is.per()+margin)
 }
 
 func (t *Transport) newPolicy(is policyOf) *reserve.Policy {
-	n, per := int(is.size), time.Minute
-	if is.daily {
-		per = day
-	}
-	var opts []reserve.Option
-	if t.clock != nil {
-		opts = append(opts, reserve.WithClock(t.clock))
-	}
+	n, per := int(is.size), is.per()
 	if is.full {
-		rate := float64(n) / per.Seconds()
-		held := float64(n)
-		if !is.daily {
-			held = rate * max(0, t.bucket-t.margin).Seconds()
-		}
-		opts = append(opts, reserve.WithStored(held), reserve.PayUpfront())
-		bucket := reserve.Variant{Package: "llm", Limiter: "a bucket", Curve: bucketOf(held)}
-		return reserve.Must(reserve.NewPolicy(bucket, rate, opts...))
+		rate := is.rate(0)
+		held := rate * max(0, t.bucket-t.margin).Seconds()
+		return t.smoothPolicy("a bucket", rate, held, reserve.WithStored(held), reserve.PayUpfront())
 	}
 	if is.short {
 		whole := n
 		n = max(1, int(int64(n)*int64(t.window)/int64(per)))
 		per = time.Duration(int64(per) * int64(n) / int64(whole))
 	}
-	return reserve.Must(window.Policy(n, per+t.margin, opts...))
+	return reserve.Must(window.Policy(n, per+t.margin, t.clocked()...))
+}
+
+// unlimitedPolicy returns the policy of limiters without a limit.
+func (t *Transport) unlimitedPolicy() *reserve.Policy {
+	return t.smoothPolicy("a limiter without a limit", math.Inf(1), 0)
+}
+
+func (t *Transport) smoothPolicy(name string, rate, held float64, opts ...reserve.Option) *reserve.Policy {
+	v := reserve.Variant{Package: "llm", Limiter: name, Curve: bucketOf(held)}
+	return reserve.Must(reserve.NewPolicy(v, rate, append(opts, t.clocked()...)...))
+}
+
+func (t *Transport) clocked() []reserve.Option {
+	if t.clock == nil {
+		return nil
+	}
+	return []reserve.Option{reserve.WithClock(t.clock)}
 }
 
 // bucketOf returns the curve of a token bucket that holds so many permits, by its rate.
 func bucketOf(held float64) func(permitsPerSecond float64) *smooth.Curve {
 	var at func(float64) *smooth.Curve
 	at = func(permitsPerSecond float64) *smooth.Curve {
-		return &smooth.Curve{
-			Rate: permitsPerSecond, Capacity: held, Interval: smooth.Interval(permitsPerSecond),
-			Refill: permitsPerSecond / 1e9, Full: true, AtRate: at,
+		c := &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: at}
+		if held > 0 {
+			c.Capacity, c.Refill, c.Full = held, permitsPerSecond/1e9, true
 		}
+		return c
 	}
 	return at
 }

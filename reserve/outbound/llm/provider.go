@@ -14,8 +14,8 @@ type preset struct {
 	settles bool
 	// counts are the headers' names of a response that tell the usage, of input and of output.
 	counts [2]string
-	// limits are the headers that tell the limits, and resets until when they are full again.
-	limits, resets [kinds]string
+	// tells are the limits that its responses tell.
+	tells []kind
 	// window is the stretch over which requests are counted. 0: a minute.
 	window time.Duration
 	// refusesLarge says that a call above a limit is refused whenever it comes.
@@ -36,8 +36,7 @@ func OpenAI() Provider { return Provider{&openAI} }
 var openAI = preset{
 	name: "OpenAI", credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
 	settles: true, refusesLarge: true,
-	limits: [kinds]string{requests: "X-Ratelimit-Limit-Requests", tokens: "X-Ratelimit-Limit-Tokens"},
-	resets: [kinds]string{requests: "X-Ratelimit-Reset-Requests", tokens: "X-Ratelimit-Reset-Tokens"},
+	tells: []kind{requests, tokens},
 	refusal: func(message string) (any, map[string]string) {
 		type inner struct {
 			Message string  `json:"message"`
@@ -73,11 +72,7 @@ func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
-	settles: true,
-	limits: [kinds]string{
-		requests: "Anthropic-Ratelimit-Requests-Limit", tokens: "Anthropic-Ratelimit-Tokens-Limit",
-		inputTokens: "Anthropic-Ratelimit-Input-Tokens-Limit", outputTokens: "Anthropic-Ratelimit-Output-Tokens-Limit",
-	},
+	settles: true, tells: []kind{requests, inputTokens, outputTokens},
 	refusal: func(message string) (any, map[string]string) {
 		type inner struct {
 			Type    string `json:"type"`

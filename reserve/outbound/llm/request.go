@@ -20,6 +20,8 @@ type call struct {
 	file     bool // its body is not text
 	asked    bool // the transport asked for the usage of its stream
 
+	before [calls]int // used of each limit when the latest attempt went, it included
+
 	waits  bool      // it keeps its account's place: it was not sent yet
 	sent   time.Time // the latest attempt; zero: none
 	left   atomic.Bool
@@ -51,6 +53,11 @@ func callOf(r *http.Request) *call {
 func (c *call) price(k kind) int {
 	a := c.account
 	switch {
+	case k == calls:
+		if a.isActive(requests) {
+			return 0
+		}
+		return 1
 	case !a.isActive(k):
 		return 0
 	case k == images:
@@ -78,6 +85,7 @@ func (c *call) depart() {
 	}
 	c.departed()
 	c.sent = c.account.of.now()
+	c.account.look(&c.before)
 }
 
 // departed lets the next call through to the same deployment.

@@ -36,13 +36,10 @@ func (c *call) fits() error {
 
 // certain returns a limit, if a response has told it, or if the user's word is enough; 0: it is not certain.
 func (a *account) certain(k kind) int {
-	m := a.limits[k]
-	if m == nil || m.own == nil {
-		return 0
-	}
+	m := &a.limits[k]
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m.size == unknown || !m.told && !(a.of.large && m.given > 0) {
+	if m.told == 0 && !a.of.large {
 		return 0
 	}
 	return int(m.size)

@@ -14,13 +14,14 @@ import (
 type Transport struct {
 	settings
 	preset *preset
-	given  Limits // for models without limits of their own
+	given  Limits // for models without limits of their own; guarded by the table's lock
 	base   http.RoundTripper
 	paced  *outbound.Transport
 
-	table    table
-	policies policies // guarded by the table's lock
-	ignored  ignored
+	table     table
+	policies  policies // guarded by the table's lock
+	unlimited *reserve.Policy
+	ignored   ignored
 }
 
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the
@@ -64,6 +65,7 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 			return nil, err
 		}
 	}
+	t.unlimited = t.unlimitedPolicy()
 	if t.classes != nil && t.changed == nil {
 		t.settings.outbound = append(t.settings.outbound, outbound.WithClasses(t.classOf, t.classes...))
 	}
@@ -84,10 +86,10 @@ func (t *Transport) limit(k kind) outbound.Limit {
 		Name: names[k],
 		Keyed: func(r *http.Request) (any, reserve.Reserver) {
 			a := callOf(r).account
-			return a.key, a.limits[k].by
+			return a.key, a.reserver(k)
 		},
 		Cost:  func(r *http.Request) int { return callOf(r).price(k) },
-		Exact: true,
+		Exact: k != calls,
 	}
 	if k.isTokens() {
 		l.Recost = l.Cost // other calls end while it waits, and improve its estimate
@@ -185,13 +187,57 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		return nil, err
 	}
 	response, err = t.paced.RoundTrip(r)
-	if err == nil {
-		a.observe(response)
-		if c.asked {
-			hideUsage(response)
-		}
+	if err == nil && c.asked {
+		hideUsage(response)
 	}
 	return response, err
+}
+
+// SetLimits replaces the limits that [New] was given, for all models without limits of their own. Calls that wait go
+// earlier at once where a limit has grown. Where one has shrunk they wait longer, and none is refused for it: a call
+// that is larger than the limit now goes when the limit is full. What was used before counts. A limit that is 0 from
+// now on is what the responses tell, or there is none. It returns a *[reserve.ValueError] for a negative limit, and
+// then changes nothing.
+func (t *Transport) SetLimits(l Limits) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	t.table.mu.Lock()
+	t.given = l
+	t.table.mu.Unlock()
+	t.giveAnew()
+	return nil
+}
+
+// SetModelLimits replaces the limits of one model, as [WithModel] has given them. It is otherwise as SetLimits.
+func (t *Transport) SetModelLimits(model string, l Limits) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	t.table.mu.Lock()
+	if t.settings.limits == nil {
+		t.settings.limits = map[string]Limits{}
+	}
+	t.settings.limits[cutModel(model)] = l
+	t.table.mu.Unlock()
+	t.giveAnew()
+	return nil
+}
+
+// giveAnew gives all accounts the limits of their models.
+func (t *Transport) giveAnew() {
+	t.table.mu.Lock()
+	all := map[*account]string{}
+	for key, a := range t.table.accounts {
+		all[a] = key.Model
+	}
+	if t.table.others != nil {
+		all[t.table.others] = ""
+	}
+	t.table.mu.Unlock()
+	for a, model := range all {
+		a.give(t.limitsOf(model))
+	}
 }
 
 // Ignored returns what the transport has ignored so far.
@@ -216,6 +262,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.Body == nil { // http.Client puts up with it, too
 		response.Body = http.NoBody
 	}
+	c.account.observe(c, response)
 	if response.StatusCode == http.StatusTooManyRequests {
 		c.refused()
 	}
@@ -234,4 +281,13 @@ func (t *Transport) now() time.Time {
 		return time.Now()
 	}
 	return t.clock.Now()
+}
+
+// after calls a function later.
+func (t *Transport) after(d time.Duration, f func()) {
+	if t.clock == nil {
+		time.AfterFunc(d, f)
+		return
+	}
+	t.clock.AfterFunc(d, f)
 }

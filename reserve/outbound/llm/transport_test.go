@@ -92,7 +92,7 @@ func (t *Transport) held(k kind) int {
 	defer t.table.mu.Unlock()
 	n := 0
 	for _, a := range t.table.accounts {
-		o := a.limits[k].own.Snapshot()
+		o := a.limiter(k).Snapshot()
 		n += int(o.Capacity - o.Level)
 	}
 	return n
@@ -103,7 +103,7 @@ func (t *Transport) requireOver(tb testing.TB) {
 	t.table.mu.Lock()
 	defer t.table.mu.Unlock()
 	for _, a := range t.table.accounts {
-		require.Zero(tb, a.users)
+		require.Zero(tb, a.queued)
 		require.Zero(tb, a.going.Load())
 	}
 }
@@ -490,6 +490,6 @@ func TestWithLimiters(t *testing.T) {
 		_, err = post(transport, api, `{"model":"m","max_tokens":40}`, "Authorization: Bearer sk-1")
 		require.NoError(t, err)
 	}
-	require.Equal(t, names[:], asked)
+	require.Equal(t, names[:calls], asked)
 	require.InDelta(t, 1000-2*30, shared.Stored(), 5)
 }

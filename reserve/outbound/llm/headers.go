@@ -1,0 +1,37 @@
+package llm
+
+// A header says how a limit a minute is told.
+type header struct {
+	kind             kind
+	limit, remaining string
+	unless           string // another header's name: if that is there, this one does not count
+}
+
+// headers are those of all providers, which are read with every preset. A limit a day is not learned: when it is used
+// up, the server says so in its refusals.
+//
+//	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
+//	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
+//	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute (and -day, -hour)
+//	Anthropic                    anthropic-ratelimit-requests-limit, -tokens-, -input-tokens-, -output-tokens-
+//
+// Together (x-ratelimit-limit, x-tokenlimit-limit) and OpenRouter (X-RateLimit-Limit, in refusals) do not say of what
+// time: their refusals and resets are obeyed.
+var headers = []header{
+	rateLimit(requests, "Requests"), rateLimit(tokens, "Tokens"),
+	rateLimit(requests, "Req-Minute"), rateLimit(requests, "Requests-Minute"), rateLimit(tokens, "Tokens-Minute"),
+	anthropics(requests, "Requests"), anthropics(inputTokens, "Input-Tokens"), anthropics(outputTokens, "Output-Tokens"),
+	func() header {
+		h := anthropics(tokens, "Tokens") // the closest of the others
+		h.unless = "Anthropic-Ratelimit-Input-Tokens-Limit"
+		return h
+	}(),
+}
+
+func rateLimit(k kind, name string) header {
+	return header{kind: k, limit: "X-Ratelimit-Limit-" + name, remaining: "X-Ratelimit-Remaining-" + name}
+}
+
+func anthropics(k kind, name string) header {
+	return header{kind: k, limit: "Anthropic-Ratelimit-" + name + "-Limit", remaining: "Anthropic-Ratelimit-" + name + "-Remaining"}
+}
