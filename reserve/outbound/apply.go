@@ -9,6 +9,14 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
+// obey reads the response to an attempt, decides what follows from it, and does that.
+func (c *call) obey() verdict {
+	said := c.read()
+	v := c.t.decide(&said, c.concerned(), c.attempt)
+	c.apply(&v, &said)
+	return v
+}
+
 // read reads the response to an attempt, and notes what it says of each limit.
 func (c *call) read() reply.Reply {
 	c.heard = c.t.now()

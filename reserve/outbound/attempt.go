@@ -54,9 +54,7 @@ func (a *Attempt) Answered(r *http.Response) {
 	defer c.endProbes() // a hook may panic
 	defer func() { r.Body.Close() }()
 	c.response = r
-	said := c.read()
-	verdict := c.t.decide(&said, c.concerned(), c.attempt)
-	c.apply(&verdict, &said)
+	c.obey()
 	io.Copy(io.Discard, r.Body)
 }
 

@@ -51,7 +51,8 @@ type call struct {
 	// If there are upstreams:
 	upstream  *upstream // of this attempt
 	member    int       // its number
-	refusedBy []bool    // by number
+	refusedBy []bool    // by number: they have refused it, or failed to serve it
+	failedAt  []failedAt
 
 	few   [few]charge
 	fewOf [few]fifo.Limit

@@ -4,21 +4,24 @@ import (
 	"hash/maphash"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
 
 // Host returns a request's host and port: the key of a limit that holds per server.
 // https://API.example.com/v1 and https://api.example.com:443/v2 are both "api.example.com:443".
-func Host(r *http.Request) string {
-	port := r.URL.Port()
+func Host(r *http.Request) string { return hostAndPort(r.URL) }
+
+func hostAndPort(u *url.URL) string {
+	port := u.Port()
 	if port == "" {
 		port = "80"
-		if r.URL.Scheme == "https" {
+		if strings.EqualFold(u.Scheme, "https") {
 			port = "443"
 		}
 	}
-	return net.JoinHostPort(strings.ToLower(r.URL.Hostname()), port)
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // Credential returns a request's host and a hash of its Authorization header: the

@@ -42,9 +42,9 @@ func TestRandom(t *testing.T) {
 	}
 	for i := range uint64(runs) {
 		p := &program{T: t, rand: rand.New(rand.NewPCG(seed+i, 7)), seed: seed + i}
-		synctest.Test(t, func(t *testing.T) { p.play(t) })
+		t.Run(strconv.FormatUint(p.seed, 10), func(t *testing.T) { synctest.Test(t, p.play) })
 		if t.Failed() {
-			t.Fatalf("PACE_SEED=%d PACE_RANDOM=1", seed+i)
+			t.FailNow()
 		}
 	}
 }

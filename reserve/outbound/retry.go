@@ -27,8 +27,10 @@ func (c *call) again(after time.Duration) bool {
 		bodies.Close(next)
 		return false
 	}
-	drain(c.response.Body)
-	c.response = nil
+	if c.response != nil {
+		drain(c.response.Body)
+		c.response = nil
+	}
 	c.end()
 	c.outgoing, c.unsent = next, next.Body
 	c.attempt.number++

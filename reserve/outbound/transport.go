@@ -122,16 +122,18 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := c.admit(); err != nil {
 			return nil, c.refuse(err)
 		}
-		if err := c.send(); err != nil {
+		var v verdict
+		err := c.send()
+		if err == nil {
+			v = c.obey()
+		} else {
+			c.end() // before it is planned anew
+		}
+		switch {
+		case c.another(&v, err), v.again && c.again(v.resume):
+		case err != nil:
 			return nil, err
-		}
-		said := c.read()
-		verdict := t.decide(&said, c.concerned(), c.attempt)
-		c.apply(&verdict, &said)
-		if verdict.refused && c.another() {
-			continue
-		}
-		if !verdict.again || !c.again(verdict.resume) {
+		default:
 			return c.deliver(), nil
 		}
 	}

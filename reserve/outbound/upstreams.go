@@ -1,12 +1,9 @@
 package outbound
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
@@ -60,6 +57,9 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
 		}
 		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By}
+		if own.base.Path == "" {
+			own.base.Path = "/" // else a request's path would have no slash
+		}
 		if m.By != nil && isnil.Value(m.By) {
 			return nil, valueError(fmt.Sprintf("By of upstream %d", i), nil, "a Reserver, or nil without a type")
 		}
@@ -99,6 +99,7 @@ type upstream struct {
 	base   url.URL
 	header http.Header
 	by     reserve.Reserver
+	health health
 }
 
 // choose begins a call: each of its attempts goes to an upstream that has not refused it. U may be nil.
@@ -132,115 +133,7 @@ func (c *call) bind() {
 	a.By, a.key = own.by, member
 	c.upstream, c.member = own, member
 	c.outgoing = own.rewrite(c.outgoing)
-}
-
-// another has a refused call go to another upstream, and reports whether it does.
-func (c *call) another() bool {
-	if c.upstream == nil {
-		return false
+	if hold := own.health.probe(); hold > 0 {
+		u.pool.PauseUntil(member, c.t.now().Add(hold))
 	}
-	c.refusedBy[c.member] = true
-	for _, refused := range c.refusedBy {
-		if !refused {
-			c.unbind() // so that it is asked how long any of them would take
-			return c.again(0)
-		}
-	}
-	clear(c.refusedBy) // a retry may go to any
-	return false
-}
-
-// rewrite returns the request as it goes to the upstream.
-func (u *upstream) rewrite(r *http.Request) *http.Request {
-	own := r.WithContext(r.Context())
-	own.Header = r.Header.Clone()
-	if own.Header == nil {
-		own.Header = http.Header{}
-	}
-	for name, values := range u.header {
-		own.Header[http.CanonicalHeaderKey(name)] = values[:len(values):len(values)]
-	}
-	to := *r.URL
-	to.Scheme, to.Host, to.User = u.base.Scheme, u.base.Host, u.base.User
-	joined := u.base.JoinPath(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
-	if to.Path, to.RawPath = joined.Path, joined.RawPath; r.URL.Path == "" {
-		to.Path, to.RawPath = u.base.Path, u.base.RawPath
-	}
-	if to.RawQuery = u.base.RawQuery; r.URL.RawQuery != "" {
-		to.RawQuery = strings.TrimPrefix(u.base.RawQuery+"&"+r.URL.RawQuery, "&")
-	}
-	to.Opaque = "" // it could name another host to a proxy
-	own.URL, own.Host = &to, ""
-	return own
-}
-
-// answer makes a response one to the caller's request.
-func (c *call) answer(r *http.Response) {
-	if c.upstream == nil {
-		return
-	}
-	r.Header.Del("Set-Cookie")
-	r.Request = c.request
-	if location := r.Header.Get("Location"); location != "" {
-		if to, err := c.outgoing.URL.Parse(location); err == nil {
-			own, within := c.upstream.own(to, c.request.URL)
-			r.Header.Set("Location", own.String())
-			if !within {
-				r.Request = c.request.WithContext(context.WithValue(c.request.Context(), leaves{}, true))
-			}
-		}
-	}
-}
-
-// leaves is the key of a context of a request whose response redirects out of the upstreams.
-type leaves struct{}
-
-// own returns a URL of the upstream as one of the caller's, and any other as it is.
-func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
-	prefix := strings.TrimSuffix(u.base.Path, "/")
-	rest, within := strings.CutPrefix(to.Path, prefix)
-	if to.Host != u.base.Host || to.Scheme != u.base.Scheme || !within || rest != "" && rest[0] != '/' {
-		return to, false
-	}
-	copied := *to
-	own = &copied
-	own.Scheme, own.Host, own.User, own.Path, own.RawPath = callers.Scheme, callers.Host, nil, rest, ""
-	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.base.EscapedPath(), "/")); ok {
-		own.RawPath = raw
-	}
-	if added := u.base.Query(); len(added) > 0 {
-		own.RawQuery = without(to.RawQuery, added)
-	}
-	return own, true
-}
-
-// without returns a query without some of its values, which may have been encoded in another way.
-func without(query string, values url.Values) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
-		pair, _ := url.ParseQuery(one)
-		for name, value := range pair {
-			return slices.Contains(values[name], value[0])
-		}
-		return false
-	}), "&")
-}
-
-// elsewhere reports whether a request follows a redirect out of the upstreams: to another host than that of the first
-// request, or to a path of an upstream's host that is not its own.
-func elsewhere(r *http.Request) bool {
-	first, left := r, false
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
-		left = left || first.Context().Value(leaves{}) != nil
-	}
-	return left || first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
-}
-
-// passOn sends a request as it is.
-func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
-	response, err := t.base.RoundTrip(r)
-	if response != nil && response.Request == nil {
-		response.Request = r // the next redirect shows by it where the first request went
-	}
-	return response, err
 }

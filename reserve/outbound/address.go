@@ -1,0 +1,110 @@
+package outbound
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// rewrite returns the request as it goes to the upstream.
+func (u *upstream) rewrite(r *http.Request) *http.Request {
+	own := r.WithContext(r.Context())
+	own.Header = r.Header.Clone()
+	if own.Header == nil {
+		own.Header = http.Header{}
+	}
+	for name, values := range u.header {
+		own.Header[http.CanonicalHeaderKey(name)] = values[:len(values):len(values)]
+	}
+	to := *r.URL
+	to.Scheme, to.Host, to.User = u.base.Scheme, u.base.Host, u.base.User
+	joined := u.base.JoinPath(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
+	if to.Path, to.RawPath = joined.Path, joined.RawPath; r.URL.Path == "" {
+		to.Path, to.RawPath = u.base.Path, u.base.RawPath
+	}
+	if to.RawQuery = u.base.RawQuery; r.URL.RawQuery != "" {
+		to.RawQuery = strings.TrimPrefix(u.base.RawQuery+"&"+r.URL.RawQuery, "&")
+	}
+	to.Opaque = "" // it could name another host to a proxy
+	own.URL, own.Host = &to, ""
+	return own
+}
+
+// answer makes a response one to the caller's request.
+func (c *call) answer(r *http.Response) {
+	if c.upstream == nil {
+		return
+	}
+	r.Header.Del("Set-Cookie")
+	r.Request = c.request
+	if location := r.Header.Get("Location"); location != "" {
+		if to, err := c.outgoing.URL.Parse(location); err == nil {
+			own, within := c.upstream.own(to, c.request.URL)
+			r.Header.Set("Location", own.String())
+			if !within {
+				r.Request = c.request.WithContext(context.WithValue(c.request.Context(), leaves{}, true))
+			}
+		}
+	}
+}
+
+// leaves is the key of a context of a request whose response redirects out of the upstreams.
+type leaves struct{}
+
+// own returns a URL of the upstream as one of the caller's, and any other as it is.
+func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
+	prefix := strings.TrimSuffix(u.base.Path, "/")
+	rest, within := strings.CutPrefix(to.Path, prefix)
+	if !sameServer(to, &u.base) || !within || rest != "" && rest[0] != '/' {
+		return to, false
+	}
+	copied := *to
+	own = &copied
+	own.Scheme, own.Host, own.User, own.Path, own.RawPath = callers.Scheme, callers.Host, nil, rest, ""
+	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.base.EscapedPath(), "/")); ok {
+		own.RawPath = raw
+	}
+	if added := u.base.Query(); len(added) > 0 {
+		own.RawQuery = without(to.RawQuery, added)
+	}
+	return own, true
+}
+
+// without returns a query without some of its values, which may have been encoded in another way.
+func without(query string, values url.Values) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
+		pair, _ := url.ParseQuery(one)
+		for name, value := range pair {
+			return slices.Contains(values[name], value[0])
+		}
+		return false
+	}), "&")
+}
+
+// elsewhere reports whether a request follows a redirect out of the upstreams: to another host than that of the first
+// request, or to a path of an upstream's host that is not its own.
+func elsewhere(r *http.Request) bool {
+	first, left := r, false
+	for first.Response != nil && first.Response.Request != nil {
+		first = first.Response.Request
+		left = left || first.Context().Value(leaves{}) != nil
+	}
+	return left || first != r && !sameServer(first.URL, r.URL)
+}
+
+// sameServer reports whether two URLs have the same scheme, host and port, however they are written:
+// https://API.example.com/v1 and https://api.example.com:443/v2 have.
+func sameServer(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && hostAndPort(a) == hostAndPort(b)
+}
+
+// passOn sends a request as it is.
+func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
+	response, err := t.base.RoundTrip(r)
+	if response != nil && response.Request == nil {
+		response.Request = r // the next redirect shows by it where the first request went
+	}
+	return response, err
+}
