@@ -31,7 +31,7 @@ const (
 
 // Begin says that the use of a granted slot begins, and returns the slot by which it is known from then on.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
-	if slot.Number >= inUse || slot.Permits == 0 || l.Waits(now, slot.Number) {
+	if l.margin > 0 || slot.Number >= inUse || slot.Permits == 0 || l.Waits(now, slot.Number) {
 		return slot
 	}
 	permits := uint64(slot.Permits)

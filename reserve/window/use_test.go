@@ -161,3 +161,16 @@ func TestUseInvariant(t *testing.T) {
 		require.Equal(t, float64(n), l.Stored(), "run %d", run)
 	}
 }
+
+// A margin stands for the flight: Begin and End do nothing.
+func TestMarginIsTheFlight(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := reserve.Must(window.New(1, time.Second, window.WithMargin(100*time.Millisecond), reserve.WithClock(clock)))
+	r, _ := l.Reserve(ctx, 1)
+	r.Begin()
+	clock.Advance(1100 * time.Millisecond)
+	require.True(t, l.TryAcquire(1))
+	r.End()
+	clock.Advance(1100 * time.Millisecond)
+	require.True(t, l.TryAcquire(1))
+}

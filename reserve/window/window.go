@@ -150,6 +150,9 @@ type settings struct{ margin time.Duration }
 // keeps every stretch of per at the other side within n, at the price of n permits in each per + 60 ms. Where the answer
 // to a call is seen, [reserve.Reservation.Begin] needs no margin to be known, and package outbound calls it.
 //
+// A window with a margin does nothing at Begin and End: the margin stands for the flight. It is the better choice where
+// answers take long and the server counts a call when it arrives, as language models do.
+//
 // Rate, SetRate and Retime don't count the margin. A negative d is a *[reserve.ValueError]. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithMargin", func(s *settings) error {
