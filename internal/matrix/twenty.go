@@ -292,14 +292,15 @@ func Twenty() []API {
 				{name: "account", of: every, quota: 400, fixed: time.Minute},
 			},
 			Says: func(h http.Header, now time.Time, r *http.Request, of func(string) state) {
-				name := "account"
-				if of("export").rule.name != "" {
-					name = "export"
-				}
-				left, ends := of(name).left(now)
-				h.Set("Ratelimit-Limit", whole(of(name).rule.quota))
+				left, ends := of("account").left(now)
+				h.Set("Ratelimit-Limit", "400")
 				h.Set("Ratelimit-Remaining", whole(left))
 				h.Set("Ratelimit-Reset", seconds(ends))
+				if s := of("export"); s.rule.name != "" {
+					left, ends := s.left(now)
+					h.Set("Zendesk-RateLimit-Incremental-Exports",
+						fmt.Sprintf("total=10; remaining=%s; resets=%s", whole(left), seconds(ends)))
+				}
 			},
 			Refuse: func(f *refusal) { f.set(429, "", "Retry-After", seconds(f.wait)) },
 		},

@@ -126,7 +126,7 @@ var (
 	zendesk = []APIClient{documented(6, func() reserve.Reserver {
 		return reserve.Must(calendar.New(400, calendar.Every(time.Minute)))
 	}, func() []outbound.Option {
-		return []outbound.Option{outbound.WithLimit(outbound.Limit{Name: "export", Cost: costOf(to("/api/v2/incremental")),
+		return []outbound.Option{outbound.WithLimit(outbound.Limit{Name: "incremental-exports", Cost: costOf(to("/api/v2/incremental")),
 			Limiter: reserve.Must(calendar.New(10, calendar.Every(time.Minute)))})}
 	})}
 	notion   = []APIClient{documented(1, tokenBucket(3, 10), nil)}

@@ -148,7 +148,7 @@ func WithDialect(d Dialect) Option {
 		if reflect.ValueOf(d).IsZero() {
 			return valueError("WithDialect", d, "a Dialect that reads something")
 		}
-		s.dialects = append([]reply.Dialect{d.Expanded()}, s.dialects...)
+		s.dialects = append([]reply.Dialect{d.expanded()}, s.dialects...)
 		return nil
 	}
 }

@@ -76,7 +76,8 @@ func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: time.Minute}, true
 }
 
-// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status.
+// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status, and the reasons of Google's older APIs,
+// which refuse with 403: Drive, Gmail, YouTube, Calendar.
 func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
 	type status struct {
 		Error struct {
@@ -85,6 +86,7 @@ func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
 				RetryDelay string
 				Violations []struct{ QuotaID string }
 			}
+			Errors []struct{ Reason string }
 		}
 	}
 	var b status
@@ -97,6 +99,14 @@ func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
 	}
 	var s Refusal
 	ok := false
+	for _, e := range b.Error.Errors {
+		switch e.Reason {
+		case "userRateLimitExceeded", "rateLimitExceeded":
+			ok = true
+		case "quotaExceeded", "dailyLimitExceeded", "dailyLimitExceededUnreg":
+			ok, s.Final = true, true
+		}
+	}
 	for _, d := range b.Error.Details {
 		switch {
 		case strings.HasSuffix(d.Type, "google.rpc.RetryInfo"):

@@ -40,6 +40,11 @@ type peeked struct {
 
 func (p *peeked) read() {
 	defer close(p.done)
+	defer func() { // in a goroutine of its own it would end the program
+		if r := recover(); r != nil {
+			p.begin, p.rest = nil, panicking{r}
+		}
+	}()
 	begin, err := io.ReadAll(io.LimitReader(p.body, MaxBody))
 	p.begin, p.rest = begin, io.MultiReader(bytes.NewReader(begin), p.body)
 	if err != nil {
@@ -53,6 +58,11 @@ func (p *peeked) Read(b []byte) (int, error) {
 }
 
 func (p *peeked) Close() error { return p.body.Close() }
+
+// panicking is the rest of a body whose Read has panicked: so does this, where the caller reads it.
+type panicking struct{ value any }
+
+func (p panicking) Read([]byte) (int, error) { panic(p.value) }
 
 // failing is the rest of a body that could not be read.
 type failing struct{ err error }

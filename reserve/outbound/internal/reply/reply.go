@@ -3,7 +3,6 @@
 package reply
 
 import (
-	"math"
 	"net/http"
 	"time"
 )
@@ -99,11 +98,12 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	}
 	s.Final = r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
 	s.Refused = refused(r, &s)
-	for i := range dialects {
-		if d := &dialects[i]; d.Body != nil && (s.Refused || r.StatusCode == http.StatusForbidden || d.Throttles != nil && d.Throttles(r)) {
-			readBodies(r, dialects, &s)
-			break
-		}
+	body := body{of: r}
+	if sign := body.sign(dialects); sign != nil {
+		s.Refused, s.Final = true, s.Final || sign.Final
+	}
+	if s.Refused || r.StatusCode == http.StatusForbidden || body.throttles(dialects) {
+		body.read(dialects, &s)
 	}
 	if s.Key.Name == "" {
 		s.Key = readKey(r.Header, dialects)
@@ -135,36 +135,6 @@ func refused(r *http.Response, s *Reply) bool {
 		}
 	}
 	return false
-}
-
-// readBodies lets the dialects read the body.
-func readBodies(r *http.Response, dialects []Dialect, s *Reply) {
-	if r.Body == nil {
-		return
-	}
-	body := peek(r)
-	if len(body) == 0 {
-		return
-	}
-	for i := range dialects {
-		d := &dialects[i]
-		if d.Body == nil {
-			continue
-		}
-		b, ok := d.Body(r, body)
-		if !ok {
-			continue
-		}
-		s.Refused = true
-		s.Final = s.Final || b.Final
-		s.Whole = s.Whole || b.Whole
-		// What a body says is more precise than the header's whole seconds, and else only counts
-		// without one.
-		if wait := min(b.RetryAfter, Longest); wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
-			s.After, s.Told = wait, true
-		}
-		return
-	}
 }
 
 // limit returns the limit with that name, which is added if it is new.

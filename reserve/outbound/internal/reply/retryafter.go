@@ -24,8 +24,30 @@ func readRetryAfter(h http.Header, now time.Time) (after time.Duration, told boo
 		d, _ := delayOrEpoch(n, now)
 		return believed(d)
 	}
+	if d, ok := withUnit(v); ok {
+		return believed(d)
+	}
 	if t, ok := date(v); ok {
 		return believed(until(t, now))
+	}
+	return 0, false
+}
+
+// withUnit reads a duration with its unit, as servers send it though no standard has it: "5s", "5 seconds", "2 min".
+func withUnit(v string) (time.Duration, bool) {
+	if d, err := time.ParseDuration(v); err == nil {
+		return d, d >= 0
+	}
+	n, unit, _ := strings.Cut(v, " ")
+	f, ok := number(n)
+	switch {
+	case !ok:
+	case strings.HasPrefix(unit, "sec"):
+		return times(f, time.Second), true
+	case strings.HasPrefix(unit, "min"):
+		return times(f, time.Minute), true
+	case strings.HasPrefix(unit, "hour"):
+		return times(f, time.Hour), true
 	}
 	return 0, false
 }
@@ -60,11 +82,16 @@ func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	}
 }
 
-// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), or in the one that
-// servers written in Go send by mistake, with "UTC" for "GMT".
+// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), in the one that
+// servers written in Go send by mistake, with "UTC" for "GMT", or in those of RFC 3339 and of Jira.
 func date(v string) (time.Time, bool) {
 	if t, err := http.ParseTime(v); err == nil {
 		return t, true
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
+		if t, err := time.Parse(form, v); err == nil {
+			return t, true
+		}
 	}
 	if strings.HasSuffix(v, " UTC") { // the only other zone whose offset is known
 		t, err := time.Parse(time.RFC1123, v)

@@ -1,0 +1,89 @@
+package reply
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A body is that of a response: its begin is read at most once.
+type body struct {
+	of    *http.Response
+	begin []byte
+	ready bool
+}
+
+// bytes returns the begin of the body.
+func (b *body) bytes() []byte {
+	if !b.ready && b.of.Body != nil {
+		b.begin = peek(b.of)
+	}
+	b.ready = true
+	return b.begin
+}
+
+// sign returns the sign of a refusal that the response has; nil: none.
+func (b *body) sign(dialects []Dialect) *Sign {
+	for i := range dialects {
+		for j := range dialects[i].Signs {
+			if sign := &dialects[i].Signs[j]; sign.on(b) {
+				return sign
+			}
+		}
+	}
+	return nil
+}
+
+// on reports whether a response has the sign.
+func (s *Sign) on(b *body) bool {
+	if s.Status != b.of.StatusCode && s.Status != 0 {
+		return false
+	}
+	if s.Header != "" {
+		if v := b.of.Header.Values(s.Header); len(v) == 0 || !strings.Contains(v[0], s.Value) {
+			return false
+		}
+	}
+	if s.Body != "" {
+		return strings.Contains(string(b.bytes()), s.Body)
+	}
+	return s.Header != "" || s.Status != 0
+}
+
+// throttles reports whether a dialect wants to read the body of a response that is no refusal by its status.
+func (b *body) throttles(dialects []Dialect) bool {
+	for i := range dialects {
+		if d := &dialects[i]; d.Body != nil && d.Throttles != nil && d.Throttles(b.of) {
+			return true
+		}
+	}
+	return false
+}
+
+// read lets the dialects read the body.
+func (b *body) read(dialects []Dialect, s *Reply) {
+	for i := range dialects {
+		d := &dialects[i]
+		if d.Body == nil {
+			continue
+		}
+		if len(b.bytes()) == 0 {
+			return
+		}
+		said, ok := d.Body(b.of, b.bytes())
+		if !ok {
+			continue
+		}
+		s.Refused = true
+		s.Final = s.Final || said.Final
+		s.Whole = s.Whole || said.Whole
+		// What a body says is more precise than the header's whole seconds, and else only counts
+		// without one.
+		wait := min(said.RetryAfter, Longest)
+		if wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
+			s.After, s.Told = wait, true
+		}
+		return
+	}
+}
