@@ -7,100 +7,7 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/nextfree/pace/internal/saturate"
 )
-
-// write puts a list of requests into the order. What they ask for beside permits is done once for all.
-func (o *order) write(list []*request, now int64) {
-	for _, r := range list {
-		o.touch = o.touch || r.touch
-		if r.pause != 0 {
-			o.pause = float64(r.pause)
-		}
-		if r.refund != nil {
-			if o.terms.book != nil {
-				o.refunds = append(o.refunds, comeback{number: r.refund.slot.number, kept: float64(r.refund.permits)})
-			} else {
-				o.refunds = append(o.refunds, r.refund.comeback(o.terms))
-			}
-		}
-		if r.permits > 0 {
-			limit := r.maxWait
-			if r.deadline != never {
-				limit = max(-1, min(limit, r.deadline-now))
-			}
-			o.asked = append(o.asked, wanted{float64(r.permits), float64(limit)})
-		}
-	}
-}
-
-// give puts the answer into the requests. The keeper decided at the given time of the limiter's. It returns the state
-// after all of them.
-func (o *order) give(list []*request, decided int64) state {
-	if o.terms.book != nil {
-		return o.giveOfBook(list, decided)
-	}
-	now, waits := o.state, o.waits
-	for _, r := range list {
-		r.seen = o.state
-		if r.permits == 0 {
-			continue
-		}
-		wait := waits[0]
-		waits = waits[1:]
-		if r.granted = wait >= 0; !r.granted {
-			r.wait = toWait(-1 - wait)
-			continue
-		}
-		r.wait = toWait(wait)
-		r.ready = saturate.Add(decided, r.wait)
-		// These are the keeper's steps again: that saves sending their results.
-		r.slot = slot{sold: now.time, permits: r.permits, terms: o.terms}
-		taken, cost := o.terms.curve.Price(now.stored, float64(r.permits))
-		due := now.debt
-		if o.terms.upfront {
-			due += cost
-		}
-		if r.wait == 0 && roundUp(due) > 0 { // what was deferred
-			r.slot.deferred = true
-			now.deferred -= float64(r.permits)
-			continue
-		}
-		r.slot.begin, r.slot.stored = now.debt, now.stored
-		now.stored -= taken
-		now.debt = min(now.debt+cost, longest)
-		if cost > 0 {
-			now.slot++
-			r.slot.number = now.slot
-		}
-	}
-	for _, r := range list {
-		r.after = now
-	}
-	return now
-}
-
-// giveOfBook is give, where the keeper says all.
-func (o *order) giveOfBook(list []*request, decided int64) state {
-	i := 0
-	for _, r := range list {
-		r.seen, r.after = o.state, o.after
-		if r.permits == 0 {
-			continue
-		}
-		wait := o.waits[i]
-		if r.granted = wait >= 0; r.granted {
-			r.wait = toWait(wait)
-			r.ready = saturate.Add(decided, r.wait)
-			r.slot = slot{number: o.numbers[i], permits: r.permits, terms: o.terms}
-		} else {
-			r.wait = toWait(-1 - wait)
-		}
-		i++
-	}
-	return o.after
-}
 
 // send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that error
 // as well, so that the waiting callers fail with it. It does not if the callers of the list only had too little time:
@@ -109,14 +16,12 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
 	// First it charges permits that were granted without the server, once: if the answer is lost they may have been
 	// charged, and are forgotten. So it waits until a server has answered since the outage.
-	charge := looks() // of the permits that are owed
+	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
-		curve := l.terms.Load().curve
-		if charge.permits, owed = l.owed.take(begin, curve); charge.permits > 0 {
-			// Other processes charge what they owe, too: nothing is charged if that is a capacity already.
-			charge.maxWait = int64(min(curve.Capacity*curve.Interval, longest))
-			list = append([]*request{charge}, list...)
+		if owes.charge.permits, owed = l.owed.take(begin, l.terms.Load().curve); owes.charge.permits > 0 {
+			owes.charge.bounded = true
+			list = append([]*request{owes}, list...)
 		}
 	}
 	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
@@ -127,7 +32,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 		}
 		l.report(n, err, !late(err) || !l.hasty(by-begin))
 		l.fail(n, list, err)
-		if !charge.charged {
+		if !owes.charged {
 			l.owed.add(owed)
 		}
 	}()
@@ -149,7 +54,7 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 		r.err = err
 		if _, unavailable := err.(*UnavailableError); unavailable && maybeCharged(err) {
 			r.charged = true
-			lost += r.permits
+			lost += r.permits + r.charge.permits
 		}
 	}
 	if l.mode != closed && l.owed.lose(l.now(), lost, l.terms.Load().curve) {
@@ -241,7 +146,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 	begin := l.now()
 	for {
 		sent := l.now()
-		o.reset(float64(n.clock.notAfter(by)))
+		o.clear(n.clock.notAfter(by))
 		o.write(list, sent)
 		err := n.keeper.decide(ctx, l.key, o)
 		back := l.now()
@@ -249,7 +154,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 		if err != nil {
 			return timedOut(failure(l.key, err), time.Duration(by-begin))
 		}
-		decided := n.clock.decided(int64(o.decided), sent, back)
+		decided := n.clock.decided(o.decided, sent, back)
 		if o.late { // or the keeper's clock was set forward: now it is known
 			if back < by {
 				continue
@@ -257,12 +162,13 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 			return timedOut(&UnavailableError{Key: l.key, Err: errLate}, time.Duration(by-begin))
 		}
 		l.counters.requests.Add(uint64(len(list)))
-		l.learn(o.give(list, decided), o.terms, sent)
+		o.give(list, decided)
+		l.learn(o.after, sent)
 		return nil
 	}
 }
 
-// A serverClock maps the server's clock, in microseconds, to the limiter's.
+// A serverClock maps the server's clock to the limiter's.
 type serverClock struct {
 	mu    sync.Mutex
 	known bool
@@ -272,10 +178,9 @@ type serverClock struct {
 // decided returns when the server decided, on the limiter's clock: by the fastest answer so far, so that a slow
 // answer makes no promise later. If that is before the question was sent or after the answer came, one of the clocks
 // was set, and the mapping begins anew.
-func (s *serverClock) decided(micros, sent, back int64) int64 {
+func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	server := micros * 1000
 	if at := server + s.ahead; !s.known || at > back || at < sent {
 		s.known, s.ahead = true, back-server
 	}
@@ -290,5 +195,5 @@ func (s *serverClock) notAfter(t int64) int64 {
 	if !s.known {
 		return 1
 	}
-	return max(1, (t-s.ahead)/1000)
+	return max(1, t-s.ahead)
 }

@@ -84,7 +84,7 @@ func TestStoreFromNothing(t *testing.T) {
 // Resume ends a pause unless stored permits are promised for its end: not those of an earlier
 // pause, nor of a promise that was given back; but another's is not theirs.
 func TestPromisedForTheEndOfAPause(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		resume := func(g *group) {
 			require.NoError(t, g.processes[0].Resume(t.Context()))
 		}

@@ -5,24 +5,29 @@
 //	limiter, err := shared.New(goredis.Client(client), "api", reserve.Must(pace.Bursty(100)))
 //
 // The policy is that of any limiter: bursty or warming up, upfront or not, with a longest wait. Its promises are the
-// same to 2 ns. All processes count by the store's clock, so their own clocks don't matter. A program that needs one
+// same to 3 ns. All processes count by the store's clock, so their own clocks don't matter. A program that needs one
 // process only has no use for this package: [reserve.Limiter] is a thousand times faster.
 //
 // # Where the state is kept
 //
 // [New] and [NewKeyed] keep it in Redis: one script does the arithmetic of package smooth on one key, "pace:{api}",
-// in one round trip. [NewIn] and [NewKeyedIn] keep it in a [Store]: the process that holds the value does the same
-// arithmetic in Go, to the last bit. Everything else, in this text and in the methods, is the same for both. [Memory]
-// is a store for tests. Packages file, postgres and natskv, beside this one, have others.
+// in one round trip. [NewIn] and [NewKeyedIn] keep it in a [Store]: the process that holds the value makes the ledger of
+// it that a limiter in one process has, asks that, and saves it. Everything else is the same for both. [Memory] is a
+// store for tests. Packages file, postgres and natskv, beside this one, have others.
 //
 // # Windows, and quotas by the calendar
 //
 // A store, but not Redis's script, can also keep the policies of packages window and calendar. They mean what they mean
-// in one process, with these differences. Promised times don't move. What is given back goes to requests made
-// afterwards: at once, if no other request waits. Of the last 512 requests each can be given back, in whatever order.
-// What older ones give back is lost. A clock that is set back by more than 5 ms gives no permits, and the periods of a
-// calendar follow it. What was granted before that can't be given back any more. SetRate does not apply.
-// With [Local] each process alone keeps its share of the window or the period, which it begins with nothing used.
+// in one process, but promised times don't move. SetRate does not apply. The periods of a calendar follow the store's
+// clock if that is set back. With [Local] each process alone keeps its share of the window or the period, which it
+// begins with nothing used.
+//
+// # Giving back in a store
+//
+// In a store, but not in Redis, a request that is given back is as if it had never been made, as of its own time. Its
+// permits are for requests made afterwards. These go at once if that delays no promise. Each of the last 512 requests
+// can be given back, in whatever order. What older ones give back is lost, and so is what was granted before the
+// store's clock was set back.
 //
 // # How it asks
 //
@@ -56,7 +61,7 @@
 //   - A limiter that the store does not know is full (a warming-up one is cold).
 //   - The rate is each process's own ([Limiter.SetRate]). Stored permits scale with the capacity whenever a process
 //     with another rate asks, so a new version may be rolled out slowly.
-//   - Promised times don't move, since other processes hold them. Cancel, and Settle at less, give back in two ways. At
+//   - Promised times don't move, since other processes hold them. In Redis, Cancel and Settle at less give back in two ways. At
 //     the end of the queue the time is taken off it. This is the time of the newest reservation, and of all just before
 //     it that were given back earlier, in any order. After 1,000 callers have queued and given up there is no queue.
 //     Anywhere else the time passes unused, and its permits are deferred, as many as still fit. A request that would
@@ -66,7 +71,8 @@
 //   - A Cancel after the time of the permits gives back as well: as many as would still be there if they had
 //     not been granted. What comes back within 50 requests is worth what it should be to within 1 %. Where 300
 //     to 900 of 1,000 requests came back at the end, in any order, 4 to 20 % of that was lost.
-//   - PauseUntil and Resume concern requests from then on.
+//   - PauseUntil and Resume concern requests from then on. In Redis a pause that ends before what is owed is paid
+//     changes nothing. In a store, as in one process, what is owed is paid after the pause.
 //   - A store's clock that is set back gives no permits and keeps no caller waiting. One that is set forward
 //     forgives that much debt.
 //

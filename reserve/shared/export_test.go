@@ -12,6 +12,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/smooth"
 )
 
 // fakeScript is the script with a clock of the test's. Its keys live for an hour longer, since the server's own time
@@ -26,7 +27,7 @@ var fakeScript = newScript(strings.NewReplacer(
 func FakeTime(micros *int64) Option {
 	return func(s *settings) error {
 		s.script = fakeScript
-		s.clock = func() float64 { return float64(*micros) }
+		s.clock = func() int64 { return *micros }
 		s.now = func() int64 { return (*micros % 1e12) * 1000 }
 		s.begin = time.Unix(0, 0)
 		return nil
@@ -36,8 +37,13 @@ func FakeTime(micros *int64) Option {
 // Key is the limiter's key in Redis.
 func (l *Limiter) Key() string { return l.key }
 
-// Empty is the state of the limiter with nothing stored.
-func (l *Limiter) Empty(micros float64) string {
+// Empty is the state of the limiter with nothing stored, in Redis and in a store.
+func (l *Limiter) Empty(micros float64, store bool) string {
+	if t, now := l.terms.Load(), int64(micros)*1000; store {
+		j := &journal{terms: t, then: now, last: now, limits: t.limits(), newest: 1}
+		j.saved = smooth.New(t.curve, now, 0, t.upfront).AppendState(nil, now)
+		return string(j.encode())
+	}
 	return string(doubles([]byte("pac\x03"), micros, micros, l.terms.Load().capacity, 0, 1, micros))
 }
 
@@ -60,7 +66,17 @@ func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
 	r := looks()
 	err = l.do(context.Background(), r)
-	return r.seen.stored, r.seen.debt, int64(r.seen.deferred), err
+	t := l.terms.Load()
+	if _, store := l.nodes.single.keeper.(*storeKeeper); store {
+		_, cost := t.curve.Price(r.seen.stored, 1)
+		if debt = float64(r.seen.wait); t.upfront {
+			debt -= cost
+		}
+	} else if r.seen.queued {
+		debt = (r.seen.left - r.seen.level) * t.curve.Interval
+		atOnce = int64(r.seen.left)
+	}
+	return r.seen.stored, debt, atOnce, err
 }
 
 // Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.
@@ -89,7 +105,7 @@ func (s Sale) Promise() reserve.Promise { return s.promise }
 func (l *Limiter) SellUntil(permits int, at int64) (late bool, err error) {
 	n := l.node()
 	o := &order{terms: l.terms.Load()}
-	o.reset(float64(n.clock.notAfter(at)))
+	o.clear(n.clock.notAfter(at))
 	o.write([]*request{buys(permits, never, never)}, 0)
 	err = n.keeper.decide(context.Background(), l.key, o)
 	return o.late, err

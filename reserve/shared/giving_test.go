@@ -90,7 +90,7 @@ func (o *oracle) largest() (n float64) {
 // After every step the script says what the oracle does: the debt, what is stored, and what can be
 // had at once.
 func TestGivingBack(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		var n tally
 		count := c.share(queues(200))
 		for seed := range uint64(count) {
@@ -234,7 +234,7 @@ func TestSettledSoonAfterManyWent(t *testing.T) {
 // Of very many that went, the script remembers the headroom before each only roughly: a late refund is never worth more
 // than the oracle says, and even if most of them come back in any order, at most a quarter less.
 func TestGivingBackAfterManyWent(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		for seed := range uint64(c.share(6)) {
 			random := rand.New(rand.NewPCG(seed, 11))
 			o := &oracle{interval: 1e8, capacity: 3000}

@@ -117,7 +117,7 @@ func giveUp(t *testing.T, g *group, name string, order []int, largest int) {
 
 // The list of what came back is bounded, and what it forgets is only lost.
 func TestGivingBackIsBounded(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "bounded", 2, reserve.Must(pace.Bursty(1000, pace.WithCapacity(500))))
 		var sales []shared.Sale
 		for range 3000 {
@@ -177,7 +177,7 @@ func TestNeighboursJoin(t *testing.T) {
 // Paid upfront, a request that waits holds permits of the store: given back, they can be had at
 // once when its time has come, or when the queue behind it is gone.
 func TestGivingBackOfOneThatHolds(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		for _, passes := range []bool{true, false} {
 			p := reserve.Must(pace.Bursty(10, pace.WithCapacity(20), reserve.PayUpfront()))
 			g := newGroup(t, c, fmt.Sprint("holds ", passes), 2, p)
@@ -205,7 +205,7 @@ func TestGivingBackOfOneThatHolds(t *testing.T) {
 // A warming-up limiter saves nothing up while somebody waits: time that was given back and has
 // passed is gone; permits out of the store are stored again at once.
 func TestGivingBackWhileWarmingUp(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "warm", 2, reserve.Must(warmup.Policy(10, time.Second)))
 		cold := g.stored()
 		g.sell(2)
@@ -264,7 +264,7 @@ func TestPauseIsNoReservation(t *testing.T) {
 
 // A pause that began while callers waited ends no earlier because they give up.
 func TestPauseOutlivesTheQueue(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "outlives", 1, reserve.Must(pace.Bursty(1, pace.WithCapacity(2))))
 		g.sell(2)
 		g.sell(3) // 3 s of debt
@@ -278,7 +278,7 @@ func TestPauseOutlivesTheQueue(t *testing.T) {
 
 // Resume ends a pause: promises made during it stay, and nobody else waits for its end.
 func TestResume(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "resume", 2, reserve.Must(pace.Bursty(10, pace.WithCapacity(10))))
 		require.NoError(t, g.processes[0].Pause(60e9))
 		require.NoError(t, g.processes[1].Resume(t.Context()))
@@ -339,7 +339,7 @@ func TestSoldBeforeTheKeyWasLost(t *testing.T) {
 // When the capacity changes, everything that is counted in permits scales with it; a limiter that
 // had no store begins with none.
 func TestRescaling(t *testing.T) {
-	eachStore(t, func(t *testing.T, c place) {
+	eachScript(t, func(t *testing.T, c place) {
 		g := newGroup(t, c, "scale", 1, reserve.Must(pace.Bursty(10)))
 		l := g.processes[0]
 		first, second := g.sell(10), g.sell(10) // 1 s of debt
@@ -375,7 +375,7 @@ func TestStateOfSomethingElse(t *testing.T) {
 			_, err := c.Do(t.Context(), "SET", g.processes[0].Key(), garbage)
 			require.NoError(t, err)
 			_, err = g.processes[0].Sell(1, 0)
-			require.ErrorContains(t, err, "is not the state of a limiter")
+			require.ErrorContains(t, err, "is not the state of ")
 		}
 	})
 }

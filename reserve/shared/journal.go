@@ -1,322 +1,365 @@
 package shared
 
 import (
-	"encoding/binary"
-	"hash/crc32"
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
-// A book is the policy of a window, of a quota by the calendar, or of any ledger that is not package smooth's and can
-// be saved.
-type book struct {
-	kind     string // the variant's package
-	limiter  string // what errors call it
-	rate     float64
-	capacity float64
-	most     int // the largest request that is ever granted; 0: any
-	policy   *reserve.Policy
-}
-
-// newBook returns the book of a policy, and a curve for what only needs its rate and capacity: what a process owes
-// after an outage.
-func newBook(p *reserve.Policy) (*book, *smooth.Curve, error) {
-	const epoch = int64(1e18)
-	ledger, err := (*engine.Policy)(p).Ledger(nil, epoch, func(t int64) time.Time { return time.Unix(0, t) })
-	if err != nil {
-		return nil, nil, err
-	}
-	l, ok := ledger.(stored)
-	if !ok {
-		return nil, nil, &CurveError{Why: "its ledger can't be saved"}
-	}
-	b := &book{policy: p, rate: l.Rate(), capacity: l.Stored(epoch)}
-	b.kind, b.limiter = (*engine.Policy)(p).Kind()
-	if _, largest := l.Size(); largest < math.MaxInt {
-		b.most = largest
-	}
-	curve := &smooth.Curve{Rate: b.rate, Capacity: b.capacity, Interval: smooth.Interval(b.rate), Refill: b.rate / 1e9}
-	return b, curve, nil
-}
-
-// A stored is a ledger that can be saved.
-type stored interface {
+// A ledger is the arithmetic of one process, which can be saved.
+type ledger interface {
 	reserve.Ledger
 	reserve.Saver
 }
 
-// A journal is the state of such a limiter: what its ledger saved some time ago, and the requests since, each at its
-// promised time. The ledger of today is made by taking them again. So a promise that another process holds never moves.
-// A request that comes back, late or early, is as if it had been that much smaller. Waiting requests are in front of
-// new ones: a new request is decided as of the moment at which the last of them is granted.
+// A journal is the state of a limiter in a [Store]: what its ledger saved some time ago, and what has happened since,
+// each at its time. Today's ledger is made of these again. So a request that is given back, however late, is as if it
+// had never been made, and the promises of other requests stay.
 //
-// Times are nanoseconds on the store's clock. Where that was set back, all of them are moved with it.
+// A new request goes at once if it delays no promise. Otherwise it is decided as of the moment at which the last waiting
+// request is granted.
+//
+// Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
 type journal struct {
-	*book
-	base    []byte // AppendState's, at then; nil: a new ledger's
+	terms   *terms
+	saved   []byte // AppendState's, at then; empty: a new ledger's
 	then    int64
+	limits  limits // the ledger's, then
 	last    int64  // when the journal was written
-	first   uint64 // the number of the first entry
-	entries []entryOf
+	newest  uint64 // number of a record
+	gaps    bool   // something was given back while others wait
+	records []record
+
+	// While it decides.
+	now     int64
+	current ledger  // now, without the requests that wait
+	behind  ledger  // behind these, as of from; the same as current if no request waits
+	from    int64   // when the last of them is granted
+	waiting float64 // permits
 }
 
-// An entryOf is a request: the permits that it was promised, less what it gave back, and when.
-type entryOf struct{ at, permits int64 }
+// limits are what changes if a process with another rate asks.
+type limits struct{ rate, capacity float64 }
+
+// A record is one thing that happened to a ledger.
+type record struct {
+	at     int64
+	number uint64
+	kind   kind
+	amount int64  // permits, or nanoseconds of a pause
+	limits limits // of a changed record
+	since  int64  // so long a request waits for its own permits, if stored ones have a price
+}
+
+type kind byte
 
 const (
-	journalMagic = "pac\x05"
-	// mostEntries may come back. With more, the oldest granted ones become part of the base, down to keptEntries.
-	mostEntries, keptEntries = 512, 384
-	// slack is by how much the store's clock may differ from call to call without having been set.
-	slack = int64(5 * time.Millisecond)
+	granted kind = iota // the permits of a request, at the time that it was promised
+	used                // permits that were used without a promise
+	changed             // another rate
+	paused
+	resumed
+	lastKind = resumed
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+const (
+	// mostRecords are kept. With more, the oldest become part of the saved ledger, down to keptRecords. They take 2.5 KB.
+	mostRecords, keptRecords = 512, 384
+	// slack is how far the clocks of the processes of a store may differ, if the store has none.
+	slack = int64(500 * time.Millisecond)
+)
 
-// decodeJournal reads a journal. At is the store's time.
-func decodeJournal(b []byte, of *book, at int64) (*journal, error) {
-	j := &journal{book: of, then: at, last: at, first: uint64(max(1, at/1000))}
-	if b == nil {
-		return j, nil
-	}
-	rest, bad := b, false
-	number := func() uint64 {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 {
-			bad, rest = true, nil
-			return 0
-		}
-		rest = rest[size:]
-		return n
-	}
-	text := func() []byte {
-		n := number()
-		if n > uint64(len(rest)) {
-			bad = true
-			return nil
-		}
-		text := rest[:n]
-		rest = rest[n:]
-		return text
-	}
-	end := len(b) - 4
-	if end < len(journalMagic) || string(b[:len(journalMagic)]) != journalMagic ||
-		binary.LittleEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], castagnoli) {
-		return nil, &StateError{len(b)}
-	}
-	rest = b[len(journalMagic):end]
-	if string(text()) != of.kind {
-		return nil, &StateError{len(b)}
-	}
-	j.last, j.then, j.first = int64(number()), int64(number()), number()
-	if base := text(); len(base) > 0 {
-		j.base = slices.Clone(base)
-	}
-	for before := j.then; len(rest) > 0; {
-		e := entryOf{at: saturate.Add(before, int64(number())), permits: int64(number())}
-		bad = bad || e.at < before || e.permits < 0
-		j.entries, before = append(j.entries, e), e.at
-	}
-	if bad || j.last < 0 || j.then < 0 {
-		return nil, &StateError{len(b)}
-	}
-	return j, nil
-}
-
-func (j *journal) encode() []byte {
-	b := append([]byte(journalMagic), byte(len(j.kind)))
-	b = append(b, j.kind...)
-	for _, n := range []uint64{uint64(j.last), uint64(j.then), j.first, uint64(len(j.base))} {
-		b = binary.AppendUvarint(b, n)
-	}
-	b = append(b, j.base...)
-	before := j.then
-	for _, e := range j.entries {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.at-before)), uint64(e.permits))
-		before = e.at
-	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-}
-
-// decide decides an order, and reports whether the journal has changed, and for how long it has to be kept.
-func (j *journal) decide(o *order, now int64) (changed bool, keep time.Duration, err error) {
-	o.decided, o.late = float64(now/1000), false
-	if back := j.last - now; back > slack {
-		if err = j.setBack(now, back); err != nil {
+// decide decides an order. It reports whether the journal has changed, and for how long it has to be kept.
+func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
+	o.decided, o.late = now, false
+	written = o.next != nil || o.pause != 0 || len(o.charges) > 0
+	if back, err := j.setClock(now); err != nil || back {
+		if err != nil {
 			return false, 0, err
 		}
-		changed = true
-	} else {
-		now = max(now, j.last)
+		written = true
 	}
-	j.last = now
-	changed = j.giveBack(o.refunds) || changed
-	if o.pause != 0 {
-		if err = j.pause(now, o.pause); err != nil {
+	for _, r := range o.refunds {
+		written = j.giveBack(r) || written
+	}
+	j.closeUp()
+	j.adopt(o.terms)
+	if o.next != nil {
+		j.adopt(o.next)
+	}
+	j.pause(o.pause)
+	for _, c := range o.charges {
+		if err := j.charge(c); err != nil {
 			return false, 0, err
 		}
-		changed = true
 	}
-	fold := 0
-	if len(j.entries)+len(o.asked) > mostEntries {
-		fold = len(j.entries) + len(o.asked) - keptEntries
-	}
-	ledger, err := j.fold(now, fold)
-	if err != nil {
+	if err := j.open(len(o.asked)); err != nil {
 		return false, 0, err
 	}
-	o.state = j.look(ledger, now)
-	from, waiting := j.follow(ledger, now)
-	o.state.level -= waiting
-	if o.state.debt = j.wait(ledger, now, from, 1); o.state.debt > 0 || waiting > 0 {
-		o.state.stored = 0
-	}
-	o.after, o.waits, o.numbers = o.state, o.waits[:0], o.numbers[:0]
+	o.before = j.look()
 	for _, w := range o.asked {
-		changed = j.sell(o, w, ledger, now, from) || changed
+		a := j.sell(w)
+		written = written || a.granted
+		o.answers = append(o.answers, a)
 	}
-	if n := len(o.asked); n > 0 {
-		o.after.debt, o.after.again = j.wait(ledger, now, from, 1), j.wait(ledger, now, from, o.asked[n-1].permits)
-	}
-	return changed, j.keep(now, o.after.debt), nil
-}
-
-// setBack moves the journal with the store's clock, which was set back: no time has passed.
-func (j *journal) setBack(now, back int64) error {
-	if _, err := j.fold(j.last, math.MaxInt); err != nil {
-		return err
-	}
-	j.then = now
-	for i := range j.entries {
-		j.entries[i].at -= back
-	}
-	return nil
-}
-
-// giveBack takes permits off their entries, and reports whether it did.
-func (j *journal) giveBack(refunds []comeback) (changed bool) {
-	for _, r := range refunds {
-		if i := uint64(r.number) - j.first; i < uint64(len(j.entries)) && uint64(r.number) >= j.first {
-			j.entries[i].permits = max(0, j.entries[i].permits-int64(r.kept))
-			changed = true
+	o.after = j.look()
+	for i, w := range o.asked {
+		if w.look {
+			o.answers[i].again = j.wait(w.permits)
 		}
 	}
-	for n := len(j.entries); n > 0 && j.entries[n-1].permits == 0; n-- { // no request waits behind them
-		j.entries = j.entries[:n-1]
-	}
-	return changed
+	j.last = j.now
+	return written, j.keep(o.after.wait), nil
 }
 
-// sell decides one request of an order, behind all that wait until from, and reports whether it was granted.
-func (j *journal) sell(o *order, w wanted, ledger stored, now, from int64) bool {
-	latest := saturate.Add(now, toWait(w.limit))
-	if w.limit < 0 {
-		latest = now - 1
+// setClock sets the time, and reports whether the store's clock was set back. Then no time has passed, and all times move
+// with the clock.
+func (j *journal) setClock(now int64) (back bool, err error) {
+	by := j.last - now
+	if j.now = max(now, j.last); by <= slack {
+		return false, nil
 	}
-	_, ready, ok := ledger.Reserve(from, int(w.permits), latest)
-	ready = max(ready, from)
-	wait := float64(max(0, ready-now))
-	if !ok || ready > latest {
-		o.waits, o.numbers = append(o.waits, -1-max(1, wait)), append(o.numbers, 0)
+	if err := j.fold(j.granted(), j.last); err != nil {
+		return false, err
+	}
+	for i := range j.records {
+		j.records[i].at -= by
+	}
+	j.now, j.then = now, now
+	return true, nil
+}
+
+// granted returns how many records are of the past.
+func (j *journal) granted() int {
+	n := len(j.records)
+	for n > 0 && j.records[n-1].at > j.now {
+		n--
+	}
+	return n
+}
+
+// giveBack takes permits off a request, and reports whether it is known.
+func (j *journal) giveBack(r refund) bool {
+	j.gaps = j.gaps || j.lastGrant() > j.now
+	i := slices.IndexFunc(j.records, func(of record) bool { return of.number == r.slot.record })
+	if i < 0 || j.records[i].kind != granted {
 		return false
 	}
-	o.waits = append(o.waits, wait)
-	o.numbers = append(o.numbers, float64(j.first+uint64(len(j.entries))))
-	j.entries = append(j.entries, entryOf{ready, int64(w.permits)})
-	if o.after.level -= w.permits; wait == 0 {
-		o.after.stored = max(0, o.after.stored-w.permits)
-	} else {
-		o.after.stored = 0
+	if j.records[i].amount -= int64(r.permits); j.records[i].amount <= 0 {
+		j.records = slices.Delete(j.records, i, i+1)
 	}
 	return true
 }
 
-// wait returns how long a request, made now behind all others, would wait.
-func (j *journal) wait(l stored, now, from int64, permits float64) float64 {
-	if j.most > 0 {
-		permits = min(permits, float64(j.most))
+// add adds a record in order of time, behind those of the same time.
+func (j *journal) add(r record) uint64 {
+	j.newest++
+	r.number = j.newest
+	i := len(j.records)
+	for i > 0 && j.records[i-1].at > r.at {
+		i--
 	}
-	_, ready, _ := l.Reserve(from, int(permits), math.MinInt64) // nothing is ready then, so it takes nothing
-	return float64(max(0, max(ready, from)-now))
+	j.records = slices.Insert(j.records, i, r)
+	return r.number
 }
 
-// fold returns the ledger as of now, behind the granted requests of the journal. The first n of these become part of
-// the base, or all, if they are fewer.
-func (j *journal) fold(now int64, n int) (stored, error) {
-	ledger, err := (*engine.Policy)(j.policy).Ledger(j.base, j.then, func(t int64) time.Time { return time.Unix(0, t) })
-	if err != nil {
-		return nil, &StateError{len(j.base)}
-	}
-	l, gone := ledger.(stored), 0
-	for gone < len(j.entries) && j.entries[gone].at <= now {
-		e := j.entries[gone]
-		if e.permits > 0 {
-			l.Charge(e.at, int(e.permits))
-		}
-		if gone++; gone == n {
-			j.base, j.then = l.AppendState(nil, e.at), e.at
+// lastGrant returns when the last waiting request is granted: now, if no request waits.
+func (j *journal) lastGrant() int64 {
+	for _, r := range slices.Backward(j.records) {
+		if r.kind == granted {
+			return max(j.now, r.at)
 		}
 	}
-	if n > gone {
-		n = gone
-		j.base, j.then = l.AppendState(nil, now), now
-	}
-	j.entries, j.first = slices.Delete(j.entries, 0, n), j.first+uint64(n)
-	return l, nil
+	return j.now
 }
 
-// follow grants the waiting requests. It returns when the last one is granted, at the earliest now, and for how many
-// permits they wait.
-func (j *journal) follow(l stored, now int64) (from int64, waiting float64) {
-	from = now
-	for _, e := range j.entries {
-		if e.at > now && e.permits > 0 {
-			l.Charge(e.at, int(e.permits))
-			from, waiting = e.at, waiting+float64(e.permits)
+// closeUp brings records that were to come behind requests which have left behind the last one that waits.
+func (j *journal) closeUp() {
+	from, moved := j.lastGrant(), false
+	for i := range j.records {
+		if r := &j.records[i]; r.at > from && (r.kind == changed || r.kind == used) {
+			r.at, moved = from, true
 		}
 	}
-	return from, waiting
+	if moved {
+		slices.SortStableFunc(j.records, func(a, b record) int { return cmp.Compare(a.at, b.at) })
+	}
 }
 
-// look returns what the ledger says of itself now.
-func (j *journal) look(l stored, now int64) state {
-	return state{time: float64(now / 1000), stored: l.Stored(now), level: l.Level(now)}
+// adopt changes the rate to that of the process that asks. Waiting requests keep their times, and cost what they cost.
+func (j *journal) adopt(t *terms) {
+	if t.other != nil {
+		return
+	}
+	latest := j.limits
+	for _, r := range j.records {
+		if r.kind == changed {
+			latest = r.limits
+		}
+	}
+	if now := t.limits(); now != latest {
+		j.add(record{at: j.lastGrant(), kind: changed, limits: now})
+	}
+	j.terms = t
 }
 
 // pause pauses the limiter for so long, ends that, or makes it new.
-func (j *journal) pause(now int64, d float64) error {
-	if d == reset {
-		j.base, j.then, j.first, j.entries = nil, now, j.first+uint64(len(j.entries)), nil
-		return nil
+func (j *journal) pause(d int64) {
+	switch {
+	case d > 0:
+		j.add(record{at: j.now, kind: paused, amount: d})
+	case d == resume:
+		j.add(record{at: j.now, kind: resumed})
+	case d == reset:
+		j.saved, j.then, j.limits, j.records = nil, j.now, j.terms.limits(), j.records[:0]
 	}
-	l, err := j.fold(now, math.MaxInt)
-	if err != nil {
-		return err
+}
+
+// charge charges permits that were used some time ago, as if that had been known then. While requests wait, nothing can
+// have overflowed, so it comes behind them.
+func (j *journal) charge(c charge) error {
+	permits := float64(c.permits)
+	if c.bounded {
+		l, err := j.replay()
+		if err != nil {
+			return err
+		}
+		most := max(1, j.terms.limits().capacity)
+		if permits = min(permits, math.Floor(most)); l.Level(j.now) < -most {
+			return nil
+		}
 	}
-	if d == resume {
-		l.Resume(now)
-	} else {
-		l.Pause(now, saturate.Add(now, int64(min(d, longest))))
+	at := max(j.then, saturate.Add(j.now, -c.age))
+	if from := j.lastGrant(); from > j.now && j.terms.other == nil {
+		at = from
 	}
-	j.base, j.then = l.AppendState(nil, now), now
+	j.add(record{at: at, kind: used, amount: int64(permits)})
 	return nil
 }
 
-// keep returns for how long, at most, the journal says more than a new one would. It does until all requests are
-// granted and a permit is free again (so behind a pause). Three windows or periods are added, and one more for each
-// that the requests use up.
-func (j *journal) keep(now int64, debt float64) time.Duration {
-	last, sum := now, 0.0
-	for _, e := range j.entries {
-		last, sum = max(last, e.at), sum+float64(e.permits)
+// open makes the ledgers. More records will follow.
+func (j *journal) open(more int) (err error) {
+	n := j.granted()
+	if over := len(j.records) + more - mostRecords; over > 0 {
+		if over = min(n, over+mostRecords-keptRecords); over > 0 {
+			if err = j.fold(over, j.records[over-1].at); err != nil {
+				return err
+			}
+		}
 	}
-	length := j.capacity / j.rate * 1e9
-	d := max(float64(last-now), debt) + length*(3+sum/j.capacity) + 1e9
+	j.from, j.waiting, j.behind = j.lastGrant(), 0, nil
+	if j.current, err = j.replay(); err != nil {
+		return err
+	}
+	for _, r := range j.records[j.begun():] {
+		if r.kind == granted {
+			j.waiting += float64(r.amount)
+		}
+	}
+	if j.from == j.now {
+		j.behind, j.gaps = j.current, false
+		if of := j.terms.limits(); len(j.records) > 0 && j.current.Stored(j.now) >= of.capacity && j.wait(1) == 0 {
+			return j.fold(len(j.records), j.now) // it is full, so a refund is worth nothing
+		}
+	}
+	return nil
+}
+
+// fold makes the first n records part of the saved ledger, as of a time.
+func (j *journal) fold(n int, at int64) error {
+	l, err := j.restore(j.saved, j.then, j.limits)
+	if err != nil {
+		return err
+	}
+	j.apply(l, j.then, j.limits, j.records[:n])
+	for _, r := range j.records[:n] {
+		if r.kind == changed {
+			j.limits = r.limits
+		}
+	}
+	j.saved, j.then = l.AppendState(nil, at), at
+	j.records = slices.Delete(j.records, 0, n)
+	return nil
+}
+
+// sell decides a request, and reports whether it was granted.
+func (j *journal) sell(w wanted) answer {
+	latest := saturate.Add(j.now, w.limit)
+	if j.behind != j.current && w.limit >= 0 && j.fits(w.permits) {
+		j.current.Reserve(j.now, w.permits, j.now)
+		j.behind = nil
+		return j.promise(w, j.now, j.now)
+	}
+	_, ready, ok := j.tail().Reserve(j.from, w.permits, latest)
+	if ready = max(ready, j.from); !ok || ready > latest {
+		return answer{wait: max(1, ready-j.now)}
+	}
+	if j.behind != j.current {
+		j.waiting += float64(w.permits)
+	}
+	return j.promise(w, ready, j.from)
+}
+
+// promise writes down a request that is granted at a time.
+func (j *journal) promise(w wanted, at, since int64) answer {
+	r := record{at: at, kind: granted, amount: int64(w.permits)}
+	if j.terms.upfront && j.terms.line.Base > 0 {
+		r.since = at - since
+	}
+	number := j.add(r)
+	return answer{granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}}
+}
+
+// wait returns how long a request for permits, made now, would wait.
+func (j *journal) wait(permits int) int64 {
+	if of := j.terms.other; of != nil && of.most > 0 {
+		permits = min(permits, of.most)
+	}
+	if j.behind != j.current && j.fits(permits) {
+		return 0
+	}
+	return max(0, max(ready(j.tail(), j.from, permits), j.from)-j.now)
+}
+
+// look returns what the limiter can grant.
+func (j *journal) look() outlook {
+	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now) - j.waiting}
+	if j.behind != j.current {
+		if o.stored = 0; j.terms.line.Base > 0 {
+			o.stored = j.tail().Stored(j.from)
+		}
+	}
+	if o.queued = o.wait > 0; !o.queued || j.terms.upfront && j.behind == j.current {
+		o.left = o.stored
+	}
+	return o
+}
+
+// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full. Of a
+// window and a calendar three lengths are added, and one more for each that the requests use up.
+func (j *journal) keep(wait int64) time.Duration {
+	of := j.terms.limits()
+	length := of.capacity / of.rate * 1e9
+	d := float64(wait) + length + 1e9
+	if j.terms.other != nil {
+		sum := 0.0
+		for _, r := range j.records {
+			sum += float64(r.amount)
+		}
+		d += length * (2 + sum/of.capacity)
+	}
 	return time.Duration(min(d, longest))
 }
+
+// ready returns when a request, made at a time, would be granted.
+func ready(l ledger, at int64, permits int) int64 {
+	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
+	return ready
+}
+
+var _ ledger = (*smooth.Ledger)(nil)

@@ -3,6 +3,7 @@ package shared_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,11 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/redis"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
 	"github.com/nextfree/pace/reserve/window"
+	"github.com/nextfree/pace/warmup"
 )
 
 // books are policies that a store can do, and Redis's script can't.
@@ -27,37 +30,76 @@ var books = map[string]*reserve.Policy{
 }
 
 // Processes whose callers never give up get what one process's get from a limiter of its own, at the same times,
-// however many requests the store has folded.
-func TestBooksAgreeWithOneProcess(t *testing.T) {
-	for name, policy := range books {
+// however many requests the store has folded, and also where some used more than they had reserved.
+func TestStoresAgreeWithOneProcess(t *testing.T) {
+	names := append(slices.Collect(maps.Keys(books)), "later", "bucket", "warm-up", "warm-up upfront")
+	for _, name := range names {
 		for seed := range uint64(queues(5)) {
-			synctest.Test(t, func(t *testing.T) {
-				random := rand.New(rand.NewPCG(seed, 40))
-				begin := time.Now()
-				one, store := reserve.Must(bubbled(name)).Limiter(), shared.Memory()
-				var both []*shared.Limiter
-				for range 2 {
-					both = append(both, reserve.Must(shared.NewIn(store, "book", policy)))
+			synctest.Test(t, func(t *testing.T) { agreesWithOne(t, name, seed) })
+		}
+	}
+}
+
+func agreesWithOne(t *testing.T, name string, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 40))
+	begin := time.Now()
+	one, store := reserve.Must(bubbled(name)).Limiter(), shared.Memory()
+	var both []*shared.Limiter
+	for range 2 {
+		both = append(both, reserve.Must(shared.NewIn(store, "book", reserve.Must(bubbled(name)))))
+	}
+	type pair struct{ alone, shared reserve.Reservation }
+	var held []*pair
+	for i := range 800 {
+		at := fmt.Sprintf("%s, seed %d, request %d", name, seed, i)
+		n, most := 1+random.IntN(4), time.Duration(random.ExpFloat64()*float64(20*time.Second))
+		if random.IntN(4) == 0 {
+			most = 0
+		}
+		p := &pair{}
+		var refused, err error
+		p.alone, refused = one.ReserveWithin(t.Context(), n, most)
+		p.shared, err = both[random.IntN(2)].ReserveWithin(t.Context(), n, most)
+		require.Equal(t, refused == nil, err == nil, at)
+		if err == nil {
+			require.WithinDuration(t, p.alone.At(), p.shared.At(), 2*time.Microsecond, at)
+			held = append(held, p)
+		}
+		if random.IntN(3) == 0 {
+			time.Sleep(time.Duration(random.ExpFloat64() * float64(3*time.Second)).Truncate(time.Microsecond))
+		}
+		// Alone, windows and calendars place charges behind requests that wait.
+		if charges := books[name] == nil || !one.NextFree().After(time.Now()); charges && random.IntN(8) == 0 {
+			held = slices.DeleteFunc(held, func(p *pair) bool {
+				if p.alone.Delay() > 0 || p.shared.Delay() > 0 {
+					return false
 				}
-				for i := range 800 {
-					at := fmt.Sprintf("%s, seed %d, request %d", name, seed, i)
-					n, most := 1+random.IntN(4), time.Duration(random.ExpFloat64()*float64(20*time.Second))
-					if random.IntN(4) == 0 {
-						most = 0
-					}
-					want, refused := one.ReserveWithin(t.Context(), n, most)
-					got, err := both[random.IntN(2)].ReserveWithin(t.Context(), n, most)
-					require.Equal(t, refused == nil, err == nil, at)
-					if err == nil {
-						require.WithinDuration(t, want.At(), got.At(), 2*time.Microsecond, at)
-					}
-					if random.IntN(3) == 0 {
-						time.Sleep(time.Duration(random.ExpFloat64() * float64(3*time.Second)).Truncate(time.Microsecond))
-					}
-				}
-				require.Greater(t, time.Since(begin), time.Minute)
+				p.alone.Settle(p.alone.Permits() + 1)
+				p.shared.Settle(p.shared.Permits() + 1)
+				return true
 			})
 		}
+	}
+	require.Greater(t, time.Since(begin), time.Minute)
+}
+
+// What is settled at more counts at once, as alone: it does not wait for the next period.
+func TestBooksSettleAtMore(t *testing.T) {
+	for _, name := range []string{"window", "day"} {
+		synctest.Test(t, func(t *testing.T) {
+			one := reserve.Must(bubbled(name)).Limiter()
+			l := reserve.Must(shared.NewIn(shared.Memory(), "more", reserve.Must(bubbled(name))))
+			var alone, kept reserve.Reservation
+			for n := range 5 {
+				alone, kept = reserve.Must(one.Reserve(t.Context(), 2)), reserve.Must(l.Reserve(t.Context(), 2))
+				require.Zero(t, kept.Delay(), n)
+			}
+			alone.Settle(5)
+			kept.Settle(5)
+			time.Sleep(100 * time.Millisecond)
+			want, got := reserve.Must(one.Reserve(t.Context(), 10)), reserve.Must(l.Reserve(t.Context(), 10))
+			require.WithinDuration(t, want.At(), got.At(), time.Microsecond, name)
+		})
 	}
 }
 
@@ -70,6 +112,14 @@ func bubbled(name string) (*reserve.Policy, error) {
 		return calendar.Policy(10, calendar.Daily(time.UTC, 0))
 	case "spread":
 		return calendar.Policy(10, calendar.Every(time.Minute), calendar.Spread(2))
+	case "later":
+		return pace.Bursty(3, pace.WithCapacity(7), reserve.WithStored(7))
+	case "bucket":
+		return pace.TokenBucket(3, 2.5)
+	case "warm-up":
+		return warmup.Policy(3, 4*time.Second)
+	case "warm-up upfront":
+		return warmup.Policy(3, 4*time.Second, reserve.PayUpfront())
 	default:
 		return calendar.Policy(10, calendar.FromFirst(time.Minute))
 	}

@@ -2,82 +2,113 @@ package shared
 
 import (
 	"context"
-	"math"
 	"sync"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A keeper keeps the states of limiters and decides lists of requests on them: Redis by the script, a [Store] by the
-// same arithmetic in Go. All above it, queue, circuit and fallback, is the same for both.
+// A keeper keeps the states of limiters and decides lists of requests on them: Redis by a script, a [Store] by the
+// ledger itself. All above it, queue, circuit and fallback, is the same for both.
 type keeper interface {
-	// decide decides a list on the state at key, at most once, and puts the answer into it. After o.notAfter, by the
+	// decide decides an order on the state at key, at most once, and puts the answers into it. After o.notAfter, by the
 	// keeper's clock, it decides nothing, and answers only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 
-// An order is what one call asks of a keeper, and its answer. Times are microseconds of the keeper's clock since 1970,
-// durations are nanoseconds. All are doubles, which is what Lua has.
+// An order is what one call asks of a keeper, and its answer. Times are nanoseconds since 1970 on the keeper's clock.
 type order struct {
 	terms    *terms
-	notAfter float64
-	touch    bool    // the state is written in any case: brought up to now, at this rate
-	pause    float64 // so long from now; resume, reset, or 0: nothing of that
-	refunds  []comeback
+	notAfter int64
+	next     *terms // the terms from now on, if SetRate changes them; or nil
+	pause    int64  // nanoseconds from now; resume, reset, or 0: none of these
+	refunds  []refund
+	charges  []charge
 	asked    []wanted
 
-	decided float64 // when
-	late    bool    // after notAfter: there is no more to the answer
-	state   state   // before them
-	waits   []float64
-	after   state     // after them, and
-	numbers []float64 // their numbers: of a book only; give works out those of a curve
-	buffer  []byte    // the keeper's
+	decided       int64 // when
+	late          bool  // it was after notAfter: there is no more to the answer
+	before, after outlook
+	answers       []answer // to what was asked
+	buffer        []byte   // the keeper's
 }
 
-// A wanted is a request for permits, if they may be used within limit.
-type wanted struct{ permits, limit float64 }
-
-// A state is a limiter's, as far as an answer tells it.
-type state struct {
-	time         float64 // the limiter's own
-	slot         float64 // the number at the end of the queue
-	stored, debt float64
-	deferred     float64 // permits that may be used at once in spite of the debt
-	// Of a book: what is stored, less what requests wait for. There debt is how long a request for one permit waits, and
-	// again one for as many as the last that was decided.
-	level, again float64
+// A wanted is a request for permits, if they may be used within limit. If look is set, the answer says how long as many
+// would wait after all requests of the order.
+type wanted struct {
+	permits int
+	limit   int64 // nanoseconds; negative: the caller's time is up
+	look    bool
 }
 
-// A comeback is the part of a slot that a refund gives back, in today's terms.
-type comeback struct {
-	number, sold  float64
-	begin, length float64 // the stretch of the queue, from the sale
-	ready         float64 // when the request may have been granted
-	kept          float64 // permits that came out of the store
-	worth         float64 // permits that a nanosecond of the stretch stores
-	whole         float64 // 1 if nothing is left of the slot
-	most          float64 // permits that come back at most after that
+// An answer is what a keeper decided about a request for permits.
+type answer struct {
+	granted bool
+	wait    int64 // nanoseconds
+	slot    slot
+	again   int64 // how long as many would wait now
 }
 
-// What is written in place of a pause to end one, and to make the state that of a new limiter.
+// A charge is permits that were used already, so many nanoseconds ago. A bounded one is what a fallback has granted: at
+// most a capacity of it is charged, and nothing if a capacity is owed already.
+type charge struct {
+	permits int
+	age     int64
+	bounded bool
+}
+
+// An outlook is what a limiter can grant at one moment.
+type outlook struct {
+	stored float64 // permits
+	level  float64 // the same, but negative while permits are owed: see [Snapshot]
+	left   float64 // permits that may be used at once
+	wait   int64   // of a request for one permit, in nanoseconds
+	queued bool    // a permit is owed: callers may have to queue, and their order matters
+}
+
+// These take the place of a pause: one ends it, the other makes the limiter a new one.
 const resume, reset = -1, -2
 
 var orders = sync.Pool{New: func() any { return new(order) }}
 
-// longest is what is counted to, in nanoseconds: 291 years.
-const longest = 9.2e18
-
-// reset empties an order.
-func (o *order) reset(notAfter float64) {
-	o.notAfter, o.touch, o.pause, o.refunds, o.asked = notAfter, false, 0, o.refunds[:0], o.asked[:0]
+// clear empties an order.
+func (o *order) clear(notAfter int64) {
+	o.notAfter, o.next, o.pause = notAfter, nil, 0
+	o.refunds, o.charges, o.asked, o.answers = o.refunds[:0], o.charges[:0], o.asked[:0], o.answers[:0]
 }
 
-// roundUp rounds a time as package smooth does: to the next whole nanosecond, but for what was rounded before.
-func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
-
-// toWait returns a wait as an integer, rounded up.
-func toWait(wait float64) int64 {
-	if wait >= longest {
-		return math.MaxInt64
+// write puts a list of requests into the order.
+func (o *order) write(list []*request, now int64) {
+	for _, r := range list {
+		if r.terms != nil {
+			o.next = r.terms
+		}
+		if r.pause != 0 {
+			o.pause = r.pause
+		}
+		if r.refund != nil {
+			o.refunds = append(o.refunds, *r.refund)
+		}
+		if r.charge.permits > 0 {
+			o.charges = append(o.charges, r.charge)
+		}
+		if r.permits > 0 {
+			limit := r.maxWait
+			if r.deadline != never {
+				limit = max(-1, min(limit, r.deadline-now))
+			}
+			o.asked = append(o.asked, wanted{r.permits, limit, r.look})
+		}
 	}
-	return int64(roundUp(wait))
+}
+
+// give puts the answers into the requests. The keeper decided at the given time of the limiter's.
+func (o *order) give(list []*request, decided int64) {
+	answers := o.answers
+	for _, r := range list {
+		r.seen, r.after = o.before, o.after
+		if r.permits > 0 {
+			r.answer, answers = answers[0], answers[1:]
+			r.ready = saturate.Add(decided, r.wait)
+		}
+	}
 }

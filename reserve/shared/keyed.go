@@ -54,7 +54,7 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 }
 
 func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
-	t, err := describe(policy, &s, n)
+	t, err := describe(policy, n)
 	if err != nil {
 		return nil, err
 	}

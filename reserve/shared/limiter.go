@@ -69,7 +69,7 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 }
 
 func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter, error) {
-	t, err := describe(policy, &s, n)
+	t, err := describe(policy, n)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // asked, the permits are lost. Reservations of others don't move up. The package's comment says where the permits go
 // instead.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	p, local, err := l.reserve(ctx, n, maxWait, nil)
-	switch {
-	case err != nil:
+	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
+	if err != nil {
 		return reserve.Reservation{}, err
-	case local != nil:
-		return reserve.NewReservation(local), nil
 	}
 	return reserve.NewReservation(p), nil
 }
@@ -137,7 +134,7 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.now() < l.busy.Load() && n > 0 {
 		return false, done.Cause(ctx)
 	}
-	_, _, err := l.reserve(ctx, n, 0, nil)
+	_, err := l.reserve(ctx, buys(n, 0, never))
 	if _, refused := err.(*reserve.WaitError); refused {
 		return false, nil
 	}
@@ -147,24 +144,17 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 // Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
 func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
 
-// reserve returns a promise of the store's, or one that was made without it. If the store has answered, after is the
-// state after that.
-func (l *Limiter) reserve(
-	ctx context.Context, n int, maxWait time.Duration, after *state,
-) (*promise, reserve.Promise, error) {
-	if err := l.check(n); err != nil {
-		return nil, nil, err
+// reserve returns a promise of the store's, or one that was made without it.
+func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, error) {
+	if err := l.check(r.permits); err != nil {
+		return nil, err
 	}
-	maxWait = max(0, min(maxWait, l.maxWait))
-	r := buys(n, int64(maxWait), never)
+	maxWait := max(0, min(time.Duration(r.maxWait), l.maxWait))
+	r.maxWait = int64(maxWait)
 	asking, cancel := l.hurry(ctx, r)
 	defer cancel()
 	if err := l.do(asking, r); err != nil {
-		p, err := l.unanswered(ctx, r, maxWait, err)
-		return nil, p, err
-	}
-	if after != nil {
-		*after = r.after
+		return l.unanswered(ctx, r, maxWait, err)
 	}
 	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
 	late := r.granted && r.ready > r.deadline // on the way back
@@ -172,9 +162,9 @@ func (l *Limiter) reserve(
 		p.Cancel()
 	}
 	if late || !r.granted {
-		return nil, nil, refused(ctx, r, maxWait)
+		return nil, refused(ctx, r, maxWait)
 	}
-	return p, nil, nil
+	return p, nil
 }
 
 // check refuses a number of permits that is never granted.
@@ -182,7 +172,7 @@ func (l *Limiter) check(n int) error {
 	if n < 1 {
 		return valueError("permits", n, "at least 1")
 	}
-	if of := l.terms.Load().book; of != nil && of.most > 0 && n > of.most {
+	if of := l.terms.Load().other; of != nil && of.most > 0 && n > of.most {
 		return &reserve.SizeError{Permits: n, Max: of.most}
 	}
 	return nil
@@ -275,22 +265,16 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	return false, n.circuit.outcome()
 }
 
-// learn remembers until when, by this answer, no request is granted at once.
-func (l *Limiter) learn(s state, t *terms, sent int64) {
-	busy := s.debt
-	if s.deferred >= 1 {
-		busy = 0
-	} else if t.upfront && t.curve.Free() && s.stored < 1 && t.curve.Refill > 0 {
-		busy += (1-s.stored)/t.curve.Refill - 1000 // its rounding, generously
-	}
+// learn remembers until when, by an answer to a call, no request is granted at once.
+func (l *Limiter) learn(o outlook, sent int64) {
 	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
-	if busy > 0 {
-		until = sent + int64(min(busy, float64(time.Second)))
+	if rounded := int64(1000); o.wait > rounded {
+		until = sent + min(o.wait-rounded, int64(time.Second))
 	}
-	l.due.Store(saturate.Add(sent, int64(s.wait(t, 1))))
+	l.due.Store(saturate.Add(sent, o.wait))
 	l.busy.Store(until)
-	if orderly := s.debt > 0; orderly != l.queue.order.Load() {
-		l.queue.order.Store(orderly)
+	if o.queued != l.queue.order.Load() {
+		l.queue.order.Store(o.queued)
 	}
 }
 
@@ -305,9 +289,9 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 		return l.alone, nil
 	}
 	t := l.terms.Load()
-	if t.book != nil {
-		alone := t.book.policy.Limiter()
-		if err := alone.SetRate(t.book.rate * l.share); err != nil {
+	if t.other != nil {
+		alone := t.other.policy.Limiter()
+		if err := alone.SetRate(t.curve.Rate * l.share); err != nil {
 			return nil, err
 		}
 		l.alone, l.since = alone, answers

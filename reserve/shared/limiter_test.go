@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/redis"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/smooth"
 )

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/nextfree/pace/internal/redis"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/redis"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 // A recorder remembers the last command that a limiter sent.

@@ -17,8 +17,8 @@ type settings struct {
 	share   float64 // of the rate, where the mode is local
 	script  *Script // the tests' has a clock of its own
 	begin   time.Time
-	now     func() int64   // nanoseconds since begin
-	clock   func() float64 // what time that script is told, in microseconds
+	now     func() int64 // nanoseconds since begin
+	clock   func() int64 // what time that script is told, in microseconds
 }
 
 type mode int

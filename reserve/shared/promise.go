@@ -88,7 +88,7 @@ func (p *promise) Settle(actual int) {
 
 // charge takes permits that have been used already: now, or when the store is back.
 func (l *Limiter) charge(n int) {
-	r := buys(n, never, never)
+	r := changes(change{charge: charge{permits: n}})
 	if l.do(context.Background(), r) != nil && !r.charged {
 		l.owe(n)
 	}

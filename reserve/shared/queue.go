@@ -31,14 +31,14 @@ const (
 // A request is what one caller wants of the store: permits, or a change of the state, or only to see the state. Each
 // has the state as its answer.
 type request struct {
-	purchase        // of no permits: none
-	change          // the zero change: none
-	by       int64  // the answer is wanted by then, on the limiter's clock; 0: by the purchase's deadline
-	err      error  // there was no answer
-	charged  bool   // although there was none the store may have granted the permits
-	seen     state  // before the requests of the list
-	after    state  // and after them
-	waiter   waiter // guarded by the queue's lock
+	purchase         // of no permits: none
+	change           // the zero change: none
+	by       int64   // the answer is wanted by then, on the limiter's clock; 0: by the purchase's deadline
+	err      error   // there was no answer
+	charged  bool    // although there was none the store may have granted the permits
+	seen     outlook // before the requests of the list
+	after    outlook // and after them
+	waiter   waiter  // guarded by the queue's lock
 }
 
 // A purchase is a request for permits, and its answer.
@@ -46,18 +46,18 @@ type purchase struct {
 	permits  int
 	maxWait  int64 // nanoseconds, from when the store decides
 	deadline int64 // on the limiter's clock: ready by then; or never
+	look     bool  // the answer says how long as many would wait
 
-	granted bool
-	wait    int64 // as the store decided
-	ready   int64 // on the limiter's clock
-	slot    slot
+	answer
+	ready int64 // on the limiter's clock
 }
 
 // A change is what a request does to the state beside a purchase.
 type change struct {
 	refund *refund
-	pause  int64 // nanoseconds; or resume, reset
-	touch  bool  // the state is brought up to date, at this process's rate
+	charge charge // of no permits: none
+	pause  int64  // nanoseconds; or resume, reset
+	terms  *terms // from now on; nil: as before
 }
 
 // A waiter is where a request is in the queue.

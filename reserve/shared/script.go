@@ -54,13 +54,16 @@ var (
 type scriptKeeper struct {
 	Scripter
 	script *Script
-	clock  func() float64 // the tests' script is told the time; nil: it asks the server
+	clock  func() int64 // the tests' script is told the time, in microseconds; nil: it asks the server
 }
 
 func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
+	for _, c := range o.charges {
+		o.asked = append(o.asked, wanted{permits: c.permits, limit: o.terms.mostOwed(c)})
+	}
 	o.buffer = o.append(o.buffer[:0])
 	if k.clock != nil {
-		o.buffer = doubles(o.buffer, k.clock())
+		o.buffer = doubles(o.buffer, float64(k.clock()))
 	}
 	answer, err := k.Eval(ctx, k.script, key, o.buffer)
 	if err != nil {
@@ -69,10 +72,18 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
+// mostOwed returns how much may be owed when a charge comes, in nanoseconds.
+func (t *terms) mostOwed(c charge) int64 {
+	if !c.bounded {
+		return never
+	}
+	return toWait(t.curve.Capacity * t.curve.Interval)
+}
+
 // append appends the script's argument: see sale.lua and machine.lua.
 func (o *order) append(b []byte) []byte {
 	more := 0.0
-	if o.touch || o.pause != 0 || len(o.refunds) > 0 {
+	if o.next != nil || o.pause != 0 || len(o.refunds) > 0 {
 		more = 1 + float64(len(o.refunds))
 	}
 	t, simple, first := o.terms, 0.0, wanted{}
@@ -82,16 +93,18 @@ func (o *order) append(b []byte) []byte {
 	if len(o.asked) == 1 && more == 0 && t.line.Base == 0 && t.capacity >= 0 && first.limit >= 0 {
 		simple = 1
 	}
-	b = doubles(b, simple, t.capacity, t.curve.Refill, o.notAfter, first.permits, first.limit)
+	b = doubles(b, simple, t.capacity, t.curve.Refill, float64(o.notAfter/1000))
+	b = doubles(b, float64(first.permits), float64(first.limit))
 	b = append(b, t.packed...)
 	b = doubles(b, more, float64(len(o.asked)))
 	for _, a := range o.asked[min(1, len(o.asked)):] {
-		b = doubles(b, a.permits, a.limit)
+		b = doubles(b, float64(a.permits), float64(a.limit))
 	}
 	if more > 0 {
-		b = doubles(b, o.pause)
+		b = doubles(b, float64(o.pause))
 		for _, r := range o.refunds {
-			b = doubles(b, r.number, r.sold, r.begin, r.length, r.ready, r.kept, r.worth, r.whole, r.most)
+			c := r.comeback(t)
+			b = doubles(b, c.number, c.sold, c.begin, c.length, c.ready, c.kept, c.worth, c.whole, c.most)
 		}
 	}
 	return b
@@ -105,23 +118,41 @@ func (o *order) read(answer []byte) error {
 		return fmt.Errorf("shared: an answer of %d bytes", len(answer))
 	}
 	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(answer[8*i:])) }
-	o.decided = at(0)
+	o.decided = int64(at(0)) * 1000
 	if o.late = n == late; o.late {
 		return nil
 	}
-	o.state = state{time: at(1), slot: at(2), stored: at(3)}
-	o.waits = o.waits[:0]
-	if n == sold {
-		for range o.asked {
-			o.waits = append(o.waits, 0)
-		}
-		return nil
+	s := state{time: at(1), slot: at(2), stored: at(3)}
+	if n > sold {
+		s.debt, s.deferred = at(4), at(5)
 	}
-	o.state.debt, o.state.deferred = at(4), at(5)
-	for i := range o.asked {
-		o.waits = append(o.waits, at(decided+i))
+	o.before = s.outlook(o.terms)
+	for i, w := range o.asked {
+		wait := 0.0
+		if n > sold {
+			wait = at(decided + i)
+		}
+		a := answerOf(wait)
+		if a.granted {
+			a.slot = s.sell(o.terms, w.permits, a.wait)
+		}
+		o.answers = append(o.answers, a)
+	}
+	o.after = s.outlook(o.terms)
+	for i, w := range o.asked {
+		if w.look {
+			o.answers[i].again = s.wait(o.terms, w.permits)
+		}
 	}
 	return nil
+}
+
+// answerOf returns what a wait means: -1 - wait says that a request is refused.
+func answerOf(wait float64) answer {
+	if wait < 0 {
+		return answer{wait: toWait(-1 - wait)}
+	}
+	return answer{granted: true, wait: toWait(wait)}
 }
 
 // doubles appends doubles as the script unpacks them.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 // Callers with too little time for a call fail by themselves: the callers behind

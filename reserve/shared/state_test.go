@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nextfree/pace/reserve/shared/internal/redis"
+	"github.com/nextfree/pace/internal/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"

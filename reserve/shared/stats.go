@@ -85,32 +85,9 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	return l.snapshot(r.after), nil
 }
 
-func (l *Limiter) snapshot(s state) Snapshot {
+func (l *Limiter) snapshot(o outlook) Snapshot {
 	t := l.terms.Load()
-	shot := Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: s.stored + s.deferred}
-	if t.book != nil {
-		shot.Level = s.level
-	} else if s.debt > 0 && t.curve.Interval > 0 {
-		shot.Level = s.deferred - s.debt/t.curve.Interval
-	}
-	shot.Wait = s.wait(t, 1)
-	return shot
-}
-
-// wait returns how long a request would wait.
-func (s state) wait(t *terms, permits float64) time.Duration {
-	wait := s.debt
-	if t.book != nil && permits > 1 {
-		wait = s.again
-	}
-	if t.upfront {
-		_, cost := t.curve.Price(s.stored, permits)
-		wait += cost
-	}
-	if s.deferred >= permits {
-		wait = 0
-	}
-	return time.Duration(toWait(wait))
+	return Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: o.level, Wait: time.Duration(o.wait)}
 }
 
 // Snapshot is [Limiter.Snapshot] of a key.
@@ -163,24 +140,20 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 		}
 		return Decision{Wait: time.Duration(toWait(wait))}, done.Cause(ctx)
 	}
-	var after state
-	_, alone, err := l.reserve(ctx, n, 0, &after)
-	refused, isRefused := err.(*reserve.WaitError)
-	if err != nil && !isRefused {
+	r := buys(n, 0, never)
+	r.look = true
+	p, err := l.reserve(ctx, r)
+	if refused, ok := err.(*reserve.WaitError); ok {
+		return Decision{Wait: refused.Wait}, nil
+	} else if err != nil {
 		return Decision{}, err
 	}
-	d := Decision{Granted: err == nil}
-	switch local, isLocal := alone.(*localGrant); {
-	case isLocal:
-		d.Left = local.limiter.alone.Stored()
-	case alone == nil:
-		d.Wait = after.wait(t, float64(n))
-		if d.Left = after.stored; after.debt > 0 && t.book == nil {
-			d.Left = after.deferred
-		}
-	}
-	if isRefused {
-		d.Left, d.Wait = 0, refused.Wait
+	d := Decision{Granted: true}
+	switch of := p.(type) {
+	case *localGrant:
+		d.Left = of.limiter.alone.Stored()
+	case *promise:
+		d.Left, d.Wait = r.after.left, time.Duration(r.again)
 	}
 	return d, nil
 }

@@ -19,9 +19,9 @@ import (
 // there is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error,
 // nothing is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
 //
-// The value of one limiter is 52 to 3,000 bytes, or 23,000 where 512 reservations in the middle of a queue were given
-// back. That of a window or a calendar takes some 100 bytes, and 4 to 8 for each of the last 512 requests. A window's
-// takes 2 to 12 more for each other request that is still in it. A key is the prefix and the name: "pace:{api}".
+// The value of a limiter takes some 100 bytes, and 4 to 8 for each of the last 512 requests since it was full. A
+// window's takes 2 to 12 more for each other request that is still in it. A key is the prefix and the name:
+// "pace:{api}".
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure, so that no permits count as charged. A
 // *[ConfigError] is shown to every caller, whatever the limiter is to do when its store fails.
@@ -73,41 +73,32 @@ func ofStore(store Store, s *settings) (*nodes, error) {
 // A storeKeeper keeps limiters in a store.
 type storeKeeper struct {
 	store Store
-	clock func() float64 // the tests' clock, in microseconds; nil: the store's
+	clock func() int64 // the tests' clock, in microseconds; nil: the store's
 }
 
 var (
 	errUnchanged = errors.New("shared: the state has not changed")
-	machines     = sync.Pool{New: func() any { return new(machine) }}
+	journals     = sync.Pool{New: func() any { return new(journal) }}
 )
 
 func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
-	m := machines.Get().(*machine)
-	defer machines.Put(m)
+	j := journals.Get().(*journal)
+	defer journals.Put(j)
 	err := k.store.Update(ctx, key, func(at time.Time, old []byte) ([]byte, time.Duration, error) {
+		o.answers = o.answers[:0]
 		now := k.now(at)
 		if o.late = now > o.notAfter; o.late {
 			o.decided = now
 			return nil, 0, errUnchanged
 		}
-		if o.terms.book != nil {
-			j, err := decodeJournal(old, o.terms.book, int64(now)*1000)
-			if err != nil {
-				return nil, 0, err
-			}
-			changed, keep, err := j.decide(o, int64(now)*1000)
-			if err != nil || !changed {
-				return nil, 0, cmp.Or(err, errUnchanged)
-			}
-			return j.encode(), keep, nil
-		}
-		if err := m.decode(old, o.terms, now); err != nil {
+		if err := j.decode(old, o.terms, now); err != nil {
 			return nil, 0, err
 		}
-		if !m.decide(o, now) {
-			return nil, 0, errUnchanged
+		written, keep, err := j.decide(o, now)
+		if err != nil || !written {
+			return nil, 0, cmp.Or(err, errUnchanged)
 		}
-		return m.encode(now), time.Duration(min(m.keep(), 9e12)) * time.Millisecond, nil
+		return j.encode(), keep, nil
 	})
 	if errors.Is(err, errUnchanged) {
 		return nil
@@ -115,14 +106,14 @@ func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 	return err
 }
 
-func (k *storeKeeper) now(at time.Time) float64 {
+func (k *storeKeeper) now(at time.Time) int64 {
 	switch {
 	case k.clock != nil:
-		return k.clock()
+		return k.clock() * 1000
 	case at.IsZero():
 		at = time.Now()
 	}
-	return float64(at.UnixMicro())
+	return at.UnixNano()
 }
 
 // Memory returns a store in the memory of this process, for tests: limiters that are made with one Memory share their

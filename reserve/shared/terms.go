@@ -8,53 +8,72 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// terms are a policy in the numbers that the script gets, at one rate.
+// terms are a policy in numbers, at one rate.
 type terms struct {
-	curve    *smooth.Curve
+	curve    *smooth.Curve // of a policy that is not smooth's: only its rate and capacity
 	upfront  bool
-	capacity float64            // -1: no limit
+	kind     string             // of its saved state
+	other    *variant           // nil: the ledger is smooth's
+	capacity float64            // for the script; -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
-	book     *book              // nil: all is in the curve
 }
 
 // describe checks that the keeper can do what the policy says.
-func describe(p *reserve.Policy, s *settings, n *nodes) (*terms, error) {
+func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
 	}
 	t := (*engine.Policy)(p).Terms()
-	if _, script := n.single.keeper.(*scriptKeeper); t.Curve == nil && script {
+	_, script := n.single.keeper.(*scriptKeeper)
+	switch {
+	case t.Curve == nil && script:
 		return nil, &CurveError{Why: "Redis's script can't do a window or a quota by the calendar; a store can (NewIn)"}
-	}
-	if t.Curve == nil {
-		b, curve, err := newBook(p)
-		if err != nil {
-			return nil, err
-		}
-		return &terms{curve: curve, capacity: b.capacity, book: b}, nil
-	}
-	if t.Stored > 0 && t.Stored < t.Curve.Capacity {
+	case t.Curve == nil:
+		return newVariant(p)
+	case t.Stored > 0 && t.Stored < t.Curve.Capacity:
 		const full = "a shared limiter, which starts with a full store"
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: full}
 	}
 	return newTerms(t.Curve, t.Upfront)
 }
 
+// newVariant returns the terms of a policy that is not smooth's. They have a curve for what only needs its rate and
+// capacity: what a process owes after an outage.
+func newVariant(p *reserve.Policy) (*terms, error) {
+	const epoch = int64(1e18)
+	v := &variant{open: func(saved []byte, then int64) (reserve.Ledger, error) {
+		return (*engine.Policy)(p).Ledger(saved, then, wall)
+	}}
+	t := &terms{other: v}
+	t.kind, v.limiter = (*engine.Policy)(p).Kind()
+	l, err := v.ledger(nil, epoch)
+	if err != nil {
+		return nil, err
+	}
+	if _, largest := l.Size(); largest < math.MaxInt {
+		v.most = largest
+	}
+	t.capacity = l.Stored(epoch)
+	t.curve = &smooth.Curve{
+		Rate: l.Rate(), Capacity: t.capacity, Interval: smooth.Interval(l.Rate()), Refill: l.Rate() / 1e9,
+	}
+	v.policy = p
+	return t, nil
+}
+
 func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
-	t := &terms{curve: c, upfront: upfront}
-	var line smooth.LinearPrice
+	t := &terms{curve: c, upfront: upfront, kind: "smooth", capacity: c.Capacity}
 	switch {
 	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
 	case c.Line != nil:
-		line = *c.Line
+		t.line = *c.Line
 	case c.Cost != nil:
 		return nil, &CurveError{Why: "the price of its stored permits is not a smooth.LinearPrice"}
 	}
-	capacity := c.Capacity
 	if t.unlimited() {
-		capacity = -1
+		t.capacity = -1
 	}
 	flags := 0.0
 	if upfront {
@@ -63,8 +82,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if c.Full {
 		flags += 2
 	}
-	t.line, t.capacity = line, capacity
-	t.packed = doubles(nil, c.Interval, line.Base, line.Threshold, line.Slope, flags)
+	t.packed = doubles(nil, c.Interval, t.line.Base, t.line.Threshold, t.line.Slope, flags)
 	return t, nil
 }
 
@@ -74,66 +92,19 @@ func (t *terms) atRate(permitsPerSecond float64) (*terms, error) {
 
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
 
-// A slot is the stretch of time that a request bought, with all that giving it back needs.
-type slot struct {
-	number   float64 // at the end of the queue then; 0 if it cost no time
-	sold     float64 // by the state's time, in microseconds
-	permits  int     // all of them
-	deferred bool    // had at once, in spite of a debt
-	begin    float64 // the debt right before the sale
-	stored   float64 // in the store then
-	terms    *terms
-}
+// limits are what other processes' policies may have otherwise.
+func (t *terms) limits() limits { return limits{t.curve.Rate, t.curve.Capacity} }
 
-// A refund is the last permits of a slot, as the keeper takes them back.
-type refund struct {
-	slot    slot
-	permits int // more than 0
-}
-
-// comeback returns what the keeper has to know, in today's terms.
-func (r refund) comeback(now *terms) comeback {
-	s, then := r.slot, r.slot.terms
-	keep := s.permits - r.permits
-	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
-	begin, ready, whole := s.begin, s.begin, 0.0
-	if keep == 0 {
-		whole = 1
+// curveOf returns the policy's curve at another rate and capacity.
+func (t *terms) curveOf(of limits) *smooth.Curve {
+	if of == t.limits() {
+		return t.curve
 	}
-	if !s.deferred {
-		taken, cost := then.curve.Price(s.stored, float64(s.permits))
-		stays, paid := then.curve.Price(s.stored, float64(keep))
-		cost = min(cost, longest-s.begin)
-		kept, length = taken-stays, max(0, cost-paid)
-		if then.upfront {
-			ready += cost
-		} else {
-			begin += paid
-		}
+	curve := t.curve.AtRate(of.rate)
+	if curve.Capacity != of.capacity {
+		changed := *curve
+		changed.Capacity = of.capacity
+		curve = &changed
 	}
-	worth := min(now.curve.Refill, then.curve.Refill)
-	used := float64(keep)
-	switch {
-	case now == then:
-	case now.unlimited() || then.unlimited():
-		kept = 0
-	case now.curve.Capacity != then.curve.Capacity: // as what is stored scales
-		by := scale(then.curve.Capacity, now.curve.Capacity)
-		kept, used = kept*by, used*by
-	default:
-		kept *= min(1, then.curve.Interval/now.curve.Interval)
-	}
-	most := math.Inf(1)
-	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
-		most = max(0, now.curve.Capacity-used)
-	}
-	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
-}
-
-// scale returns how many permits one becomes when the capacity changes.
-func scale(then, now float64) float64 {
-	if then == 0 {
-		return 0
-	}
-	return now / then
+	return curve
 }

@@ -18,15 +18,15 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 	}
-	if b := l.terms.Load().book; b != nil {
-		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: b.limiter}
+	if v := l.terms.Load().other; v != nil {
+		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: v.limiter}
 	}
 	t, err := l.terms.Load().atRate(permitsPerSecond)
 	if err != nil {
 		return err
 	}
 	// Until now the store filled at the old rate.
-	if err := l.do(ctx, changes(change{touch: true})); err != nil {
+	if err := l.do(ctx, changes(change{terms: t})); err != nil {
 		return err
 	}
 	l.terms.Store(t)
@@ -55,14 +55,7 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	if err := l.do(ctx, r); err != nil {
 		return time.Time{}, err
 	}
-	wait := r.seen.debt
-	if r.seen.deferred >= 1 {
-		wait = 0
-	} else if t := l.terms.Load(); t.upfront {
-		_, cost := t.curve.Price(r.seen.stored, 1)
-		wait += cost
-	}
-	return time.Now().Add(time.Duration(min(wait, longest))), nil
+	return time.Now().Add(time.Duration(r.seen.wait)), nil
 }
 
 // PauseUntil keeps every process from being promised permits before t, and from storing any. Promises that were made

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 // A 3-node cluster: each key is on the node that its name says, and nothing crosses slots.

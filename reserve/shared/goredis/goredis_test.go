@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 // Client, ClusterClient and Ring must obey a context's deadline, or New refuses.

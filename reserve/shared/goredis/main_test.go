@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/goredis"
-	"github.com/nextfree/pace/reserve/shared/internal/server"
 )
 
 func TestMain(m *testing.M) {

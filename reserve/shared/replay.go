@@ -1,0 +1,175 @@
+package shared
+
+import (
+	"slices"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// restore makes a ledger of what one has saved, or a new one.
+func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
+	t := j.terms
+	if t.other != nil {
+		return t.other.ledger(saved, then)
+	}
+	curve := t.curveOf(of)
+	if len(saved) == 0 {
+		return smooth.New(curve, then, curve.Capacity, t.upfront), nil
+	}
+	l, err := smooth.Load(curve, t.upfront, saved, then)
+	if err != nil {
+		return nil, &StateError{Size: len(saved), Why: err.Error()}
+	}
+	return l, nil
+}
+
+// replay makes the ledger as of now, without the requests that wait but do not hold permits yet.
+func (j *journal) replay() (ledger, error) {
+	l, err := j.restore(j.saved, j.then, j.limits)
+	if err == nil {
+		j.apply(l, j.then, j.limits, j.records[:j.begun()])
+	}
+	return l, err
+}
+
+// apply does to a ledger, which is as of a time and has such limits, what the records say.
+func (j *journal) apply(l ledger, at int64, of limits, records []record) {
+	for _, r := range records {
+		switch r.kind {
+		case granted:
+			if begin := j.collects(r, of, at); begin < r.at {
+				l.Reserve(begin, int(r.amount), never)
+			} else {
+				l.Charge(r.at, int(r.amount))
+			}
+		case used:
+			l.Charge(r.at, int(r.amount))
+		case changed:
+			l.(*smooth.Ledger).SetCurve(r.at, j.terms.curveOf(r.limits))
+			of = r.limits
+		case paused:
+			l.Pause(r.at, r.at+r.amount)
+		case resumed:
+			l.Resume(r.at)
+		}
+		at = r.at
+	}
+}
+
+// collects returns when a request begins to hold permits: when it is granted. But one that waits for its own permits, and
+// is larger than the capacity, begins when the bucket is full. Where stored permits have a price, it begins at once.
+func (j *journal) collects(r record, of limits, earliest int64) int64 {
+	switch {
+	case !j.terms.upfront:
+		return r.at
+	case j.terms.line.Base > 0:
+		return max(earliest, r.at-r.since)
+	case float64(r.amount) <= of.capacity:
+		return r.at
+	}
+	return max(earliest, r.at-toWait((float64(r.amount)-of.capacity)*smooth.Interval(of.rate)))
+}
+
+// tail returns the ledger behind all requests that wait. What was given back before them is for requests that go at once,
+// and not for that which comes last: by then the store would have overflowed.
+func (j *journal) tail() ledger {
+	if j.behind != nil {
+		return j.behind
+	}
+	l, err := j.restore(j.saved, j.then, j.limits)
+	if err != nil {
+		panic(err) // it has been restored before
+	}
+	j.apply(l, j.then, j.limits, j.records)
+	if j.gaps && j.terms.other == nil && j.terms.curve.Free() {
+		left := l.Level(j.from)
+		if !j.terms.upfront {
+			left += float64(j.lastSize())
+		}
+		if left >= 1 {
+			l.Charge(j.from, int(left))
+		}
+	}
+	j.behind = l
+	return l
+}
+
+// lastSize returns the permits of the last waiting request.
+func (j *journal) lastSize() int {
+	for _, r := range slices.Backward(j.records) {
+		if r.kind == granted {
+			return int(r.amount)
+		}
+	}
+	return 0
+}
+
+// fits reports whether a request can go now, and all that wait still get their permits in time.
+func (j *journal) fits(permits int) bool {
+	if !j.gaps || j.terms.other == nil && j.present() != j.terms.limits() || ready(j.current, j.now, permits) > j.now {
+		return false
+	}
+	l, err := j.restore(j.current.AppendState(nil, j.now), j.now, j.present())
+	if err != nil {
+		panic(err) // it has been saved this moment
+	}
+	l.Reserve(j.now, permits, j.now)
+	at, of := j.now, j.present()
+	for i, r := range j.records[j.granted():] {
+		if r.kind != granted {
+			j.apply(l, at, of, j.records[j.granted()+i:][:1])
+		} else if _, _, ok := l.Reserve(j.collects(r, of, at), int(r.amount), r.at+1); !ok {
+			return false
+		}
+		at = r.at
+	}
+	return true
+}
+
+// begun returns how many records are of the past, or are a request that holds permits already.
+func (j *journal) begun() int {
+	n := j.granted()
+	if n < len(j.records) && j.records[n].kind == granted && j.collects(j.records[n], j.present(), j.then) < j.now {
+		n++
+	}
+	return n
+}
+
+// present returns the limits as of now.
+func (j *journal) present() limits {
+	of := j.limits
+	for _, r := range j.records[:j.granted()] {
+		if r.kind == changed {
+			of = r.limits
+		}
+	}
+	return of
+}
+
+// A variant is the policy of a window, of a quota by the calendar, or of any ledger that is not package smooth's and can
+// be saved.
+type variant struct {
+	limiter string // what errors call it
+	most    int    // the largest request that is ever granted; 0: any
+	open    func(saved []byte, then int64) (reserve.Ledger, error)
+	policy  *reserve.Policy
+}
+
+func (v *variant) ledger(saved []byte, then int64) (ledger, error) {
+	if len(saved) == 0 {
+		saved = nil
+	}
+	l, err := v.open(saved, then)
+	if err != nil {
+		return nil, &StateError{Size: len(saved), Why: err.Error()}
+	}
+	of, ok := l.(ledger)
+	if !ok {
+		return nil, &CurveError{Why: "its ledger can't be saved"}
+	}
+	return of, nil
+}
+
+func wall(t int64) time.Time { return time.Unix(0, t) }

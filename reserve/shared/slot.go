@@ -1,0 +1,148 @@
+package shared
+
+import "math"
+
+// A state is a limiter's in Redis, as far as an answer tells it.
+type state struct {
+	time         float64 // the limiter's own, in microseconds
+	slot         float64 // the number at the end of the queue
+	stored, debt float64 // permits; nanoseconds
+	deferred     float64 // permits that may be used at once in spite of the debt
+}
+
+// sell does the script's steps again for a request that was granted: that saves sending their results.
+func (s *state) sell(t *terms, permits int, wait int64) slot {
+	sold := slot{sold: s.time, permits: permits, terms: t}
+	taken, cost := t.curve.Price(s.stored, float64(permits))
+	due := s.debt
+	if t.upfront {
+		due += cost
+	}
+	if wait == 0 && roundUp(due) > 0 { // what was deferred
+		sold.deferred = true
+		s.deferred -= float64(permits)
+		return sold
+	}
+	sold.begin, sold.stored = s.debt, s.stored
+	s.stored -= taken
+	s.debt = min(s.debt+cost, longest)
+	if cost > 0 {
+		s.slot++
+		sold.number = s.slot
+	}
+	return sold
+}
+
+// wait returns how long a request for permits would wait.
+func (s *state) wait(t *terms, permits int) int64 {
+	if s.deferred >= float64(permits) {
+		return 0
+	}
+	wait := s.debt
+	if t.upfront {
+		_, cost := t.curve.Price(s.stored, float64(permits))
+		wait += cost
+	}
+	return toWait(wait)
+}
+
+func (s *state) outlook(t *terms) outlook {
+	o := outlook{stored: s.stored, level: s.stored + s.deferred, left: s.stored, wait: s.wait(t, 1), queued: s.debt > 0}
+	if o.queued {
+		if o.left = s.deferred; t.curve.Interval > 0 {
+			o.level = s.deferred - s.debt/t.curve.Interval
+		}
+	}
+	return o
+}
+
+// longest is what is counted to, in nanoseconds: 291 years.
+const longest = 9.2e18
+
+// roundUp rounds a time as package smooth does: to the next whole nanosecond, but for what was rounded before.
+func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
+
+// toWait returns a wait as an integer, rounded up.
+func toWait(wait float64) int64 {
+	if wait >= longest {
+		return math.MaxInt64
+	}
+	return int64(roundUp(wait))
+}
+
+// A slot is what a request bought, with all that giving it back needs: in a journal the number of its record; in Redis
+// a stretch of time.
+type slot struct {
+	record   uint64
+	permits  int     // all of them
+	number   float64 // at the end of the queue then; 0 if it cost no time
+	sold     float64 // by the state's time, in microseconds
+	deferred bool    // had at once, in spite of a debt
+	begin    float64 // the debt right before the sale
+	stored   float64 // in the store then
+	terms    *terms
+}
+
+// A refund is the last permits of a slot, as the keeper takes them back.
+type refund struct {
+	slot    slot
+	permits int // more than 0
+}
+
+// A comeback is the part of a slot that a refund gives back, in today's terms. Times are nanoseconds.
+type comeback struct {
+	number, sold  float64
+	begin, length float64 // the stretch of the queue, from the sale
+	ready         float64 // when the request may have been granted
+	kept          float64 // permits that came out of the store
+	worth         float64 // permits that a nanosecond of the stretch stores
+	whole         float64 // 1 if nothing is left of the slot
+	most          float64 // permits that come back at most after that
+}
+
+// comeback returns what the keeper has to know, in today's terms.
+func (r refund) comeback(now *terms) comeback {
+	s, then := r.slot, r.slot.terms
+	keep := s.permits - r.permits
+	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
+	begin, ready, whole := s.begin, s.begin, 0.0
+	if keep == 0 {
+		whole = 1
+	}
+	if !s.deferred {
+		taken, cost := then.curve.Price(s.stored, float64(s.permits))
+		stays, paid := then.curve.Price(s.stored, float64(keep))
+		cost = min(cost, longest-s.begin)
+		kept, length = taken-stays, max(0, cost-paid)
+		if then.upfront {
+			ready += cost
+		} else {
+			begin += paid
+		}
+	}
+	worth := min(now.curve.Refill, then.curve.Refill)
+	used := float64(keep)
+	switch {
+	case now == then:
+	case now.unlimited() || then.unlimited():
+		kept = 0
+	case now.curve.Capacity != then.curve.Capacity: // as what is stored scales
+		by := scale(then.curve.Capacity, now.curve.Capacity)
+		kept, used = kept*by, used*by
+	default:
+		kept *= min(1, then.curve.Interval/now.curve.Interval)
+	}
+	most := math.Inf(1)
+	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
+		most = max(0, now.curve.Capacity-used)
+	}
+	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
+}
+
+// scale returns how many permits one becomes when the capacity changes.
+func scale(then, now float64) float64 {
+	if then == 0 {
+		return 0
+	}
+	return now / then
+}
