@@ -62,6 +62,11 @@ func costOf(of func(*http.Request) (string, float64)) func(*http.Request) int {
 
 func path(r *http.Request) string { return r.URL.Path }
 
+// penalized is a window whose server refuses everything for a time after a refusal.
+func penalized(n int, per, penalty time.Duration) []outbound.Option {
+	return []outbound.Option{outbound.WithLimit(outbound.Limit{Limiter: reserve.Must(window.New(n, per)), Penalty: penalty})}
+}
+
 func none() reserve.Reserver { return nil }
 
 var (
@@ -102,7 +107,7 @@ var (
 			}),
 		}
 	})}
-	discord = []APIClient{documented(2, windowOf(50, time.Second), func() []outbound.Option { return discordLearned })}
+	discord = []APIClient{documented(1, windowOf(50, time.Second), nil)}
 	jira    = []APIClient{documented(10, nil, func() []outbound.Option {
 		return []outbound.Option{
 			outbound.WithLimit(outbound.Limit{Name: "jira-quota-tenant-based", Cost: costOf(points),
@@ -130,7 +135,7 @@ var (
 			Limiter: reserve.Must(calendar.New(10, calendar.Every(time.Minute)))})}
 	})}
 	notion   = []APIClient{documented(1, tokenBucket(3, 10), nil)}
-	airtable = []APIClient{documented(2, nil, func() []outbound.Option { return penalized(5, time.Second, 30*time.Second) })}
+	airtable = []APIClient{documented(1, nil, func() []outbound.Option { return penalized(5, time.Second, 30*time.Second) })}
 	xAPI     = []APIClient{documented(6, nil, func() []outbound.Option {
 		endpoints := map[string]*reserve.Policy{
 			"/2/tweets":               reserve.Must(calendar.Policy(300, calendar.Every(15*time.Minute))),
@@ -151,9 +156,9 @@ var (
 		return []outbound.Option{outbound.WithMaxInFlight(10)}
 	})}
 	twilio     = []APIClient{documented(1, none, func() []outbound.Option { return []outbound.Option{outbound.WithMaxInFlight(8)} })}
-	cloudflare = []APIClient{documented(2, nil, func() []outbound.Option {
+	cloudflare = []APIClient{documented(1, nil, func() []outbound.Option {
 		return penalized(1200, 5*time.Minute, 5*time.Minute)
 	})}
-	sec       = []APIClient{documented(3, nil, func() []outbound.Option { return penalized(10, time.Second, 10*time.Minute) })}
+	sec       = []APIClient{documented(1, nil, func() []outbound.Option { return penalized(10, time.Second, 10*time.Minute) })}
 	mediaWiki = []APIClient{documented(1, tokenBucket(10, 10), nil)}
 )

@@ -80,7 +80,7 @@ func (c *call) stops(v *verdict) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
 		if ruling.blamed && a.rate == nil {
-			c.t.derated.begin(a, c.heard.Add(v.stop), deratedFor)
+			c.t.derated.begin(a, c.sent, c.heard, c.heard.Add(v.stop))
 		}
 		wait := ruling.stop
 		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {

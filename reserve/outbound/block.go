@@ -57,7 +57,7 @@ func (b *blocks) accept(c *call) {
 		case a.rate != nil:
 			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
 		default:
-			c.t.derated.begin(a, c.heard, adapt.PerStop*lasted)
+			c.t.derated.begin(a, c.sent, c.heard.Add(-lasted), c.heard)
 		}
 	}
 }

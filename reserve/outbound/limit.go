@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
@@ -29,6 +30,10 @@ type Limit struct {
 	// headers that say that nothing is left do not stop it, only a refusal that says for how long
 	// does. Default: such headers stop it, too.
 	Exact bool
+	// Penalty is for how long the server refuses everything after a refusal because of this limit: 30 s at Airtable's, 10
+	// min at SEC EDGAR's. Nothing of the limit goes for so long after a refusal that does not say how long, and
+	// [WithMaxRetryAfter] does not bound it. Default: 0.
+	Penalty time.Duration
 	// Used, if it is not nil, returns what finds out how many permits a request has used: see [Usage].
 	// A refused request has used nothing.
 	Used func(*http.Response) Usage
@@ -76,15 +81,16 @@ func (l *Limit) scope() Scope {
 
 // limit is a Limit whose functions are set.
 type limit struct {
-	name  string
-	scope Scope
-	cost  func(*http.Request) int
-	after func(*http.Response) int // nil: none
-	again func(*http.Request) int  // nil: the cost is as it was
-	exact bool
-	whole bool // it holds for all calls to a host
-	used  func(*http.Response) Usage
-	lost  func(*http.Request) (permits int, known bool)
+	name    string
+	scope   Scope
+	cost    func(*http.Request) int
+	after   func(*http.Response) int // nil: none
+	again   func(*http.Request) int  // nil: the cost is as it was
+	exact   bool
+	penalty time.Duration
+	whole   bool // it holds for all calls to a host
+	used    func(*http.Response) Usage
+	lost    func(*http.Request) (permits int, known bool)
 }
 
 func one(*http.Request) int { return 1 }

@@ -91,12 +91,15 @@ func WithLimit(l Limit) Option {
 		if l.Name != "" && slices.ContainsFunc(s.limits, func(other limit) bool { return other.name == l.Name }) {
 			return valueError("WithLimit", l.Name, "a name that no other limit has")
 		}
+		if l.Penalty < 0 {
+			return valueError("the Penalty of WithLimit "+strconv.Quote(l.Name), l.Penalty, "0 or more")
+		}
 		cost := l.Cost
 		if cost == nil {
 			cost = one
 		}
 		s.limits = append(s.limits, limit{
-			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used,
+			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used, penalty: l.Penalty,
 			whole: l.Keyed == nil,
 			lost:  l.Lost,
 		})

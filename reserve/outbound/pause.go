@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -55,52 +54,5 @@ func evenly(permitsPerSecond float64) *smooth.Curve {
 		Rate:     permitsPerSecond,
 		Interval: smooth.Interval(permitsPerSecond),
 		AtRate:   evenly,
-	}
-}
-
-// A rate that is exactly the server's is refused now and then: the network delivers one call a
-// little later and the next one a little earlier. Where calls are counted in a sliding window, that
-// is half of them once it is full, and each refusal stops the key for a second or more: 1.4 times
-// the ideal, 1.9 for a window of a second. So a limit that is not adaptive and was refused is derated
-// for a while: each call holds its limiter for a little longer than its permits do. Its rate stays
-// as it is.
-const (
-	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
-	deratedFor   = time.Minute
-	deratedBy    = 0.04 // of the time that a call's permits take
-)
-
-// derated holds the periods in which a limit runs at 96 %.
-type derated struct {
-	memory[*period]
-	used atomic.Bool // fast path: some limit was derated
-}
-
-// A period is that of one limit, in nanoseconds since 1970.
-type period struct{ from, until atomic.Int64 }
-
-// begin derates a limit for so long after a stop that ends at resume, or for longer if it is derated already.
-func (d *derated) begin(a *charge, resume time.Time, lasts time.Duration) {
-	d.used.Store(true)
-	key := keys{a.limit, a.key}
-	of, ok := d.get(key)
-	if !ok {
-		of = d.getOr(key, new(period))
-	}
-	if resume.UnixNano() > of.until.Load() {
-		of.from.Store(resume.Add(deratedAfter).UnixNano())
-	}
-	of.until.Store(max(of.until.Load(), resume.Add(lasts).UnixNano()))
-}
-
-// hold holds the limiter of a call that goes now, if it is derated.
-func (d *derated) hold(a *charge, now time.Time) {
-	l, ok := a.By.(tunable)
-	if !ok || !d.used.Load() {
-		return
-	}
-	of, ok := d.get(keys{a.limit, a.key})
-	if t := now.UnixNano(); ok && t >= of.from.Load() && t < of.until.Load() {
-		l.PauseUntil(now.Add(time.Duration(min(deratedBy*float64(a.Permits)/l.Rate(), 1) * float64(time.Second))))
 	}
 }

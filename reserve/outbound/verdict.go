@@ -114,13 +114,14 @@ func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 
 // refusal decides after a request that was refused.
 func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict) {
-	wanted := s.After
-	if !s.Told {
-		wanted = wantedBy(charges)
+	wanted, own := wants(s, charges)
+	most := r.maxRetryAfter
+	if own {
+		most = wanted
 	}
 	switch {
 	case wanted > 0:
-		v.after, v.stop = wanted, min(wanted, r.maxRetryAfter)
+		v.after, v.stop = wanted, min(wanted, most)
 	case a.block > 0: // one call at a time, whichever is the first
 		v.after, v.stop = a.block, a.block
 	default:
@@ -130,7 +131,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
-	v.again = r.mayRepeat(s, wanted, a)
+	v.again = wanted <= most && r.mayRepeat(s, wanted, a)
 	for i := range charges {
 		if !blamed(charges, i, s) {
 			continue
@@ -145,6 +146,9 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		}
 		if !r.pauseRefused || a.block > 0 {
 			ruling.pause = min(s.After, r.maxRetryAfter)
+			if own {
+				ruling.pause = wanted
+			}
 		}
 	}
 }
@@ -168,7 +172,7 @@ const golden = math.Phi
 
 // mayRepeat reports whether a refused request may be sent again.
 func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
-	return a.number <= r.retries && !s.Final && wanted <= r.maxRetryAfter &&
+	return a.number <= r.retries && !s.Final &&
 		(a.repeatable || r.repeatAny || !unclear(s, wanted))
 }
 
@@ -186,6 +190,27 @@ func byChance(charges []charge, s *reply.Reply) bool {
 // time, also when the server has the request and does not answer.
 func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
+}
+
+// wants returns for how long no other call should go after a refusal: what the server says, or what it says of the
+// limits, or else (own) the Penalty of the limit that it blames.
+func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
+	if s.Told && s.After > 0 {
+		return s.After, false
+	}
+	if d = wantedBy(charges); !s.Told && d > 0 {
+		return d, false
+	}
+	for i := range charges {
+		if blamed(charges, i, s) {
+			d = max(d, charges[i].limit.penalty)
+			own = own || charges[i].limit.penalty > 0
+		}
+	}
+	if !own {
+		return 0, false
+	}
+	return d, true
 }
 
 // wantedBy returns for how long the limits want no other call, by what the response says of them.

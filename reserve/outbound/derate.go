@@ -1,0 +1,88 @@
+package outbound
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve/internal/adapt"
+)
+
+// A limit of a fixed rate that was refused all the same is derated: each call holds its limiter for a little longer than
+// its permits do. Its rate stays as it is. It lasts for as long as a refusal costs, 25 times its stop, so that stops take
+// 4 % of the time at most. A refusal in that time says that it was too little, and doubles it; when the time is over half
+// of it is taken back, and half of the rest after as long again.
+const (
+	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
+	leastDerated = time.Minute // of a stop of 1 s and less
+	deratedBy    = 0.04        // of the time that a call's permits take, at first
+	mostDerated  = 0.64        // at the fifth refusal in a row
+)
+
+// derated holds the limits that are.
+type derated struct {
+	memory[*derating]
+	used atomic.Bool // fast path: some limit was derated
+}
+
+// A derating is that of one limit.
+type derating struct {
+	mu          sync.Mutex
+	from, until time.Time
+	lasts       time.Duration
+	by          float64
+}
+
+// begin derates a limit after a refusal of a call, whose stop ends at resume.
+func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
+	d.used.Store(true)
+	key := keys{a.limit, a.key}
+	of, ok := d.get(key)
+	if !ok {
+		of = d.getOr(key, new(derating))
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if sent.After(of.from) { // else it was sent before the limit was derated
+		of.by = min(max(2*of.now(sent), deratedBy), mostDerated)
+		of.from = resume.Add(deratedAfter)
+	}
+	of.lasts = max(leastDerated, adapt.PerStop*resume.Sub(heard))
+	if until := resume.Add(of.lasts); until.After(of.until) {
+		of.until = until
+	}
+}
+
+// now returns by how much the limit is derated.
+func (of *derating) now(t time.Time) float64 {
+	by := of.by
+	if late := t.Sub(of.until); of.lasts > 0 && late >= 0 {
+		by /= math.Exp2(1 + float64(late/of.lasts))
+	}
+	if by < deratedBy {
+		return 0
+	}
+	return by
+}
+
+// hold holds the limiter of a call that goes now, if it is derated.
+func (d *derated) hold(a *charge, now time.Time) {
+	l, ok := a.By.(tunable)
+	if !ok || !d.used.Load() {
+		return
+	}
+	of, ok := d.get(keys{a.limit, a.key})
+	if !ok {
+		return
+	}
+	of.mu.Lock()
+	by := of.now(now)
+	if now.Before(of.from) {
+		by = 0
+	}
+	of.mu.Unlock()
+	if by > 0 {
+		l.PauseUntil(now.Add(time.Duration(min(by*float64(a.Permits)/l.Rate(), 1) * float64(time.Second))))
+	}
+}

@@ -1,0 +1,91 @@
+package outbound_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound"
+)
+
+// refusing is a server that refuses the calls with these numbers, counted from 0, and notes when each came.
+type refusing struct {
+	begin   time.Time
+	refused map[int]http.Header
+	came    []time.Duration
+}
+
+func (s *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := len(s.came)
+	s.came = append(s.came, time.Since(s.begin))
+	response := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}
+	if h, ok := s.refused[n]; ok {
+		response.StatusCode, response.Header = 429, h
+	}
+	return response, nil
+}
+
+func calls(t *testing.T, tr http.RoundTripper, n int) {
+	t.Helper()
+	for range n {
+		r, _ := http.NewRequest(http.MethodGet, "http://a.test/", nil)
+		_, err := tr.RoundTrip(r)
+		require.NoError(t, err)
+	}
+}
+
+// After a refusal without a time nothing goes for the limit's Penalty, however long WithMaxRetryAfter is. A time that
+// the server says counts instead.
+func TestPenalty(t *testing.T) {
+	for name, c := range map[string]struct {
+		header http.Header
+		stop   time.Duration
+	}{
+		"none":   {http.Header{}, 10 * time.Minute},
+		"a time": {http.Header{"Retry-After": {"7"}}, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &refusing{begin: time.Now(), refused: map[int]http.Header{1: c.header}}
+				tr := reserve.Must(outbound.New(server, nil, outbound.WithRetries(1), outbound.WithMaxRetryAfter(time.Minute),
+					outbound.WithLimit(outbound.Limit{Limiter: reserve.Must(pace.NewBursty(10)), Penalty: 10 * time.Minute})))
+				calls(t, tr, 2)
+				require.Len(t, server.came, 3)
+				require.Equal(t, c.stop+100*time.Millisecond, server.came[2]-server.came[1], "the distance of two calls, too")
+			})
+		})
+	}
+	_, err := outbound.New(nil, nil, outbound.WithLimit(outbound.Limit{
+		Name: "x", Limiter: reserve.Must(pace.NewBursty(1)), Penalty: -1,
+	}))
+	require.EqualError(t, err, `outbound: the Penalty of WithLimit "x" is -1ns; want 0 or more`)
+}
+
+// A limit of a fixed rate that is refused runs slower for 25 times its stop, by 4 % at first, by twice as much at each
+// refusal in that time, and comes back by halves.
+func TestDerated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := http.Header{"Retry-After": {"30"}}
+		server := &refusing{begin: time.Now(), refused: map[int]http.Header{0: stop}}
+		tr := reserve.Must(outbound.New(server, reserve.Must(pace.NewBursty(1, pace.WithBurst(0))), outbound.WithRetries(1)))
+		spaced := func() time.Duration { // of the last calls of a hundred
+			calls(t, tr, 100)
+			n := len(server.came)
+			return (server.came[n-1] - server.came[n-11]) / 10
+		}
+		require.Equal(t, 1040*time.Millisecond, spaced())
+		server.refused[len(server.came)] = stop
+		require.Equal(t, 1080*time.Millisecond, spaced())
+		server.refused[len(server.came)] = stop
+		require.Equal(t, 1160*time.Millisecond, spaced())
+		time.Sleep(750 * time.Second)
+		require.InDelta(t, 1.07, spaced().Seconds(), 0.015)
+		time.Sleep(3 * 750 * time.Second)
+		require.Equal(t, time.Second, spaced())
+	})
+}
