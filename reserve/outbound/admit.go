@@ -11,12 +11,8 @@ import (
 // admit waits until the call may go: it then has its permits, and its place in flight.
 func (c *call) admit() error {
 	c.begin = c.t.now()
-	if err := c.backOff(); err != nil {
-		return err
-	}
-	c.unbind()
-	if err := c.enter(); err != nil {
-		return err
+	if err := c.wait(); err != nil {
+		return c.blame(err)
 	}
 	c.phase = granted
 	c.bind()
@@ -35,6 +31,16 @@ func (c *call) admit() error {
 		}
 	}
 	return nil
+}
+
+// wait waits for the end of a backoff, and then for permits and a place.
+func (c *call) wait() error {
+	c.unbind()
+	defer c.waits()()
+	if err := c.backOff(); err != nil {
+		return err
+	}
+	return c.enter()
 }
 
 // patience is how often a call gives its permits back because there is no place for it. After that it

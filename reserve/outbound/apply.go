@@ -99,6 +99,7 @@ func (c *call) throttled(v *verdict) {
 	}
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		if v.rulings[i].blamed {
+			all[i].state.refused.Add(1)
 			c.t.hooks.throttled(c.response, all[i].name(), v.after)
 		}
 	}

@@ -124,6 +124,8 @@ func (c *call) free() bool { return len(c.charges) == 0 && c.place == nil }
 func (c *call) send() (err error) {
 	c.goes()
 	c.unsent, c.phase = nil, out
+	c.count(1)
+	defer c.count(-1)
 	c.response, err = c.t.base.RoundTrip(c.outgoing)
 	if err == nil && c.response == nil {
 		err = valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")

@@ -17,6 +17,7 @@ type charge struct {
 	probe       bool         // the call goes alone, to find out the rate
 	said        *reply.Limit // what the response says of the limit; nil: nothing
 	chance      bool         // a refusal would be one by chance
+	state       *limitState  // of the limit and key, for Snapshot
 	named       bool         // only the response named the limit: the call was not paced by it
 }
 
@@ -37,6 +38,7 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	c.charges = append(c.charges, charge{Limit: &c.limits[len(c.limits)-1], limit: l, key: key})
 	c.keys = keySet{l, key, c.keys}
 	a := &c.charges[len(c.charges)-1]
+	a.state = c.t.stateOf(a, c.request)
 	if l.again != nil {
 		a.Recount = func() int { return l.again(c.request) }
 	}
@@ -45,6 +47,7 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	}
 	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, a)
+		a.state.rate.Store(a.rate)
 		i := len(c.charges) - 1
 		a.Open = func(ctx context.Context) error { return c.charges[i].open(ctx, c) }
 	}

@@ -173,3 +173,10 @@ func (c *controller) chance(sent time.Time) bool {
 	defer c.mu.Unlock()
 	return c.rate.Chance(sent)
 }
+
+// probes reports whether no rate is known, and a call finds it out.
+func (c *controller) probes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rate.Unknown() && c.probing != nil
+}

@@ -13,6 +13,10 @@ import (
 //
 // Label metrics by the kind of key, never by keys as such: there are too many.
 type Hooks struct {
+	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe; and
+	// again within a second if that changes. Of several limits, the hook gets the one that lets the call go last. From
+	// the second time on a timer's goroutine calls it.
+	Waiting func(r *http.Request, w Waiting)
 	// Waited: an attempt has waited for its permits, perhaps 0, and goes out now.
 	Waited func(r *http.Request, waited time.Duration)
 	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its

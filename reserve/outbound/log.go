@@ -7,11 +7,16 @@ import (
 	"time"
 )
 
-// A waitLog logs long waits, one a second at most: when one request waits long, hundreds do.
+// A waitLog logs long waits, when they have become long and when they end.
 type waitLog struct {
 	logger     *slog.Logger
 	longerThan time.Duration
+	going      lines // of waits that go on
+	over       lines
+}
 
+// lines are log lines of one kind, one a second at most: when one request waits long, hundreds do.
+type lines struct {
 	mu     sync.Mutex
 	last   time.Time
 	others int
@@ -23,7 +28,7 @@ func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
 	if l == nil || d <= l.longerThan {
 		return
 	}
-	others, ok := l.turn(now)
+	others, ok := l.over.turn(now)
 	if !ok {
 		return
 	}
@@ -31,8 +36,18 @@ func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
 		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
+// waits logs a wait that has lasted for longerThan and goes on.
+func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Waiting) {
+	others, ok := l.going.turn(now)
+	if !ok {
+		return
+	}
+	l.logger.InfoContext(r.Context(), "outbound: a request waits, to keep to a rate limit",
+		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
+}
+
 // turn reports whether a line may be written now, and how many waits were not logged since the last line.
-func (l *waitLog) turn(now time.Time) (others int, ok bool) {
+func (l *lines) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.last.IsZero() && now.Sub(l.last) < logEvery {

@@ -244,9 +244,9 @@ func Adaptive() Option { return func(s *settings) error { s.adaptive = true; ret
 // WithHooks sets functions that are called when something happens: see [Hooks]. Default: none.
 func WithHooks(h Hooks) Option { return func(s *settings) error { s.hooks = h; return nil } }
 
-// WithLogger has requests logged, at level Info, that waited for longer than the given
-// time: one a second at most, which says how many others there were. Default: none
-// are. A second is a good value.
+// WithLogger logs requests that wait for longer than the given time, at level Info: a line when that time has passed,
+// with the limit's name, the reason and about until when, and a line when the wait is over. Of each kind it writes at
+// most one line a second, which says how many others there were. Default: no log. A second is a good value.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return func(s *settings) error {
 		if l == nil {

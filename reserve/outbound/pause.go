@@ -17,6 +17,7 @@ type pausable interface{ PauseUntil(t time.Time) }
 
 // stop lets nothing of a limit go before a time: queued calls go later, at the same distances.
 func (t *Transport) stop(a *charge, until time.Time) {
+	a.state.stopped.Store(until.UnixNano())
 	switch by := a.By.(type) {
 	case *reserve.Limiter:
 		(*engine.Limiter)(by).Stop(until)

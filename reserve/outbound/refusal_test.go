@@ -323,7 +323,7 @@ func TestLogIsLimited(t *testing.T) {
 			return lines.Write(b)
 		}), nil)), time.Second)))
 		getAll(&http.Client{Transport: transport}, "http://a", 21)
-		require.Equal(t, 3, strings.Count(lines.String(), "\n"), lines.String())
+		require.Equal(t, 4, strings.Count(lines.String(), "\n"), lines.String())
 		require.Equal(t, 2, strings.Count(lines.String(), "others=9"), lines.String())
 		require.Contains(t, lines.String(), "wait=1.5s method=GET host=a others=0")
 	})

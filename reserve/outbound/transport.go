@@ -26,6 +26,7 @@ type Transport struct {
 	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
 	accepted    memory[*atomic.Int64] // by keySet: when a call was accepted last, in nanoseconds since 1970
+	states      memory[*limitState]   // by keys
 	waiting     atomic.Int64          // calls that wait by themselves after a refusal
 	derated     derated
 	classQueues memory[*classQueue] // by the keys of their calls

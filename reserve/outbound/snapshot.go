@@ -1,0 +1,157 @@
+package outbound
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Snapshot is the state of a transport's limits at one moment. See [Transport.Snapshot].
+type Snapshot struct {
+	Limits []LimitState // first those with most calls waiting
+}
+
+// A LimitState is the state of one limit, for one of its keys, at one moment.
+type LimitState struct {
+	Name         string    // as hooks show it
+	Key          string    // empty: the limit holds for all calls; a hash where the key holds a credential
+	Rate         float64   // permits per second; +Inf: no limit, or none known; 0: the limiter can't tell
+	Stored       float64   // permits stored now; 0 while permits are owed
+	Waiting      int       // calls that wait to go, for whichever of their limits
+	InFlight     int       // attempts that are out and not answered
+	StoppedUntil time.Time // the end of the latest stop by the server; zero: there is none now
+	Refused      uint64    // attempts that the server refused because of this limit
+}
+
+// Snapshot returns the state of all limits and keys that have been used, learned ones too, up to 65,536. It takes
+// nothing. The calls go on meanwhile, so numbers of different limits may be of different moments.
+func (t *Transport) Snapshot() Snapshot {
+	var s Snapshot
+	now := t.now()
+	for _, l := range t.states.values() {
+		s.Limits = append(s.Limits, l.look(now))
+	}
+	slices.SortFunc(s.Limits, func(a, b LimitState) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), b.StoppedUntil.Compare(a.StoppedUntil),
+			strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+	})
+	return s
+}
+
+// A limitState counts the calls of one limit and key.
+type limitState struct {
+	name, key string
+	by        reserve.Reserver
+	rate      atomic.Pointer[controller] // nil: not adaptive
+	waiting   atomic.Int64
+	out       atomic.Int64
+	refused   atomic.Uint64
+	stopped   atomic.Int64 // the end of the latest stop, in nanoseconds since 1970
+}
+
+func (l *limitState) look(now time.Time) LimitState {
+	s := LimitState{
+		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()), Refused: l.refused.Load(),
+		StoppedUntil: l.stop(now),
+	}
+	if by, ok := l.by.(interface{ Rate() float64 }); ok {
+		s.Rate = by.Rate()
+	}
+	if by, ok := l.by.(interface{ Stored() float64 }); ok {
+		s.Stored = by.Stored()
+	}
+	return s
+}
+
+// stop returns the end of the present stop; zero: there is none.
+func (l *limitState) stop(now time.Time) time.Time {
+	if end := l.stopped.Load(); end > now.UnixNano() {
+		return time.Unix(0, end)
+	}
+	return time.Time{}
+}
+
+// stateOf returns the counts of a charge's limit and key.
+func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
+	key := keys{a.limit, a.key}
+	if s, ok := t.states.get(key); ok {
+		return s
+	}
+	return t.states.getOr(key, &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By})
+}
+
+// shownKey returns a key's text; a hash if it holds a credential of the request.
+func shownKey(key any, r *http.Request) string {
+	var text string
+	switch key := key.(type) {
+	case sharedKey:
+		return ""
+	case bucket:
+		text = key.account
+	default:
+		text = fmt.Sprint(key)
+	}
+	for name, values := range r.Header {
+		if isCredential(name) && slices.ContainsFunc(values, func(v string) bool { return holdsSecret(text, v) }) {
+			return fmt.Sprintf("#%x", maphash.String(seed, text))
+		}
+	}
+	return text
+}
+
+// isCredential reports whether a header's value may be a credential, by the header's name.
+func isCredential(header string) bool {
+	header = strings.ToLower(header)
+	return slices.ContainsFunc([]string{"auth", "cookie", "key", "token", "secret"}, func(part string) bool {
+		return strings.Contains(header, part)
+	})
+}
+
+// holdsSecret reports whether text holds one of the words of a header's value. Words of up to 7 letters, such as
+// Bearer, are no secrets.
+func holdsSecret(text, value string) bool {
+	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=", r) }) {
+		if len(word) >= 8 && strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// until returns when the limit would let one more call go that comes now; zero: it can't tell.
+func (l *limitState) until(now time.Time) time.Time {
+	by, ok := l.by.(interface {
+		NextFree() time.Time
+		Rate() float64
+	})
+	if !ok {
+		return time.Time{}
+	}
+	at := by.NextFree()
+	ahead := float64(max(0, l.waiting.Load()-2)) / by.Rate() // the first one has reserved, and one is the call itself
+	if at.Before(now) {
+		at = now
+	}
+	return at.Add(time.Duration(min(ahead*1e9, float64(math.MaxInt64/4))))
+}
+
+// probing reports whether one call finds the rate out while the others wait.
+func (l *limitState) probing() bool {
+	c := l.rate.Load()
+	return c != nil && c.probes()
+}
+
+// count counts an attempt that goes out, or comes back.
+func (c *call) count(n int64) {
+	for i := range c.charges {
+		c.charges[i].state.out.Add(n)
+	}
+}

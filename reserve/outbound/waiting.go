@@ -1,0 +1,194 @@
+package outbound
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A Waiting says what a call waits for. See [Hooks].
+type Waiting struct {
+	Limit string    // the limit's name, as hooks show it
+	Until time.Time // about when the call goes, if nothing changes; zero: not known
+	Why   Why
+}
+
+// Why says why a call waits.
+type Why string
+
+const (
+	Paced   Why = "paced"   // the limit's own rate
+	Stopped Why = "stopped" // the server said until when
+	Crowded Why = "crowded" // as many calls are out as may be: see WithMaxInFlight
+	Probing Why = "probing" // the rate is not known, and another call finds it out
+)
+
+const (
+	lookSoon  = 10 * time.Millisecond // the second look at a call that seemed to wait for nothing
+	lookAgain = time.Second           // after that a change of the reason is told
+)
+
+// waits counts the call among those that wait, and has the hook and the log told why. It returns what ends that.
+func (c *call) waits() (end func()) {
+	states := make([]*limitState, 0, few)
+	for i := range c.charges {
+		states = append(states, c.charges[i].state)
+		c.charges[i].state.waiting.Add(1)
+	}
+	w := c.watch(states)
+	return func() {
+		for _, s := range states {
+			s.waiting.Add(-1)
+		}
+		w.end()
+	}
+}
+
+// A watch tells the hook and the log why a call waits, while it waits. It looks once a second, from a timer.
+type watch struct {
+	t      *Transport
+	c      *call // what does not change while it waits
+	states []*limitState
+	resume time.Time // the end of the call's own backoff
+	clock  clockwork.Clock
+
+	mu       sync.Mutex // held while the hook runs: it does not run after the wait
+	timer    clockwork.Timer
+	told     Waiting
+	logged   bool
+	over     bool
+	panicked any
+}
+
+// watch begins to watch a wait; nil: nobody wants to know.
+func (c *call) watch(states []*limitState) *watch {
+	if c.t.hooks.Waiting == nil && c.t.log == nil {
+		return nil
+	}
+	w := &watch{t: c.t, c: c, states: states, resume: c.resume, clock: c.t.clock}
+	if w.clock == nil {
+		w.clock = clockwork.NewRealClock()
+	}
+	w.look()
+	return w
+}
+
+// end ends the watch. A panic of the hook reaches the call's caller.
+func (w *watch) end() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	w.over = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	panicked := w.panicked
+	w.mu.Unlock()
+	if panicked != nil {
+		panic(panicked)
+	}
+}
+
+// look tells why the call waits, if that has changed.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	defer func() {
+		if w.panicked = recover(); w.panicked != nil {
+			w.over = true
+		}
+	}()
+	now := w.t.now()
+	why, ok := w.why(now)
+	next := lookAgain
+	switch {
+	case !ok && w.told.Why == "":
+		next = lookSoon
+	case ok && (w.told.Why != why.Why || w.told.Limit != why.Limit):
+		w.told = why
+		w.t.hooks.waiting(w.c.request, why)
+	}
+	next = min(next, w.log(now, why))
+	if left := why.Until.Sub(now); left > 0 {
+		next = min(next, max(left, lookSoon))
+	}
+	w.timer = w.clock.AfterFunc(next, w.look)
+}
+
+// log logs the wait once it has lasted for long enough, and returns when to look again for that.
+func (w *watch) log(now time.Time, why Waiting) time.Duration {
+	log := w.t.log
+	if log == nil || w.logged {
+		return lookAgain
+	}
+	if left := w.c.begin.Add(log.longerThan).Sub(now); left > 0 {
+		return left
+	}
+	w.logged = true
+	log.waits(now, w.c.request, now.Sub(w.c.begin), why)
+	return lookAgain
+}
+
+// why returns what the call waits for: a stop before anything else, and of the rates the one that lets it go last. It
+// returns false if nothing seems to hold the call.
+func (w *watch) why(now time.Time) (why Waiting, ok bool) {
+	if w.resume.After(now) {
+		why, ok = Waiting{"", w.resume, Stopped}, true
+	}
+	for _, s := range w.states {
+		if end := s.stop(now); end.After(why.Until) {
+			why, ok = Waiting{s.name, end, Stopped}, true
+		}
+	}
+	if ok {
+		return why, true
+	}
+	if w.c.place.full() {
+		return Waiting{Why: Crowded}, true
+	}
+	for _, s := range w.states {
+		if s.probing() {
+			return Waiting{Limit: s.name, Why: Probing}, true
+		}
+	}
+	for _, s := range w.states {
+		if at := s.until(now); at.After(now) && at.After(why.Until) {
+			why, ok = Waiting{s.name, at, Paced}, true
+		}
+	}
+	return why, ok
+}
+
+// blame names the limit in the error of a wait that was too long.
+func (c *call) blame(err error) error {
+	var wait *reserve.WaitError
+	if !errors.As(err, &wait) || wait.Limit != "" {
+		return err
+	}
+	states := make([]*limitState, 0, few)
+	for i := range c.charges {
+		states = append(states, c.charges[i].state)
+	}
+	why, _ := (&watch{t: c.t, c: c, states: states, resume: c.resume}).why(c.t.now())
+	if why.Limit == "" || err != error(wait) {
+		return err
+	}
+	named := *wait
+	named.Limit = why.Limit
+	return &named
+}
+
+func (h *Hooks) waiting(r *http.Request, w Waiting) {
+	if h.Waiting != nil {
+		h.Waiting(r, w)
+	}
+}
