@@ -16,8 +16,8 @@ import (
 
 // imports are the packages that the documents' snippets use without importing them.
 var imports = []string{
-	"context", "database/sql", "errors", "fmt", "io", "io/fs", "log", "net/http", "net/netip", "os", "strconv",
-	"testing", "testing/synctest", "time",
+	"bytes", "context", "database/sql", "errors", "fmt", "io", "io/fs", "log", "log/slog", "net/http", "net/netip", "os",
+	"strconv", "sync", "testing", "testing/synctest", "time",
 	"github.com/jonboulle/clockwork",
 	"github.com/nextfree/pace",
 	"github.com/nextfree/pace/reserve",
@@ -28,6 +28,7 @@ var imports = []string{
 	"github.com/nextfree/pace/reserve/outbound",
 	"github.com/nextfree/pace/reserve/outbound/llm",
 	"github.com/nextfree/pace/reserve/pacetest",
+	"github.com/nextfree/pace/reserve/plug/pacedebug",
 	"github.com/nextfree/pace/reserve/pool",
 	"github.com/nextfree/pace/reserve/shared",
 	"github.com/nextfree/pace/reserve/shared/file",
