@@ -123,7 +123,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 		if m.tiers[i].dryRun || claims[i].cost < 1 {
 			continue
 		}
-		o, ok := m.tiers[i].outlook(&claims[i].Hold)
+		o, ok := m.tiers[i].outlook(&claims[i])
 		if !ok || math.IsInf(o.Rate, 1) { // no limit is close to nothing
 			continue
 		}
@@ -133,7 +133,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	}
 	policies := m.fields.policies
 	if m.fields.perKey {
-		policies = m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i].Hold) })
+		policies = m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i]) })
 	}
 	if closest < 0 {
 		m.setPolicies(h, policies)

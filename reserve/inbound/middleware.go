@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
 // A Middleware lets requests pass that all its tiers allow. Make it with [New]. Its zero value is not usable. It must
@@ -36,9 +36,9 @@ type Middleware struct {
 	gone         atomic.Uint64
 }
 
-// A claim is what a request has reserved of one tier.
+// A claim is what a request has of one tier.
 type claim struct {
-	keyhooks.Hold
+	bykey.Taken
 	cost int // 0 or less: the tier is not asked
 }
 
@@ -122,9 +122,6 @@ func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) (http.Respon
 	if !ok {
 		return nil, false
 	}
-	for i := range claims {
-		claims[i].Keep()
-	}
 	if body != nil {
 		w = &responseWriter{ResponseWriter: w, body: body}
 	}
@@ -138,21 +135,12 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	if !ok {
 		return
 	}
-	for i := range claims {
-		if m.tiers[i].after == nil {
-			claims[i].Keep()
-		}
-	}
 	rw := &responseWriter{ResponseWriter: w, body: body}
 	returned := false
 	defer func() {
 		for i := range claims {
-			switch after := m.tiers[i].after; {
-			case after == nil || claims[i].cost < 1:
-			case returned:
+			if after := m.tiers[i].after; after != nil && claims[i].cost >= 1 && returned { // or next panics
 				claims[i].Settle(max(0, after(r, rw.response())))
-			default: // next panics
-				claims[i].Keep()
 			}
 		}
 	}()
@@ -218,8 +206,8 @@ func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []clai
 			return nil
 		}
 		// Nothing ends a request that doesn't wait after the last tier.
-		keep := i == len(claims)-1 && m.queue.maxWait == 0 && m.tiers[i].after == nil
-		c.Hold, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait, keep)
+		used := i == len(claims)-1 && m.queue.maxWait == 0 && m.tiers[i].after == nil
+		c.Taken, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait, used)
 		if err != nil && !m.stops(ctx, r, i, err) {
 			err = nil
 		}

@@ -28,7 +28,7 @@ func newNetworkCounts[K comparable](address func(K) (netip.Addr, bool), maxKeys 
 	}
 }
 
-// Admits implements [keyhooks.Guard].
+// Admits implements [bykey.Guard].
 func (c *networkCounts[K]) Admits(key K, remembered int) bool {
 	if remembered < c.crowded {
 		return true
@@ -37,7 +37,7 @@ func (c *networkCounts[K]) Admits(key K, remembered int) bool {
 	return near == nil || near.Load() < c.mostNear && far.Load() < c.mostFar
 }
 
-// Count implements [keyhooks.Guard].
+// Count implements [bykey.Guard].
 func (c *networkCounts[K]) Count(key K, by int) {
 	if near, far := c.counters(key); near != nil {
 		near.Add(int32(by))

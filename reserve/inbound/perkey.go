@@ -9,11 +9,12 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// defaultMaxKeys takes some 110 MB for addresses.
+// defaultMaxKeys takes some 110 MB for addresses, and 600 MB where another tier comes after it.
 const defaultMaxKeys = 1 << 20
 
 // PerKey limits the requests of each key apart, by limiters of the policy's, up to
@@ -49,11 +50,11 @@ func PerKey[K comparable](
 	t.hash = hashOf(key)
 	t.peek = peekFor(key, limiters.peek)
 	t.reserve = func(
-		ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool,
-	) (h keyhooks.Hold, err error) {
+		ctx context.Context, r *http.Request, n int, maxWait time.Duration, used bool,
+	) (taken bykey.Taken, err error) {
 		var k K
 		if k, err = key(r); err == nil {
-			h, err = limiters.hold(ctx, k, n, maxWait, keep)
+			taken, err = limiters.take(ctx, k, n, maxWait, used)
 		}
 		return
 	}
@@ -61,8 +62,8 @@ func PerKey[K comparable](
 }
 
 // MaxKeys sets for how many keys a [PerKey] tier has room at a time, 1 or more. A key whose limiter is full again needs
-// none. A key of an address takes some 110 bytes, and some 300 if its requests have to wait or its policy's limiters
-// keep a list, as a window's do. Default: 1<<20.
+// none. A key of an address takes some 110 bytes. It takes some 600 until it is idle if another tier comes after this
+// one, if its requests have to wait, or if its policy's limiters keep a list, as a window's do. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
 		if n < 1 {
@@ -105,15 +106,16 @@ func PerKeyBy[K comparable](
 		return t
 	}
 	t.hash = hashOf(key)
-	from := limitersBy[K]{hold: func(
+	from := limitersBy[K]{take: func(
 		ctx context.Context, k K, n int, maxWait time.Duration, _ bool,
-	) (h keyhooks.Hold, err error) {
-		h.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
+	) (taken bykey.Taken, err error) {
+		taken.Reservation, err = by.ReserveWithin(ctx, k, n, maxWait)
 		return
 	}}
-	if local := keyhooks.Of[K](by); local != nil {
-		from = limitersBy[K]{hold: local.Hold, peek: local.Peek, look: local.Outlook}
-		t.peek = peekFor(key, from.peek)
+	if local, ok := by.(*keyed.Limiters[K]); ok {
+		of := (*bykey.Limiters[K])(local)
+		from = limitersBy[K]{take: of.Take, look: of.Outlook}
+		t.peek = peekFor(key, of.Peek)
 	} else if f, ok := by.(ReserverFunc[K]); ok {
 		from = f.limiters()
 	}
@@ -127,11 +129,11 @@ func PerKeyBy[K comparable](
 		}
 	}
 	t.reserve = func(
-		ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool,
-	) (h keyhooks.Hold, err error) {
+		ctx context.Context, r *http.Request, n int, maxWait time.Duration, used bool,
+	) (taken bykey.Taken, err error) {
 		var k K
 		if k, err = key(r); err == nil {
-			h, err = from.hold(ctx, k, n, maxWait, keep)
+			taken, err = from.take(ctx, k, n, maxWait, used)
 		}
 		return
 	}
@@ -140,8 +142,7 @@ func PerKeyBy[K comparable](
 
 // limitersBy is how a tier uses limiters by key. Look is nil if it isn't known what they have to give.
 type limitersBy[K comparable] struct {
-	hold func(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
-	peek func(key K, n int) (time.Duration, error)
+	take func(ctx context.Context, key K, n int, maxWait time.Duration, used bool) (bykey.Taken, error)
 	look func(key K) (engine.Outlook, error)
 }
 
@@ -172,12 +173,12 @@ func (f ReserverFunc[K]) find(key K) (reserve.Reserver, error) {
 // limiters returns how a tier uses the limiters that f finds.
 func (f ReserverFunc[K]) limiters() limitersBy[K] {
 	return limitersBy[K]{
-		hold: func(ctx context.Context, key K, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error) {
+		take: func(ctx context.Context, key K, n int, maxWait time.Duration, used bool) (bykey.Taken, error) {
 			by, err := f.find(key)
 			if err != nil {
-				return keyhooks.Hold{}, err
+				return bykey.Taken{}, err
 			}
-			return hold(ctx, by, n, maxWait, keep)
+			return take(ctx, by, n, maxWait, used)
 		},
 		look: func(key K) (engine.Outlook, error) {
 			by, err := f.find(key)
@@ -187,7 +188,7 @@ func (f ReserverFunc[K]) limiters() limitersBy[K] {
 			switch l := by.(type) {
 			case *reserve.Limiter:
 				return (*engine.Limiter)(l).Outlook(), nil
-			case keyhooks.Limiter:
+			case bykey.Key:
 				return l.Outlook()
 			}
 			return engine.Outlook{}, errUnknown

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -23,9 +23,9 @@ import (
 //   - When too many of these are in use, and for keys without an address, there are 1024 limiters. They are chosen by a
 //     hash with a random seed: of the /16 or /32, or of the key.
 type sharedLimiters[K comparable] struct {
-	own      keyhooks.Limiters[K]
-	networks keyhooks.Limiters[netip.Prefix]
-	groups   keyhooks.Limiters[uint64]
+	own      *bykey.Limiters[K]
+	networks *bykey.Limiters[netip.Prefix]
+	groups   *bykey.Limiters[uint64]
 	address  func(K) (netip.Addr, bool)
 	seed     maphash.Seed
 	shared   atomic.Uint64 // requests that got no limiter of their own
@@ -35,71 +35,66 @@ const manyGroups = 1024
 
 func newSharedLimiters[K comparable](policy *reserve.Policy, maxKeys int) *sharedLimiters[K] {
 	c := &sharedLimiters[K]{
-		own:      insideOf[K](policy, maxKeys),
-		networks: insideOf[netip.Prefix](policy, max(maxKeys/64, 64)),
-		groups:   insideOf[uint64](policy, 2*manyGroups),
+		networks: limitersOf[netip.Prefix](policy, max(maxKeys/64, 64)),
+		groups:   limitersOf[uint64](policy, 2*manyGroups),
 		address:  addressIn[K](),
 		seed:     maphash.MakeSeed(),
 	}
-	if own := owned[K](); own != nil {
-		c.own.Own(own)
-	}
+	own := bykey.Settings[K]{Always: policy, MaxKeys: maxKeys, Own: owned[K]()}
 	if c.address != nil {
-		c.own.Guard(newNetworkCounts(c.address, maxKeys))
+		own.Guard = newNetworkCounts(c.address, maxKeys)
 	}
+	c.own = bykey.New(own)
 	return c
 }
 
-func insideOf[K comparable](policy *reserve.Policy, maxKeys int) keyhooks.Limiters[K] {
-	all := keyed.New(func(K) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys))
-	limiters := keyhooks.Of[K](all)
-	limiters.Always(policy)
-	return limiters
+func limitersOf[K comparable](policy *reserve.Policy, maxKeys int) *bykey.Limiters[K] {
+	return bykey.New(bykey.Settings[K]{Always: policy, MaxKeys: maxKeys})
 }
 
-// hold takes n permits for a key, of its own limiter or of one that it shares.
-func (c *sharedLimiters[K]) hold(
-	ctx context.Context, key K, n int, maxWait time.Duration, keep bool,
-) (h keyhooks.Hold, err error) {
-	h, err = c.own.Hold(ctx, key, n, maxWait, keep)
+// take takes n permits for a key, of its own limiter or of one that it shares.
+func (s *sharedLimiters[K]) take(
+	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
+) (t bykey.Taken, err error) {
+	t, err = s.own.Take(ctx, key, n, maxWait, used)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
 	}
-	c.shared.Add(1)
-	near, group, ok := c.neighbours(key)
+	s.shared.Add(1)
+	near, group, ok := s.neighbours(key)
 	if ok {
-		h, err = c.networks.Hold(ctx, near, n, maxWait, keep)
+		t, err = s.networks.Take(ctx, near, n, maxWait, used)
 	}
 	if errors.Is(err, keyed.ErrTooManyKeys) {
-		h, err = c.groups.Hold(ctx, group, n, maxWait, keep)
+		t, err = s.groups.Take(ctx, group, n, maxWait, used)
 	}
 	return
 }
 
 // peek returns how long the key would wait for n permits, of the limiter that hold would ask.
-func (c *sharedLimiters[K]) peek(key K, n int) (wait time.Duration, err error) {
-	wait, err = c.own.Peek(key, n)
+func (s *sharedLimiters[K]) peek(key K, n int) (wait time.Duration, err error) {
+	wait, err = s.own.Peek(key, n)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
 		return
 	}
-	near, group, ok := c.neighbours(key)
+	near, group, ok := s.neighbours(key)
 	if ok {
-		wait, err = c.networks.Peek(near, n)
+		wait, err = s.networks.Peek(near, n)
 	}
 	if errors.Is(err, keyed.ErrTooManyKeys) {
-		wait, err = c.groups.Peek(group, n)
+		wait, err = s.groups.Peek(group, n)
 	}
 	return
 }
 
 // neighbours returns the key's network, if it has an address, and its group.
-func (c *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
-	group = maphash.Comparable(c.seed, key)
-	if c.address != nil {
-		if addr, ok := c.address(key); ok {
+func (s *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
+	group = maphash.Comparable(s.seed, key)
+	if s.address != nil {
+		if addr, ok := s.address(key); ok {
 			var far netip.Prefix
 			near, far = networksOf(addr)
-			return near, maphash.Comparable(c.seed, far) % manyGroups, true
+			return near, maphash.Comparable(s.seed, far) % manyGroups, true
 		}
 	}
 	return near, group % manyGroups, false

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -19,8 +19,8 @@ import (
 // several middlewares, which then share its limiter.
 type Tier struct {
 	name string
-	// reserve takes a request's permits. Keep says that it is used in any case: see keyhooks.
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, keep bool) (keyhooks.Hold, error)
+	// reserve takes a request's permits. Used says that they are used in any case, if they are available now.
+	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, used bool) (bykey.Taken, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // of all keys; zero if it isn't known
@@ -61,9 +61,9 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 		return t
 	}
 	t.reserve = func(
-		ctx context.Context, _ *http.Request, n int, maxWait time.Duration, keep bool,
-	) (keyhooks.Hold, error) {
-		return hold(ctx, by, n, maxWait, keep)
+		ctx context.Context, _ *http.Request, n int, maxWait time.Duration, used bool,
+	) (bykey.Taken, error) {
+		return take(ctx, by, n, maxWait, used)
 	}
 	if l, ok := by.(interface{ Rate() float64 }); ok {
 		t.rate = l.Rate
@@ -75,26 +75,24 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	return t.with(opts)
 }
 
-// hold reserves permits of a limiter, in a way that its Hold has an Outlook where that is known.
-func hold(
-	ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, keep bool,
-) (h keyhooks.Hold, err error) {
-	if l, ok := by.(keyhooks.Limiter); ok {
-		return l.Hold(ctx, n, maxWait, keep)
+// take takes permits of a limiter.
+func take(
+	ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, used bool,
+) (t bykey.Taken, err error) {
+	if l, ok := by.(bykey.Key); ok {
+		return l.Take(ctx, n, maxWait, used)
 	}
-	if h.Reservation, err = by.ReserveWithin(ctx, n, maxWait); err == nil {
-		h.Limiter, _ = by.(*reserve.Limiter)
-	}
+	t.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
 	return
 }
 
 // outlook returns what the limiter of the tier had to give after a request got its permits, and false
 // if that is not known.
-func (t *Tier) outlook(h *keyhooks.Hold) (engine.Outlook, bool) {
+func (t *Tier) outlook(c *claim) (engine.Outlook, bool) {
 	if t.limiter != nil {
 		return (*engine.Limiter)(t.limiter).Latest(), true
 	}
-	return h.Outlook()
+	return c.Outlook()
 }
 
 // quotaByKey reports whether keys may have different quotas.

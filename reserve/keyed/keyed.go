@@ -2,16 +2,12 @@ package keyed
 
 import (
 	"context"
-	"errors"
-	"hash/maphash"
-	"math/bits"
-	"sync/atomic"
+	"iter"
 	"time"
 
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
 // valueError makes the error for a bad value.
@@ -19,38 +15,21 @@ var valueError = invalid.In("keyed")
 
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
 // remembered and none of those looked at can be dropped. Nothing was taken.
-var ErrTooManyKeys = errors.New("keyed: too many keys")
+var ErrTooManyKeys = bykey.ErrTooManyKeys
 
 // ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a deleted tenant, a
 // revoked API key. It is an answer, and not a failure to find one. So a remembered key does not keep its policy. It is
 // forgotten, as by [Limiters.Forget], and its callers get the error.
-var ErrUnknown = errors.New("keyed: unknown key")
+var ErrUnknown = bykey.ErrUnknown
 
 // Limiters is a limiter for each key. Make it with [New]. It must not be copied. All methods may be called at the same
 // time.
 //
 // Keys are compared with ==, so a NaN is a new key each time. A key of an interface type whose value can't be compared
 // panics, as it does in a map.
-type Limiters[K comparable] struct {
-	hidden[K]
-	policy   func(K) (*reserve.Policy, error)
-	guard    keyhooks.Guard[K] // nil if all keys are welcome
-	refused  atomic.Uint32     // by the guard
-	always   *reserve.Policy   // of all keys; nil: the function is asked
-	own      func(K) K         // how a new key is stored; nil: as it is
-	seed     maphash.Seed
-	begin    time.Time
-	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen
-	maxKeys  int64
-	perTick  int64         // a part of the policies' time to live, in nanoseconds; 0: they have none
-	keys     atomic.Int64  // remembered in all shards
-	asking   atomic.Int64  // whose policy is being asked for
-	turn     atomic.Uint32 // of the shard that is swept next
-	shards   []shard[K]
-}
+type Limiters[K comparable] bykey.Limiters[K]
 
-// hidden embeds the Door under a name that is not exported.
-type hidden[K comparable] = keyhooks.Door[K]
+func (k *Limiters[K]) keys() *bykey.Limiters[K] { return (*bykey.Limiters[K])(k) }
 
 // An Option changes a setting of [New].
 type Option func(*settings)
@@ -106,18 +85,7 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 		notNil(opt == nil, "an option", "an option")
 		opt(&s)
 	}
-	k := &Limiters[K]{
-		policy:  policy,
-		seed:    maphash.MakeSeed(),
-		begin:   time.Now(),
-		maxKeys: int64(s.maxKeys),
-		shards:  make([]shard[K], shardsFor(s.maxKeys)),
-	}
-	if s.ttl > 0 {
-		k.perTick = max(1, int64(s.ttl/ticks))
-	}
-	k.hidden = keyhooks.NewDoor(inside[K]{k})
-	return k
+	return (*Limiters[K])(bykey.New(bykey.Settings[K]{Policy: policy, MaxKeys: s.maxKeys, TTL: s.ttl}))
 }
 
 // notNil panics if what a constructor was given is nil.
@@ -127,57 +95,16 @@ func notNil(isNil bool, name, want string) {
 	}
 }
 
-// shardsFor returns the number of shards, a power of two. Each has some 4096 keys or fewer. A table of that size grows
-// in some 50 us, for which the caller that inserts the key waits. There are at least 16, so that 8 goroutines seldom
-// meet, and at most 1024, which are 128 KB.
-func shardsFor(maxKeys int) int {
-	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
-}
-
 // TryAcquire takes n permits of the key (at least 1) if they may be used now, and reports whether it did. For a key
 // that is not remembered, false may also mean that there is no policy for it, or no room. [Limiters.ReserveWithin]
 // tells. For a remembered key it neither blocks nor allocates.
-func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
-	err := k.with(context.Background(), key, func(e *entry[K]) {
-		if e.limiter == nil {
-			ok = e.compact.tryAcquire(e.policy, n)
-		} else {
-			ok = e.limiter.TryAcquire(n)
-		}
-	})
-	return ok && err == nil
-}
+func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) { return k.keys().TryAcquire(key, n) }
 
 // Acquire waits for n permits of the key (at least 1), and returns how long that took. It
 // is [reserve.Limiter.Acquire] of the key's limiter, and has its errors, the policy function's
 // and [ErrTooManyKeys]. Where it need not wait, and the key is remembered, it does not allocate.
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
-	var r *reserve.Reservation // nil where nothing has to be waited for
-	asked := k.with(ctx, key, func(e *entry[K]) {
-		var had bool
-		if had, err = e.acquire(ctx, n); had || err != nil {
-			return
-		}
-		held, refused := e.reserve(ctx, n, reserve.Forever)
-		r, err = &held, refused
-	})
-	if asked != nil {
-		return 0, asked
-	}
-	if err != nil || r == nil {
-		return 0, err
-	}
-	return (*engine.Reservation)(r).Await(ctx)
-}
-
-// acquire takes permits that are available now, and reports whether it did.
-func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
-	if e.limiter == nil {
-		_, had, err = e.compact.acquire(ctx, e.policy, n)
-		return had, err
-	}
-	_, err = e.limiter.ReserveWithin(ctx, n, 0)
-	return err == nil, nil // the reservation that follows has the error
+	return k.keys().Acquire(ctx, key, n)
 }
 
 // ReserveWithin reserves n permits of the key (at least 1), if they may be used
@@ -190,48 +117,71 @@ func (e *entry[K]) acquire(ctx context.Context, n int) (had bool, err error) {
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
-	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })
-	if asked != nil {
-		err = asked
-	}
-	return
+	return k.keys().ReserveWithin(ctx, key, n, maxWait)
 }
 
 // Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It
 // takes nothing. It returns a *[reserve.SizeError] if the key's limiter never grants as many, the
 // policy function's error, and [ErrTooManyKeys].
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
-	asked := k.with(context.Background(), key, func(e *entry[K]) {
-		if e.limiter == nil {
-			wait = e.compact.wait(e.policy, n)
-		} else {
-			wait, err = e.limiter.Peek(n)
-		}
-	})
-	if asked != nil {
-		err = asked
-	}
-	return wait, err
+	return k.keys().Peek(key, n)
 }
 
 // Len returns how many keys are remembered now.
-func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
+func (k *Limiters[K]) Len() int { return k.keys().Len() }
 
-// reserve reserves permits of the entry's limiter.
-func (e *entry[K]) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	if e.limiter == nil {
-		// A refused request, and under load there are many, costs no memory.
-		if err := (*engine.Policy)(e.policy).Check(ctx, &e.compact.state, n, maxWait); err != nil {
-			return reserve.Reservation{}, err
-		}
-	}
-	return e.promote().ReserveWithin(ctx, n, maxWait)
-}
+// Refresh asks the policy function for the key's policy again, and puts it in place at once. It is for a tenant that
+// has changed its plan. It is [reserve.Limiter.SetPolicy] of the key's limiter: what the key owes and what was promised
+// stays, and stored permits scale with the store. A key with 1/s and a store of 10 that has 5 left, refreshed to 100/s
+// and a store of 1000, has 500.
+//
+// A policy of another kind (a window in place of a bursty limiter) takes over when the last promised time has come. It
+// has the same share of its store left. A key that is new has as much as its policy says, so Refresh of a key that
+// isn't remembered does nothing, and asks nothing.
+//
+// It returns the policy function's error. The key keeps its policy then. If the error is [ErrUnknown], the key is
+// forgotten.
+func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 
-// promote returns the entry's limiter, after making it a whole one.
-func (e *entry[K]) promote() *reserve.Limiter {
-	if e.limiter == nil {
-		e.limiter = e.compact.promote(e.policy)
-	}
-	return e.limiter
+// Forget drops the state of the key. Its next request finds it as if nothing had been asked since [New], with the
+// policy that the function then returns. So what the key owes is forgiven. Requests of it that wait keep their times.
+func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
+
+// Keys returns the keys that are remembered, in no order. A key that is remembered from the loop's beginning to its end
+// comes once. One that is new or dropped meanwhile may come or not. The loop's body may use the limiters, and drop
+// keys:
+//
+//	for tenant := range perTenant.Keys() {
+//		if err := perTenant.Refresh(tenant); err != nil {
+//			...
+//		}
+//	}
+//
+// It copies the keys of one shard at a time, of 4096 keys or fewer on average.
+func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
+
+// For returns the key's limiter. It holds nothing but the key, and asks for the key's limiter at each call. So it may
+// be kept, and keeps no key from being dropped.
+//
+// The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
+func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
+
+// A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what
+// [reserve.Limiter]'s do, and may be called at the same time.
+//
+// Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They are 0 if the policy
+// function returns an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
+// room for it, SetRate and Retime return that error, and PauseUntil does nothing. With [WithMaxKeys] keys in debt
+// the pause is lost: requests for the key get [ErrTooManyKeys] while there is no room, and are not paused afterwards.
+type Limiter interface {
+	reserve.Reserver
+	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
+	TryAcquire(n int) bool
+	Rate() (permitsPerSecond float64)
+	SetRate(permitsPerSecond float64) error
+	Retime(permitsPerSecond float64) error
+	Stored() (permits float64)
+	NextFree() time.Time
+	PauseUntil(t time.Time)
+	Resume()
 }

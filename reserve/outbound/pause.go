@@ -7,8 +7,8 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -21,7 +21,7 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	switch by := a.By.(type) {
 	case *reserve.Limiter:
 		(*engine.Limiter)(by).Stop(until)
-	case keyhooks.Limiter:
+	case bykey.Key:
 		by.Stop(until)
 	case pausable:
 		by.PauseUntil(until)

@@ -149,6 +149,9 @@ func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err erro
 	return max(0, wait-r.Delay()), err
 }
 
+// Limiter returns the limiter that made the reservation, or nil.
+func (r *Reservation) Limiter() *Limiter { return r.limiter }
+
 // Promise returns the promise of NewReservation, or nil for a limiter's reservation.
 func (r *Reservation) Promise() Promise {
 	if r.promise == nil {

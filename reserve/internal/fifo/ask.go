@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // refuse returns the error of a call that would have to wait for too long behind the calls ahead. It asks each
@@ -34,7 +34,7 @@ func (l *Limit) refuse(ctx context.Context, ahead []int, n int, maxWait time.Dur
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
 		return (*engine.Limiter)(by).RefuseBehind(ctx, slices.Values(ahead), n, maxWait)
-	case keyhooks.Limiter:
+	case bykey.Key:
 		return by.RefuseBehind(ctx, slices.Values(ahead), n, maxWait)
 	}
 	return nil // not local
@@ -45,7 +45,7 @@ func (l *Limit) summed() bool {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
 		return !(*engine.Limiter)(by).Outlook().Window
-	case keyhooks.Limiter:
+	case bykey.Key:
 		o, err := by.Outlook()
 		return err == nil && !o.Window
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // A Limit is what a call asks of one limit.
@@ -40,7 +40,7 @@ type Limit struct {
 // asked without taking anything.
 func (l *Limit) local() bool {
 	switch l.By.(type) {
-	case *reserve.Limiter, keyhooks.Limiter:
+	case *reserve.Limiter, bykey.Key:
 		return true
 	default:
 		return false
@@ -64,7 +64,7 @@ func allPatient(limits []Limit) bool {
 			if (*engine.Limiter)(by).Outlook().MaxWait < reserve.Forever {
 				return false
 			}
-		case keyhooks.Limiter:
+		case bykey.Key:
 			if o, err := by.Outlook(); err != nil || o.MaxWait < reserve.Forever {
 				return false
 			}
@@ -126,7 +126,7 @@ func (l *Lines) Refuse(ctx context.Context, keys any, call uint64, limits []Limi
 	}
 	l.mu.Unlock()
 	for i := range limits {
-		if g, ok := limits[i].Gate.(keyhooks.Limiter); ok {
+		if g, ok := limits[i].Gate.(bykey.Key); ok {
 			if err := g.RefuseBehind(ctx, nil, 1, maxWait); err != nil {
 				return err
 			}

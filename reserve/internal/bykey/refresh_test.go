@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"errors"
@@ -149,7 +149,7 @@ func TestRefreshToAnotherKind(t *testing.T) {
 					require.True(t, empty.NextFree().After(before), "%v %v", before, empty.NextFree())
 				}
 				p.Advance(time.Hour)
-				p.Sweep()
+				inside(p.Limiters).Sweep()
 				require.Zero(t, p.Len())
 			})
 		}
@@ -170,10 +170,10 @@ func TestRefreshToPoliciesOfOtherAges(t *testing.T) {
 		require.NoError(t, p.Refresh("a"))
 		require.Equal(t, p.Now().Add(10*s), p.For("a").(keyed.Limiter).NextFree())
 		p.Advance(20*s - 1)
-		p.Sweep()
+		inside(p.Limiters).Sweep()
 		require.Equal(t, 1, p.Len())
 		p.Advance(1)
-		p.Sweep()
+		inside(p.Limiters).Sweep()
 		require.Zero(t, p.Len())
 		require.False(t, p.For("a").(keyed.Limiter).NextFree().After(p.Now()))
 	}
@@ -185,7 +185,7 @@ func TestTTL(t *testing.T) {
 	for range 31 {
 		require.True(t, p.TryAcquire("a", 1))
 		p.Advance(s)
-		p.Sweep()
+		inside(p.Limiters).Sweep()
 	}
 	require.Equal(t, 1, p.asked, "although it is like new")
 	p.err = errors.New("no database")
@@ -202,10 +202,10 @@ func TestTTL(t *testing.T) {
 	require.True(t, p.TryAcquire("a", 1))
 	require.Equal(t, 4, p.asked)
 	p.Advance(31 * s)
-	p.Sweep()
+	inside(p.Limiters).Sweep()
 	require.Equal(t, 1, p.Len())
 	p.Advance(s)
-	p.Sweep()
+	inside(p.Limiters).Sweep()
 	require.Zero(t, p.Len())
 }
 
@@ -216,7 +216,7 @@ func TestTTLOfAKeyThatNobodyAsks(t *testing.T) {
 	p.policy = p.bursty(7)
 	for range 2048 { // and half a second more: the ticks begin anew
 		p.Advance(s)
-		p.Sweep()
+		inside(p.Limiters).Sweep()
 	}
 	p.Advance(s / 2)
 	require.False(t, p.TryAcquire("a", 1))
@@ -313,7 +313,7 @@ func TestForget(t *testing.T) {
 		waits.Cancel()
 		if hold {
 			p.Forget("a")
-			h, err := (&byKey{p.FakeClock, p.Limiters, time.Time{}}).hold("a", 1, 0)
+			h, err := p.ReserveWithin(ctx, "a", 1, 0)
 			require.NoError(t, err)
 			p.Forget("a")
 			require.Equal(t, 1, p.Len())
@@ -325,15 +325,15 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Permits that are on hold come back after a change of policy, too.
-func TestRefreshOfAHold(t *testing.T) {
+// A reservation gives its permits back after a change of policy, too.
+func TestRefreshOfAReservation(t *testing.T) {
 	p := newPlans(atRate(1, pace.WithCapacity(10), reserve.WithStored(10)))
-	h, err := (&byKey{p.FakeClock, p.Limiters, time.Time{}}).hold("a", 4, 0)
+	r, err := p.ReserveWithin(ctx, "a", 4, 0)
 	require.NoError(t, err)
 	p.policy = p.bursty(2, pace.WithCapacity(20))
 	require.NoError(t, p.Refresh("a"))
 	require.Equal(t, 12.0, p.For("a").(keyed.Limiter).Stored())
-	h.Cancel()
+	r.Cancel()
 	require.Equal(t, 20.0, p.For("a").(keyed.Limiter).Stored())
 }
 

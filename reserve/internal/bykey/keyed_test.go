@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func TestPoliciesMadeOnTheWay(t *testing.T) {
 		require.Equal(t, 5.0, keys.For("b").(keyed.Limiter).Stored())
 		require.True(t, keys.TryAcquire("b", 5))
 		time.Sleep(time.Hour)
-		keys.Sweep()
+		inside(keys).Sweep()
 		require.Zero(t, keys.Len())
 		require.Equal(t, 10.0, keys.For("b").(keyed.Limiter).Stored())
 	})
@@ -183,7 +183,7 @@ func TestAcquireSleeps(t *testing.T) {
 		waited, err := keys.Acquire(ctx, "a", 3)
 		require.NoError(t, err)
 		require.Zero(t, waited)
-		go keys.Sweep()
+		go inside(keys).Sweep()
 		waited, err = keys.Acquire(ctx, "a", 1)
 		require.NoError(t, err)
 		require.Equal(t, 3*s, waited)
@@ -238,8 +238,8 @@ func TestKeysThatAreNotNumbers(t *testing.T) {
 	}
 	require.Equal(t, 100, keys.Len())
 	b.Advance(time.Hour)
-	keys.Sweep()
+	inside(keys).Sweep()
 	require.Zero(t, keys.Len())
-	_, asks := keys.Counted()
+	_, asks := inside(keys).Counted()
 	require.Zero(t, asks)
 }

@@ -1,12 +1,10 @@
-package keyed
+package bykey
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/nextfree/pace/reserve"
 )
 
 // The table against Go's map, with hashes so bad that most of them collide.
@@ -46,10 +44,4 @@ func TestTableIsAMap(t *testing.T) {
 		require.Nil(t, table.index)
 		require.Nil(t, table.entries)
 	}
-}
-
-func TestDefaultOfMaxKeys(t *testing.T) {
-	policy := func(int) (*reserve.Policy, error) { return nil, nil }
-	require.EqualValues(t, 1<<20, New(policy).maxKeys)
-	require.EqualValues(t, 7, New(policy, WithMaxKeys(7)).maxKeys)
 }

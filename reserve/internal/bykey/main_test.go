@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -31,15 +31,18 @@ type byKey struct {
 func bursty(rate float64, maxKeys int, opts ...reserve.Option) *byKey {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(pace.Bursty(rate, append(opts, reserve.WithClock(clock))...))
-	keys := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys))
-	return &byKey{clock, keys, clock.Now()}
+	limiters := keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(maxKeys))
+	return &byKey{clock, limiters, clock.Now()}
 }
 
 func (b *byKey) one(key string) keyed.Limiter { return b.For(key).(keyed.Limiter) }
 
-// hold holds permits of a key, as package inbound does.
-func (b *byKey) hold(key string, n int, maxWait time.Duration) (keyhooks.Hold, error) {
-	return keyhooks.Of[string](b.Limiters).Hold(ctx, key, n, maxWait, false)
-}
+// inside returns the limiters as this package has them.
+func inside[K comparable](k *keyed.Limiters[K]) *bykey.Limiters[K] { return (*bykey.Limiters[K])(k) }
+
+func (b *byKey) Sweep()                       { inside(b.Limiters).Sweep() }
+func (b *byKey) Promoted() int                { return inside(b.Limiters).Promoted() }
+func (b *byKey) Counted() (entries, asks int) { return inside(b.Limiters).Counted() }
+func (b *byKey) Has(key string) bool          { return inside(b.Limiters).Has(key) }
 
 var inf = math.Inf(1)

@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"context"

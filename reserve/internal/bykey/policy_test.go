@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestPolicyErrors(t *testing.T) {
 	require.Equal(t, errUnknown, keys.For("a").(keyed.Limiter).SetRate(1))
 	require.Zero(t, keys.For("a").(keyed.Limiter).Stored())
 	require.Equal(t, 5, calls)
-	entries, asks := keys.Counted()
+	entries, asks := inside(keys).Counted()
 	require.Zero(t, entries+asks+keys.Len())
 
 	require.True(t, keys.TryAcquire("a", 1000))
@@ -71,7 +71,7 @@ func TestPolicyPanics(t *testing.T) {
 		synctest.Wait()
 		require.EqualError(t, waiting, "keyed: the policy function panicked")
 		require.PanicsWithValue(t, "no database", func() { keys.TryAcquire("a", 1) })
-		entries, asks := keys.Counted()
+		entries, asks := inside(keys).Counted()
 		require.Zero(t, entries+asks)
 	})
 }

@@ -1,4 +1,4 @@
-package keyed
+package bykey
 
 // Sweep looks at all entries.
 func (k *Limiters[K]) Sweep() {
@@ -16,7 +16,7 @@ func (k *Limiters[K]) Promoted() (n int) {
 		s := &k.shards[i]
 		s.mu.Lock()
 		for j := range s.entries {
-			if s.entries[j].limiter != nil {
+			if s.entries[j].whole != nil {
 				n++
 			}
 		}

@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"context"
@@ -192,13 +192,13 @@ func (p *twins) step() {
 	}
 	var had [len(p.drops)]bool
 	for key := range had {
-		had[key] = p.keys.Has(key)
+		had[key] = inside(p.keys).Has(key)
 	}
-	grown := p.keys.Promoted()
-	p.keys.Sweep()
-	p.grown += grown - p.keys.Promoted()
+	grown := inside(p.keys).Promoted()
+	inside(p.keys).Sweep()
+	p.grown += grown - inside(p.keys).Promoted()
 	for key, had := range had {
-		if had && !p.keys.Has(key) {
+		if had && !inside(p.keys).Has(key) {
 			p.drops[key]++
 		}
 	}

@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"testing"
@@ -32,13 +32,13 @@ func TestWindowsByKey(t *testing.T) {
 	between.Cancel()
 	require.Equal(t, s, last.Delay(), "it has moved up")
 	clock.Advance(s - 1)
-	keys.Sweep()
+	inside(keys).Sweep()
 	require.Equal(t, 1, keys.Len(), "a promise is still to come")
 	clock.Advance(s)
-	keys.Sweep()
+	inside(keys).Sweep()
 	require.Equal(t, 1, keys.Len(), "its permits are in the window")
 	clock.Advance(1)
-	keys.Sweep()
+	inside(keys).Sweep()
 	require.Zero(t, keys.Len())
 	require.True(t, keys.TryAcquire("a", 3))
 }

@@ -1,4 +1,4 @@
-package keyed
+package bykey
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // An ask is a call of the policy function for one key. Callers that need the same key meanwhile wait
@@ -15,7 +15,7 @@ import (
 type ask[K comparable] struct {
 	key    K
 	done   chan struct{} // closed when the answer is there; nil until a caller waits for it
-	policy *reserve.Policy
+	policy *engine.Policy
 	err    error
 	gone   bool          // the error is ErrUnknown
 	asking *atomic.Int64 // how many asks there are
@@ -57,7 +57,7 @@ func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 }
 
 // call calls the policy function for an ask, and ends the ask if the function panics.
-func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *reserve.Policy, err error, gone bool) {
+func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *engine.Policy, err error, gone bool) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -67,13 +67,13 @@ func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *reserve.Policy, err 
 			s.mu.Unlock()
 		}
 	}()
-	policy, err = k.policy(a.key)
-	if policy == nil && err == nil {
-		err = valueError("policy", policy, "a policy or an error")
+	of, err := k.policy(a.key)
+	if of == nil && err == nil {
+		err = valueError("policy", of, "a policy or an error")
 	}
 	gone = errors.Is(err, ErrUnknown) // the error may be the user's, which is asked under no lock
 	returned = true
-	return policy, err, gone
+	return (*engine.Policy)(of), err, gone
 }
 
 // asked returns the call of the policy function that is under way for a key, or nil. The shard must

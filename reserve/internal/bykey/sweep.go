@@ -1,7 +1,6 @@
-package keyed
+package bykey
 
 import (
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
@@ -53,7 +52,7 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 // only if its room is needed.
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
-	var policy *reserve.Policy
+	var policy *engine.Policy
 	var f untouched
 	for ; looked < n; looked++ {
 		if s.swept >= len(s.entries) {
@@ -65,7 +64,7 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 			f = k.untouched(policy)
 		}
 		stale := k.stale(e)
-		if e.held || k.perTick > 0 && !stale && !needed || !f.is(e.limiter, &e.compact) || !k.retire(s, &f, e) {
+		if k.perTick > 0 && !stale && !needed || !f.is(&e.state) || !k.retire(s, &f, e) {
 			if stale {
 				k.markStale(e)
 			}
@@ -81,11 +80,11 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 // retire ends an entry's limiter, if it is a whole one: reservations may still refer to it. It reports
 // false if the limiter was used since it was looked at.
 func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
-	if e.limiter == nil {
+	if e.whole == nil {
 		return true
 	}
 	hash, key, policy := e.hash, e.key, e.policy
-	return (*engine.Limiter)(e.limiter).Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
+	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
 // full reports whether there is no room for a new key.

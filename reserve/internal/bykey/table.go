@@ -1,8 +1,4 @@
-package keyed
-
-import (
-	"github.com/nextfree/pace/reserve"
-)
+package bykey
 
 // A table is a hash table whose entries lie one after the other, so that a sweep can go on where it stopped. It
 // shrinks, too. Go's map does neither. An index finds them: open addressing with linear probing, Knuth's algorithm 6.4
@@ -30,13 +26,10 @@ type table[K comparable] struct {
 
 // An entry is a key with its state.
 type entry[K comparable] struct {
-	key     K
-	policy  *reserve.Policy
-	compact compact          // the state, while limiter is nil
-	limiter *reserve.Limiter // nil until the key is promoted
-	hash    uint32
-	held    bool   // by one hold: the compact limiter's latest permits may still come back
-	asked   uint16 // when the policy was asked for, in ticks
+	key K
+	state
+	hash  uint32
+	asked uint16 // when the policy was asked for, in ticks
 }
 
 const smallestIndex = 8

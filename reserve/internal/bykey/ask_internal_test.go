@@ -1,4 +1,4 @@
-package keyed
+package bykey
 
 import (
 	"sync"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A caller that has waited for another one's answer does not use it if the key is refreshed between
@@ -16,9 +17,9 @@ import (
 func TestAnAnswerThatIsOldWhenItIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, now := reserve.Must(pace.Bursty(1)), reserve.Must(pace.Bursty(2))
-		k := New(func(string) (*reserve.Policy, error) { return now, nil })
+		k := New(Settings[string]{Policy: func(string) (*reserve.Policy, error) { return now, nil }, MaxKeys: 100})
 		s, _ := k.shardOf("a")
-		a := &ask[string]{key: "a", asking: &k.asking, policy: before}
+		a := &ask[string]{key: "a", asking: &k.asking, policy: (*engine.Policy)(before)}
 		k.asking.Add(1)
 		s.asks = append(s.asks, a)
 		var all sync.WaitGroup
@@ -31,6 +32,6 @@ func TestAnAnswerThatIsOldWhenItIsUsed(t *testing.T) {
 		s.round++ // as Forget does
 		s.mu.Unlock()
 		all.Wait()
-		require.Equal(t, 2.0, k.For("a").(Limiter).Rate())
+		require.Equal(t, 2.0, k.For("a").(interface{ Rate() float64 }).Rate())
 	})
 }

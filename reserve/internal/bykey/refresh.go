@@ -1,25 +1,14 @@
-package keyed
+package bykey
 
 import (
 	"context"
 	"iter"
 	"math"
 
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Refresh asks the policy function for the key's policy again, and puts it in place at once. It is for a tenant that
-// has changed its plan. It is [reserve.Limiter.SetPolicy] of the key's limiter: what the key owes and what was promised
-// stays, and stored permits scale with the store. A key with 1/s and a store of 10 that has 5 left, refreshed to 100/s
-// and a store of 1000, has 500.
-//
-// A policy of another kind (a window in place of a bursty limiter) takes over when the last promised time has come. It
-// has the same share of its store left. A key that is new has as much as its policy says, so Refresh of a key that
-// isn't remembered does nothing, and asks nothing.
-//
-// It returns the policy function's error. The key keeps its policy then. If the error is [ErrUnknown], the key is
-// forgotten.
+// Refresh is keyed.Limiters'.
 func (k *Limiters[K]) Refresh(key K) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -47,8 +36,7 @@ func (k *Limiters[K]) Refresh(key K) error {
 	return a.err
 }
 
-// Forget drops the state of the key. Its next request finds it as if nothing had been asked since [New], with the
-// policy that the function then returns. So what the key owes is forgiven. Requests of it that wait keep their times.
+// Forget is keyed.Limiters'.
 func (k *Limiters[K]) Forget(key K) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -63,22 +51,11 @@ func (k *Limiters[K]) Forget(key K) {
 // revoke drops a key, whatever it owes. The shard must be locked.
 func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	if at := s.at(hash, key); at >= 0 {
-		s.share(&s.entries[at]) // a hold of it ends apart from it
 		k.drop(s, at)
 	}
 }
 
-// Keys returns the keys that are remembered, in no order. A key that is remembered from the loop's beginning to its end
-// comes once. One that is new or dropped meanwhile may come or not. The loop's body may use the limiters, and drop
-// keys:
-//
-//	for tenant := range perTenant.Keys() {
-//		if err := perTenant.Refresh(tenant); err != nil {
-//			...
-//		}
-//	}
-//
-// It copies the keys of one shard at a time, of 4096 keys or fewer on average.
+// Keys is keyed.Limiters'.
 func (k *Limiters[K]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for i := range k.shards {
@@ -103,32 +80,31 @@ func (s *shard[K]) keys() []K {
 }
 
 // adopt puts a policy in place of an entry's.
-func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *reserve.Policy) {
+func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.asked = k.tick(policy)
 	if policy == e.policy {
 		return
 	}
-	s.share(e)
-	l := e.promote()
-	if l.SetPolicy(policy) != nil { // of another kind
-		e.limiter = k.carry(l, policy)
+	l := e.limiter()
+	if l.SetPolicy(policy) != "" { // of another kind
+		e.whole = k.carry(l, policy)
 		hash, key := e.hash, e.key
-		(*engine.Limiter)(l).Supersede(func(permits int) { k.charge(s, hash, key, policy, permits) })
+		l.Supersede(func(permits int) { k.charge(s, hash, key, policy, permits) })
 	}
 	e.policy = policy
 }
 
 // carry returns a limiter of a policy that takes over from a limiter of another kind. It grants nothing before all that
 // was promised is due. It has the same share of its store left.
-func (k *Limiters[K]) carry(from *reserve.Limiter, policy *reserve.Policy) *reserve.Limiter {
+func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
 	f := k.untouched(policy)
-	to := (*reserve.Limiter)((*engine.Policy)(policy).New(f.begin))
-	before, now := (*engine.Limiter)(from).Outlook(), (*engine.Limiter)(to).Outlook()
+	to := policy.New(f.begin)
+	before, now := from.Outlook(), to.Outlook()
 	if n := math.Floor(now.Stored * (1 - left(before))); n >= 1 {
-		(*engine.Limiter)(to).Charge(int(min(n, math.MaxInt32)))
+		to.Charge(int(min(n, math.MaxInt32)))
 	}
 	if before.Wait > 0 {
-		(*engine.Limiter)(to).Stop(from.NextFree())
+		to.Stop(from.NextFree())
 	}
 	return to
 }
@@ -149,11 +125,11 @@ func left(o engine.Outlook) float64 {
 const ticks = 32
 
 // tick returns the present tick, on the policy's clock.
-func (k *Limiters[K]) tick(p *reserve.Policy) uint16 {
+func (k *Limiters[K]) tick(p *engine.Policy) uint16 {
 	if k.perTick == 0 {
 		return 0
 	}
-	t := (*engine.Policy)(p).Terms()
+	t := p.Terms()
 	return uint16((t.Now() - t.Since(k.since(t))) / k.perTick)
 }
 

@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"sync/atomic"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
@@ -27,8 +27,8 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	policy := reserve.Must(pace.Bursty(1, reserve.WithClock(clock)))
 	var guard few
-	k := keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }, keyed.WithMaxKeys(64))
-	keyhooks.Of[int](k).Guard(&guard)
+	of := bykey.New(bykey.Settings[int]{Always: policy, MaxKeys: 64, Guard: &guard})
+	k := (*keyed.Limiters[int])(of)
 	check := func(odd, all int64) {
 		t.Helper()
 		require.Equal(t, odd, guard.odd.Load())
@@ -36,13 +36,12 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 		require.EqualValues(t, all, k.Len())
 	}
 	for key := range 20 {
-		h, err := keyhooks.Of[int](k).Hold(ctx, key, 10, 0, false)
+		_, err := k.ReserveWithin(ctx, key, 10, 0)
 		if key%2 == 1 && key > 5 {
 			require.ErrorIs(t, err, keyed.ErrTooManyKeys)
 			continue
 		}
 		require.NoError(t, err)
-		h.Keep()
 	}
 	check(3, 13)
 	require.False(t, k.TryAcquire(19, 1))
@@ -60,14 +59,14 @@ func TestAGuardKeepsKeysOut(t *testing.T) {
 	}
 	require.Positive(t, guard.odd.Load())
 	clock.Advance(time.Minute)
-	k.Sweep()
+	of.Sweep()
 	check(0, 0)
 
 	// What was refused, or charged afterwards, is counted as well.
 	r, err := k.ReserveWithin(ctx, 7, 1, 0)
 	require.NoError(t, err)
 	clock.Advance(time.Minute)
-	k.Sweep()
+	of.Sweep()
 	check(0, 0)
 	r.Settle(100)
 	check(1, 1)

@@ -1,13 +1,11 @@
-package keyed
+package bykey
 
 import (
 	"context"
 	"hash/maphash"
 	"math"
 	"sync"
-	"time"
 
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
@@ -22,9 +20,6 @@ type shard[K comparable] struct {
 	calls uint32    // so far
 	asks  []*ask[K] // for policies, under way
 	round uint32    // how often Refresh and Forget were called
-
-	holds    []held[K] // that are not over
-	lastHold uint64
 }
 
 // place returns the number of the key's shard and its hash within that.
@@ -72,7 +67,6 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 		return k.withAnswer(ctx, s, hash, key, do)
 	}
 	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
-	s.share(e)
 	do(e)
 	return nil
 }
@@ -91,7 +85,6 @@ func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K]
 	if e != nil { // another caller was quicker
 		k.keys.Add(-1)
 		defer k.unlock(s)
-		s.share(e)
 		do(e)
 		return nil
 	}
@@ -118,28 +111,20 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 		}
 	}
 	for {
-		e := s.find(hash, key)
-		switch {
-		case e != nil && own && a.err == nil:
-			k.finish(s, a, e, func(e *entry[K]) {
-				k.adopt(s, e, a.policy)
-				do(e)
-			})
-			return nil
-		case own && a.gone:
+		if own && a.gone {
 			k.revoke(s, hash, key)
 			s.mu.Unlock()
 			return a.err
-		case e != nil && own:
-			k.postpone(e) // it keeps its policy
-			fallthrough
-		case e != nil:
-			k.finish(s, a, e, do)
+		}
+		if e := s.find(hash, key); e != nil {
+			k.withOld(s, a, own, e, do)
 			return nil
-		case a.err != nil:
+		}
+		if a.err != nil {
 			s.mu.Unlock()
 			return a.err
-		case k.claim():
+		}
+		if k.claim() {
 			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
 				before := e.compact
 				defer func() { k.dropUntouched(s, e, before) }()
@@ -161,16 +146,30 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 	}
 }
 
+// withOld is withAnswer for a key that is remembered. The caller whose ask it was puts the policy in place. If there was
+// an error, the key keeps its policy for a while.
+func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do func(*entry[K])) {
+	k.finish(s, a, e, func(e *entry[K]) {
+		switch {
+		case own && a.err == nil:
+			k.adopt(s, e, a.policy)
+		case own:
+			k.postpone(e)
+		}
+		do(e)
+	})
+}
+
 // dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was before. So a call
 // that is refused costs no memory. With a time to live the answer is worth to be kept.
 func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
-	if k.perTick > 0 || e.held {
+	if k.perTick > 0 {
 		return
 	}
-	if e.limiter == nil && e.compact != before && !math.IsInf((*engine.Policy)(e.policy).Terms().Curve.Rate, 1) {
+	if e.whole == nil && e.compact != before && !math.IsInf(e.policy.Terms().Curve.Rate, 1) {
 		return // it has granted something: no need to read the clock again
 	}
-	if f := k.untouched(e.policy); f.is(e.limiter, &e.compact) && k.retire(s, &f, e) {
+	if f := k.untouched(e.policy); f.is(&e.state) && k.retire(s, &f, e) {
 		k.drop(s, len(s.entries)-1)
 	}
 }
@@ -179,22 +178,15 @@ func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry[K])) {
 	defer k.unlock(s)
 	defer s.forget(a)
-	s.share(e)
 	do(e)
 }
 
 // insert adds the entry of a key that is not in the table.
-func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *reserve.Policy) *entry[K] {
+func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *engine.Policy) *entry[K] {
 	if k.own != nil {
 		key = k.own(key)
 	}
-	e := entry[K]{key: key, hash: hash, policy: policy, asked: k.tick(policy)}
-	terms := (*engine.Policy)(policy).Terms()
-	begin := k.beginOf(terms)
-	var ok bool
-	if e.compact, ok = untouchedCompact(terms, begin); !ok {
-		e.limiter = (*reserve.Limiter)((*engine.Policy)(policy).New(begin))
-	}
+	e := entry[K]{key: key, hash: hash, state: newState(policy, k.beginOf(policy.Terms())), asked: k.tick(policy)}
 	k.counted(key, 1)
 	return s.table.insert(e)
 }
@@ -208,12 +200,12 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 }
 
 // look calls do with the key's limiter, or with what that would be: do must change nothing.
-func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
+func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
 	if e := s.find(hash, key); e != nil {
 		defer s.mu.Unlock()
-		e.look(do)
+		do(e.copied())
 		return
 	}
 	a, own := k.ask(s, key)
@@ -228,7 +220,7 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 	case a.err == nil:
 		k.finish(s, a, e, func(e *entry[K]) {
 			k.adopt(s, e, a.policy)
-			e.look(do)
+			do(e.copied())
 		})
 		return
 	case a.gone:
@@ -238,22 +230,13 @@ func (k *Limiters[K]) look(key K, do func(*reserve.Limiter)) {
 	s.mu.Unlock()
 	if a.err == nil {
 		f := k.untouched(a.policy)
-		do((*reserve.Limiter)((*engine.Policy)(a.policy).New(f.begin)))
+		do(a.policy.New(f.begin))
 	}
-}
-
-// look calls do with the entry's limiter, or with a copy of it.
-func (e *entry[K]) look(do func(*reserve.Limiter)) {
-	if e.limiter != nil {
-		do(e.limiter)
-		return
-	}
-	do(e.compact.promote(e.policy))
 }
 
 // charge takes permits of a key that have been used already: what a reservation
 // settles at after its limiter was retired. It also finds room where there is none.
-func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Policy, permits int) {
+func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *engine.Policy, permits int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.find(hash, key)
@@ -261,23 +244,5 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *reserve.Po
 		k.keys.Add(1)
 		e = k.insert(s, hash, key, policy)
 	}
-	s.share(e)
-	if e.limiter != nil {
-		(*engine.Limiter)(e.limiter).Charge(permits)
-	} else {
-		e.compact.charge(e.policy, permits)
-	}
-}
-
-// since returns when the limiters of policies with those terms begin.
-func (k *Limiters[K]) since(t *engine.Terms) time.Time {
-	if t.Fake == nil {
-		return k.begin
-	}
-	if begin := k.ownBegin.Load(); begin != nil {
-		return *begin
-	}
-	first := t.Epoch
-	k.ownBegin.CompareAndSwap(nil, &first)
-	return *k.ownBegin.Load()
+	e.charge(permits)
 }

@@ -1,4 +1,4 @@
-package keyed_test
+package bykey_test
 
 import (
 	"math/rand/v2"
@@ -102,12 +102,12 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	entries, asks := keys.Counted()
+	entries, asks := inside(keys).Counted()
 	require.Equal(t, keys.Len(), entries)
 	require.Zero(t, asks)
 	elapsed := b.Since(begin)
 	b.Advance(1000 * s)
-	keys.Sweep()
+	inside(keys).Sweep()
 	require.Zero(t, keys.Len())
 	most := 10 + 2 + rate*elapsed.Seconds() // two may be prepaid
 	var total int64

@@ -1,0 +1,111 @@
+package bykey
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// A Key is one key's limiter, whatever the type of the key: what For returns.
+type Key interface {
+	// Take, Peek and Outlook are those of the Limiters, for the key.
+	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
+	Peek(n int) (wait time.Duration, err error)
+	Outlook() (engine.Outlook, error)
+	// Stop and RefuseBehind are those of engine.Limiter.
+	Stop(t time.Time)
+	RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error
+}
+
+var _ Key = (*limiter[int])(nil)
+
+// limiter is the keyed.Limiter of a key.
+type limiter[K comparable] struct {
+	all *Limiters[K]
+	key K
+}
+
+// For is keyed.Limiters'.
+func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
+
+func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	return l.all.ReserveWithin(ctx, l.key, n, maxWait)
+}
+
+func (l *limiter[K]) Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error) {
+	return l.all.Take(ctx, l.key, n, maxWait, used)
+}
+
+func (l *limiter[K]) Peek(n int) (time.Duration, error) { return l.all.Peek(l.key, n) }
+
+func (l *limiter[K]) Outlook() (engine.Outlook, error) { return l.all.Outlook(l.key) }
+
+func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
+	return l.all.Acquire(ctx, l.key, n)
+}
+
+func (l *limiter[K]) TryAcquire(n int) bool { return l.all.TryAcquire(l.key, n) }
+
+func (l *limiter[K]) Rate() (permitsPerSecond float64) {
+	l.all.look(l.key, func(of *engine.Limiter) { permitsPerSecond = of.Rate() })
+	return
+}
+
+func (l *limiter[K]) Stored() (permits float64) {
+	l.all.look(l.key, func(of *engine.Limiter) { permits = of.Stored() })
+	return
+}
+
+func (l *limiter[K]) NextFree() (t time.Time) {
+	l.all.look(l.key, func(of *engine.Limiter) { t = of.NextFree() })
+	return
+}
+
+func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
+	return l.whole(context.Background(), func(of *engine.Limiter) error {
+		return (*reserve.Limiter)(of).SetRate(permitsPerSecond)
+	})
+}
+
+func (l *limiter[K]) Retime(permitsPerSecond float64) error {
+	return l.whole(context.Background(), func(of *engine.Limiter) error {
+		return (*reserve.Limiter)(of).Retime(permitsPerSecond)
+	})
+}
+
+func (l *limiter[K]) PauseUntil(t time.Time) {
+	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
+		of.PauseUntil(t)
+		return nil
+	})
+}
+
+func (l *limiter[K]) Stop(t time.Time) {
+	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
+		of.Stop(t)
+		return nil
+	})
+}
+
+func (l *limiter[K]) Resume() {
+	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
+		of.Resume()
+		return nil
+	})
+}
+
+func (l *limiter[K]) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error {
+	return l.whole(ctx, func(of *engine.Limiter) error { return of.RefuseBehind(ctx, ahead, n, maxWait) })
+}
+
+// whole calls do with the key's limiter, which is a whole one from then on.
+func (l *limiter[K]) whole(ctx context.Context, do func(of *engine.Limiter) error) (err error) {
+	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = do(e.limiter()) })
+	if asked != nil {
+		return asked
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package bykey
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// A state is what is remembered of a key's limiter: a compact one, or a whole one as soon as the key needs more than
+// that.
+type state struct {
+	policy  *engine.Policy
+	compact compact
+	whole   *engine.Limiter // nil: compact holds the state
+}
+
+// newState returns the state of a limiter that has had no request since begin.
+func newState(p *engine.Policy, begin int64) state {
+	if t := p.Terms(); t.Curve != nil {
+		return state{policy: p, compact: newCompact(t, begin)}
+	}
+	return state{policy: p, whole: p.New(begin)}
+}
+
+// limiter returns the whole limiter, after making it.
+func (s *state) limiter() *engine.Limiter {
+	if s.whole == nil {
+		s.whole = s.compact.grow(s.policy)
+	}
+	return s.whole
+}
+
+// copied returns a limiter to look at: the whole one, or one like the compact one.
+func (s *state) copied() *engine.Limiter {
+	if s.whole == nil {
+		return s.compact.grow(s.policy)
+	}
+	return s.whole
+}
+
+func (s *state) tryAcquire(n int) bool {
+	if s.whole == nil {
+		return s.compact.tryAcquire(s.policy, n)
+	}
+	return s.whole.TryAcquire(n)
+}
+
+// take takes permits that are available now, and reports whether it did. If not it takes nothing. The error is that of a
+// request that would be refused however long it waits.
+func (s *state) take(ctx context.Context, n int) (had bool, err error) {
+	if s.whole == nil {
+		_, had, err = s.compact.take(ctx, s.policy, n)
+		return had, err
+	}
+	var r engine.Reservation
+	err = s.whole.Reserve(ctx, n, 0, &r)
+	return err == nil, nil // the reservation that follows has the error
+}
+
+// reserve reserves permits. A refused request, and under load there are many, costs no memory: a compact limiter stays
+// compact.
+func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	if s.whole == nil {
+		if err := s.policy.Check(ctx, &s.compact.state, n, maxWait); err != nil {
+			return reserve.Reservation{}, err
+		}
+	}
+	return (*reserve.Limiter)(s.limiter()).ReserveWithin(ctx, n, maxWait)
+}
+
+// peek returns how long a request would wait.
+func (s *state) peek(n int) (time.Duration, error) {
+	if s.whole == nil {
+		return s.compact.wait(s.policy, n), nil
+	}
+	return (*reserve.Limiter)(s.whole).Peek(n)
+}
+
+// outlook returns what the limiter has to give now.
+func (s *state) outlook() engine.Outlook {
+	if s.whole == nil {
+		return s.compact.outlook(s.policy, s.policy.Terms().Now())
+	}
+	return s.whole.Outlook()
+}
+
+// charge takes permits that have been used already.
+func (s *state) charge(n int) {
+	if s.whole == nil {
+		s.compact.charge(s.policy, n)
+	} else {
+		s.whole.Charge(n)
+	}
+}
