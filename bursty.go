@@ -20,7 +20,7 @@ var valueError = invalid.In("pace")
 //
 // It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no
 // limit), and a *[reserve.OptionError] for an option that does not apply. Of the options,
-// [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront], [reserve.WithMaxWait] and
+// [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and
 // [reserve.WithClock] do.
 func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Bursty(permitsPerSecond, opts...)

@@ -45,7 +45,7 @@ var valueError = invalid.In("warmup")
 //
 // It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a *[reserve.OptionError] for an
 // option that does not apply. Of the options, [WithColdFactor], [reserve.WithStored] (default: full, that is cold),
-// [reserve.PayUpfront], [reserve.WithMaxWait] and [reserve.WithClock] do. A rate of +Inf is no limit. Coming back from
+// [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do. A rate of +Inf is no limit. Coming back from
 // it the limiter is warm.
 func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(permitsPerSecond, period, opts...)

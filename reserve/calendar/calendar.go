@@ -15,8 +15,8 @@ var valueError = invalid.In("calendar")
 // a day, reset at midnight in California. It starts with none of the present period's used.
 //
 // It returns a *[reserve.ValueError] for an n below 1, and for a Period or an option that makes no sense. It returns a
-// *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin], [reserve.WithClock] and
-// [reserve.WithMaxWait] do.
+// *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin], [reserve.WithClock],
+// [reserve.WithMaxWait] and [reserve.WithSlack] do.
 func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
 	if err != nil {

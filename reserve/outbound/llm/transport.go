@@ -291,3 +291,6 @@ func (t *Transport) after(d time.Duration, f func()) {
 	}
 	t.clock.AfterFunc(d, f)
 }
+
+// Snapshot returns the state of all limits of all keys that have been used: see [outbound.Transport.Snapshot].
+func (t *Transport) Snapshot() outbound.Snapshot { return t.paced.Snapshot() }

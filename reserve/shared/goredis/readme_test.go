@@ -8,7 +8,7 @@ import (
 	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
-// newSharedLimiter is called once in each process.
+// newSharedLimiter is called once in each process. Package redis is github.com/redis/go-redis/v9.
 func newSharedLimiter() (*shared.Limiter, error) {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	return shared.New(goredis.Client(client), "api", pace.Must(pace.Bursty(100)))
