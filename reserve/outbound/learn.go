@@ -32,6 +32,8 @@ type learned struct {
 	routes  memory[*route]   // by hash
 	bounded memory[struct{}] // accounts whose calls the host limits all together
 	any     atomic.Bool      // fast path: there are such accounts
+	names   memory[*names]   // by account
+	several atomic.Bool      // fast path: some account has several names
 }
 
 // A bucket is the key of a limit that calls share.
@@ -150,7 +152,7 @@ var errMoved = errors.New("outbound: the call has another limit")
 // plan charges the call to limits that the caller did not give.
 func (c *call) plan() {
 	l, r := c.t.learned, c.request
-	learns := len(c.t.limits) == 0
+	learns, none := c.learns(), len(c.t.limits) == 0
 	c.charges, c.limits, c.named, c.keys = c.charges[:c.own], c.limits[:c.own], nil, c.ownKeys
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
@@ -161,7 +163,7 @@ func (c *call) plan() {
 	}
 	c.planned = l.plan(r)
 	known := learns && c.planned.key != reply.Key{}
-	if learns && !known || c.planned.bounded {
+	if none && !known || c.planned.bounded && !c.t.whole {
 		c.hidden(&l.whole, account(r), l.accounts.For(account(r)), n)
 	}
 	if known {
@@ -204,8 +206,16 @@ func (c *call) hidden(l *limit, key any, by reserve.Reserver, permits int) {
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.request
 	c.named = nil
-	learns := len(c.t.limits) == 0 && len(c.charges) > 0
-	if learns && s.Key != (reply.Key{}) {
+	if len(c.charges) == 0 {
+		return
+	}
+	if s.Key = l.keyOf(r, s); named(c.charges, s.Key.Name) >= 0 { // it is one of the caller's own
+		for i := range s.Limits {
+			if s.Limits[i].Name == "" {
+				s.Limits[i].Name = s.Key.Name
+			}
+		}
+	} else if s.Key != (reply.Key{}) && c.learns() {
 		l.learn(r, s.Key)
 		// A limit that has room did not refuse the call.
 		s.Whole = s.Whole || s.Refused && s.HasRoom()
@@ -213,7 +223,7 @@ func (c *call) listen(s *reply.Reply) {
 			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
 		}
 	}
-	if s.Whole && !c.t.whole && len(c.charges) > 0 {
+	if s.Whole && !c.t.whole {
 		l.bounded.getOr(account(r), struct{}{})
 		l.any.Store(true)
 		if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {

@@ -34,6 +34,7 @@ type Transport struct {
 	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
+	beside      bool // limits that the server names may be learned beside those that were given
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
@@ -89,8 +90,10 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		return nil, err
 	}
 	t.learned = newLearned(t.unlimited, t.before, t.after)
+	t.beside = t.upstreams == nil
 	for i := range t.limits {
 		t.whole = t.whole || t.limits[i].whole
+		t.beside = t.beside && t.limits[i].whole
 	}
 	t.pausers = keyed.New(func(any) (*reserve.Policy, error) { return t.unlimited, nil })
 	t.controllers.forget = (*controller).restore

@@ -74,6 +74,9 @@ func (d *Dialect) read(h http.Header, now time.Time, names *names, s *Reply) boo
 		l.bucket(limit, left, last)
 		return true
 	}
+	if size, ok := number(get(h, names.limit)); ok {
+		l.Size = size
+	}
 	l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
 	l.Undated = epoch && h.Get("Date") == ""
 	return true

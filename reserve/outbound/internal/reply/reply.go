@@ -40,6 +40,7 @@ type Key struct {
 type Limit struct {
 	Name string  // "requests", "tokens"; "": it does not say of what
 	Left float64 // what is left; -1: it does not say
+	Size float64 // of so many; 0: it does not say
 	// Rate is what the server allows, per second; 0: it does not say.
 	Rate float64
 	// Stop is for how long nothing is left; 0: something is, or it does not say.

@@ -1,0 +1,95 @@
+package outbound
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
+)
+
+// names are what the responses to the calls of one account have named. Where a server names no limit, two routes whose
+// responses differ in the limit's size have two limits, and the size is the name.
+type names struct {
+	mu      sync.Mutex
+	named   map[string]struct{}
+	several bool    // the server has named two limits at least
+	size    float64 // of the limit that a response told of first
+	differs bool    // another response told of another size
+}
+
+// maxNames bounds the limits that a server can name: each takes some 700 bytes while it is stopped. The calls of what it
+// names beyond are charged to the limit of their account.
+const maxNames = 1000
+
+// key returns the key by which the calls to a response's route share a limit; zero: it has none.
+func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if key = s.Key; key.Name == "" {
+		key.Name = n.sized(s)
+	}
+	_, known := n.named[key.Name]
+	switch {
+	case known:
+		return key, n.several
+	case key.Name == "", len(n.named) >= maxNames:
+		return reply.Key{}, n.several
+	}
+	if n.named == nil {
+		n.named = map[string]struct{}{}
+	}
+	n.named[key.Name] = struct{}{}
+	n.several = n.several || s.Key.Name != "" && len(n.named) > 1
+	return key, n.several
+}
+
+// sized returns a name made of the limit's size, if routes differ in it. A refusal may be because of another limit.
+func (n *names) sized(s *reply.Reply) string {
+	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
+		return ""
+	}
+	size := s.Limits[0].Size
+	if n.size == 0 {
+		n.size = size
+	}
+	if n.differs = n.differs || size != n.size; !n.differs {
+		return ""
+	}
+	return "limit of " + strconv.FormatFloat(size, 'g', -1, 64)
+}
+
+// learns reports whether a call has the limits that responses name: where its caller gave none; and beside those that
+// hold for all calls, once the server has named two, since then it speaks of others.
+func (c *call) learns() bool {
+	if len(c.t.limits) == 0 {
+		return true
+	}
+	if !c.t.beside || !c.t.learned.several.Load() {
+		return false
+	}
+	n, ok := c.t.learned.names.get(account(c.request))
+	if !ok {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.several
+}
+
+// keyOf returns the key that a response names, and notes it.
+func (l *learned) keyOf(r *http.Request, s *reply.Reply) reply.Key {
+	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
+		return reply.Key{}
+	}
+	who := account(r)
+	n, ok := l.names.get(who)
+	if !ok {
+		n = l.names.getOr(who, new(names))
+	}
+	key, several := n.key(s)
+	if several {
+		l.several.Store(true)
+	}
+	return key
+}
