@@ -140,7 +140,7 @@ func TestStateErrors(t *testing.T) {
 		policy string
 		state  []byte
 	}{
-		`they are of package "window"; want "pace"`:            {"bursty", state},
+		`they are of "window"; want "pace"`:                    {"bursty", state},
 		"they are of version 9; this pace reads version 1":     {"window", newer},
 		"their checksum is wrong: they are cut off or damaged": {"window", damaged},
 		"they do not begin with pace's mark":                   {"window", nil},
