@@ -23,8 +23,8 @@
 // tenant go in the order in which they came.
 //
 // With Class.MaxAge a lower class can't be shut out. A request that has waited for so long goes as if its priority were
-// one higher, beside the classes that are there. With Class.Leave a class leaves permits for others. Of a window of 100
-// an hour, a batch with Leave 30 uses 70, and all of the 70 if no other class asks.
+// one higher, beside the classes that are there. With Class.Limit a class leaves permits for others. Of a window of 100
+// an hour, a batch whose own window is 70 an hour uses 70, and all of the 70 if no other class asks.
 //
 // # Time
 //

@@ -85,7 +85,7 @@ func ExampleWithTenants() {
 // Headroom: the batch leaves 30 of 100 an hour for people.
 func ExampleClass_leave() {
 	limit := reserve.Must(window.New(100, time.Hour))
-	queue := reserve.Must(fair.New(limit, []fair.Class{{Name: "people", Priority: 1}, {Name: "batch", Leave: 30}}))
+	queue := reserve.Must(fair.New(limit, []fair.Class{{Name: "people", Priority: 1}, {Name: "batch", Limit: reserve.Must(window.New(70, time.Hour))}}))
 	try := func(class string) (n int) {
 		for {
 			if _, err := queue.Class(class).ReserveWithin(context.Background(), 1, 0); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // valueError makes the error for a bad value.
@@ -28,10 +28,9 @@ type Class struct {
 	Weight float64
 	// MaxAge: a request that has waited for so long goes as if its priority were one higher. 0: never.
 	MaxAge time.Duration
-	// Leave is the number of permits that a request of this class must leave at the limit when it goes, for other classes.
-	// With a window of 100 an hour and Leave 30, the class stops at 70. A request for more than the limit ever holds
-	// beside them gets a *[reserve.SizeError].
-	Leave int
+	// Limit is a limit of the class alone, charged beside the queue's: a window of 70 an hour where the queue has 100
+	// leaves 30 for other classes. While it has no room, requests of other classes go. Default: none.
+	Limit reserve.Reserver
 	// MaxQueue is how many requests of the class may wait. One more gets a *[FullError]. 0: any number.
 	MaxQueue int
 }
@@ -40,7 +39,7 @@ type Class struct {
 // copied. All methods may be called at the same time.
 type Queue struct {
 	order   *order
-	late    *late.Queue
+	queue   *queue.Queue
 	byName  map[string]*class
 	weight  func(tenant string) float64
 	tenants bool
@@ -78,7 +77,11 @@ func WithClock(c clockwork.Clock) Option {
 }
 
 // New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
-// several, a window, a key's limiter, one on Redis.
+// several, each of which is charged when a request goes, a window, a key's limiter, one on Redis.
+//
+// A Reserver of your own may block in ReserveWithin, and may panic there: callers with a deadline come back all the
+// same, and the panic reaches the caller in whose name it was asked. The other methods of its reservations must return
+// at once.
 //
 // It returns a *[reserve.ValueError] if by is nil or there is no class. It does so too if two classes have the same
 // name, or a number in one makes no sense.
@@ -86,10 +89,6 @@ func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
 	}
-	return newQueue(by, late.One(by), classes, opts)
-}
-
-func newQueue(by reserve.Reserver, target late.Target, classes []Class, opts []Option) (*Queue, error) {
 	var s settings
 	for _, opt := range opts {
 		if opt == nil {
@@ -104,11 +103,22 @@ func newQueue(by reserve.Reserver, target late.Target, classes []Class, opts []O
 		return nil, err
 	}
 	q := &Queue{order: newOrder(classes), byName: map[string]*class{}, weight: s.weight, tenants: s.tenants, by: by}
+	limits := queue.Limits(by)
+	var options [][]queue.Option
 	for i, c := range q.order.classes {
 		c.group = i
 		q.byName[c.Name] = c
+		own := limits[:len(limits):len(limits)]
+		if c.Limit != nil {
+			for _, l := range queue.Limits(c.Limit) {
+				l.Own = true
+				own = append(own, l)
+			}
+		}
+		c.asks = []queue.Option{{Limits: own}}
+		options = append(options, c.asks)
 	}
-	q.late = late.New(q.order, target, s.clock, len(classes))
+	q.queue = queue.New(q.order, len(classes), queue.Settings{Clock: s.clock}, options...)
 	return q, nil
 }
 
@@ -128,8 +138,8 @@ func check(classes []Class) error {
 			return bad(c, "Weight", c.Weight, "a positive number, or 0 for the default of 1")
 		case c.MaxAge < 0:
 			return bad(c, "MaxAge", c.MaxAge, "0 or more")
-		case c.Leave < 0:
-			return bad(c, "Leave", c.Leave, "0 or more permits")
+		case c.Limit != nil && isnil.Value(c.Limit):
+			return bad(c, "Limit", nil, "a Reserver, or nil without a type")
 		case c.MaxQueue < 0:
 			return bad(c, "MaxQueue", c.MaxQueue, "0 or more requests")
 		case c.Priority == math.MaxInt:
@@ -161,7 +171,8 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 			return nil, valueError("the class", name, "one of "+q.names())
 		}
 	}
-	e := &entry{class: c, weight: 1, rank: late.RankOf(ctx)}
+	e := &entry{class: c, weight: 1}
+	e.Rank = queue.RankOf(ctx)
 	if q.tenants {
 		e.tenant = tenant
 		if q.weight != nil {
@@ -172,8 +183,8 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 			return nil, valueError(name, e.weight, "a positive number")
 		}
 	}
-	e.Permits, e.Place.Leave, e.Group, e.Data = n, c.Leave, c.group, e
-	if err := q.late.Enter(ctx, &e.Place, maxWait); err != nil {
+	e.Permits, e.Options, e.Group, e.Data = n, c.asks, c.group, e
+	if err := q.queue.Enter(ctx, &e.Place, maxWait); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -275,7 +286,7 @@ type ClassSnapshot struct {
 
 // Snapshot returns what the queue is like now, for logs and metrics. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
-	q.late.Locked(func(now int64) {
+	q.queue.Locked(func(now int64) {
 		for _, c := range q.order.classes {
 			longest := c.longest
 			if c.oldest != nil {

@@ -230,11 +230,14 @@ func (panics) Done() <-chan struct{} { panic("the caller's") }
 
 func errOf[T any](_ T, err error) error { return err }
 
-// Leave: the class stops while so many are left for others.
-func TestLeave(t *testing.T) {
+// A class with a limit of its own: it stops while the others go on, and alone it gets all of it.
+func TestClassLimit(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
-		classes := []fair.Class{{Name: "people", Priority: 1}, {Name: "batch", Leave: 30}}
-		q := reserve.Must(fair.New(reserve.Must(window.New(100, time.Hour)), classes))
+		q := reserve.Must(fair.New(reserve.Must(window.New(100, time.Hour)), []fair.Class{
+			{Name: "people", Priority: 1},
+			{Name: "batch", Limit: reserve.Must(window.New(70, time.Hour))},
+			{Name: "rest", Priority: -1},
+		}))
 		var all sync.WaitGroup
 		var went atomic.Int64
 		for range 200 {
@@ -246,7 +249,8 @@ func TestLeave(t *testing.T) {
 			synctest.Wait()
 		}
 		require.EqualValues(t, 70, went.Load())
-		for range 30 {
+		require.NoError(t, errOf(q.Class("rest").ReserveWithin(ctx, 1, 0)), "the batch waits for a limit of its own")
+		for range 29 {
 			require.NoError(t, errOf(q.Class("people").ReserveWithin(ctx, 1, 0)), "one of the 30 is left")
 		}
 		require.Error(t, errOf(q.Class("people").ReserveWithin(ctx, 1, 0)))
@@ -258,42 +262,54 @@ func TestLeave(t *testing.T) {
 		require.EqualValues(t, 200, went.Load())
 		all.Wait()
 		require.Equal(t, 2*time.Hour, since())
+		_, err := q.Class("batch").ReserveWithin(ctx, 71, time.Hour)
+		require.Equal(t, &reserve.SizeError{Permits: 71, Max: 70}, err)
 	})
-	_, err := reserve.Must(fair.New(reserve.Must(window.New(10, time.Second)), []fair.Class{{Leave: 4}})).ReserveWithin(ctx, 7, 0)
-	require.Equal(t, &reserve.SizeError{Permits: 7, Max: 6}, err)
 }
 
-// The same in front of limits that are paid upfront, and later: a class of a higher priority that has to leave permits
-// doesn't stop others.
-func TestLeaveFirst(t *testing.T) {
-	limits := map[string]*reserve.Policy{
-		"upfront": reserve.Must(pace.TokenBucket(1, 10)),
-		"later":   reserve.Must(pace.Bursty(1, pace.WithCapacity(10), pace.WithStored(10))),
-	}
-	for name, policy := range limits {
+// A class of a higher priority whose own limit has no room holds up nobody, and goes before the others when it has.
+func TestClassLimitFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, since func() time.Duration) {
+		q := reserve.Must(fair.New(evenly(1), []fair.Class{{Name: "first", Priority: 1, Limit: evenly(0.25)}, {Name: "others"}}))
+		var all sync.WaitGroup
+		var went []string
+		var mu sync.Mutex
+		for i := range 9 {
+			all.Go(func() {
+				class := []string{"first", "others", "others"}[i%3]
+				_, err := q.Acquire(fair.With(ctx, class, ""), 1)
+				require.NoError(t, err)
+				mu.Lock()
+				went = append(went, fmt.Sprint(class, " ", since()))
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		require.Equal(t, []string{
+			"first 0s", "others 1s", "others 2s", "others 3s", "first 4s", "others 5s", "others 6s", "others 7s", "first 8s",
+		}, went)
+	})
+}
+
+// The recipe of the guide: a batch behind people, on the limiters that the README names. Alone it gets its own limit,
+// and never less.
+func TestBatchBehindPeople(t *testing.T) {
+	for name, limit := range map[string]func() *reserve.Limiter{
+		"evenly": func() *reserve.Limiter { return evenly(50) },
+		"bursty": func() *reserve.Limiter { return reserve.Must(pace.NewBursty(50)) },
+		"bucket": func() *reserve.Limiter { return reserve.Must(pace.NewTokenBucket(50, 10)) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, since func() time.Duration) {
-				q := reserve.Must(fair.New(policy.Limiter(), []fair.Class{{Name: "first", Priority: 1, Leave: 5}, {Name: "others"}}))
-				var all sync.WaitGroup
-				var went []string
-				var mu sync.Mutex
-				ask := func(class string, n int) {
-					all.Go(func() {
-						_, err := q.Acquire(fair.With(ctx, class, ""), n)
-						require.NoError(t, err)
-						mu.Lock()
-						went = append(went, fmt.Sprint(class, n, " ", since()))
-						mu.Unlock()
-					})
-					synctest.Wait()
+				q := reserve.Must(fair.New(limit(), []fair.Class{
+					{Name: "people", Priority: 1}, {Name: "batch", Limit: evenly(35), MaxAge: time.Minute},
+				}))
+				for range 351 {
+					_, err := q.Acquire(fair.With(ctx, "batch", ""), 1)
+					require.NoError(t, err)
 				}
-				ask("first", 5)
-				ask("first", 2)
-				ask("others", 3)
-				ask("others", 2)
-				all.Wait()
-				// 5 are stored: the others get them, and the first has to wait until there are 7.
-				require.Equal(t, []string{"first5 0s", "others3 0s", "others2 0s", "first2 7s"}, went)
+				require.InDelta(t, 10*time.Second, since(), float64(100*time.Millisecond))
 			})
 		})
 	}
@@ -440,8 +456,8 @@ func TestInput(t *testing.T) {
 		`fair: MaxAge of class "a" is -1ns; want 0 or more`: func() (*fair.Queue, error) {
 			return fair.New(limit, []fair.Class{{Name: "a", MaxAge: -1}})
 		},
-		`fair: Leave of class "a" is -1; want 0 or more permits`: func() (*fair.Queue, error) {
-			return fair.New(limit, []fair.Class{{Name: "a", Leave: -1}})
+		`fair: Limit of class "a" is <nil>; want a Reserver, or nil without a type`: func() (*fair.Queue, error) {
+			return fair.New(limit, []fair.Class{{Name: "a", Limit: (*reserve.Limiter)(nil)}})
 		},
 		`fair: MaxQueue of class "a" is -1; want 0 or more requests`: func() (*fair.Queue, error) {
 			return fair.New(limit, []fair.Class{{Name: "a", MaxQueue: -1}})

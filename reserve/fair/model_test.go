@@ -295,40 +295,26 @@ func (m *model) step() (went []*request) {
 	}
 }
 
-// first returns the one that may go now: the first one, or, where that has to leave permits for others, one that need
-// not.
+// first returns the one that may go now.
 func (m *model) first() *request {
-	leave := math.MaxInt
-	for _, r := range m.sorted() {
-		own := m.classes[r.class].Leave
-		if own >= leave {
-			continue
-		}
-		leave = own
-		if all := r.permits + own; own > 0 {
-			trial, err := m.by.ReserveWithin(ctx, all, 0)
-			if err != nil {
-				continue
-			}
-			trial.Cancel()
-		}
-		var err error
-		if r.r, err = m.by.ReserveWithin(ctx, r.permits, 0); err != nil {
-			return nil
-		}
-		return r
+	sorted := m.sorted()
+	if len(sorted) == 0 {
+		return nil
 	}
-	return nil
+	r := sorted[0]
+	var err error
+	if r.r, err = m.by.ReserveWithin(ctx, r.permits, 0); err != nil {
+		return nil
+	}
+	return r
 }
 
 // next returns when something may go, or ages.
 func (m *model) next() (at time.Time) {
 	soonest := time.Duration(math.MaxInt64)
-	leave := math.MaxInt
-	for _, r := range m.sorted() {
-		own := m.classes[r.class].Leave
-		if d, err := m.by.Peek(r.permits + own); err == nil && own < leave {
-			soonest, leave = min(soonest, d), own
+	if sorted := m.sorted(); len(sorted) > 0 {
+		if d, err := m.by.Peek(sorted[0].permits); err == nil {
+			soonest = d
 		}
 	}
 	for _, r := range m.waiting {

@@ -4,7 +4,7 @@ import (
 	"iter"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // An order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H.
@@ -109,7 +109,8 @@ type class struct {
 	Class
 	share
 	aged  aging
-	group int // its number
+	group int            // its number
+	asks  []queue.Option // of its requests
 
 	oldest, newest *entry // of all that wait, in the order in which they came
 
@@ -124,7 +125,7 @@ type class struct {
 	idle    flowHeap         // that don't
 
 	counts
-	permits int // that wait
+	permits queue.Total // that wait
 }
 
 // counts are what Snapshot tells of a class.
@@ -136,7 +137,7 @@ type counts struct {
 
 // An entry is a request.
 type entry struct {
-	late.Place
+	queue.Place
 	class   *class
 	tenant  string
 	weight  float64 // the tenant's
@@ -146,14 +147,13 @@ type entry struct {
 	wasAged bool // when it went
 	// When it went: the stretches of its share and of its flow.
 	ofShare, ofFlow uint64
-	rank            *late.Rank // of one that may ask again; nil: it does not
 
 	next, previous *entry // of the flow
 	newer, older   *entry // of the class
 }
 
 // of returns the entry that a place is part of.
-func of(p *late.Place) *entry { return p.Data.(*entry) }
+func of(p *queue.Place) *entry { return p.Data.(*entry) }
 
 func newOrder(classes []Class) *order {
 	o := new(order)
@@ -183,7 +183,7 @@ func newOrder(classes []Class) *order {
 }
 
 // Push adds a request.
-func (o *order) Push(now int64, p *late.Place) error {
+func (o *order) Push(now int64, p *queue.Place) error {
 	o.age(now)
 	e := of(p)
 	c := e.class
@@ -193,15 +193,15 @@ func (o *order) Push(now int64, p *late.Place) error {
 	}
 	o.count++
 	e.number, e.arrived = o.count, now
-	if r := e.rank; r != nil {
+	if r := e.Rank; r != nil {
 		if r.Number == 0 {
-			*r = late.Rank{Number: e.number, Arrived: now}
+			*r = queue.Rank{Number: e.number, Arrived: now}
 		}
 		e.number, e.arrived = r.Number, r.Arrived
 	}
 	c.share.begin()
 	c.waiting++
-	c.permits += p.Permits
+	c.permits.Add(p.Permits)
 	for e.older = c.newest; e.older != nil && e.older.number > e.number; e.older = e.older.older {
 		e.newer = e.older
 	}
@@ -220,7 +220,7 @@ func (o *order) Push(now int64, p *late.Place) error {
 }
 
 // Remove takes out a request that has not been granted.
-func (o *order) Remove(now int64, p *late.Place) {
+func (o *order) Remove(now int64, p *queue.Place) {
 	o.age(now)
 	e := of(p)
 	e.class.remove(e)
@@ -238,7 +238,7 @@ func (o *order) age(now int64) {
 func (e *entry) unlink(now int64) {
 	c := e.class
 	c.waiting--
-	c.permits -= e.Permits
+	c.permits.Add(-e.Permits)
 	if e.older != nil {
 		e.older.newer = e.newer
 	} else {
@@ -292,29 +292,68 @@ func (t turn) before(other turn) bool {
 	}
 }
 
-// First returns which request goes if permits are free now.
-func (o *order) First(now int64, leave int) *late.Place {
+// First returns which request goes if permits are free now, of those that others don't pass.
+func (o *order) First(now int64) *queue.Place {
 	var first turn
 	for _, c := range o.classes {
-		if c.waiting == 0 || c.Leave >= leave {
-			continue
-		}
-		t := turn{c.active[0].head, c.Priority, c.share.start}
-		if e := c.old(now); e != nil {
-			t = turn{e, c.Priority + 1, c.aged.start}
-		}
-		if t.before(first) {
+		if t := c.first(now); t.before(first) {
 			first = t
 		}
 	}
-	if first.entry == nil {
+	return first.place()
+}
+
+// FirstOf returns which request of the class of p goes first.
+func (o *order) FirstOf(now int64, p *queue.Place) *queue.Place {
+	return of(p).class.first(now).place()
+}
+
+func (t turn) place() *queue.Place {
+	if t.entry == nil {
 		return nil
 	}
-	return &first.entry.Place
+	return &t.entry.Place
+}
+
+// first returns which request of the class is the first, of those that others don't pass.
+func (c *class) first(now int64) (t turn) {
+	if c.waiting == 0 {
+		return t
+	}
+	t = turn{c.active[0].head, c.Priority, c.share.start}
+	if e := c.old(now); e != nil {
+		t = turn{e, c.Priority + 1, c.aged.start}
+	}
+	switch t.entry.Passed() {
+	case queue.PassOne:
+		t.entry = c.firstBehind()
+	case queue.PassGroup:
+		t.entry = nil
+	}
+	return t
+}
+
+// firstBehind returns the first request of the class that others don't pass, if some are passed.
+func (c *class) firstBehind() (first *entry) {
+	var from *flow
+	for _, f := range c.active {
+		e := f.head
+		for e != nil && e.Passed() == queue.PassOne {
+			e = e.next
+		}
+		switch {
+		case e == nil:
+		case e.Passed() == queue.PassGroup:
+			return nil
+		case first == nil, f.start < from.start, f.start == from.start && e.number < first.number:
+			first, from = e, f
+		}
+	}
+	return first
 }
 
 // Grant takes out a request because it goes, and charges its tenant and its class.
-func (o *order) Grant(now int64, p *late.Place) {
+func (o *order) Grant(now int64, p *queue.Place) {
 	o.age(now)
 	e := of(p)
 	c := e.class
@@ -329,12 +368,12 @@ func (o *order) Grant(now int64, p *late.Place) {
 }
 
 // Resize says that a waiting request asks for fewer permits now.
-func (o *order) Resize(_ int64, p *late.Place, permits int) {
-	of(p).class.permits += permits - p.Permits
+func (o *order) Resize(_ int64, p *queue.Place, permits int) {
+	of(p).class.permits.Add(permits - p.Permits)
 }
 
 // Settle charges the account of a granted request.
-func (o *order) Settle(now int64, p *late.Place, more int) {
+func (o *order) Settle(now int64, p *queue.Place, more int) {
 	o.age(now)
 	e := of(p)
 	c := e.class
@@ -358,7 +397,7 @@ func (c *class) shareOf(e *entry) *share {
 }
 
 // Lapsed counts a request that was refused.
-func (o *order) Lapsed(_ int64, p *late.Place) {
+func (o *order) Lapsed(_ int64, p *queue.Place) {
 	c := of(p).class
 	c.refused += uint64(p.Permits)
 }
@@ -372,28 +411,29 @@ func (c *class) highest() int {
 }
 
 // Above reports whether a goes before b unless it leaves.
-func (o *order) Above(a, b *late.Place) bool { return of(a).class.Priority > of(b).class.highest() }
+func (o *order) Above(a, b *queue.Place) bool { return of(a).class.Priority > of(b).class.highest() }
 
 // Before returns the permits of the requests that go before p unless they leave.
-func (o *order) Before(_ int64, p *late.Place) (permits int) {
+func (o *order) Before(_ int64, p *queue.Place) int {
+	var permits queue.Total
 	highest := of(p).class.highest()
 	for _, c := range o.classes {
 		if c.Priority > highest {
-			permits += c.permits
+			permits = permits.Plus(c.permits)
 		}
 	}
-	return permits
+	return permits.Int()
 }
 
 // AtMost returns the permits of all requests that might go before p if no other arrives.
-func (o *order) AtMost(now int64, p *late.Place) (permits int) {
+func (o *order) AtMost(now int64, p *queue.Place) (permits queue.Total) {
 	own := of(p).class
 	for _, c := range o.classes {
 		if c.Priority >= own.Priority || c.Priority+1 >= own.Priority && c.old(now) != nil {
-			permits += c.permits
+			permits = permits.Plus(c.permits)
 		}
 	}
-	return permits - p.Permits
+	return permits.Less(p.Permits)
 }
 
 // Changes returns when the next request will have waited for MaxAge.
@@ -410,8 +450,8 @@ func (o *order) Changes(now int64) int64 {
 }
 
 // Ahead returns the requests that go before p if no other arrives, and none of them ages meanwhile.
-func (o *order) Ahead(now int64, p *late.Place) iter.Seq[*late.Place] {
-	return func(yield func(*late.Place) bool) {
+func (o *order) Ahead(now int64, p *queue.Place) iter.Seq[*queue.Place] {
+	return func(yield func(*queue.Place) bool) {
 		s := o.simulate(now)
 		for e := s.next(); e != nil && &e.Place != p; e = s.next() {
 			if !yield(&e.Place) {

@@ -2,6 +2,7 @@ package fair_test
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/pool"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 // An own Reserver of the user's: it says no rate, and each answer takes a while.
@@ -90,5 +92,98 @@ func TestAcquireWaitsForLeave(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A panicky Reserver panics at every second request.
+type panicky struct {
+	by    reserve.Reserver
+	asked *atomic.Int64
+}
+
+func (p panicky) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	if p.asked.Add(1)%2 == 0 {
+		panic("the user's")
+	}
+	return p.by.ReserveWithin(ctx, n, maxWait)
+}
+
+// A panic of a Reserver reaches the caller in whose name it was asked, and not the goroutine of a timer or of another
+// caller. The others go on.
+func TestAPanicReachesItsCaller(t *testing.T) {
+	for name := range doors(evenly(1)) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, since func() time.Duration) {
+				by := doors(panicky{evenly(1), new(atomic.Int64)})[name]
+				var went, panics atomic.Int64
+				var all sync.WaitGroup
+				for range 10 {
+					all.Go(func() {
+						defer func() {
+							if recover() != nil {
+								panics.Add(1)
+							}
+						}()
+						r, err := by.ReserveWithin(ctx, 1, reserve.Forever)
+						require.NoError(t, err)
+						time.Sleep(time.Duration(1+panics.Load()) * 100 * time.Millisecond) // a timer looks meanwhile
+						if r.Wait(ctx) == nil {
+							went.Add(1)
+						}
+					})
+				}
+				all.Wait()
+				require.EqualValues(t, 5, went.Load())
+				require.EqualValues(t, 5, panics.Load())
+			})
+		})
+	}
+}
+
+// A request that can never go is refused at once, whatever stands before it, and what it would cost is in nobody's
+// forecast.
+func TestMoreThanItEverHolds(t *testing.T) {
+	limits := map[string]func() reserve.Reserver{
+		"window": func() reserve.Reserver { return reserve.Must(window.New(100, time.Minute)) },
+		"all": func() reserve.Reserver {
+			return reserve.All(evenly(1e9), reserve.Must(window.New(100, time.Minute)))
+		},
+	}
+	for name, limit := range limits {
+		for door := range doors(evenly(1)) {
+			if door == "all" || door == "one more" {
+				continue // they stand in front of a queue, which refuses it
+			}
+			t.Run(name+" "+door, func(t *testing.T) {
+				bubble(t, func(t *testing.T, since func() time.Duration) {
+					by := doors(limit())[door]
+					for _, n := range []int{100, 50} {
+						_, err := by.ReserveWithin(ctx, n, reserve.Forever)
+						require.NoError(t, err)
+					}
+					for _, n := range []int{101, 1e8, math.MaxInt} {
+						_, err := by.ReserveWithin(ctx, n, reserve.Forever)
+						require.Equal(t, &reserve.SizeError{Permits: n, Max: 100}, err)
+					}
+					_, err := by.ReserveWithin(ctx, 1, time.Minute)
+					require.NoError(t, err, "behind the 50")
+				})
+			})
+		}
+	}
+}
+
+// Sums of permits saturate.
+func TestSumsSaturate(t *testing.T) {
+	for door := range doors(evenly(1)) {
+		bubble(t, func(t *testing.T, since func() time.Duration) {
+			by := doors(evenly(1))[door]
+			for range 4 {
+				_, err := by.ReserveWithin(ctx, math.MaxInt-1, reserve.Forever)
+				require.NoError(t, err)
+			}
+			_, err := by.ReserveWithin(ctx, 1, 100*365*24*time.Hour)
+			require.Error(t, err, door)
+		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -40,7 +40,7 @@ type recorder struct {
 	went []*entry
 }
 
-func (r *recorder) Grant(now int64, p *late.Place) {
+func (r *recorder) Grant(now int64, p *queue.Place) {
 	r.order.Grant(now, p)
 	r.went = append(r.went, of(p))
 }
@@ -93,9 +93,6 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 		if random.IntN(3) == 0 {
 			c.MaxAge = time.Duration(random.IntN(3000)) * time.Millisecond
 		}
-		if kind >= 2 && random.IntN(4) == 0 {
-			c.Leave = random.IntN(8)
-		}
 		classes = append(classes, c)
 	}
 	p.queue = reserve.Must(New(p.by, classes, WithTenants(func(tenant string) float64 {
@@ -103,7 +100,11 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 		return weights[1+w%4]
 	}), WithClock(clock)))
 	p.real = &recorder{order: p.queue.order}
-	p.queue.late = late.New(p.real, late.One(p.by), clock, len(classes))
+	var options [][]queue.Option
+	for _, c := range p.queue.order.classes {
+		options = append(options, c.asks)
+	}
+	p.queue.queue = queue.New(p.real, len(classes), queue.Settings{Clock: clock}, options...)
 	p.model = &model{classes: classes, by: policy.Limiter(), clock: clock, begin: clock.Now()}
 	return p
 }
@@ -117,7 +118,7 @@ func (p *pair) note(format string, args ...any) {
 func (p *pair) check() {
 	var got, want []int
 	for range 4 {
-		p.queue.late.Look()
+		p.queue.queue.Look()
 		for _, r := range p.model.step() {
 			want = append(want, r.id)
 		}
@@ -137,7 +138,7 @@ func (p *pair) check() {
 		p.late = true
 		for step := 0; step < 1000 && len(got) < len(want); step++ {
 			p.clock.moveTo(p.clock.Now().Add(time.Millisecond))
-			p.queue.late.Look()
+			p.queue.queue.Look()
 			for _, e := range p.real.went {
 				got = append(got, p.byReal[e].request.id)
 			}
@@ -294,7 +295,7 @@ func TestAgainstTheModel(t *testing.T) {
 			late++
 			continue
 		}
-		require.Zero(t, p.queue.late.Waiting(), "seed %d", seed)
+		require.Zero(t, p.queue.queue.Waiting(), "seed %d", seed)
 	}
 	t.Log(n, "runs, of which a request was late by a slot in", late)
 	require.LessOrEqual(t, late, n/2000+1)

@@ -21,7 +21,7 @@ import (
 //
 // The order holds among the requests with the same keys (see [PerKey]). Shares are of the permits of the limit at which a request costs most, such as
 // tokens; what a request has really used corrects its tenant's account. Tenants have equal weights. A retry keeps
-// its place among the requests of its tenant. fair.Class.Leave is for windows and limits that are paid upfront.
+// its place among the requests of its tenant.
 //
 // Only one request is at the limits at a time. If a busy machine wakes it later than its slot, that time is lost,
 // unless the limiter saves permits: at thousands of requests a second, give it some milliseconds of burst. Places of

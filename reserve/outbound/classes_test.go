@@ -202,12 +202,12 @@ func TestClassesSettle(t *testing.T) {
 	})
 }
 
-// Leave holds at a window.
-func TestClassesLeave(t *testing.T) {
+// A class with a window of its own leaves the rest to others.
+func TestClassesLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := tripper(func(*http.Request) (*http.Response, error) { return replyWith(200, ""), nil })
 		transport, err := outbound.New(base, reserve.Must(window.New(10, time.Hour)),
-			outbound.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch", Leave: 3}))
+			outbound.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch", Limit: reserve.Must(window.New(7, time.Hour))}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // A Lease is a reservation at one of the members of a pool. It must not be copied after use. The zero value, which
 // comes with an error, promises nothing. All methods may be called at the same time.
 type Lease[T any] struct {
-	place   *late.Place
+	place   *queue.Place
 	members *members[T]
 }
 
@@ -29,7 +29,7 @@ func (l *Lease[T]) Member() int {
 	if l.place == nil {
 		return -1
 	}
-	return l.place.Member()
+	return l.place.Option()
 }
 
 // Permits returns the number of permits that were reserved.

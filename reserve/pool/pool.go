@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"fmt"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -10,7 +12,8 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/smooth"
 )
 
 // valueError makes the error for a bad value.
@@ -34,10 +37,11 @@ type Pool[T any] struct {
 
 // members are what a pool and its sticky ones have in common.
 type members[T any] struct {
-	list   []Member[T]
-	target *late.Earliest
-	queue  *late.Queue
-	keys   keys
+	list    []Member[T]
+	options []queue.Option
+	dropped []atomic.Bool
+	queue   *queue.Queue
+	keys    keys
 }
 
 type settings struct {
@@ -88,22 +92,40 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 		return nil, valueError("the number of members", 0, "at least 1")
 	}
 	m := &members[T]{list: append([]Member[T](nil), list...)}
-	limits := make([]late.Member, len(list))
 	for i, one := range m.list {
 		if isnil.Value(one.By) {
 			return nil, valueError(fmt.Sprintf("By of member %d", i), nil, "a Reserver")
 		}
-		limits[i] = late.Member{By: one.By, Tier: one.Tier}
+		limits := queue.Limits(one.By)
+		limits[0].Pause = unlimited(s.clock)
+		m.options = append(m.options, queue.Option{Limits: limits, Tier: one.Tier})
 	}
-	m.target = late.NewEarliest(limits, s.slack, s.clock)
-	m.target.Prefers = func(p *late.Place) int { return m.keys.last(keyOf(p)) }
-	m.target.Chosen = func(p *late.Place, member int) { m.keys.served(keyOf(p), member) }
-	m.queue = late.New(new(late.FIFO), m.target, s.clock, 1)
+	m.dropped = make([]atomic.Bool, len(list))
+	m.queue = queue.New(new(queue.FIFO), 1, queue.Settings{
+		Clock: s.clock, Detour: s.slack,
+		Prefers: func(p *queue.Place) int { return m.keys.last(keyOf(p)) },
+		Chosen:  func(p *queue.Place, member int) { m.keys.served(keyOf(p), member) },
+	}, m.options)
 	return &Pool[T]{members: m}, nil
 }
 
+// unlimited returns a limiter that grants everything at once, unless it is paused.
+func unlimited(clock clockwork.Clock) *reserve.Limiter {
+	var opts []reserve.Option
+	if clock != nil {
+		opts = append(opts, reserve.WithClock(clock))
+	}
+	variant := reserve.Variant{Package: "pool", Limiter: "a pause", Curve: evenly}
+	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...)).Limiter()
+}
+
+// evenly is the curve of a limiter that saves nothing.
+func evenly(permitsPerSecond float64) *smooth.Curve {
+	return &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: evenly}
+}
+
 // keyOf returns the key of a request by a sticky pool.
-func keyOf(p *late.Place) string {
+func keyOf(p *queue.Place) string {
 	key, _ := p.Hint.(string)
 	return key
 }
@@ -139,11 +161,14 @@ func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 	return Lease[T]{place: place, members: p.members}, nil
 }
 
-func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.Duration) (*late.Place, error) {
+func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.Duration) (*queue.Place, error) {
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
-	place := &late.Place{Permits: n, Hint: key, Except: late.ExceptOf(ctx)}
+	refused := queue.ExceptOf(ctx)
+	place := &queue.Place{Permits: n, Options: m.options, Hint: key, Except: func(member int) bool {
+		return m.dropped[member].Load() || refused != nil && refused(member)
+	}}
 	return place, m.queue.Enter(ctx, place, maxWait)
 }
 
@@ -168,7 +193,7 @@ func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 }
 
 // Rate returns the sum of the members' rates, in permits per second; 0 if one of them can't tell.
-func (r reserver[T]) Rate() float64 { return r.target.Rate() }
+func (r reserver[T]) Rate() float64 { return queue.Rate(r.options) }
 
 type stickyKey struct{}
 
@@ -181,7 +206,7 @@ func WithKey(ctx context.Context, key string) context.Context {
 // number in New's list, and its value. Ok is false if the reservation is not the pool's, or has no member so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
-		if i := place.Member(); i >= 0 {
+		if i := place.Option(); i >= 0 {
 			return p.list[i].Value, i, true
 		}
 	}
@@ -191,20 +216,21 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 // PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be
 // served by it go to others. The member's limiter goes on. Pause that where members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
-	p.target.PauseUntil(member, t)
+	p.options[member].Limits[0].Pause.PauseUntil(t)
 	p.queue.Look()
 }
 
 // Drop takes a member (its number in New's list) out of use: for a key that is not valid any more. Leases that it has
 // stay. When all are dropped, requests get a *[reserve.WaitError] that says Forever.
 func (p *Pool[T]) Drop(member int) {
-	p.target.Drop(member)
+	p.dropped[member].Store(true)
 	p.queue.Look()
 }
 
 // Resume ends a pause of a member, and takes it into use again.
 func (p *Pool[T]) Resume(member int) {
-	p.target.Resume(member)
+	p.dropped[member].Store(false)
+	p.options[member].Limits[0].Pause.Resume()
 	p.queue.Look()
 }
 

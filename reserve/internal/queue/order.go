@@ -1,4 +1,4 @@
-package late
+package queue
 
 import (
 	"container/heap"
@@ -12,8 +12,11 @@ type Order interface {
 	Push(now int64, p *Place) error
 	// Remove takes out a place that has not been granted.
 	Remove(now int64, p *Place)
-	// First returns which place goes if permits are free now, of those with Leave below leave; nil: none of them waits.
-	First(now int64, leave int) *Place
+	// First returns which place goes if permits are free now, of those that others don't pass: see [Place.Passed]. Nil:
+	// there is none.
+	First(now int64) *Place
+	// FirstOf is First among the places of the same group as p.
+	FirstOf(now int64, p *Place) *Place
 	// Grant takes out a place because it goes, and charges it.
 	Grant(now int64, p *Place)
 	// Resize says that a waiting place now asks for permits.
@@ -27,7 +30,7 @@ type Order interface {
 	Above(a, b *Place) bool
 	Before(now int64, p *Place) int
 	// AtMost returns the permits of all other places that might go before p if no other arrives.
-	AtMost(now int64, p *Place) int
+	AtMost(now int64, p *Place) Total
 	// Changes returns when the first may change although no place arrives or leaves, or never.
 	Changes(now int64) int64
 	// Lapsed counts a place that the queue has refused after Push.

@@ -1,14 +1,31 @@
-package late
+package queue
 
 import "container/heap"
 
-// release takes the hold away from a place, which waits again, and returns it. The queue must be locked.
+// unbind says that a place is not the one that is bound, and not one that others pass. The queue must be locked.
+func (q *Queue) unbind(p *Place) {
+	if q.bound != nil && q.bound.place == p {
+		q.bound = nil
+	}
+	q.unpass(p)
+}
+
+// detach takes the hold away from a place, which waits again. Others may pass it still. The queue must be locked.
+func (q *Queue) detach(p *Place) {
+	if q.bound == p.hold {
+		q.bound = nil
+	}
+	p.state, p.hold = waiting, nil
+}
+
+// release takes the hold away from a place, which waits again like any other, and returns it. The queue must be locked.
 func (q *Queue) release(p *Place) *hold {
 	if p.state != bound {
 		return nil
 	}
 	h := p.hold
-	p.state, p.hold, q.bound = waiting, nil, nil
+	q.unbind(p)
+	p.state, p.hold = waiting, nil
 	return h
 }
 
@@ -20,8 +37,9 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	}
 	h := q.release(p)
 	if h != nil {
-		p.told = h.last().At()
+		p.told = h.at()
 	}
+	q.unpass(p)
 	if p.stop != nil {
 		p.stop() // no caller waits for the limit's answer
 	}
@@ -54,7 +72,7 @@ func (q *Queue) lapses(p *Place) {
 	}
 }
 
-// left cancels the hold of a place that has left or become smaller, and has the queue look. Nil: it had none.
+// left cancels the hold of a place that has left or become smaller, and makes the queue look. Nil: it had none.
 func (q *Queue) left(h *hold) {
 	if h != nil {
 		h.cancel()

@@ -1,4 +1,4 @@
-package late
+package queue
 
 import (
 	"time"
@@ -6,25 +6,22 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// changed has the queue look after a change that may have made another place the first.
+// changed makes the queue look after a change that may have made another place the first.
 func (q *Queue) changed() {
 	if q.waiting.Load() == 0 {
 		return
 	}
 	q.mu.Lock()
-	now := q.now()
 	h := q.bound
-	first := q.order.First(now, anyone)
-	same := h != nil && h.place == first && !q.target.many()
+	same := h != nil && h.place == q.order.First(q.now()) && !q.several && len(q.passed) == 0
 	q.mu.Unlock()
 	if !same {
 		q.lookSoon()
 	}
 }
 
-// kick has the queue look, soon and elsewhere.
+// kick makes the queue look, soon and elsewhere.
 func (q *Queue) kick() {
-	q.epoch.Add(1)
 	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
 		go func() {
 			q.kicked.Store(false)
@@ -33,7 +30,7 @@ func (q *Queue) kick() {
 	}
 }
 
-// poll has the queue look if the time of the bound place has come and no caller waits for that.
+// poll makes the queue look if the time of the bound place has come and no caller waits for that.
 func (q *Queue) poll() {
 	q.mu.Lock()
 	h := q.bound
@@ -44,10 +41,10 @@ func (q *Queue) poll() {
 	}
 }
 
-// askFrom returns when to reserve at a remote limit: shortly before that can grant. The queue must be locked.
+// askFrom returns when to reserve at a distant limit: shortly before that can grant. The queue must be locked.
 func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
 
-// soon is how long before it could go at the earliest a place is bound at a remote limit, beside the time of two calls.
+// soon is how long before it could go at the earliest a place is bound at a distant limit, beside the time of two calls.
 const soon = time.Millisecond
 
 // arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be
@@ -57,16 +54,20 @@ func (q *Queue) arm(now int64) {
 		return
 	}
 	h := q.bound
-	q.deaf.Store(h != nil && h.place.sleepers > 0 && !h.trial && q.retry == never && !q.target.many())
-	at := min(q.order.Changes(now), q.retry)
+	q.deaf.Store(h != nil && h.place.sleepers > 0 && !q.several && len(q.passed) == 0 && len(h.parts) == 1)
+	at := q.order.Changes(now)
 	for i := range q.lapse {
 		if h := q.lapse[i]; len(h) > 0 {
 			at = min(at, add(h[0].latest(), 1))
 		}
 	}
-	if h != nil && h.place.sleepers == 0 {
-		at = min(at, add(now, h.delay()))
-	} else if h == nil && q.remote {
+	for _, p := range q.passed {
+		at = min(at, q.alarmOf(now, p.hold))
+	}
+	switch {
+	case h != nil:
+		at = min(at, q.alarmOf(now, h))
+	case q.distant:
 		at = min(at, q.askFrom())
 	}
 	if at >= q.timed || at == never {
@@ -82,6 +83,26 @@ func (q *Queue) arm(now int64) {
 	} else {
 		q.timer = time.AfterFunc(d, q.alarm)
 	}
+}
+
+// alarmOf returns when to look at a hold: when half of the slack is left, or when its time has come if no caller waits
+// for that.
+func (q *Queue) alarmOf(now int64, h *hold) int64 {
+	if h == nil {
+		return never
+	}
+	slack := q.slack(len(h.parts))
+	if slack == 0 && h.place.sleepers > 0 {
+		return never
+	}
+	d := h.delay()
+	if d == unknown {
+		return never
+	}
+	if kindOf(h.place.Options[h.option].Limits[h.last].By) == foreign {
+		d = max(d, soon) // it may be a forecast, which never comes true by itself
+	}
+	return add(now, max(0, d-slack/2))
 }
 
 // alarm looks when the timer has fired.

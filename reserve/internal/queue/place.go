@@ -1,7 +1,9 @@
-package late
+package queue
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
@@ -13,38 +15,47 @@ import (
 // never is the last time that there is.
 const never = saturate.Never
 
-// A Place is a request in a queue. The caller that makes one sets the exported fields before Enter.
+// A Place is a request in a queue. Its maker sets the exported fields before Enter. It must not be copied then.
 type Place struct {
-	Permits int // at least 1
-	Leave   int // so many permits must be left at the limit when it goes
-	Group   int // places with the same number are refused in the order of their deadlines
-	Data    any // the order's
-	Hint    any // the target's
-	// Except reports whether a member of the target must not be chosen; nil: none.
-	Except func(member int) bool
+	Permits int      // at least 1: what its order and its accounts count
+	Options []Option // at least one; places may share them
+	Group   int      // places with the same number are refused in the order of their deadlines
+	Rank    *Rank    // of a request that may ask again; nil: it does not
+	Data    any      // the order's
+	Hint    any      // the maker's
+	// Except reports whether an option must not be chosen; nil: any may be.
+	Except func(option int) bool
+	// Renew, if it is not nil, is called before something is reserved for the place, which is the first then. It may change
+	// the permits of the place's limits, and its error ends the place. It must not call the queue.
+	Renew func() error
+	// Memory is for the reservations at an option's limits. If it is shorter they are allocated.
+	Memory []reserve.Reservation
 
 	queue  *Queue
 	ctx    context.Context
 	begin  int64 // when it entered
 	within int64 // the end of its longest wait, or never
+	number uint64
 
 	// Guarded by the queue's lock.
 	deadline int64 // of its context, or of a context that waits for it; or never
 	state    state
+	pass     Pass
 	hold     *hold // if it is bound or granted
 	own      hold  // its first one
-	used     bool  // own is taken
-	extra    int   // permits that are charged beyond Permits when it goes
+	first    reserve.Reservation
+	used     bool // own, first and Memory are taken
+	extra    int  // permits that are charged beyond Permits when it goes
 	settled  bool
 	sleepers int           // in Wait
 	changed  chan struct{} // closed when the state or the hold changes; nil: no caller waits for that
-	stop     func()        // ends the call to a remote limit in its name; nil: there was none
+	stop     func()        // ends the call to a limit that may block in its name; nil: there was none
 	told     time.Time     // what At returned last
 	went     int64         // when it was granted
 	err      error         // why it is over
 	lapse    int           // its index in the heap, plus 1; 0: it is in none
-	blocked  int64         // it can't go before, because of Leave; as long as the queue has this epoch
-	epoch    int64
+
+	next, previous *Place // of a FIFO
 }
 
 type state uint8
@@ -56,54 +67,56 @@ const (
 	over
 )
 
-// A hold is a reservation at the limit in the name of a place.
-type hold struct {
-	place *Place
-	r     reserve.Reservation
-	// A hold for a place with Leave is a trial: a reservation for Permits + Leave. When its time has come, one for Permits
-	// replaces it. If the limit is paid later, paid is a reservation behind it, ready when the limit has been paid for it.
-	trial  bool
-	paid   *reserve.Reservation
-	due    bool          // its time has come
-	asked  time.Duration // its delay when it was made
-	member int
-}
+// A Pass says whether others pass a place in the order, because it waits for something that they don't need.
+type Pass uint8
 
-// last returns the reservation whose time is the hold's.
-func (h *hold) last() *reserve.Reservation {
-	if h.paid != nil {
-		return h.paid
-	}
-	return &h.r
-}
+// The first of an order is not a place that others pass, and with PassGroup none of its group.
+const (
+	NoPass Pass = iota
+	PassOne
+	PassGroup
+)
 
-func (h *hold) delay() time.Duration {
-	if h.due {
-		return 0
-	}
-	return h.last().Delay()
-}
+// Passed reports whether others pass the place.
+func (p *Place) Passed() Pass { return p.pass }
 
-func (h *hold) cancel() {
-	if h.paid != nil {
-		h.paid.Cancel()
-	}
-	h.r.Cancel()
-}
-
-// newHold returns an empty hold of the place. Only the holder of the queue's binding calls it.
-func (p *Place) newHold() *hold {
+// newHold returns an empty hold of the place at an option. Only the holder of the queue's binding calls it.
+func (p *Place) newHold(option int) *hold {
 	h := &p.own
+	n := len(p.Options[option].Limits)
 	if p.used {
 		h = new(hold)
 	}
+	h.place, h.option, h.last = p, option, 0
+	h.parts = h.few[:]
+	if n > len(h.parts) {
+		h.parts = make([]part, n)
+	}
+	h.parts = h.parts[:n]
+	if !p.used {
+		for i := range h.parts {
+			switch {
+			case i < len(p.Memory):
+				h.parts[i].room = &p.Memory[i]
+			case i == 0:
+				h.parts[i].room = &p.first
+			}
+		}
+	}
 	p.used = true
-	h.place = p
 	return h
 }
 
 // latest returns when it must go at the latest.
 func (p *Place) latest() int64 { return min(p.within, p.deadline) }
+
+// remaining returns how long the place may still wait.
+func (p *Place) remaining(now int64) time.Duration {
+	if p.latest() == never {
+		return reserve.Forever
+	}
+	return max(0, time.Duration(saturate.Add(p.latest(), -now)))
+}
 
 // signal wakes callers that wait for a change of the place. The queue must be locked.
 func (p *Place) signal() {
@@ -113,18 +126,18 @@ func (p *Place) signal() {
 	}
 }
 
-// Member returns which member of the target the place was granted at, or is bound to; -1: none.
-func (p *Place) Member() int {
+// Option returns which option the place was granted at, or is bound to; -1: none.
+func (p *Place) Option() int {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	if p.hold == nil {
 		return -1
 	}
-	return p.hold.member
+	return p.hold.option
 }
 
-// Permits are what the place's reservation is for. See [reserve.Reservation.Permits].
-func (p *Place) promised() int { return p.Permits }
+// Held returns the reservation at a limit of the option that the place was granted at.
+func (p *Place) Held(limit int) *reserve.Reservation { return p.hold.parts[limit].r }
 
 // Waited returns how long the place waited until it was granted.
 func (p *Place) Waited() time.Duration {
@@ -144,7 +157,7 @@ func (p *Place) At() time.Time {
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted, bound:
-		p.told = p.hold.last().At()
+		p.told = p.hold.at()
 	case waiting:
 		p.told = q.clock.Time(add(q.now(), q.forecast(p)))
 	}
@@ -159,6 +172,8 @@ func (p *Place) Delay() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch p.state {
+	case granted:
+		return p.hold.delay()
 	case bound:
 		return max(1, p.hold.delay())
 	case waiting:
@@ -190,11 +205,16 @@ func (p *Place) Wait(ctx context.Context) error {
 	for {
 		switch p.state {
 		case granted:
-			finished = true
-			return nil
+			if h := p.hold; q.set.Slack > 0 {
+				q.mu.Unlock()
+				err = h.wait(ctx)
+				q.mu.Lock()
+			}
+			finished = err == nil
+			return err
 		case over:
 			finished = true
-			return p.err
+			return p.failure()
 		}
 		if err != nil {
 			finished = true
@@ -204,23 +224,24 @@ func (p *Place) Wait(ctx context.Context) error {
 			q.mu.Lock()
 			return err
 		}
-		if h := p.hold; h != nil {
-			err = p.waitFor(ctx, h)
+		if p.hold != nil {
+			err = p.waitFor(ctx, p.hold)
 		} else {
 			err = p.waitForTurn(ctx)
 		}
 	}
 }
 
-// waitFor waits until the hold's time has come, and then has the queue look. The queue must be locked, and
-// is unlocked meanwhile.
+// waitFor waits until the time of the hold has come, and then has the queue look. The queue must be locked, and is
+// unlocked meanwhile.
 func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	q := p.queue
+	last := h.awaited()
 	q.mu.Unlock()
 	defer q.mu.Lock()
-	err = h.last().Wait(ctx)
+	err = last.Wait(ctx)
 	q.mu.Lock()
-	mine := p.hold == h && p.state == bound
+	mine := p.hold == h && p.state == bound && h.awaited() == last
 	if mine && err == nil {
 		h.due = true
 	}
@@ -250,6 +271,26 @@ func (p *Place) waitForTurn(ctx context.Context) error {
 	}
 }
 
+// Cancel gives back what the place has. It is Settle(0).
+func (p *Place) Cancel() { p.Settle(0) }
+
+// Charge corrects the account of a granted place, whose caller settles each limit by itself.
+func (p *Place) Charge(actual int) {
+	q := p.queue
+	actual = max(0, actual)
+	q.mu.Lock()
+	if p.settled || p.state != granted {
+		q.mu.Unlock()
+		return
+	}
+	p.settled = true
+	if actual != p.Permits {
+		q.order.Settle(q.now(), p, actual-p.Permits)
+	}
+	q.mu.Unlock()
+	q.changed()
+}
+
 // Settle says how many permits the request has used, or will use. See [reserve.Reservation.Settle].
 func (p *Place) Settle(actual int) {
 	q := p.queue
@@ -269,11 +310,11 @@ func (p *Place) Settle(actual int) {
 			q.order.Settle(now, p, actual-p.Permits)
 		}
 		if actual == 0 {
-			p.told = h.r.At()
+			p.told = h.at()
 			p.state, p.err = over, reserve.ErrCancelled
 		}
 		q.mu.Unlock()
-		h.r.Settle(actual)
+		h.settle(actual)
 		q.changed()
 		return
 	case actual == 0:
@@ -289,41 +330,85 @@ func (p *Place) Settle(actual int) {
 	q.left(released)
 }
 
+// A PanicError is a panic of something of the caller's, such as its own Reserver. It is thrown again in the name of the
+// caller for whom that was asked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// failure returns why the place is over, or panics if the reason is a panic: that is the caller's.
+func (p *Place) failure() error {
+	if e, ok := p.err.(*PanicError); ok {
+		panic(e)
+	}
+	return p.err
+}
+
+// caught makes an error of a panic.
+func caught(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }
+
 // A promise is a place as the promise behind a reservation: the name of its first method is that of a field of Place.
 type promise struct{ *Place }
 
-func (p promise) Permits() int { return p.Place.promised() }
-func (p promise) Cancel()      { p.Settle(0) }
+func (p promise) Permits() int { return p.Place.Permits }
+func (p promise) Begin()       { p.each((*reserve.Reservation).Begin) }
+func (p promise) End()         { p.each((*reserve.Reservation).End) }
+
+func (p *Place) each(f func(*reserve.Reservation)) {
+	p.queue.mu.Lock()
+	h := p.hold
+	ok := p.state == granted
+	p.queue.mu.Unlock()
+	for i := range h.partsIf(ok) {
+		f(h.parts[i].r)
+	}
+}
 
 // Reservation returns the reservation whose promise the place is.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
-// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of the reservation that it
+// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of a reservation that it
 // holds in turn. Nil: there is none.
 func (q *Queue) PlaceOf(r *reserve.Reservation) *Place {
-	for {
-		p, ok := (*engine.Reservation)(r).Promise().(promise)
-		if !ok || p.queue == q {
-			return p.Place
-		}
-		p.queue.mu.Lock()
-		h := p.hold
-		p.queue.mu.Unlock()
-		if h == nil {
-			return nil
-		}
-		r = &h.r
+	p, ok := (*engine.Reservation)(r).Promise().(promise)
+	if !ok || p.queue == q {
+		return p.Place
 	}
+	p.queue.mu.Lock()
+	h := p.hold
+	p.queue.mu.Unlock()
+	for i := range h.partsIf(h != nil) {
+		if r := h.parts[i].r; r != nil {
+			if place := q.PlaceOf(r); place != nil {
+				return place
+			}
+		}
+	}
+	return nil
 }
 
-// A placeContext is the context in which the target is asked in a place's name. It has the values of the caller's. It
+// A placeContext is the context in which limits are asked in a place's name. It has the values of the caller's. It
 // does not end with it, because a reservation outlives the context of the request for it.
 type placeContext Place
 
 func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
-func (c *placeContext) Value(key any) any           { return c.ctx.Value(key) }
+func (c *placeContext) Value(key any) any {
+	if key == (rankKey{}) && c.Rank != nil {
+		return c.Rank
+	}
+	return c.ctx.Value(key)
+}
 
 // A Rank is a request's place in an order, for a request that asks again. It goes before requests that first asked
 // after it. The zero value is that of a new request.

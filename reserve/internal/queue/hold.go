@@ -1,0 +1,218 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// patience is how often a place gives back what it has, because another limit of its option turns out to have no room.
+// After that it keeps what it has: at two limits that others keep busy, it would never have both.
+const patience = 4
+
+// A hold is what is reserved in the name of a place, at the limits of one option: at all of them, which is full; or only
+// at the one that has room last. So a limit that has room earlier is charged when the place goes, and not before.
+type hold struct {
+	place  *Place
+	option int
+	parts  []part
+	last   int // of parts: the one to wait for
+	full   bool
+	rounds int
+	due    bool          // the time of last has come
+	asked  time.Duration // the delay when it was made
+	few    [1]part
+}
+
+// A part is a reservation at one limit.
+type part struct {
+	r      *reserve.Reservation // nil: there is none
+	room   *reserve.Reservation // where to put it; nil: allocate
+	paused bool                 // it is only at the limit's pause
+}
+
+// fill reserves at all limits of the option if the last of them has room within the slack; or else only at that one.
+// The hold must not be the place's meanwhile.
+func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
+	limits := h.place.Options[h.option].Limits
+	slack := h.place.queue.slack(len(limits))
+	keep := h.rounds < patience && len(limits) > 1
+	h.rounds++
+	if keep {
+		if last, wait := h.latest(limits); wait > slack {
+			h.giveBack(last)
+			return h.take(ctx, last, maxWait)
+		}
+	}
+	for i := range limits {
+		if err := h.take(ctx, i, maxWait); err != nil {
+			h.cancel()
+			return err
+		}
+	}
+	h.full, h.due = true, false
+	longest := time.Duration(-1)
+	for i := range h.parts {
+		if d := h.delayOf(i); d > longest {
+			h.last, longest = i, d
+		}
+		h.full = h.full && !h.parts[i].paused
+	}
+	if keep && longest > slack {
+		h.giveBack(h.last)
+		h.full = false
+	}
+	h.asked = h.delay()
+	return nil
+}
+
+// latest returns which of the limits has room last, by what is known now, and when.
+func (h *hold) latest(limits []Limit) (last int, longest time.Duration) {
+	for i := range limits {
+		var wait time.Duration
+		if p := &h.parts[i]; p.r != nil && !p.paused {
+			wait = max(h.delayOf(i), limits[i].paused())
+		} else {
+			wait, _ = limits[i].wait(limits[i].permits(h.place))
+		}
+		if wait > longest {
+			last, longest = i, wait
+		}
+	}
+	return last, longest
+}
+
+// take reserves at a limit, unless it has that already.
+func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
+	p, l := &h.parts[i], &h.place.Options[h.option].Limits[i]
+	if p.r != nil && (p.paused || l.paused() > 0) {
+		if p.paused && l.paused() > 0 {
+			h.last, h.full, h.due = i, false, false
+			return nil
+		}
+		h.drop(i) // the pause is over, or there is one now: then permits that are bought would be forgotten by its end
+	}
+	if p.r == nil {
+		r := p.room
+		if p.room = nil; r == nil {
+			r = new(reserve.Reservation)
+		}
+		if p.paused, err = l.reserve(ctx, l.permits(h.place), maxWait, r); err != nil {
+			return err
+		}
+		p.r = r
+	}
+	h.last, h.full, h.due = i, len(h.parts) == 1 && !p.paused, false
+	h.asked = h.delay()
+	return nil
+}
+
+// giveBack gives all reservations back but one.
+func (h *hold) giveBack(but int) {
+	for i := range h.parts {
+		if i != but {
+			h.drop(i)
+		}
+	}
+}
+
+// drop gives a reservation back.
+func (h *hold) drop(i int) {
+	if p := &h.parts[i]; p.r != nil {
+		p.r.Cancel()
+		p.r, p.paused = nil, false
+	}
+}
+
+// cancel gives back all.
+func (h *hold) cancel() {
+	for i := len(h.parts) - 1; i >= 0; i-- {
+		if r := h.parts[i].r; r != nil {
+			r.Cancel()
+		}
+	}
+}
+
+// settle settles what the request asks of limits in its own permits; at 0, all.
+func (h *hold) settle(actual int) {
+	for i := range h.parts {
+		if l := &h.place.Options[h.option].Limits[i]; actual == 0 || l.Permits == 0 {
+			h.parts[i].r.Settle(actual)
+		}
+	}
+}
+
+// granted counts what was reserved as granted.
+func (h *hold) granted() {
+	for i := range h.parts {
+		(*engine.Reservation)(h.parts[i].r).Count()
+	}
+}
+
+// awaited returns the reservation to wait for.
+func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
+
+func (h *hold) at() time.Time { return h.awaited().At() }
+
+// delay returns how long it is until the last of what is reserved has room.
+func (h *hold) delay() (longest time.Duration) {
+	for i := range h.parts {
+		if h.parts[i].r != nil && !(h.due && i == h.last) {
+			longest = max(longest, h.delayOf(i))
+		}
+	}
+	return longest
+}
+
+func (h *hold) delayOf(i int) time.Duration {
+	d := h.parts[i].r.Delay()
+	if l := &h.place.Options[h.option].Limits[i]; l.Pause != nil && !h.parts[i].paused {
+		d = max(d, l.paused())
+	}
+	return d
+}
+
+// wouldWait returns how long the place has to wait, by what is known of limits where nothing is reserved.
+func (h *hold) wouldWait() time.Duration {
+	longest := h.delay()
+	if h.full {
+		return longest
+	}
+	limits := h.place.Options[h.option].Limits
+	for i := range limits {
+		if h.parts[i].r == nil || h.parts[i].paused {
+			d, err := limits[i].wait(limits[i].permits(h.place))
+			if err != nil {
+				return reserve.Forever
+			}
+			longest = max(longest, d)
+		}
+	}
+	return longest
+}
+
+// wait waits for all of it, and gives all back if that fails.
+func (h *hold) wait(ctx context.Context) error {
+	for i := range h.parts {
+		if h.delayOf((h.last+i)%len(h.parts)) <= 0 {
+			continue
+		}
+		if err := h.parts[(h.last+i)%len(h.parts)].r.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether something is reserved at a limit.
+func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
+
+// partsIf returns the parts, or none.
+func (h *hold) partsIf(ok bool) []part {
+	if !ok {
+		return nil
+	}
+	return h.parts
+}

@@ -1,0 +1,262 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/reserve/internal/keyhooks"
+)
+
+// A Limit is what a request asks of one limit.
+type Limit struct {
+	By      reserve.Reserver
+	Permits int // 0: the request's own
+	// Clip: of a limit that never holds as many, the request asks for as many as that holds, and its caller charges the
+	// rest. Otherwise such a request gets a *[reserve.SizeError].
+	Clip bool
+	// Pause stops By, if By can't be paused itself: nothing is reserved there meanwhile. Nil: none.
+	Pause *reserve.Limiter
+	// Own: only requests of the same group ask this limit. While the first of them waits for it, the others wait too, and
+	// requests of other groups pass them.
+	Own bool
+}
+
+// An Option is one way to serve a request: a member of a pool, an upstream, a deployment.
+type Option struct {
+	Limits []Limit
+	Tier   int // options of a lower tier are taken first, as long as that costs no more than Settings.Detour
+}
+
+// Limits returns what a request asks of a Reserver, each part of a reserve.All by itself: so each is charged when the
+// request goes.
+func Limits(by reserve.Reserver) (limits []Limit) {
+	parts := engine.PartsOf(by)
+	if len(parts) == 0 {
+		return []Limit{{By: by}}
+	}
+	for _, part := range parts {
+		limits = append(limits, Limits(part)...)
+	}
+	return limits
+}
+
+// A kind is what is known of a Reserver.
+type kind uint8
+
+const (
+	foreign  kind = iota // nothing: it may block
+	distant              // it is shared between processes: to reserve and to cancel takes a while
+	local                // a *reserve.Limiter
+	keyed                // a key's limiter
+	inFlight             // *Places
+)
+
+func kindOf(by reserve.Reserver) kind {
+	switch by.(type) {
+	case *reserve.Limiter:
+		return local
+	case keyhooks.Limiter:
+		return keyed
+	case *Places:
+		return inFlight
+	case interface {
+		Stored(context.Context) (float64, error)
+	}:
+		return distant
+	}
+	return foreign
+}
+
+// permits returns how many permits a place asks of the limit.
+func (l *Limit) permits(p *Place) int {
+	if l.Permits > 0 {
+		return l.Permits
+	}
+	return p.Permits
+}
+
+// unknown is how long a place waits if nobody can know.
+const unknown = reserve.Forever
+
+// wait returns how long n permits would have to be waited for, by what is known now; 0 if By can't be asked without
+// taking any.
+func (l *Limit) wait(n int) (d time.Duration, err error) {
+	switch by := l.By.(type) {
+	case *reserve.Limiter:
+		d, err = by.Peek(n)
+	case keyhooks.Limiter:
+		d, err = by.Peek(n)
+	case *Places:
+		d = by.wait()
+	}
+	if most := tooMany(err); most > 0 && l.Clip {
+		return l.wait(most)
+	}
+	return max(d, l.paused()), err
+}
+
+// paused returns how long the limit is paused.
+func (l *Limit) paused() time.Duration {
+	if l.Pause == nil {
+		return 0
+	}
+	d, _ := l.Pause.Peek(1)
+	return d
+}
+
+// tooMany returns the largest number of permits that a limit grants, if err says that a request was larger; else 0.
+func tooMany(err error) int {
+	if err == nil {
+		return 0 // without an allocation
+	}
+	var size *reserve.SizeError
+	if errors.As(err, &size) {
+		return size.Max
+	}
+	return 0
+}
+
+// reserve reserves n permits of the limit, or, while it is paused, waits for the end of that: a permit that is bought
+// now would be forgotten by then.
+func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (paused bool, err error) {
+	if l.paused() > 0 {
+		*r, err = l.Pause.ReserveWithin(ctx, 1, maxWait)
+		return true, err
+	}
+	if by, ok := l.By.(*reserve.Limiter); ok { // what is handed on before it goes does not count as granted
+		own := (*engine.Limiter)(by)
+		if c := 0.0; l.Clip && n > 1 {
+			if c = own.Outlook().Capacity; c >= 1 && float64(n) > c {
+				n = int(c)
+			}
+		}
+		err = own.ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(r))
+	} else {
+		*r, err = l.By.ReserveWithin(ctx, n, maxWait)
+	}
+	if most := tooMany(err); most > 0 && l.Clip && most < n {
+		return l.reserve(ctx, most, maxWait, r)
+	}
+	return false, err
+}
+
+// rate is in permits per second; 0: it is not known, or there is no limit.
+func (l *Limit) rate() float64 {
+	if by, ok := l.By.(interface{ Rate() float64 }); ok {
+		if r := by.Rate(); r < math.Inf(1) {
+			return r
+		}
+	}
+	return 0
+}
+
+// paidLater reports whether the time of a request does not depend on how many permits it is for.
+func (l *Limit) paidLater() bool {
+	by, ok := l.By.(*reserve.Limiter)
+	if !ok {
+		return false
+	}
+	one, err := by.Peek(1)
+	all, err2 := by.Peek(math.MaxInt32)
+	return err == nil && err2 == nil && all <= one // time passes meanwhile
+}
+
+// behind returns how long a request for n permits would wait behind others, of which after is how long the first of
+// them has to at least. Ahead are those that have not reserved here.
+func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) (wait time.Duration) {
+	if by, ok := l.By.(*reserve.Limiter); ok {
+		wait = behind((*engine.Limiter)(by), ahead, n)
+		if most := 0; wait == reserve.Forever && l.Clip {
+			if _, err := by.Peek(n); err != nil {
+				most = tooMany(err)
+			}
+			if most > 0 {
+				wait = behind((*engine.Limiter)(by), ahead, most)
+			}
+		}
+		return max(wait, after, l.paused())
+	}
+	wait, err := l.wait(n)
+	if err != nil || wait == unknown {
+		wait = 0
+	}
+	sum := 0.0
+	for n := range ahead {
+		sum += float64(n)
+	}
+	wait = max(wait, after)
+	if rate := l.rate(); rate > 0 {
+		wait = add(wait, seconds(sum/rate))
+	}
+	return wait
+}
+
+// seconds returns a time, and not more than there is.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
+}
+
+// behind returns how long a request would wait at a limiter behind others of those sizes. At a window, one that is
+// larger than the window is never granted, and takes as much as the window holds. Of others only the sum counts.
+func behind(l *engine.Limiter, ahead iter.Seq[int], n int) time.Duration {
+	o := l.Outlook()
+	if !o.Window || o.Capacity < 1 {
+		sum := int64(0)
+		for size := range ahead {
+			sum = saturate.Add(sum, int64(size))
+		}
+		ahead = func(yield func(int) bool) {
+			if sum > 0 {
+				yield(int(sum))
+			}
+		}
+	} else {
+		sizes := ahead
+		ahead = func(yield func(int) bool) {
+			for size := range sizes {
+				if size > 0 && !yield(min(size, int(o.Capacity))) {
+					return
+				}
+			}
+		}
+	}
+	wait, err := l.Behind(ahead, n)
+	if err != nil {
+		return reserve.Forever
+	}
+	return wait
+}
+
+func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
+
+// isWindow reports whether the limit is a window, or a quota by the calendar.
+func isWindow(l *Limit) bool {
+	by, ok := l.By.(*reserve.Limiter)
+	return ok && (*engine.Limiter)(by).Outlook().Window
+}
+
+// fill yields so many permits as requests that take at least as long as any that ask them together. Two that follow
+// each other fill a window; so twice as many permits, in requests for whole windows, are enough. Those behind the first
+// window take the same time, whatever there was before.
+func fill(permits int, l *Limit, yield func(int) bool) {
+	by, ok := l.By.(*reserve.Limiter)
+	if !ok || !isWindow(l) {
+		yield(permits)
+		return
+	}
+	most := int((*engine.Limiter)(by).Outlook().Capacity)
+	if most < 1 {
+		return
+	}
+	for left := int64(saturate.Add(int64(permits), int64(permits))); left > 0; left -= int64(most) {
+		if !yield(int(min(left, int64(most)))) {
+			return
+		}
+	}
+}

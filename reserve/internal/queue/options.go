@@ -1,0 +1,242 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+)
+
+// A choice is an option, and how long a place would wait there.
+type choice struct {
+	option int
+	wait   time.Duration // reserve.Forever: it is none
+}
+
+// asked reports whether what the limits tell is all that there is to know.
+func (o *Option) asked() bool {
+	for i := range o.Limits {
+		if k := kindOf(o.Limits[i].By); k == foreign || k == distant {
+			return false
+		}
+	}
+	return true
+}
+
+// wait returns how long a place would wait, by what is known.
+func (o *Option) wait(p *Place) (longest time.Duration) {
+	for i := range o.Limits {
+		l := &o.Limits[i]
+		d, err := l.wait(l.permits(p))
+		if err != nil {
+			return reserve.Forever
+		}
+		longest = max(longest, d)
+	}
+	return longest
+}
+
+// rate returns how many permits of a place an option grants in a second: as many as its slowest limit. 0: that is not
+// known. A nil place is one whose permits are the limits'.
+func (o *Option) rate(p *Place) float64 {
+	slowest := math.Inf(1)
+	for i := range o.Limits {
+		l := &o.Limits[i]
+		rate := l.rate()
+		if rate == 0 && kindOf(l.By) != inFlight && kindOf(l.By) != local {
+			return 0
+		}
+		if rate > 0 && p != nil && l.Permits > 0 {
+			rate *= float64(p.Permits) / float64(l.Permits)
+		}
+		if rate > 0 {
+			slowest = min(slowest, rate)
+		}
+	}
+	if math.IsInf(slowest, 1) {
+		return 0
+	}
+	return slowest
+}
+
+// choices returns how long a place would wait at each of its options. A place that is bound has its hold.
+func (q *Queue) choices(p *Place, h *hold) []choice {
+	all := make([]choice, len(p.Options))
+	now := q.clock.Now()
+	for i := range p.Options {
+		o := &p.Options[i]
+		if all[i] = (choice{i, reserve.Forever}); p.Except != nil && p.Except(i) {
+			continue
+		}
+		if h != nil && h.option == i {
+			all[i].wait = h.wouldWait()
+			continue
+		}
+		if all[i].wait = o.wait(p); !o.asked() {
+			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known, -now)))
+		}
+	}
+	return all
+}
+
+// choose returns which of the choices is best for a place, within its longest wait. Current is taken if no other is
+// better. Option -1: none is.
+func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duration) choice {
+	earliest := slices.MinFunc(all, byWait).wait
+	limit := max(earliest, min(add(earliest, q.set.Detour), maxWait))
+	if q.set.Prefers != nil {
+		if i := q.set.Prefers(p); i >= 0 && all[i].wait <= limit && all[i].wait < reserve.Forever {
+			return all[i]
+		}
+	}
+	best := choice{option: -1}
+	for _, o := range all {
+		if o.wait <= limit && (best.option < 0 || q.before(p, o, best, current)) {
+			best = o
+		}
+	}
+	return best
+}
+
+func byWait(a, b choice) int {
+	switch {
+	case a.wait < b.wait:
+		return -1
+	case a.wait > b.wait:
+		return 1
+	}
+	return 0
+}
+
+// before reports whether a is better than b.
+func (q *Queue) before(p *Place, a, b choice, current int) bool {
+	x, y := p.Options[a.option].Tier, p.Options[b.option].Tier
+	switch {
+	case x != y:
+		return x < y
+	case a.wait != b.wait:
+		return a.wait < b.wait
+	case b.option == current || a.option == current:
+		return a.option == current
+	default:
+		return q.options[a.option].last < q.options[b.option].last
+	}
+}
+
+// reserve reserves for a place at its best option. What is known of an option may be wrong, if it can't be asked
+// without taking permits, or if others ask it as well. Then the next best one is asked, too, and the better of the two
+// is kept.
+func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
+	if len(p.Options) == 1 {
+		h := p.newHold(0)
+		return h, h.fill(ctx, maxWait)
+	}
+	all := q.choices(p, nil)
+	held := make([]*hold, len(all))
+	asked := make([]bool, len(all))
+	defer func() {
+		for _, h := range held {
+			if h != nil && h != best {
+				h.cancel()
+			}
+		}
+	}()
+	current := -1
+	for {
+		o := q.choose(all, p, current, maxWait)
+		if o.option < 0 || asked[o.option] || o.wait == reserve.Forever {
+			break
+		}
+		current = o.option
+		asked[current] = true
+		h := p.newHold(current)
+		all[current].wait = reserve.Forever
+		var late *reserve.WaitError
+		if err = h.fill(ctx, maxWait); err == nil {
+			held[current] = h
+			all[current].wait = h.delay()
+		} else if errors.As(err, &late) {
+			all[current].wait = late.Wait
+		}
+		q.options[current].known = add(q.clock.Now(), all[current].wait)
+	}
+	for i, h := range held {
+		if h == nil {
+			all[i].wait = reserve.Forever
+		}
+	}
+	if current < 0 {
+		return nil, q.none(p, maxWait)
+	}
+	if o := q.choose(all, p, current, maxWait); o.option >= 0 && held[o.option] != nil {
+		q.served++
+		q.options[o.option].last = q.served
+		if q.set.Chosen != nil {
+			q.set.Chosen(p, o.option)
+		}
+		return held[o.option], nil
+	}
+	return nil, err
+}
+
+// none returns the error of a place that no option grants.
+func (q *Queue) none(p *Place, maxWait time.Duration) error {
+	if err := p.fits(); err != nil {
+		return err
+	}
+	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
+}
+
+// better reports whether a place should be bound to another option than that of its hold. To ask an option that can't
+// tell takes permits: so only if the one that it is bound to has become later.
+func (q *Queue) better(h *hold) bool {
+	p := h.place
+	if len(p.Options) == 1 {
+		return false
+	}
+	all := q.choices(p, h)
+	for i := range p.Options {
+		if i != h.option && !p.Options[i].asked() && h.delay() <= h.asked {
+			all[i].wait = reserve.Forever
+		}
+	}
+	o := q.choose(all, p, h.option, reserve.Forever)
+	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
+}
+
+// fillUp returns how long a place would wait behind so many permits, by the options together: they fill up like vessels.
+// Each grants at its rate from the end of its wait on.
+func (q *Queue) fillUp(p *Place, ahead iter.Seq[*Place]) time.Duration {
+	sum := 0.0
+	for other := range ahead {
+		sum += float64(other.Permits)
+	}
+	all := q.choices(p, nil)
+	slices.SortFunc(all, byWait)
+	rate, granted := 0.0, 0.0
+	for i, o := range all {
+		if o.wait == reserve.Forever {
+			break
+		}
+		one := p.Options[o.option].rate(p)
+		if one == 0 { // it is not known, or there is no limit
+			return o.wait
+		}
+		rate += one
+		until := reserve.Forever
+		if i+1 < len(all) {
+			until = all[i+1].wait
+		}
+		need := seconds((sum - granted) / rate)
+		if add(o.wait, need) <= until {
+			return add(o.wait, need)
+		}
+		granted += rate * (until - o.wait).Seconds()
+	}
+	return all[0].wait
+}

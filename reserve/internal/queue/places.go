@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/reserve"
+)
+
+// Places are a number of places in flight. They are a [reserve.Reserver] whose reservations are given back: a place is
+// out until Cancel, or Settle(0). Settle at more than 0 says nothing. How long a place that is out stays so is not known:
+// the Delay of one that waits is reserve.Forever, which refuses no request before its longest wait is over.
+type Places struct {
+	mu      sync.Mutex
+	n, out  int
+	waiting list.List // of *place, by number
+}
+
+// NewPlaces returns n places.
+func NewPlaces(n int) *Places { return &Places{n: n} }
+
+// Resize makes them n places. Those that are out stay out.
+func (s *Places) Resize(n int) {
+	s.mu.Lock()
+	s.n = n
+	s.give()
+	s.mu.Unlock()
+}
+
+// Out returns how many are out.
+func (s *Places) Out() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out
+}
+
+// wait returns 0 if a place is free; else that is not known.
+func (s *Places) wait() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out < s.n && s.waiting.Len() == 0 {
+		return 0
+	}
+	return unknown
+}
+
+// give gives free places to those that wait. It must be locked.
+func (s *Places) give() {
+	for e := s.waiting.Front(); e != nil && s.out < s.n; e = s.waiting.Front() {
+		p := s.waiting.Remove(e).(*place)
+		s.out++
+		p.at = nil
+		close(p.ready)
+	}
+}
+
+// A place is a promise of a place in flight.
+type place struct {
+	of     *Places
+	number uint64 // requests get places in the order of these
+	ready  chan struct{}
+	at     *list.Element // while it waits
+	over   bool
+	ended  chan struct{}
+}
+
+// ReserveWithin reserves a place; n is ignored. With a maxWait of 0 it returns a *[reserve.WaitError] if none is free.
+func (s *Places) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	if err := done.Cause(ctx); err != nil {
+		return reserve.Reservation{}, err
+	}
+	p := &place{of: s}
+	if r := RankOf(ctx); r != nil {
+		p.number = r.Number
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out < s.n && s.waiting.Len() == 0 {
+		s.out++
+		return reserve.NewReservation(p), nil
+	}
+	if maxWait <= 0 {
+		return reserve.Reservation{}, &reserve.WaitError{Wait: unknown, MaxWait: maxWait}
+	}
+	p.ready, p.ended = make(chan struct{}), make(chan struct{})
+	e := s.waiting.Back()
+	for e != nil && e.Value.(*place).number > p.number {
+		e = e.Prev()
+	}
+	if e == nil {
+		p.at = s.waiting.PushFront(p)
+	} else {
+		p.at = s.waiting.InsertAfter(p, e)
+	}
+	s.give() // it may have become first among those that were let pass
+	return reserve.NewReservation(p), nil
+}
+
+func (p *place) Permits() int  { return 1 }
+func (p *place) Settle(n int)  { p.end(n) }
+func (p *place) Cancel()       { p.end(0) }
+func (p *place) At() time.Time { return time.Now() }
+
+func (p *place) Delay() time.Duration {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if p.at != nil {
+		return unknown
+	}
+	return 0
+}
+
+func (p *place) end(n int) {
+	s := p.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 || p.over {
+		return
+	}
+	p.over = true
+	if p.at != nil {
+		s.waiting.Remove(p.at)
+		p.at = nil
+		close(p.ended)
+		return
+	}
+	s.out--
+	s.give()
+}
+
+// Wait waits for the place.
+func (p *place) Wait(ctx context.Context) error {
+	if p.ready == nil {
+		return done.Cause(ctx)
+	}
+	select {
+	case <-p.ready:
+		return nil
+	case <-p.ended:
+		return reserve.ErrCancelled
+	case <-ctx.Done():
+		p.end(0)
+		return context.Cause(ctx)
+	}
+}
