@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
 // valueError makes the error for a bad value.
@@ -38,9 +40,11 @@ type Class struct {
 // A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]. It must not be
 // copied. All methods may be called at the same time.
 type Queue struct {
-	order   *order
+	order   *share.Order
 	queue   *queue.Queue
-	byName  map[string]*class
+	classes []Class
+	byName  map[string]int
+	asks    [][]queue.Option // by class
 	weight  func(tenant string) float64
 	tenants bool
 	by      reserve.Reserver
@@ -102,12 +106,12 @@ func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if err := check(classes); err != nil {
 		return nil, err
 	}
-	q := &Queue{order: newOrder(classes), byName: map[string]*class{}, weight: s.weight, tenants: s.tenants, by: by}
+	q := &Queue{classes: slices.Clone(classes), byName: map[string]int{}, weight: s.weight, tenants: s.tenants, by: by}
 	limits := queue.Limits(by)
-	var options [][]queue.Option
-	for i, c := range q.order.classes {
-		c.group = i
-		q.byName[c.Name] = c
+	shares := make([]share.Class, len(classes))
+	for i, c := range classes {
+		q.byName[c.Name] = i
+		shares[i] = share.Class{Name: c.Name, Priority: c.Priority, Weight: c.Weight, MaxAge: c.MaxAge, MaxQueue: c.MaxQueue}
 		own := limits[:len(limits):len(limits)]
 		if c.Limit != nil {
 			for _, l := range queue.Limits(c.Limit) {
@@ -115,10 +119,12 @@ func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 				own = append(own, l)
 			}
 		}
-		c.asks = []queue.Option{{Limits: own}}
-		options = append(options, c.asks)
+		q.asks = append(q.asks, []queue.Option{{Limits: own}})
 	}
-	q.queue = queue.New(q.order, len(classes), queue.Settings{Clock: s.clock}, options...)
+	q.order = share.New(shares, func(class int) error {
+		return &FullError{Class: q.classes[class].Name, MaxQueue: q.classes[class].MaxQueue}
+	})
+	q.queue = queue.New(q.order, len(classes), queue.Settings{Clock: s.clock}, q.asks...)
 	return q, nil
 }
 
@@ -161,29 +167,28 @@ func (e *FullError) Error() string {
 }
 
 // reserve puts a request into the queue.
-func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*entry, error) {
+func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*share.Entry, error) {
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
-	c := q.order.classes[0]
-	if name != "" || q.byName[""] != nil {
-		if c = q.byName[name]; c == nil {
+	class := 0
+	if _, unnamed := q.byName[""]; name != "" || unnamed {
+		var ok bool
+		if class, ok = q.byName[name]; !ok {
 			return nil, valueError("the class", name, "one of "+q.names())
 		}
 	}
-	e := &entry{class: c, weight: 1}
-	e.Rank = queue.RankOf(ctx)
-	if q.tenants {
-		e.tenant = tenant
-		if q.weight != nil {
-			e.weight = q.weight(tenant)
-		}
-		if !(e.weight > 0) || math.IsInf(e.weight, 1) {
-			name := fmt.Sprintf("the weight of tenant %q", tenant)
-			return nil, valueError(name, e.weight, "a positive number")
-		}
+	e, weight := new(share.Entry), 1.0
+	if !q.tenants {
+		tenant = ""
+	} else if q.weight != nil {
+		weight = q.weight(tenant)
 	}
-	e.Permits, e.Options, e.Group, e.Data = n, c.asks, c.group, e
+	if !(weight > 0) || math.IsInf(weight, 1) {
+		return nil, valueError(fmt.Sprintf("the weight of tenant %q", tenant), weight, "a positive number")
+	}
+	q.order.Of(e, class, tenant, weight)
+	e.Permits, e.Options, e.Rank = n, q.asks[class], queue.RankOf(ctx)
 	if err := q.queue.Enter(ctx, &e.Place, maxWait); err != nil {
 		return nil, err
 	}
@@ -192,7 +197,7 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 
 func (q *Queue) names() string {
 	var names []string
-	for _, c := range q.order.classes {
+	for _, c := range q.classes {
 		names = append(names, fmt.Sprintf("%q", c.Name))
 	}
 	return strings.Join(names, ", ")
@@ -287,14 +292,11 @@ type ClassSnapshot struct {
 // Snapshot returns what the queue is like now, for logs and metrics. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
 	q.queue.Locked(func(now int64) {
-		for _, c := range q.order.classes {
-			longest := c.longest
-			if c.oldest != nil {
-				longest = max(longest, now-c.oldest.arrived)
-			}
+		for i := range q.classes {
+			c := q.order.Counts(now, i)
 			s.Classes = append(s.Classes, ClassSnapshot{
-				Class: c.Name, Waiting: c.waiting, Tenants: len(c.flows),
-				Granted: c.granted, Refused: c.refused, GivenBack: c.givenBack, LongestWait: time.Duration(longest),
+				Class: q.classes[i].Name, Waiting: c.Waiting, Tenants: c.Tenants,
+				Granted: c.Granted, Refused: c.Refused, GivenBack: c.GivenBack, LongestWait: c.LongestWait,
 			})
 		}
 	})

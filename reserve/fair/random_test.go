@@ -16,6 +16,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/internal/queue/share"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -36,13 +37,13 @@ func runs(t *testing.T, some int) int {
 
 // A recorder is an order that remembers who went.
 type recorder struct {
-	*order
-	went []*entry
+	*share.Order
+	went []*queue.Place
 }
 
 func (r *recorder) Grant(now int64, p *queue.Place) {
-	r.order.Grant(now, p)
-	r.went = append(r.went, of(p))
+	r.Order.Grant(now, p)
+	r.went = append(r.went, p)
 }
 
 // A pair is a queue and its model, on one clock.
@@ -55,7 +56,7 @@ type pair struct {
 	model *model
 
 	all    []*both
-	byReal map[*entry]*both
+	byReal map[*queue.Place]*both
 	open   []*both // that wait, or were granted and are not settled
 	seed   uint64
 	trace  []string
@@ -66,7 +67,7 @@ type pair struct {
 }
 
 type both struct {
-	entry   *entry
+	entry   *share.Entry
 	request *request
 	r       reserve.Reservation
 }
@@ -85,7 +86,7 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 	clock := newHandClock()
 	kind := random.IntN(4)
 	policy := policies(clock)[kind]
-	p := &pair{t: t, clock: clock, by: policy.Limiter(), byReal: map[*entry]*both{}, seed: seed, stores: kind >= 1, upfront: kind == 2}
+	p := &pair{t: t, clock: clock, by: policy.Limiter(), byReal: map[*queue.Place]*both{}, seed: seed, stores: kind >= 1, upfront: kind == 2}
 	var classes []Class
 	weights := []float64{0, 0.5, 1, 2, 4}
 	for i := range 1 + random.IntN(4) {
@@ -99,12 +100,8 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 		w, _ := strconv.Atoi(tenant)
 		return weights[1+w%4]
 	}), WithClock(clock)))
-	p.real = &recorder{order: p.queue.order}
-	var options [][]queue.Option
-	for _, c := range p.queue.order.classes {
-		options = append(options, c.asks)
-	}
-	p.queue.queue = queue.New(p.real, len(classes), queue.Settings{Clock: clock}, options...)
+	p.real = &recorder{Order: p.queue.order}
+	p.queue.queue = queue.New(p.real, len(classes), queue.Settings{Clock: clock}, p.queue.asks...)
 	p.model = &model{classes: classes, by: policy.Limiter(), clock: clock, begin: clock.Now()}
 	return p
 }
@@ -168,7 +165,7 @@ func (p *pair) ask(random *rand.Rand) {
 
 	e, err := p.queue.reserve(ctx, strconv.Itoa(class), name, r.permits, reserve.Forever)
 	require.NoError(p.t, err)
-	b.entry, p.byReal[e] = e, b
+	b.entry, p.byReal[&e.Place] = e, b
 	b.r = e.Reservation()
 	p.open = append(p.open, b)
 	p.check()

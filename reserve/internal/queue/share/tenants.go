@@ -1,4 +1,4 @@
-package fair
+package share
 
 // A flow is a tenant of a class that waits, or that has had more than virtual time tells.
 type flow struct {
@@ -6,13 +6,13 @@ type flow struct {
 	weight     float64
 	start      float64 // the tag of its next request
 	period     uint64  // the busy period of the class to which the tag belongs
-	head, tail *entry
+	head, tail *Entry
 	index      int // in the heap that it is in
 	stretch
 }
 
 // push adds a request to its tenant.
-func (c *class) push(e *entry) {
+func (c *class) push(e *Entry) {
 	f := c.flows[e.tenant]
 	if f == nil {
 		f = c.newFlow(e.tenant, c.virtual)
@@ -54,7 +54,7 @@ func (c *class) newFlow(tenant string, start float64) *flow {
 }
 
 // remove takes a request that has not been granted off its tenant's list.
-func (c *class) remove(e *entry) {
+func (c *class) remove(e *Entry) {
 	f := e.flow
 	head := f.head
 	if e.previous != nil {
@@ -78,7 +78,7 @@ func (c *class) remove(e *entry) {
 }
 
 // grant takes out a request because it goes, and charges its tenant.
-func (c *class) grant(e *entry) {
+func (c *class) grant(e *Entry) {
 	f := e.flow
 	c.virtual = max(c.virtual, f.start)
 	f.start += cost(e.Permits, e.weight)
@@ -125,7 +125,7 @@ func (c *class) forget() {
 
 // settle corrects a tenant's tag by what a granted request costs more. A tenant that waits gets all of it. One that
 // does not owes what is more than virtual time.
-func (c *class) settle(e *entry, more float64) {
+func (c *class) settle(e *Entry, more float64) {
 	f := c.flows[e.tenant]
 	switch {
 	case f == nil:
@@ -228,15 +228,15 @@ type simulated struct {
 	start     float64
 	agedStart float64
 	flows     []virtualFlow // a heap
-	old       *entry        // the oldest one that has not gone, if it is aged
+	old       *Entry        // the oldest one that has not gone, if it is aged
 }
 
 type virtualFlow struct {
 	start, weight float64
-	head          *entry
+	head          *Entry
 }
 
-func (o *order) simulate(now int64) *simulation {
+func (o *Order) simulate(now int64) *simulation {
 	s := &simulation{now: now}
 	for _, c := range o.classes {
 		if c.waiting == 0 {
@@ -253,7 +253,7 @@ func (o *order) simulate(now int64) *simulation {
 }
 
 // next returns the next request, or nil.
-func (s *simulation) next() *entry {
+func (s *simulation) next() *Entry {
 	var first turn
 	var from *simulated
 	for i := range s.classes {

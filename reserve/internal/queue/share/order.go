@@ -1,23 +1,35 @@
-package fair
+// Package share is the order of package fair: priorities, and shares within one. Outbound's classes are in it too.
+package share
 
 import (
 	"iter"
+	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// An order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H.
+// An Order is the order of all that wait: priorities strictly, and within one start-time fair queueing (P. Goyal, H.
 // Vin and H. Cheng, 1996) over classes, and over tenants within a class.
 //
 // Start-time fair queueing gives each flow a tag, the start of its next request in virtual time. The flow with the
 // smallest tag goes, virtual time becomes that tag, and the flow's tag grows by permits / weight. A flow that was idle
 // begins at virtual time, or at its own tag if that is larger. So of two flows that wait both, neither gets ahead
 // of the other by more than a request of each.
-type order struct {
+type Order struct {
 	classes []*class
 	levels  []*level
 	count   uint64 // of requests so far
+	full    func(class int) error
+}
+
+// A Class is a kind of requests: fair.Class says what the fields mean. A Weight of 0 is 1.
+type Class struct {
+	Name     string
+	Priority int
+	Weight   float64
+	MaxAge   time.Duration
+	MaxQueue int
 }
 
 // A level is a priority.
@@ -109,10 +121,9 @@ type class struct {
 	Class
 	share
 	aged  aging
-	group int            // its number
-	asks  []queue.Option // of its requests
+	group int // its number
 
-	oldest, newest *entry // of all that wait, in the order in which they came
+	oldest, newest *Entry // of all that wait, in the order in which they came
 
 	virtual float64
 	latest  float64          // the largest tag so far
@@ -135,8 +146,8 @@ type counts struct {
 	longest                     int64
 }
 
-// An entry is a request.
-type entry struct {
+// An Entry is a request.
+type Entry struct {
 	queue.Place
 	class   *class
 	tenant  string
@@ -148,15 +159,40 @@ type entry struct {
 	// When it went: the stretches of its share and of its flow.
 	ofShare, ofFlow uint64
 
-	next, previous *entry // of the flow
-	newer, older   *entry // of the class
+	next, previous *Entry // of the flow
+	newer, older   *Entry // of the class
+}
+
+// Of makes e a request of a class, by its number, and of a tenant with that weight. It is called before Enter.
+func (o *Order) Of(e *Entry, class int, tenant string, weight float64) {
+	e.class, e.tenant, e.weight = o.classes[class], tenant, weight
+	e.Group, e.Data = class, e
+}
+
+// Counts say what a class is like: fair.ClassSnapshot says what they mean.
+type Counts struct {
+	Waiting, Tenants            int
+	Granted, Refused, GivenBack uint64
+	LongestWait                 time.Duration
+}
+
+// Counts returns what a class is like at a time of the queue's. The queue must be locked.
+func (o *Order) Counts(now int64, class int) Counts {
+	c := o.classes[class]
+	longest := c.longest
+	if c.oldest != nil {
+		longest = max(longest, now-c.oldest.arrived)
+	}
+	return Counts{c.waiting, len(c.flows), c.granted, c.refused, c.givenBack, time.Duration(longest)}
 }
 
 // of returns the entry that a place is part of.
-func of(p *queue.Place) *entry { return p.Data.(*entry) }
+func of(p *queue.Place) *Entry { return p.Data.(*Entry) }
 
-func newOrder(classes []Class) *order {
-	o := new(order)
+// New returns the order of requests of these classes, which are their groups in the queue. Full makes the error of a
+// request of which as many wait as may.
+func New(classes []Class, full func(class int) error) *Order {
+	o := &Order{full: full}
 	at := map[int]*level{}
 	join := func(s *share, priority int) {
 		l := at[priority]
@@ -172,7 +208,7 @@ func newOrder(classes []Class) *order {
 		if spec.Weight == 0 {
 			spec.Weight = 1
 		}
-		c := &class{Class: spec}
+		c := &class{Class: spec, group: len(o.classes)}
 		join(&c.share, spec.Priority)
 		if c.aged.used = spec.MaxAge > 0; c.aged.used {
 			join(&c.aged.share, spec.Priority+1)
@@ -183,13 +219,13 @@ func newOrder(classes []Class) *order {
 }
 
 // Push adds a request.
-func (o *order) Push(now int64, p *queue.Place) error {
+func (o *Order) Push(now int64, p *queue.Place) error {
 	o.age(now)
 	e := of(p)
 	c := e.class
 	if c.MaxQueue > 0 && c.waiting >= c.MaxQueue {
 		c.refused += uint64(p.Permits)
-		return &FullError{Class: c.Name, MaxQueue: c.MaxQueue}
+		return o.full(c.group)
 	}
 	o.count++
 	e.number, e.arrived = o.count, now
@@ -220,7 +256,7 @@ func (o *order) Push(now int64, p *queue.Place) error {
 }
 
 // Remove takes out a request that has not been granted.
-func (o *order) Remove(now int64, p *queue.Place) {
+func (o *Order) Remove(now int64, p *queue.Place) {
 	o.age(now)
 	e := of(p)
 	e.class.remove(e)
@@ -228,14 +264,14 @@ func (o *order) Remove(now int64, p *queue.Place) {
 }
 
 // age finds the requests that have waited for MaxAge.
-func (o *order) age(now int64) {
+func (o *Order) age(now int64) {
 	for _, c := range o.classes {
 		c.old(now)
 	}
 }
 
 // unlink takes a request off the list of its class.
-func (e *entry) unlink(now int64) {
+func (e *Entry) unlink(now int64) {
 	c := e.class
 	c.waiting--
 	c.permits.Add(-e.Permits)
@@ -258,7 +294,7 @@ func (e *entry) unlink(now int64) {
 }
 
 // old returns the oldest request of the class if it has waited for MaxAge.
-func (c *class) old(now int64) *entry {
+func (c *class) old(now int64) *Entry {
 	if !c.aged.used {
 		return nil
 	}
@@ -272,7 +308,7 @@ func (c *class) old(now int64) *entry {
 
 // A turn is a request that may be the first, and by which tag.
 type turn struct {
-	entry    *entry
+	entry    *Entry
 	priority int
 	start    float64
 }
@@ -293,7 +329,7 @@ func (t turn) before(other turn) bool {
 }
 
 // First returns which request goes if permits are free now, of those that others don't pass.
-func (o *order) First(now int64) *queue.Place {
+func (o *Order) First(now int64) *queue.Place {
 	var first turn
 	for _, c := range o.classes {
 		if t := c.first(now); t.before(first) {
@@ -304,7 +340,7 @@ func (o *order) First(now int64) *queue.Place {
 }
 
 // FirstOf returns which request of the class of p goes first.
-func (o *order) FirstOf(now int64, p *queue.Place) *queue.Place {
+func (o *Order) FirstOf(now int64, p *queue.Place) *queue.Place {
 	return of(p).class.first(now).place()
 }
 
@@ -334,7 +370,7 @@ func (c *class) first(now int64) (t turn) {
 }
 
 // firstBehind returns the first request of the class that others don't pass, if some are passed.
-func (c *class) firstBehind() (first *entry) {
+func (c *class) firstBehind() (first *Entry) {
 	var from *flow
 	for _, f := range c.active {
 		e := f.head
@@ -353,7 +389,7 @@ func (c *class) firstBehind() (first *entry) {
 }
 
 // Grant takes out a request because it goes, and charges its tenant and its class.
-func (o *order) Grant(now int64, p *queue.Place) {
+func (o *Order) Grant(now int64, p *queue.Place) {
 	o.age(now)
 	e := of(p)
 	c := e.class
@@ -368,12 +404,12 @@ func (o *order) Grant(now int64, p *queue.Place) {
 }
 
 // Resize says that a waiting request asks for fewer permits now.
-func (o *order) Resize(_ int64, p *queue.Place, permits int) {
+func (o *Order) Resize(_ int64, p *queue.Place, permits int) {
 	of(p).class.permits.Add(permits - p.Permits)
 }
 
 // Settle charges the account of a granted request.
-func (o *order) Settle(now int64, p *queue.Place, more int) {
+func (o *Order) Settle(now int64, p *queue.Place, more int) {
 	o.age(now)
 	e := of(p)
 	c := e.class
@@ -389,7 +425,7 @@ func (o *order) Settle(now int64, p *queue.Place, more int) {
 }
 
 // shareOf returns the share that a granted request is charged to.
-func (c *class) shareOf(e *entry) *share {
+func (c *class) shareOf(e *Entry) *share {
 	if e.wasAged {
 		return &c.aged.share
 	}
@@ -397,7 +433,7 @@ func (c *class) shareOf(e *entry) *share {
 }
 
 // Lapsed counts a request that was refused.
-func (o *order) Lapsed(_ int64, p *queue.Place) {
+func (o *Order) Lapsed(_ int64, p *queue.Place) {
 	c := of(p).class
 	c.refused += uint64(p.Permits)
 }
@@ -411,10 +447,10 @@ func (c *class) highest() int {
 }
 
 // Above reports whether a goes before b unless it leaves.
-func (o *order) Above(a, b *queue.Place) bool { return of(a).class.Priority > of(b).class.highest() }
+func (o *Order) Above(a, b *queue.Place) bool { return of(a).class.Priority > of(b).class.highest() }
 
 // Before returns the permits of the requests that go before p unless they leave.
-func (o *order) Before(_ int64, p *queue.Place) int {
+func (o *Order) Before(_ int64, p *queue.Place) int {
 	var permits queue.Total
 	highest := of(p).class.highest()
 	for _, c := range o.classes {
@@ -426,7 +462,7 @@ func (o *order) Before(_ int64, p *queue.Place) int {
 }
 
 // AtMost returns the permits of all requests that might go before p if no other arrives.
-func (o *order) AtMost(now int64, p *queue.Place) (permits queue.Total) {
+func (o *Order) AtMost(now int64, p *queue.Place) (permits queue.Total) {
 	own := of(p).class
 	for _, c := range o.classes {
 		if c.Priority >= own.Priority || c.Priority+1 >= own.Priority && c.old(now) != nil {
@@ -437,7 +473,7 @@ func (o *order) AtMost(now int64, p *queue.Place) (permits queue.Total) {
 }
 
 // Changes returns when the next request will have waited for MaxAge.
-func (o *order) Changes(now int64) int64 {
+func (o *Order) Changes(now int64) int64 {
 	at := int64(saturate.Never)
 	for _, c := range o.classes {
 		if e := c.oldest; c.aged.used && e != nil {
@@ -450,7 +486,7 @@ func (o *order) Changes(now int64) int64 {
 }
 
 // Ahead returns the requests that go before p if no other arrives, and none of them ages meanwhile.
-func (o *order) Ahead(now int64, p *queue.Place) iter.Seq[*queue.Place] {
+func (o *Order) Ahead(now int64, p *queue.Place) iter.Seq[*queue.Place] {
 	return func(yield func(*queue.Place) bool) {
 		s := o.simulate(now)
 		for e := s.next(); e != nil && &e.Place != p; e = s.next() {
