@@ -8,6 +8,7 @@ import (
 
 // changed makes the queue look after a change that may have made another place the first.
 func (q *Queue) changed() {
+	q.epoch.Add(1)
 	if q.waiting.Load() == 0 {
 		return
 	}
@@ -22,6 +23,7 @@ func (q *Queue) changed() {
 
 // kick makes the queue look, soon and elsewhere.
 func (q *Queue) kick() {
+	q.epoch.Add(1)
 	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
 		go func() {
 			q.kicked.Store(false)

@@ -23,6 +23,7 @@ type hold struct {
 	rounds int
 	due    bool          // the time of last has come
 	asked  time.Duration // the delay when it was made
+	epoch  int64         // of the queue, when other options were compared last
 	few    [1]part
 }
 
@@ -154,7 +155,7 @@ func (h *hold) granted() {
 // awaited returns the reservation to wait for.
 func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
-func (h *hold) at() time.Time { return h.awaited().At() }
+func (h *hold) time() time.Time { return h.awaited().At() }
 
 // delay returns how long it is until the last of what is reserved has room.
 func (h *hold) delay() (longest time.Duration) {
@@ -208,6 +209,18 @@ func (h *hold) wait(ctx context.Context) error {
 
 // has reports whether something is reserved at a limit.
 func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
+
+// at returns which part is a reservation at a limit; -1: there is none.
+func (h *hold) at(l *Limit) int {
+	if h != nil {
+		for j := range h.parts {
+			if h.parts[j].r != nil && !h.parts[j].paused && l.same(h.place.Options[h.option].Limits[j]) {
+				return j
+			}
+		}
+	}
+	return -1
+}
 
 // partsIf returns the parts, or none.
 func (h *hold) partsIf(ok bool) []part {

@@ -37,7 +37,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	}
 	h := q.release(p)
 	if h != nil {
-		p.told = h.at()
+		p.told = h.time()
 	}
 	q.unpass(p)
 	if p.stop != nil {

@@ -73,6 +73,15 @@ func kindOf(by reserve.Reserver) kind {
 	return foreign
 }
 
+// same reports whether both are the same limit. A Reserver of the user's can't be told from another one.
+func (l *Limit) same(other Limit) bool {
+	switch kindOf(l.By) {
+	case local, inFlight:
+		return l.By == other.By
+	}
+	return false
+}
+
 // permits returns how many permits a place asks of the limit.
 func (l *Limit) permits(p *Place) int {
 	if l.Permits > 0 {

@@ -28,10 +28,15 @@ func (o *Option) asked() bool {
 	return true
 }
 
-// wait returns how long a place would wait, by what is known.
-func (o *Option) wait(p *Place) (longest time.Duration) {
+// wait returns how long a place would wait, by what is known. What it holds already, if it does, it would not wait for
+// once more.
+func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	for i := range o.Limits {
 		l := &o.Limits[i]
+		if j := h.at(l); j >= 0 {
+			longest = max(longest, h.delayOf(j))
+			continue
+		}
 		d, err := l.wait(l.permits(p))
 		if err != nil {
 			return reserve.Forever
@@ -77,7 +82,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 			all[i].wait = h.wouldWait()
 			continue
 		}
-		if all[i].wait = o.wait(p); !o.asked() {
+		if all[i].wait = o.wait(p, h); !o.asked() {
 			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known, -now)))
 		}
 	}
@@ -136,6 +141,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		h := p.newHold(0)
 		return h, h.fill(ctx, maxWait)
 	}
+	epoch := q.epoch.Load()
 	all := q.choices(p, nil)
 	held := make([]*hold, len(all))
 	asked := make([]bool, len(all))
@@ -155,6 +161,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		current = o.option
 		asked[current] = true
 		h := p.newHold(current)
+		h.epoch = epoch
 		all[current].wait = reserve.Forever
 		var late *reserve.WaitError
 		if err = h.fill(ctx, maxWait); err == nil {
@@ -196,12 +203,15 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 // tell takes permits: so only if the one that it is bound to has become later.
 func (q *Queue) better(h *hold) bool {
 	p := h.place
-	if len(p.Options) == 1 {
+	epoch := q.epoch.Load()
+	if len(p.Options) == 1 || h.epoch == epoch && h.delay() <= h.asked {
 		return false
 	}
+	later := h.delay() > h.asked
+	h.epoch, h.asked = epoch, max(h.asked, h.delay())
 	all := q.choices(p, h)
 	for i := range p.Options {
-		if i != h.option && !p.Options[i].asked() && h.delay() <= h.asked {
+		if i != h.option && !p.Options[i].asked() && !later {
 			all[i].wait = reserve.Forever
 		}
 	}

@@ -157,7 +157,7 @@ func (p *Place) At() time.Time {
 	defer q.mu.Unlock()
 	switch p.state {
 	case granted, bound:
-		p.told = p.hold.at()
+		p.told = p.hold.time()
 	case waiting:
 		p.told = q.clock.Time(add(q.now(), q.forecast(p)))
 	}
@@ -310,7 +310,7 @@ func (p *Place) Settle(actual int) {
 			q.order.Settle(now, p, actual-p.Permits)
 		}
 		if actual == 0 {
-			p.told = h.at()
+			p.told = h.time()
 			p.state, p.err = over, reserve.ErrCancelled
 		}
 		q.mu.Unlock()

@@ -44,6 +44,7 @@ type Queue struct {
 	waiting atomic.Int64 // places that are waiting or bound
 	kicked  atomic.Bool  // a look has been asked for
 	quiet   atomic.Bool  // the queue itself changes the limit
+	epoch   atomic.Int64 // how often something has changed
 	// deaf is true while a caller waits for the hold at the only limit that there is: then nothing needs to be done when
 	// the limit grants earlier.
 	deaf atomic.Bool

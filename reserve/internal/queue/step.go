@@ -11,7 +11,10 @@ import (
 )
 
 // Look makes the queue look at once, for a caller that knows that a limit has changed of which the queue can't know.
-func (q *Queue) Look() { q.look() }
+func (q *Queue) Look() {
+	q.epoch.Add(1)
+	q.look()
+}
 
 // look binds the place that is the first now, and grants places whose time has come.
 func (q *Queue) look() {
@@ -100,8 +103,8 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.cancel(h)
 	case h.delay() > q.slack(len(h.parts)):
 		return false
-	case p.pass == PassGroup && !h.full:
-		// Its own limit has room: now it is a request like others.
+	case p.pass != NoPass && !h.full:
+		// What others don't need has room: now it is a request like others.
 		q.unpass(p)
 		q.bound, h = nil, q.bound
 		q.mu.Unlock()
@@ -133,7 +136,7 @@ func (q *Queue) letsPass(p *Place) bool {
 		return false
 	case !h.full && limits[h.last].Own:
 		p.pass = PassGroup
-	case p.partial():
+	case p.partial(&limits[h.last]):
 		p.pass = PassOne
 	default:
 		return false
@@ -143,11 +146,11 @@ func (q *Queue) letsPass(p *Place) bool {
 	return true
 }
 
-// partial reports whether an option is closed to a place.
-func (p *Place) partial() bool {
+// partial reports whether an option is closed to a place that does not have a limit.
+func (p *Place) partial(l *Limit) bool {
 	if p.Except != nil {
 		for i := range p.Options {
-			if p.Except(i) {
+			if p.Except(i) && !slices.ContainsFunc(p.Options[i].Limits, l.same) {
 				return true
 			}
 		}
@@ -183,7 +186,7 @@ func (q *Queue) grant(now int64, h *hold) {
 	if q.distant {
 		q.notBefore = math.MinInt64
 		rate := q.alone.rate()
-		if at := q.clock.Since(h.at()); rate > 0 && at > p.begin {
+		if at := q.clock.Since(h.time()); rate > 0 && at > p.begin {
 			q.notBefore = add(at, time.Duration(float64(time.Second)/rate))
 		}
 	}
