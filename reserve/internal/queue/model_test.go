@@ -96,7 +96,7 @@ func newScenario(random *rand.Rand) *scenario {
 		if random.IntN(4) == 0 {
 			r.leaves = at + time.Duration(random.IntN(5e9))
 		}
-		if several && len(common) == 0 && random.IntN(4) == 0 { // with a shared limit the rule is no more than the invariant
+		if several && len(common) == 0 && random.IntN(4) == 0 { // beside a shared limit the times differ by a slot // with a shared limit the rule is no more than the invariant
 			r.refused[random.IntN(options)] = true
 		}
 		if random.IntN(4) == 0 && fixed == 0 {

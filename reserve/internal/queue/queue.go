@@ -61,6 +61,7 @@ type Queue struct {
 	timer     stopper     // looks again
 	timed     int64       // when; or never
 	served    uint64
+	compared  int64 // the epoch in which places that others pass were bound
 }
 
 // seen is what is known of an option.

@@ -63,6 +63,13 @@ func (q *Queue) step() (more bool) {
 		q.cancel(h)
 		return true
 	}
+	if holds := q.anew(); holds != nil {
+		q.mu.Unlock()
+		for _, h := range holds {
+			q.cancel(h)
+		}
+		return true
+	}
 	for _, p := range q.passed {
 		if q.advance(now, p) {
 			return true
@@ -85,6 +92,25 @@ func (q *Queue) step() (more bool) {
 	q.arm(now)
 	q.mu.Unlock()
 	return false
+}
+
+// anew takes all holds away after a change, if others pass a place to which an option is closed: they may hold what it
+// would get now. The queue must be locked.
+func (q *Queue) anew() (holds []*hold) {
+	epoch := q.epoch.Load()
+	if !q.several || len(q.passed) == 0 || q.compared == epoch {
+		return nil
+	}
+	q.compared = epoch
+	for _, p := range slices.Clone(q.passed) {
+		if h := q.release(p); h != nil {
+			holds = append(holds, h)
+		}
+	}
+	if h := q.bound; h != nil {
+		holds = append(holds, q.release(h.place))
+	}
+	return holds
 }
 
 // advance does the next thing for a place that is the first, or that others pass, and reports whether there was
