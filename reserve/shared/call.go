@@ -19,8 +19,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
-		if owes.charge.permits, owed = l.owed.take(begin, l.terms.Load().curve); owes.charge.permits > 0 {
-			owes.charge.bounded = true
+		if owes.charge, owed = l.owed.take(begin, l.terms.Load().curve); owes.charge.permits > 0 {
 			list = append([]*request{owes}, list...)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // A debtAfterOutage counts permits granted during an outage, to be charged afterwards, and permits charged by calls
-// whose answers were lost. Together at most a store is charged, and nothing where
-// others owe more than a store already.
+// whose answers were lost. Together at most a capacity is charged, and nothing where more than a capacity is owed
+// already.
 type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
@@ -51,30 +51,29 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
-// take sets what is owed to 0. It returns how many permits are to be charged, and how many were owed.
-func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due int, all int64) {
+// take sets what is owed to 0. It returns the charge, and how many permits were owed.
+func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due charge, all int64) {
 	if o.permits.Load() == 0 {
-		return 0, 0
+		return charge{}, 0
 	}
 	all = o.permits.Swap(0)
-	return o.charge(all, now, c), all
+	return charge{permits: o.due(all, now, c), age: max(0, now-o.last.Load()), bounded: true}, all
 }
 
-// due returns how many permits take would return to be charged.
-func (o *debtAfterOutage) due(now int64, c *smooth.Curve) int {
-	return o.charge(o.permits.Load(), now, c)
-}
-
-// charge returns how many of the permits are to be charged: at most a capacity of them. Less are charged if calls
-// without an answer may have charged some, or if some have flowed in since. At 10/s, with a capacity of 10, it returns
-// 10 of 25 permits at first, 4 after 0.6 s, and none after 1 s.
-func (o *debtAfterOutage) charge(permits, now int64, c *smooth.Curve) int {
+// due returns how many of the permits are to be charged: at most a capacity of them, less what calls without an answer
+// may have charged. What has overflowed since they were granted is the store's to forgive: a process can't know how
+// much of it others have used.
+func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
 	}
 	o.mu.Lock()
 	lost := max(0, o.lost-float64(now-o.at)*c.Refill)
 	o.mu.Unlock()
-	most := math.Floor(min(float64(permits), c.Capacity-lost, 1<<53)) // all that a double can count
-	return int(math.Ceil(max(0, most-float64(now-o.last.Load())*c.Refill)))
+	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)-lost, 1<<53)))) // all that a double can count
+}
+
+// forgotten reports whether all that is owed would have overflowed, had nobody else used the limiter since.
+func (o *debtAfterOutage) forgotten(now int64, c *smooth.Curve) bool {
+	return float64(o.due(o.permits.Load(), now, c)) <= float64(now-o.last.Load())*c.Refill
 }

@@ -41,9 +41,11 @@
 // # When the store fails
 //
 // [FailClosed] (the default) refuses. [FailOpen] grants. [Local] limits each process alone, at a share of the rate.
-// Permits that the last two have granted are charged when the store is back: at most one capacity of them. From that
-// are taken the permits that calls without an answer may have charged, and what has flowed into the limiter since. All
-// processes together charge two capacities at most, so no caller is refused for long.
+// Permits that the last two have granted are charged when the store is back, as of the time at which they were granted:
+// at most one capacity of them, less what calls without an answer may have charged. The store forgives what has
+// overflowed since. All processes together charge two capacities at most, so no caller is refused for long. So a store
+// that refuses every fourth call for hours lets the processes have at most one capacity more than the limit, but for
+// what they grant while their circuits are open.
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]). One that probes the store first takes half as much again.
 // Three failures in a row open a circuit: then only one caller at a time probes the store, and the others don't wait.

@@ -127,6 +127,18 @@ func asked(arg []byte) (requests [][2]float64, refunds int, notAfter int64) {
 	return requests, max(0, int(at(11))-1), int64(at(3))
 }
 
+// owedIn returns the permits in the script's argument that were granted without it.
+func owedIn(arg []byte) int {
+	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(arg[8*i:])) }
+	if at(11) == 0 {
+		return 0
+	}
+	return int(at(14 + 2*max(0, int(at(12))-1)))
+}
+
+// Owe counts permits as granted without the store, as of now.
+func (l *Limiter) Owe(n int) { l.owe(n) }
+
 // Terms are what a policy says in numbers.
 func Terms(p *reserve.Policy) *engine.Terms { return (*engine.Policy)(p).Terms() }
 

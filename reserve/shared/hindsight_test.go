@@ -392,3 +392,26 @@ func TestSettleAtMore(t *testing.T) {
 		require.InDelta(t, 2e9, g.debt(), 2)
 	})
 }
+
+// Permits that were granted without the store are charged as of then. What has overflowed since is forgiven, once, and
+// never more than that.
+func TestOwedHasAnAge(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		for after, want := range map[time.Duration]float64{0: -1, time.Second: 9, 2 * time.Second: 19, time.Hour: 20} {
+			g := newGroup(t, c, fmt.Sprint("age ", after), 2, reserve.Must(pace.Bursty(10, pace.WithCapacity(20))))
+			g.sell(1)
+			g.processes[0].Owe(50) // of which a capacity counts
+			g.sleep(after)
+			level := func() float64 {
+				shot, err := g.processes[0].Snapshot(t.Context())
+				require.NoError(t, err)
+				return shot.Level
+			}
+			require.InDelta(t, want, level(), 1e-6, after)
+			if after == time.Hour {
+				g.processes[0].Owe(20) // a moment ago: nothing has overflowed since
+				require.InDelta(t, 0, level(), 1e-6)
+			}
+		}
+	})
+}

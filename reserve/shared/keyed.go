@@ -151,5 +151,5 @@ func (k *Keyed) leave(e *entry) {
 // callers, and no permits granted without the store that are still to be charged.
 func (l *Limiter) forgettable() bool {
 	now := l.now()
-	return now >= l.busy.Load() && l.owed.due(now, l.terms.Load().curve) == 0
+	return now >= l.busy.Load() && l.owed.forgotten(now, l.terms.Load().curve)
 }

@@ -21,7 +21,9 @@
 -- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), and flags
 -- (1: paid upfront, 2: full after a time without a limit). Then how much is asked for beside permits (0: nothing; else 1
 -- and the number of refunds), and the number of requests. For each request but the first its permits and its longest
--- wait follow. Then, if more is asked for, a pause (-1: its end; -2: a reset) and the refunds.
+-- wait follow. Then, if more is asked for, a pause (-1: its end; -2: a reset), the permits that were granted without the
+-- server and how long ago, and the refunds. Of such permits those are forgiven that would have overflowed since the
+-- state was written: whoever charges first has that. Nothing is charged if a capacity is owed already.
 --
 -- More of the answer: the debt before the requests, the permits that may be used at once in spite of it, and for each
 -- request its wait, or -1 - wait if it was refused.
@@ -70,6 +72,7 @@ end
 local anchor, of, stored, debt, time, slot, born = now, capacity, store, 0, now, 1, now
 local deferred, runs, headrooms = 0, '', ''
 local peak, newer, fence, hold, held, epoch = 0, 0, 0, 0, 0, now
+local overflow, owed = 0, 0
 if text then
   local kind, _, n = sub(text, 1, 4)
   if kind == short and #text >= short_size then
@@ -141,7 +144,8 @@ if passed > 0 then
     if debt > 0 then -- all is paid
       stored, deferred, runs, peak, newer = min(store, stored + deferred), 0, '', 0, 0
     end
-    stored = min(store, stored + (passed - debt) * refill)
+    stored = stored + (passed - debt) * refill
+    if stored > store then overflow, stored = stored - store, store end
     debt, epoch, at, hold, fence = 0, time, 0, 0, 0
   end
 end
@@ -219,8 +223,9 @@ if more > 0 then -- refunds, a pause
   end
 
   local place = 89 + 16 * max(1, count)
-  local pause = unpack('<d', arg, place)
-  place = place + 8
+  local pause, granted, age = unpack('<ddd', arg, place)
+  place = place + 24
+  if interval > 0 and debt <= max(1, store) * interval then owed = granted - min(overflow, age * refill) end
   for i = 1, more - 1 do
     local number, sold, begin, length, ready, kept, worth, whole, most = unpack('<ddddddddd', arg, place)
     place = place + 72
@@ -270,11 +275,19 @@ end
 -- Deferred permits may be used at once if they suffice for the largest promise that may not be paid for yet, and there
 -- is no pause.
 local spare = bursty and at >= hold
-local reply = pack('<dddddd', now, time, slot, stored, debt,
-  spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
-local waits = {}
-for i = 1, count do
-  if i > 1 then permits, limit = unpack('<dd', arg, 73 + 16 * i) end
+local function reply()
+  return pack('<dddddd', now, time, slot, stored, debt,
+    spare and (upfront or deferred >= max(peak, newer)) and min(deferred, longest) or 0)
+end
+local waits, before, first, within = {}, nil, permits, limit
+if owed <= 0 then before = reply() end
+for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
+  if i == 0 then
+    permits, limit = owed, longest
+  elseif i == 1 then
+    before, permits, limit = before or reply(), first, within
+  else permits, limit = unpack('<dd', arg, 73 + 16 * i)
+  end
   local taken, cost = permits, 0
   if interval == 0 then
     taken = 0
@@ -337,4 +350,4 @@ if changed then
   end
   redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
 end
-return reply .. table.concat(waits)
+return (before or reply()) .. table.concat(waits)

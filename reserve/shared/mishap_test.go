@@ -292,6 +292,9 @@ func (b *line) Eval(_ context.Context, _ *Script, _ string, arg []byte) ([]byte,
 	if notAfter == 1 { // it only asks for the time
 		return answer, nil
 	}
+	if b.level >= -20 {
+		b.level -= float64(owedIn(arg)) // all of it was used a moment ago
+	}
 	answer = doubles(answer, 0, 0, max(0, b.level), max(0, -b.level)/2000*1e9, 0)
 	for _, r := range requests {
 		wait := int64(max(0, -b.level) / 2000 * 1e9)

@@ -100,7 +100,7 @@ func FailClosed() Option {
 
 // FailOpen grants every request at once while the store fails: for limits that matter less than the calls. Permits
 // granted so are charged when the store is back: at most a capacity of them. From that are taken the permits that calls
-// without an answer may have charged, and what has flowed in since. A caller with a deadline is answered before that:
+// without an answer may have charged, and what has overflowed since. A caller with a deadline is answered before that:
 // the store gets at most three quarters of its time.
 func FailOpen() Option {
 	return func(s *settings) error {

@@ -59,7 +59,9 @@ type scriptKeeper struct {
 
 func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	for _, c := range o.charges {
-		o.asked = append(o.asked, wanted{permits: c.permits, limit: o.terms.mostOwed(c)})
+		if !c.bounded {
+			o.asked = append(o.asked, wanted{permits: c.permits, limit: never})
+		}
 	}
 	o.buffer = o.append(o.buffer[:0])
 	if k.clock != nil {
@@ -72,18 +74,21 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
-// mostOwed returns how much may be owed when a charge comes, in nanoseconds.
-func (t *terms) mostOwed(c charge) int64 {
-	if !c.bounded {
-		return never
+// owed returns the charge for what was granted without the server. There is one at most.
+func (o *order) owed() charge {
+	for _, c := range o.charges {
+		if c.bounded {
+			return c
+		}
 	}
-	return toWait(t.curve.Capacity * t.curve.Interval)
+	return charge{}
 }
 
 // append appends the script's argument: see sale.lua and machine.lua.
 func (o *order) append(b []byte) []byte {
 	more := 0.0
-	if o.next != nil || o.pause != 0 || len(o.refunds) > 0 {
+	owed := o.owed()
+	if o.next != nil || o.pause != 0 || len(o.refunds) > 0 || owed.permits > 0 {
 		more = 1 + float64(len(o.refunds))
 	}
 	t, simple, first := o.terms, 0.0, wanted{}
@@ -93,7 +98,7 @@ func (o *order) append(b []byte) []byte {
 	if len(o.asked) == 1 && more == 0 && t.line.Base == 0 && t.capacity >= 0 && first.limit >= 0 {
 		simple = 1
 	}
-	b = doubles(b, simple, t.capacity, t.curve.Refill, float64(o.notAfter/1000))
+	b = doubles(b, simple, t.capacity, t.curve.Refill, float64(max(1, o.notAfter/1000)))
 	b = doubles(b, float64(first.permits), float64(first.limit))
 	b = append(b, t.packed...)
 	b = doubles(b, more, float64(len(o.asked)))
@@ -101,7 +106,7 @@ func (o *order) append(b []byte) []byte {
 		b = doubles(b, float64(a.permits), float64(a.limit))
 	}
 	if more > 0 {
-		b = doubles(b, float64(o.pause))
+		b = doubles(b, float64(o.pause), float64(owed.permits), float64(owed.age))
 		for _, r := range o.refunds {
 			c := r.comeback(t)
 			b = doubles(b, c.number, c.sold, c.begin, c.length, c.ready, c.kept, c.worth, c.whole, c.most)
