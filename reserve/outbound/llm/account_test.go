@@ -391,7 +391,7 @@ func TestEstimates(t *testing.T) {
 		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 7, 4, true},
 		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 6, 7, true},
 		{OpenAI(), `{"model":"m","input":[[1,2,3],[4,5]]}`, 5, guessedOutput, false},
-		{OpenAI(), `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0KGgo", 1000) + `"}}]}]}`, blobTokens + 1, guessedOutput, false},
+		{OpenAI(), `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0KGgo", 1000) + `"}}]}]}`, imageTokens + 1, guessedOutput, false},
 		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 790, 1, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999,"n":99999}`, 0, maxTokens, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999999999999,"n":999}`, 0, guessedOutput * maxChoices, false},

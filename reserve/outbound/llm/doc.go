@@ -5,8 +5,9 @@
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// [New] shows the same for Anthropic's and Google's SDKs. Limits of OpenAI, Azure and Anthropic need not be given. The
-// first call then goes alone, for ten seconds at most, and its response tells them.
+// [New] shows the same for Anthropic's and Google's SDKs, and what it means to give no limits. Limits of OpenAI, Azure
+// and Anthropic need not be given. The first call then goes alone, for ten seconds at most, and its response tells
+// them.
 //
 // # How a call is paced
 //
@@ -36,18 +37,18 @@
 //
 // # What a call is expected to use
 //
-// Its prompt is estimated from the text of the request, cut into words, numbers and punctuation as tokenizers do. That
-// is within 20 % of OpenAI's o200k_base for 16 kinds of text in five languages. An image is 1,000 tokens. Its output is
-// the most that the request allows, because providers hold as much. Without a maximum it is what calls before it have
-// put out, at first 500 tokens. For embeddings, moderations, speech and reranking it is nothing. [WithEstimate]
-// replaces both.
+// Its prompt is estimated from the characters of the request. For 41 kinds of text that is between 0.6 and 1.8 times
+// what OpenAI's o200k_base says, and for most within 20 %. An image is 1,000 tokens; a PDF, sound and video are
+// estimated by their size. Its output is the most that the request allows, because providers hold as much. Without a
+// maximum it is what calls before it have put out, at first 500 tokens. For embeddings, moderations, speech and
+// reranking it is nothing. [WithEstimate] replaces both.
 //
 // The estimate is corrected by what the latest fifty calls of its kind have used. A kind is an endpoint of a key,
-// streamed or not, with or without a reference to something that the server keeps. That may be a response before it, a
-// conversation, a file, an address, or cached content. Until a call of its kind has ended, twice the estimate is
-// reserved. Where a reference hides what is read, the first call goes alone, for ten seconds at most. Some
-// providers reserve more for a call without a maximum than it uses. The transport notices by their refusals, and then
-// reserves as much for five minutes.
+// streamed or not, with or without files in the request, with or without a reference to something that the server
+// keeps. That may be a response before it, a conversation, a file, an address, or cached content. Until a call of its
+// kind has ended, twice the estimate is reserved. Where a reference hides what is read, the first call goes alone, for
+// ten seconds at most. Some providers reserve more for a call without a maximum than it uses. The transport notices by
+// their refusals, and then reserves as much for five minutes.
 //
 // A max_tokens that is far too high costs speed while the call is in flight. At 200,000 tokens a minute and a
 // max_tokens of 4,096, at most 48 calls are in flight.
@@ -56,9 +57,12 @@
 //
 // The caller gets the same bytes, as soon as they come. JSON, server-sent events and AWS's event streams are read
 // beside it. A response that tells no usage, or breaks before it does, is charged the estimate of its prompt and of its
-// text so far. OpenAI's streams tell theirs only if they are asked: see [AskForUsage]. An attempt without a response,
-// or with a status from 500 on, is charged its estimate once: see [RefundFailures]. A usage that can't be right is
-// ignored and counted: see [Transport.Ignored].
+// text so far. If there is none, it is charged what calls of its kind put out on average. One that ends with an error
+// is charged what it put out, and if the error is that of an overload or a rate limit, the key's calls stop for a
+// second. OpenAI's responses in the background are charged what the GET that asks for them tells. OpenAI's streams tell
+// theirs only if they are asked: see [AskForUsage]. An attempt without a response, or with a status from 500 on, is
+// charged its estimate once: see [RefundFailures]. A usage that can't be right is ignored and counted: see
+// [Transport.Ignored].
 //
 // # Keys
 //
@@ -77,7 +81,9 @@
 //
 // # Limitations
 //
-// Other programs that use the same quota are seen only by the refusals that they cause. Models that share one limit
-// need a part of it each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an output
-// token five times, and their usage does not say so. A file that is sent as a form costs a request and no tokens.
+// Other programs that use the same quota are seen by what responses say remains, where they say it, and by refusals.
+// Programs that begin together keep equal shares; one that begins later wins its share slowly. Models that share one
+// limit need a part of it each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an
+// output token five times, and their usage does not say so. A file that is sent as a form costs a request and no
+// tokens.
 package llm

@@ -83,7 +83,8 @@ type class struct {
 
 	mu            sync.Mutex
 	input, output forecast
-	untold        int32 // calls that told no usage, as long as none has told one
+	outputs       float64 // the mean of calls that set a maximum, for those that break
+	untold        int32   // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for the output of a call that sets no maximum, as its refusals show.
 	held  int32
@@ -94,8 +95,8 @@ type class struct {
 
 // A kindOfCall tells classes apart.
 type kindOfCall struct {
-	endpoint        string
-	streamed, state bool
+	endpoint               string
+	streamed, state, blobs bool
 }
 
 // maxClasses bounds the classes of a key: further kinds share the last one.
@@ -120,9 +121,11 @@ func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.untold = 0
-	k.input.learn(p.input, n.input, p.state)
-	if !p.most {
-		k.output.learn(p.output, n.output, false)
+	k.input.learn(p.input, n.input, p.state || p.later)
+	if p.most {
+		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
+	} else {
+		k.output.learn(p.output, n.output, p.later)
 	}
 }
 
@@ -131,8 +134,13 @@ func (k *class) guess(p *prompt) (input, output int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	output = p.output
-	if !p.most {
+	switch {
+	case !p.most:
 		output = k.output.mean(output)
+	case k.input.calls > 0:
+		output = min(output, bounded(k.outputs))
+	default:
+		output = min(output, guessedOutput*max(1, p.choices))
 	}
 	return k.input.mean(p.input), output
 }

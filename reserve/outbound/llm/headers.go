@@ -33,5 +33,6 @@ func rateLimit(k kind, name string) header {
 }
 
 func anthropics(k kind, name string) header {
-	return header{kind: k, limit: "Anthropic-Ratelimit-" + name + "-Limit", remaining: "Anthropic-Ratelimit-" + name + "-Remaining"}
+	name = "Anthropic-Ratelimit-" + name
+	return header{kind: k, limit: name + "-Limit", remaining: name + "-Remaining"}
 }

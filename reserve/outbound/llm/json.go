@@ -79,10 +79,11 @@ type scanner struct {
 
 // size is how much text a document has.
 type size struct {
-	milli int64 // thousandths of a token
-	texts int   // strings that counted
-	blobs int   // images, sounds and files, as base64
-	state bool  // it refers to something that the server keeps
+	milli      int64 // thousandths of a token
+	texts      int   // strings that counted
+	blobs      int   // images, sounds and files, as base64
+	blobTokens int
+	state      bool // it refers to something that the server keeps
 }
 
 // A trait is what a key says of the strings under it.
@@ -263,7 +264,7 @@ func (s *scanner) take(part []byte) {
 		s.measure(part)
 	}
 	s.length += len(part)
-	if !s.key && (s.target == nil || s.target.is == 0) && s.trait != isAddress && s.trait != isTool {
+	if !s.key && (s.target == nil || s.target.is == 0) && s.trait != isAddress && s.trait != isTool && s.trait != isBlob {
 		return
 	}
 	if len(s.text)+len(part) > maxText {
@@ -348,6 +349,7 @@ func (s *scanner) endString() {
 	case s.target != nil:
 	case (s.trait == isBlob || s.trait == isAddress) && s.base64 && s.length >= leastBlob:
 		s.size.blobs++
+		s.size.blobTokens += tokensOfBlob(s.text, s.length)
 	case s.onlyOutput && (s.trait != isOutput || s.length == 0):
 	default:
 		s.size.milli += s.meter.milli

@@ -1,9 +1,9 @@
 package llm
 
-// Limits are what a provider allows for one model and credential. A limit of 0 is learned from the headers of the first
-// response, if the provider sends such. Otherwise there is none. A limit above 0 is a ceiling. No response raises it,
-// but one that tells a lower limit is followed. If that is less than half of what it was, a second response in
-// succession must tell the same.
+// Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the headers of
+// the responses, if the provider sends such. Otherwise there is none. A limit above 0 is a ceiling. No response raises
+// it, but one that tells a lower limit is followed. If that is less than half of what it was, a second response in
+// succession must tell the same. Limits a day are not learned: the server's refusals tell of them.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.

@@ -29,14 +29,17 @@ type settings struct {
 	refunds  bool
 	large    bool
 	asks     bool
-	limiters func(limit string, key Key) reserve.Reserver
-	key      func(r *http.Request, key Key) Key
-	maxKeys  int
-	clock    clockwork.Clock // nil: the real one
-	outbound []outbound.Option
-	classOf  func(*http.Request) (class, tenant string)
-	classes  []fair.Class // nil: first come, first served
-	changed  func()       // called when a limit may grant at another time; nil: not wanted
+	told     func(key Key, u Usage) // nil: nobody wants to know
+	// cacheReads says that input which is read from a cache counts.
+	cacheReads bool
+	limiters   func(limit string, key Key) reserve.Reserver
+	key        func(r *http.Request, key Key) Key
+	maxKeys    int
+	clock      clockwork.Clock // nil: the real one
+	outbound   []outbound.Option
+	classOf    func(*http.Request) (class, tenant string)
+	classes    []fair.Class // nil: first come, first served
+	changed    func()       // called when a limit may grant at another time; nil: not wanted
 }
 
 // WithModel gives a model limits of its own, in place of those given to [New].
@@ -175,6 +178,30 @@ func RefundFailures() Option {
 func AskForUsage() Option {
 	return func(s *settings) error {
 		s.asks = true
+		return nil
+	}
+}
+
+// WithUsage has a function told what each call used that was sent, once, when it is settled. That is when its response
+// has ended, or when it has failed. What a response does not tell is the estimate that the call is charged. A refused
+// call used nothing. The key is the call's, as [WithKey] has it. The function is called under no lock, and by several
+// goroutines. The guide has a budget in money made of it.
+func WithUsage(f func(key Key, u Usage)) Option {
+	return func(s *settings) error {
+		if f == nil {
+			return valueError("WithUsage", nil, "a function")
+		}
+		s.told = f
+		return nil
+	}
+}
+
+// CacheReadsCount has input that is read from a cache count as other input does. Anthropic's table of limits marks the
+// models that count so, among them Claude Haiku 3.5. Default: at Anthropic and Bedrock it costs nothing. OpenAI and
+// Google always count it.
+func CacheReadsCount() Option {
+	return func(s *settings) error {
+		s.cacheReads = true
 		return nil
 	}
 }

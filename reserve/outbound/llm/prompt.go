@@ -23,14 +23,14 @@ const (
 	inOptions
 	inReasoning
 	inPrompt
+	inBackground
 )
 
 const (
 	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or if an option needs all of
 	// it. Of a larger one the rest counts as text.
 	maxBody       = 8 << 20
-	bytesPerToken = 4    // of text that is not read
-	blobTokens    = 1000 // an image
+	bytesPerToken = 4 // of text that is not read
 	// guessedOutput is what a call that sets no maximum puts out, until others have told.
 	guessedOutput = 500
 	maxChoices    = 128
@@ -55,7 +55,7 @@ var promptShape = shapeOf(
 	path{inChoices, []string{"generation_config", "candidate_count"}},
 	path{inStream, []string{"stream"}}, path{inOptions, []string{"stream_options", "include_usage"}},
 	path{inReasoning, []string{"reasoning_effort"}}, path{inReasoning, []string{"reasoning", "effort"}},
-	path{inPrompt, []string{"prompt", "id"}},
+	path{inPrompt, []string{"prompt", "id"}}, path{inBackground, []string{"background"}},
 )
 
 // promptTrait says what a key of a request says of its value.
@@ -103,6 +103,8 @@ type prompt struct {
 	streams       bool   // it wants a stream of events
 	options       bool   // it says whether a stream tells its usage
 	state         bool   // it refers to something that the server keeps
+	blobs         int    // images, sounds and files
+	later         bool   // it wants the response in the background
 	reasons       bool   // it asks for reasoning, which a response need not show
 	body          []byte // if it was asked for, and is not too large
 }
@@ -132,6 +134,9 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 		return
 	case inStream:
 		r.streams = string(text) == "true"
+		return
+	case inBackground:
+		r.later = string(text) == "true"
 		return
 	case inOptions:
 		r.options = true
@@ -189,7 +194,8 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	} else {
 		p.input = min((total+bytesPerToken-1)/bytesPerToken, maxTokens)
 	}
-	p.input = sum(p.input, r.scan.size.blobs*blobTokens)
+	p.blobs = r.scan.size.blobs
+	p.input = sum(p.input, r.scan.size.blobTokens)
 	choices := max(1, p.choices)
 	if p.most = r.mostOutput > 0; p.most {
 		p.output = min(r.mostOutput, maxTokens/choices) * choices

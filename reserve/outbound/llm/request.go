@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
@@ -30,6 +31,8 @@ type call struct {
 	departs func()           // called when it has been charged, or will not be so for a while; nil: not wanted
 	spent   func(tokens int) // called with what it came to; nil: not wanted
 
+	key     Key
+	usage   Usage
 	reading *reading // of the latest response
 	one     reading  // the first of them: most calls have no other
 }
@@ -105,7 +108,7 @@ func (c *call) settleIn() {
 
 // used returns what finds out what a response has used of a limit.
 func (c *call) used(k kind, r *http.Response) outbound.Usage {
-	if !c.account.of.settles {
+	if !c.account.of.settles && c.account.of.told == nil {
 		return nil
 	}
 	if c.reading == nil || c.reading.response != r {
@@ -120,6 +123,7 @@ func (c *call) lost(k kind) (tokens int, known bool) {
 		return 0, false
 	}
 	n := c.failed()
+	c.usage = Usage{Input: n.input, Output: n.output}
 	return k.of(n.input, n.output), true
 }
 
@@ -148,5 +152,17 @@ func (c *call) leave() {
 	}
 	if !c.sent.IsZero() {
 		c.account.going.Add(-1)
+		if told := c.account.of.told; told != nil {
+			told(c.key, c.usage)
+		}
+	}
+}
+
+// stopped says that a response which began well was a refusal. Its limits stop as after a refusal without a time.
+func (c *call) stopped() {
+	for _, k := range []kind{requests, calls} {
+		if l := c.account.limiter(k); l != nil {
+			(*engine.Limiter)(l).Stop(c.account.of.now().Add(time.Second))
+		}
 	}
 }

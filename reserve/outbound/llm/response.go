@@ -1,9 +1,12 @@
 package llm
 
 import (
+	"io"
 	"net/http"
+	"sync"
 
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // A reading finds out what one response used: once, for all limits of the call.
@@ -15,6 +18,7 @@ type reading struct {
 	counter  counter
 	decided  bool // what was used is known without the body
 	views    [kinds]view
+	ended    func(*reading) // in place of what ends a call's; nil: it is one
 }
 
 // newReading prepares to read a response.
@@ -25,6 +29,7 @@ func newReading(c *call, leader kind, r *http.Response) *reading {
 	}
 	d.call, d.response, d.leader = c, r, leader
 	d.counter.begin(&c.account.of.ignored)
+	d.counter.all = c.account.of.cacheReads
 	switch {
 	case r.StatusCode >= 500:
 		d.counter.count = c.failed()
@@ -83,7 +88,7 @@ func (v *view) Used() (permits int, known bool) {
 	if d.leader == v.kind {
 		d.end()
 	}
-	return v.kind.of(d.counter.count.input, d.counter.count.output), true
+	return v.kind.of(d.counter.count.input, d.counter.count.output), d.call.account.of.settles
 }
 
 // end takes the response to be over: what is known now is all.
@@ -91,12 +96,24 @@ func (d *reading) end() {
 	if d.body != nil {
 		d.body.end()
 	}
+	if d.ended != nil {
+		d.ended(d)
+		return
+	}
 	c, n := d.call, &d.counter.count
 	switch {
 	case d.decided:
+	case d.counter.ending != well && !n.known: // it put out what came of it, and no more
+		n.input, _ = c.class.guess(&c.prompt)
+		if n.output = d.counter.unsaid(); !d.counter.seen {
+			n.input = 0
+		}
 	case n.known:
 		n.output = sum(n.output, d.counter.unsaid())
 		c.class.told(&c.prompt, *n)
+	case d.counter.later:
+		c.account.of.await(c, d.counter.id)
+		n.input, n.output = c.class.guess(&c.prompt)
 	default:
 		c.account.of.ignored.add(missing)
 		c.class.tellsNone()
@@ -108,8 +125,43 @@ func (d *reading) end() {
 			}
 		}
 	}
+	if d.counter.ending == refusal {
+		c.stopped()
+	}
 	if c.spent != nil && c.reading == d {
 		c.spent(max(1, sum(n.input, n.output)))
 	}
+	c.usage = Usage{Input: sum(n.input, d.counter.reads), CachedInput: d.counter.cached, Output: n.output}
 	c.leave()
+}
+
+// A metered body is that of a response which no limit of tokens reads.
+type metered struct {
+	io.ReadCloser
+	reading *reading
+	once    sync.Once
+}
+
+func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	if m.reading.body != nil {
+		m.reading.body.write(p[:n])
+	}
+	if err != nil {
+		m.once.Do(m.reading.end)
+	}
+	return n, err
+}
+
+func (m *metered) Close() error {
+	defer m.once.Do(m.reading.end)
+	return m.ReadCloser.Close()
+}
+
+// meter has a response read whose usage somebody wants to know, if no limit does so.
+func (c *call) meter(r *http.Response) {
+	if c.reading == nil || c.reading.response != r {
+		c.reading = newReading(c, requests, r)
+		r.Body = bodies.Instead(r.Body, &metered{ReadCloser: r.Body, reading: c.reading})
+	}
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"strconv"
+	"strings"
 )
 
 // The fields of a usage.
@@ -12,14 +13,31 @@ const (
 	ofOutput
 	ofThought
 	ofTotal
+	ofCached    // input that was read from a cache, and is part of the input
+	ofCacheRead // the same, and is not part of it
 	usageFields
 	ofType // of an event
+	ofError
+	ofID
+	ofStatus
 )
+
+// A Usage is what one call used, in tokens.
+type Usage struct {
+	Input       int // all of it: what was read from a cache, and written to it, included
+	CachedInput int // of Input, what was read from a cache
+	Output      int // reasoning included
+}
 
 // usageShape has the places of a response, or of an event, that tell the usage. Each provider has names of its own, and
 // none of them means two things. So Claude's usage is read wherever Claude is called.
 var usageShape = shapeOf(func() []path {
-	paths := []path{{ofType, []string{"type"}}}
+	paths := []path{
+		{ofType, []string{"type"}},
+		{ofID, []string{"id"}}, {ofStatus, []string{"status"}}, // OpenAI's background responses
+		{ofError, []string{"error", "type"}}, {ofError, []string{"error", "code"}}, {ofError, []string{"error", "status"}},
+		{ofError, []string{"response", "error", "code"}},
+	}
 	add := func(at []string, is field, names ...string) {
 		for _, name := range names {
 			paths = append(paths, path{is, append(at[:len(at):len(at)], name)})
@@ -32,17 +50,24 @@ var usageShape = shapeOf(func() []path {
 	} {
 		add(at, ofInput, "prompt_tokens", "input_tokens", "inputTokens")
 		add(at, ofCacheWrite, "cache_creation_input_tokens", "cacheWriteInputTokens")
+		add(at, ofCacheRead, "cache_read_input_tokens", "cacheReadInputTokens")
+		add(at, ofCached, "prompt_cache_hit_tokens") // DeepSeek
+		for _, details := range []string{"prompt_tokens_details", "input_tokens_details"} {
+			paths = append(paths, path{ofCached, append(at[:len(at):len(at)], details, "cached_tokens")})
+		}
 		add(at, ofOutput, "completion_tokens", "output_tokens", "outputTokens")
 		add(at, ofTotal, "total_tokens")
 	}
 	add([]string{"usageMetadata"}, ofInput, "promptTokenCount") // Gemini
 	add([]string{"usageMetadata"}, ofCacheWrite, "toolUsePromptTokenCount")
+	add([]string{"usageMetadata"}, ofCached, "cachedContentTokenCount")
 	add([]string{"usageMetadata"}, ofOutput, "candidatesTokenCount")
 	add([]string{"usageMetadata"}, ofThought, "thoughtsTokenCount")
 	add([]string{"usageMetadata"}, ofTotal, "totalTokenCount")
 	add([]string{"amazon-bedrock-invocationMetrics"}, ofInput, "inputTokenCount")
 	add([]string{"amazon-bedrock-invocationMetrics"}, ofOutput, "outputTokenCount")
 	add([]string{"amazon-bedrock-invocationMetrics"}, ofCacheWrite, "cacheWriteInputTokenCount")
+	add([]string{"amazon-bedrock-invocationMetrics"}, ofCacheRead, "cacheReadInputTokenCount")
 	add(nil, ofInput, "prompt_eval_count") // Ollama
 	add(nil, ofOutput, "eval_count")
 	return paths
@@ -58,11 +83,20 @@ func usageTrait(key []byte) trait {
 	return isText
 }
 
-// A count is what a response says was used.
+// A count is what a response says was used, as limits count it.
 type count struct {
 	input, output int
 	known         bool
 }
+
+// An ending is how a response says that a call failed.
+type ending uint8
+
+const (
+	well    ending = iota
+	failed         // an error came
+	refusal        // there were too many calls, or the server is overloaded
+)
 
 // A counter finds the usage in the documents of a response: the body, or each event of a stream. It also measures
 // the text that was put out since the latest usage, for responses that tell none, or break before they do.
@@ -77,8 +111,14 @@ type counter struct {
 	repeat bool              // this document repeats what others have put out
 	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
-	seen   bool  // text was put out
-	milli  int64 // thousandths of a token, put out since the latest usage
+	cached int  // of the count's input and of what is not counted, what was read from a cache
+	reads  int  // input that was read from a cache and is not counted
+	all    bool // it is counted, too
+	ending ending
+	id     string // of the response
+	later  bool   // the response is not complete: its usage comes when it is asked for
+	seen   bool   // text was put out
+	milli  int64  // thousandths of a token, put out since the latest usage
 }
 
 func (c *counter) begin(ignored *ignored) {
@@ -88,11 +128,21 @@ func (c *counter) begin(ignored *ignored) {
 }
 
 func (c *counter) value(is field, text []byte, quoted bool) {
-	if is == ofType {
-		c.repeat = bytes.HasSuffix(text, []byte(".done"))
+	if string(text) == "null" && !quoted {
 		return
 	}
-	if string(text) == "null" && !quoted {
+	switch is {
+	case ofType:
+		c.repeat = bytes.HasSuffix(text, []byte(".done"))
+		return
+	case ofError:
+		c.ending = max(c.ending, endingOf(string(text)))
+		return
+	case ofID:
+		c.id = string(text[:min(len(text), maxModel)])
+		return
+	case ofStatus:
+		c.later = string(text) == "queued" || string(text) == "in_progress"
 		return
 	}
 	n, bad := tokensOf(text)
@@ -157,7 +207,11 @@ func (c *counter) take() {
 	if c.has[ofOutput] || c.has[ofThought] || c.has[ofTotal] {
 		c.milli = 0
 	}
+	c.reads, c.cached = f[ofCacheRead], f[ofCached]+f[ofCacheRead]
 	c.count.input, c.count.output = f[ofInput]+f[ofCacheWrite], f[ofOutput]+f[ofThought]
+	if c.all {
+		c.count.input, c.reads = c.count.input+c.reads, 0
+	}
 	if rest := f[ofTotal] - c.count.input - c.count.output; rest > 0 && c.has[ofTotal] {
 		if c.count.input == 0 && c.count.output == 0 {
 			c.count.input = rest // nothing but a total
@@ -166,6 +220,20 @@ func (c *counter) take() {
 		}
 	}
 	c.count.known = true
+}
+
+// endingOf returns what an error's type, code or status says.
+func endingOf(name string) ending {
+	switch name {
+	case "429", "503", "529", "RESOURCE_EXHAUSTED", "UNAVAILABLE":
+		return refusal
+	}
+	for _, part := range []string{"rate_limit", "overloaded", "throttl"} {
+		if strings.Contains(name, part) {
+			return refusal
+		}
+	}
+	return failed
 }
 
 // unsaid returns the tokens that were put out since the latest usage.

@@ -1,0 +1,100 @@
+package llm
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
+)
+
+// background reports whether a call's response comes later: a GET of its address tells what it used.
+func (c *call) background() bool { return c.later && c.endpoint.name == "responses" }
+
+// awaited are calls in the background, by the ids of their responses.
+type awaited struct {
+	mu    sync.Mutex
+	calls map[string]*waitingCall
+}
+
+// A waitingCall is a call whose usage is told by another one.
+type waitingCall struct {
+	of      *awaited
+	id      string
+	account *account
+	class   *class
+	prompt  prompt
+	charged count
+}
+
+// maxAwaited bounds the calls whose usage was never asked for.
+const maxAwaited = 4096
+
+// await remembers a call whose response is not complete.
+func (t *Transport) await(c *call, id string) {
+	if id == "" {
+		return
+	}
+	w := &waitingCall{of: &t.awaited, id: id, account: c.account, class: c.class, prompt: c.prompt}
+	w.charged.input, w.charged.output = c.class.guess(&c.prompt)
+	a := &t.awaited
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == nil {
+		a.calls = map[string]*waitingCall{}
+	}
+	for other := range a.calls { // any
+		if len(a.calls) < maxAwaited {
+			break
+		}
+		delete(a.calls, other)
+	}
+	a.calls[id] = w
+}
+
+// find returns the call whose response a request asks for; nil: there is none.
+func (a *awaited) find(r *http.Request) *waitingCall {
+	if r.Method != http.MethodGet {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.calls) == 0 {
+		return nil
+	}
+	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+}
+
+// read reads what the call used, from the answer to a GET.
+func (w *waitingCall) read(r *http.Response) {
+	d := &reading{response: r, ended: w.end}
+	d.counter.begin(&w.account.of.ignored)
+	d.counter.all = w.account.of.cacheReads
+	if d.body = bodyOf(r, &d.counter); d.body != nil {
+		r.Body = bodies.Instead(r.Body, &metered{ReadCloser: r.Body, reading: d})
+	}
+}
+
+// end takes over what the call used: its kind learns it, and what it used more than it was charged is charged.
+func (w *waitingCall) end(d *reading) {
+	if !d.counter.count.known {
+		return
+	}
+	w.of.mu.Lock()
+	first := w.of.calls[w.id] == w
+	delete(w.of.calls, w.id)
+	w.of.mu.Unlock()
+	if !first {
+		return
+	}
+	n, a := d.counter.count, w.account
+	w.class.told(&w.prompt, n)
+	for k := range calls {
+		if l := a.limiter(k); k.isTokens() && l != nil && a.isActive(k) && a.of.settles {
+			if more := k.of(n.input, n.output) - k.of(w.charged.input, w.charged.output); more > 0 {
+				(*engine.Limiter)(l).Charge(more)
+			}
+		}
+	}
+}
