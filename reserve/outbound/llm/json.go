@@ -72,8 +72,6 @@ type scanner struct {
 	base64  bool              // it has the characters of base64 only
 	meter   meter             // of that string
 
-	blockBegan, blockCost int64 // the meter when a block began that is measured; what such a block costs
-
 	size size
 }
 
@@ -283,42 +281,7 @@ func (s *scanner) measure(part []byte) {
 			s.base64 = inBase64[part[i]] || s.length+i < longestType && inType[part[i]]
 		}
 	}
-	s.sample(part)
-}
-
-// Of a long string a part is measured, and stands for the rest. That part is the first 8 KiB, and then a block of 1 KiB
-// in each 8 KiB.
-const (
-	wholeText = 8 << 10
-	block     = 1 << 10
-	stretch   = 8 << 10
-)
-
-// sample measures a part of a string, or takes it to cost as much as the block that was measured last.
-func (s *scanner) sample(part []byte) {
-	for at, n := s.length, 0; len(part) > 0; at, part = at+n, part[n:] {
-		if at < wholeText {
-			n = min(len(part), wholeText-at)
-			s.meter.write(part[:n])
-			continue
-		}
-		in := (at - wholeText) % stretch
-		if in >= block {
-			n = min(len(part), stretch-in)
-			s.meter.milli += s.blockCost * int64(n) / block
-			continue
-		}
-		if in == 0 {
-			s.meter.end()
-			s.blockBegan = s.meter.milli
-		}
-		n = min(len(part), block-in)
-		s.meter.write(part[:n])
-		if in+n == block {
-			s.meter.end()
-			s.blockCost = s.meter.milli - s.blockBegan
-		}
-	}
+	s.meter.write(part)
 }
 
 // longestType is how long the type of a data URL may be: "data:image/png;base64,".
@@ -344,7 +307,6 @@ func (s *scanner) endString() {
 		s.endKey()
 		return
 	}
-	s.meter.end()
 	switch {
 	case s.target != nil:
 	case (s.trait == isBlob || s.trait == isAddress) && s.base64 && s.length >= leastBlob:
