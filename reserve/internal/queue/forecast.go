@@ -28,7 +28,7 @@ func (q *Queue) expire(now int64) *hold {
 				break
 			}
 			why := p.late(now, time.Duration(best-now))
-			if p.hold != nil && p.hold.delay() == unknown {
+			if h := q.bound; h != nil && h.delay() == unknown {
 				why = p.late(now, unknown)
 			}
 			held := q.leave(p, why)
