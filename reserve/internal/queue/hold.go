@@ -89,7 +89,7 @@ func (h *hold) latest(limits []Limit) (last int, longest time.Duration) {
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
 	p, l := &h.parts[i], &h.place.Options[h.option].Limits[i]
 	if p.r != nil && (p.paused || l.paused() > 0) {
-		if p.paused && l.paused() > 0 {
+		if p.paused && l.paused() > 0 && p.r.Delay() > 0 {
 			h.last, h.full, h.due = i, false, false
 			return nil
 		}
@@ -160,7 +160,11 @@ func (h *hold) time() time.Time { return h.awaited().At() }
 // delay returns how long it is until the last of what is reserved has room.
 func (h *hold) delay() (longest time.Duration) {
 	for i := range h.parts {
-		if h.parts[i].r != nil && !(h.due && i == h.last) {
+		switch {
+		case h.parts[i].r == nil:
+		case h.due && i == h.last:
+			longest = max(longest, h.pause(i))
+		default:
 			longest = max(longest, h.delayOf(i))
 		}
 	}
@@ -168,11 +172,32 @@ func (h *hold) delay() (longest time.Duration) {
 }
 
 func (h *hold) delayOf(i int) time.Duration {
-	d := h.parts[i].r.Delay()
-	if l := &h.place.Options[h.option].Limits[i]; l.Pause != nil && !h.parts[i].paused {
-		d = max(d, l.paused())
+	return max(h.parts[i].r.Delay(), h.pause(i))
+}
+
+// pause returns how long a limit is paused where something is reserved.
+func (h *hold) pause(i int) time.Duration {
+	if h.parts[i].paused {
+		return 0
 	}
-	return d
+	return h.place.Options[h.option].Limits[i].paused()
+}
+
+// arrived says that the time of the awaited reservation has come. If another one is later by now, that is awaited from
+// now on, and it returns false.
+func (h *hold) arrived() bool {
+	h.due = true
+	longest, last := time.Duration(0), h.last
+	for i := range h.parts {
+		if i != h.last && h.parts[i].r != nil && h.delayOf(i) > longest {
+			longest, last = h.delayOf(i), i
+		}
+	}
+	if last == h.last {
+		return true
+	}
+	h.last, h.due = last, false
+	return false
 }
 
 // wouldWait returns how long the place has to wait, by what is known of limits where nothing is reserved.

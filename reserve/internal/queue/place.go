@@ -242,12 +242,10 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	err = last.Wait(ctx)
 	q.mu.Lock()
 	mine := p.hold == h && p.state == bound && h.awaited() == last
-	if mine && err == nil {
-		h.due = true
-	}
+	there := mine && err == nil && h.arrived()
 	q.mu.Unlock()
 	switch {
-	case !mine: // it was handed on, or granted meanwhile
+	case !mine || err == nil && !there: // it was handed on, or granted meanwhile; or another limit is later
 		return done.Cause(ctx)
 	case err == nil:
 		err = q.lookFor(ctx)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -187,6 +189,9 @@ func TestSlack(t *testing.T) {
 // goes too late, and at the end nothing is held.
 func TestInvariant(t *testing.T) {
 	for seed := range runs(200) {
+		if s, err := strconv.Atoi(os.Getenv("SEED")); err == nil {
+			seed = uint64(s)
+		}
 		synctest.Test(t, func(t *testing.T) { invariant(t, seed) })
 	}
 }

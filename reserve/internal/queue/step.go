@@ -127,20 +127,24 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.release(p)
 		q.mu.Unlock()
 		q.cancel(h)
-	case h.delay() > q.slack(len(h.parts)):
+	case h.delay() > q.slack(len(h.parts)) && !h.due: // if it is due, its limit has been paused meanwhile
 		return false
 	case p.pass != NoPass && !h.full:
 		// What others don't need has room: now it is a request like others.
 		q.unpass(p)
-		q.bound, h = nil, q.bound
+		if q.order.First(now) == p {
+			q.bound, h = h, q.bound
+			if h != nil {
+				h.place.state, h.place.hold = waiting, nil
+			}
+		} else {
+			q.release(p)
+		}
 		q.mu.Unlock()
 		if h != nil {
-			q.mu.Lock()
-			q.release(h.place)
-			q.mu.Unlock()
 			q.cancel(h)
 		}
-	case h.full:
+	case h.full && h.delay() <= q.slack(len(h.parts)):
 		q.grant(now, h)
 	default:
 		q.detach(p)
