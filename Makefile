@@ -27,7 +27,7 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint apidiff race cross modules long valkey benches fuzz faults bench demo demo-llm demo-shared
+.PHONY: help test check lint apidiff figures race cross modules long valkey benches fuzz faults bench demo demo-llm demo-shared
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ race: ## all tests of the library, stores and adapters with the race detector; i
 	@.ci/setup gcc redis-server postgresql
 	@for m in $(LIBRARY) $(STORES) $(PLUGS); do \
 	  (set -x; cd $$m && PACE_REQUIRE_REDIS=1 PACE_REQUIRE_POSTGRES=1 $(GO) test -race -timeout 8m ./...) || exit 1; done
+
+figures: ## how large the library is
+	@$(GO) run ./internal/judge/figures
 
 cross: ## compile the library and its tests for other systems
 	@for p in $(PLATFORMS); do for m in $(LIBRARY) $(STORES); do \

@@ -89,10 +89,8 @@ func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K]
 		return nil
 	}
 	e = k.insert(s, hash, key, k.always)
-	before := e.compact
 	defer k.unlock(s)
-	defer func() { k.dropUntouched(s, e, before) }()
-	do(e)
+	k.try(s, e, do)
 	return nil
 }
 
@@ -110,13 +108,15 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 			return k.in(ctx, s, hash, key, do)
 		}
 	}
+	return k.answered(s, hash, key, a, own, do)
+}
+
+// answered is withAnswer with the answer, of the caller's own ask or of another one's.
+func (k *Limiters[K]) answered(s *shard[K], hash uint32, key K, a *ask[K], own bool, do func(*entry[K])) error {
 	for {
 		if own && a.gone {
 			k.revoke(s, hash, key)
-			s.mu.Unlock()
-			return a.err
-		}
-		if e := s.find(hash, key); e != nil {
+		} else if e := s.find(hash, key); e != nil {
 			k.withOld(s, a, own, e, do)
 			return nil
 		}
@@ -125,11 +125,8 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 			return a.err
 		}
 		if k.claim() {
-			k.finish(s, a, k.insert(s, hash, key, a.policy), func(e *entry[K]) {
-				before := e.compact
-				defer func() { k.dropUntouched(s, e, before) }()
-				do(e)
-			})
+			e := k.insert(s, hash, key, a.policy)
+			k.finish(s, a, e, func(e *entry[K]) { k.try(s, e, do) })
 			return nil
 		}
 		s.mu.Unlock()
@@ -144,6 +141,13 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 			k.answer(s, a)
 		}
 	}
+}
+
+// try calls do with a new entry, and drops that if do has left it as it was.
+func (k *Limiters[K]) try(s *shard[K], e *entry[K], do func(*entry[K])) {
+	before := e.compact
+	defer func() { k.dropUntouched(s, e, before) }()
+	do(e)
 }
 
 // withOld is withAnswer for a key that is remembered. The caller whose ask it was puts the policy in place. If there was
