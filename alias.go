@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// The names that most programs need, so that they import this package alone. What they mean is
-// said where they are defined, in package reserve.
+// The names that most programs need, so that they import this package alone. Package reserve defines them, and its
+// documentation has their methods and details.
 type (
 	// A Limiter hands out permits at a rate: see [reserve.Limiter].
 	Limiter = reserve.Limiter
@@ -33,10 +33,10 @@ type (
 	OptionError = reserve.OptionError
 )
 
-// Forever is a wait without end: see [reserve.Forever].
+// Forever is a wait without limit: see [reserve.Forever].
 const Forever = reserve.Forever
 
-// ErrCancelled is returned by Wait for a reservation that was given back: see [reserve.ErrCancelled].
+// ErrCancelled is returned by Wait for a reservation that was cancelled: see [reserve.ErrCancelled].
 var ErrCancelled = reserve.ErrCancelled
 
 // Must returns v, or panics if err is not nil. It is for limiters whose rate and options are constants:
@@ -44,8 +44,7 @@ var ErrCancelled = reserve.ErrCancelled
 //	var limiter = pace.Must(pace.NewBursty(50))
 func Must[T any](v T, err error) T { return reserve.Must(v, err) }
 
-// Per returns the rate of so many permits in d, per second: Per(5000, time.Hour) is 1.39 permits
-// per second. See [reserve.Per].
+// Per returns a rate in permits per second: Per(5000, time.Hour) is 1.39. See [reserve.Per].
 func Per(permits float64, d time.Duration) float64 { return reserve.Per(permits, d) }
 
 // Acquire waits for n permits of any Reserver: see [reserve.Acquire]. A [Limiter] has a method for it.
@@ -59,12 +58,11 @@ func All(rs ...Reserver) Reserver { return reserve.All(rs...) }
 // WithMaxWait sets the longest wait that any caller is promised: see [reserve.WithMaxWait].
 func WithMaxWait(d time.Duration) Option { return reserve.WithMaxWait(d) }
 
-// WithClock has a limiter use another clock, for tests: see [reserve.WithClock].
+// WithClock makes a limiter use another clock, for tests: see [reserve.WithClock].
 func WithClock(c clockwork.Clock) Option { return reserve.WithClock(c) }
 
 // WithStored sets how many permits are stored at the start: see [reserve.WithStored].
 func WithStored(permits float64) Option { return reserve.WithStored(permits) }
 
-// PayUpfront has each request wait for its own permits, as in a classic token bucket: see
-// [reserve.PayUpfront].
+// PayUpfront makes each request wait for its own permits, as in a classic token bucket: see [reserve.PayUpfront].
 func PayUpfront() Option { return reserve.PayUpfront() }
