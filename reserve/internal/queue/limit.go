@@ -9,8 +9,8 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/keyhooks"
 )
 
 // A Limit is what a request asks of one limit.
@@ -61,7 +61,7 @@ func kindOf(by reserve.Reserver) kind {
 	switch by.(type) {
 	case *reserve.Limiter:
 		return local
-	case keyhooks.Limiter:
+	case bykey.Key:
 		return keyed
 	case *Places:
 		return inFlight
@@ -99,7 +99,7 @@ func (l *Limit) wait(n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
 		d, err = by.Peek(n)
-	case keyhooks.Limiter:
+	case bykey.Key:
 		d, err = by.Peek(n)
 	case *Places:
 		d = by.wait()
