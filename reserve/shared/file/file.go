@@ -10,10 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve/shared"
 )
 
@@ -21,9 +21,14 @@ import (
 // Several stores, of this process and of others, may be open in one folder. There is nothing to close: files
 // that are not in use are closed.
 //
-// It returns an *[Error] if the folder can't be made, read or written, and a *[NetworkError] if it is on a network file
-// system.
+// A folder may hold other files: only limiters' files whose states have expired are removed.
+//
+// It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
+// system, and a *[reserve.ValueError] for the name "", which is likely to be a variable that is not set.
 func Open(dir string, opts ...Option) (shared.Store, error) {
+	if dir == "" {
+		return nil, invalid.In("file")("dir", dir, "the name of a folder")
+	}
 	s := &store{files: map[string]*file{}}
 	for _, opt := range opts {
 		if opt.set != nil {
@@ -40,7 +45,7 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 	if system := network(s.dir); system != "" {
 		return nil, &NetworkError{Path: s.dir, System: system}
 	}
-	try, err := os.CreateTemp(s.dir, temporary+"*")
+	try, err := os.CreateTemp(s.dir, temporary)
 	if err != nil {
 		return nil, &Error{Op: "write", Path: s.dir, Err: err}
 	}
@@ -70,9 +75,9 @@ type store struct {
 }
 
 const (
-	kept      = 256      // so many files are kept open while they are not in use
-	suffix    = ".limit" // of the files' names
-	temporary = "new-"   // begins the name of a file that is being made
+	kept      = 256           // so many files are kept open while they are not in use
+	suffix    = ".limit"      // of the files' names
+	temporary = ".pace-new-*" // the names of files that are being made, as CreateTemp wants it
 )
 
 // A file is a limiter's. One caller of this process uses it at a time: the one that holds turn.
@@ -81,6 +86,7 @@ type file struct {
 	turn  chan struct{} // holds one thing while no goroutine has the turn
 	users int           // that have the turn or wait for it; the store's mu
 	f     *os.File      // nil: not open
+	lock  *lock         // the one that a goroutine waits for; nil: none
 	seen  time.Time     // when it was last known to be the file of that name
 	buf   []byte
 }
@@ -123,7 +129,7 @@ func (s *store) use(key string) *file {
 func (s *store) leave(key string, f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.users--; f.users == 0 && len(s.files) > kept {
+	if f.users--; f.users == 0 && len(s.files) > kept && f.lock.over() {
 		delete(s.files, key)
 		f.close()
 	}
@@ -147,14 +153,13 @@ func (f *file) update(
 	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
 ) (again bool, err error) {
 	if f.f == nil {
-		if f.f, err = open(f.path, durable); err != nil {
+		if f.f, err = open(ctx, f.path, durable); err != nil {
 			return false, err
 		}
 		f.seen = time.Time{}
 	}
 	opened := f.f
-	if err := lock(ctx, opened); err != nil {
-		f.f = nil // lock closes it
+	if err := f.acquire(ctx); err != nil {
 		return false, &Error{Op: "lock", Path: f.path, Err: err}
 	}
 	defer unlock(opened)
@@ -183,9 +188,12 @@ func (f *file) update(
 	return false, f.write(entries, value, time.Now().Add(max(0, keep)).UnixNano(), durable)
 }
 
-// open opens a file, or makes one with no state.
-func open(path string, durable bool) (*os.File, error) {
-	for {
+// open opens a file, or makes one with no state. Others may remove it meanwhile.
+func open(ctx context.Context, path string, durable bool) (*os.File, error) {
+	for range rounds {
+		if ctx.Err() != nil {
+			return nil, &Error{Op: "open", Path: path, Err: context.Cause(ctx)}
+		}
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err == nil {
 			return f, nil
@@ -193,7 +201,7 @@ func open(path string, durable bool) (*os.File, error) {
 			return nil, &Error{Op: "open", Path: path, Err: err}
 		}
 		// A file appears with a whole head, so that an empty one is known to be damaged.
-		t, err := os.CreateTemp(filepath.Dir(path), temporary+"*")
+		t, err := os.CreateTemp(filepath.Dir(path), temporary)
 		if err != nil {
 			return nil, &Error{Op: "create", Path: path, Err: err}
 		}
@@ -215,7 +223,11 @@ func open(path string, durable bool) (*os.File, error) {
 			return nil, &Error{Op: "create", Path: path, Err: err}
 		}
 	}
+	return nil, &Error{Op: "open", Path: path, Err: errors.New("it is there, and can't be opened: a link to nothing?")}
 }
+
+// So often a file is opened and made in turns.
+const rounds = 8
 
 // read returns the two entries, the one that counts first, and the state, which is nil if it has expired or there is
 // none.
@@ -321,50 +333,4 @@ func (f *file) point(next *entry, durable bool) error {
 		}
 	}
 	return nil
-}
-
-// sweep removes the files whose states have expired, and what a process left that was killed while it made one.
-func (s *store) sweep() error {
-	list, err := os.ReadDir(s.dir)
-	if err != nil {
-		return &Error{Op: "read", Path: s.dir, Err: err}
-	}
-	now := time.Now()
-	for _, d := range list {
-		path := filepath.Join(s.dir, d.Name())
-		switch info, err := d.Info(); {
-		case err != nil: // another process has removed it
-		case strings.HasPrefix(d.Name(), temporary) && now.Sub(info.ModTime()) > time.Minute:
-			os.Remove(path)
-		case strings.HasSuffix(d.Name(), suffix) && now.Sub(info.ModTime()) > time.Minute:
-			remove(path)
-		}
-	}
-	return nil
-}
-
-// remove removes a file if its state has expired. Processes that have it open see that it is dead.
-func remove(path string) {
-	if !removesOpen { // then no process has it open that would lose it
-		os.Remove(path)
-		return
-	}
-	f := &file{path: path}
-	var err error
-	if f.f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
-		return
-	}
-	defer f.close()
-	if !tryLock(f.f) {
-		return
-	}
-	defer unlock(f.f)
-	entries, state, err := f.read()
-	if err != nil || state != nil || !same(f.f, path) {
-		return
-	}
-	dead := entry{number: entries[0].number + 1, offset: head, dead: true}
-	if f.point(&dead, false) == nil {
-		os.Remove(path)
-	}
 }

@@ -2,34 +2,85 @@ package file
 
 import (
 	"context"
-	"os"
+	"sync"
 )
 
-// lock locks a file, for this process and this open file alone. It waits for the process that has it: in the kernel, so
-// that it gets the lock as soon as it is free. If it fails, or the context ends first, it closes the file: that ends a
-// lock that comes later.
-func lock(ctx context.Context, f *os.File) error {
-	for range spins {
-		if tryLock(f) {
-			return nil
-		}
-	}
-	locked := make(chan error, 1)
-	go func() { locked <- waitLock(f) }()
-	select {
-	case err := <-locked:
-		if err != nil {
-			f.Close()
-		}
-		return err
-	case <-ctx.Done():
-		go func() {
-			<-locked
-			f.Close()
-		}()
-		return context.Cause(ctx)
-	}
+// A lock is one that a goroutine waits for, in the kernel, so that it has the lock as soon as that is free. A caller that
+// gives up leaves the goroutine to the next caller: there is one for each open file, however long the lock is held.
+type lock struct {
+	ended  chan struct{} // closed when the goroutine has the lock, or can't have it
+	err    error         // then
+	mu     sync.Mutex
+	wanted bool // a caller waits
+	done   bool
 }
 
 // A holder needs some microseconds. So many tries are worth it before a goroutine is.
 const spins = 8
+
+// acquire locks the file, for this process and this open file alone. The caller has the file's turn.
+func (f *file) acquire(ctx context.Context) error {
+	if !f.lock.want() {
+		for range spins {
+			if tryLock(f.f) {
+				return nil
+			}
+		}
+		l, opened := &lock{ended: make(chan struct{}), wanted: true}, f.f
+		f.lock = l
+		go func() { l.end(waitLock(opened), func() { unlock(opened) }) }()
+	}
+	l := f.lock
+	select {
+	case <-l.ended:
+		f.lock = nil
+		if l.err != nil {
+			f.close()
+		}
+		return l.err
+	case <-ctx.Done():
+		if l.leave() {
+			unlock(f.f)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// want waits for the lock, unless the goroutine has ended.
+func (l *lock) want() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted = !l.done
+	return l.wanted
+}
+
+// end ends the goroutine, and frees the lock if no caller wants it any more.
+func (l *lock) end(err error, free func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err, l.done = err, true; err == nil && !l.wanted {
+		free()
+	}
+	close(l.ended)
+}
+
+// leave gives up, and reports whether the caller has got the lock meanwhile.
+func (l *lock) leave() (has bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted = false
+	return l.done && l.err == nil
+}
+
+// over reports whether no goroutine waits, so that the file may be closed.
+func (l *lock) over() bool {
+	if l == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.done
+}

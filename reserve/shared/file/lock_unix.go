@@ -36,7 +36,7 @@ func same(f *os.File, path string) bool {
 func publish(from, to string) error { return os.Link(from, to) }
 
 // A file may be removed while others have it open.
-const removesOpen = true
+var removesOpen = true
 
 // syncDir has the names of new files in a folder reach the disk.
 func syncDir(dir string) error {

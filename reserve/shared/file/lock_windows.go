@@ -63,6 +63,6 @@ func publish(from, to string) error {
 }
 
 // An open file can't be removed, and a folder can't be synced.
-const removesOpen = false
+var removesOpen = false
 
 func syncDir(string) error { return nil }

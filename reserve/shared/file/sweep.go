@@ -1,0 +1,72 @@
+package file
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+var (
+	limiters = regexp.MustCompile(`^[0-9a-f]{32}\.limit$`)
+	begun    = regexp.MustCompile(`^\.pace-new-[0-9]+$`)
+)
+
+// So many files are looked at by each Open, which so takes as long as the folder takes to be read.
+const swept = 32
+
+// sweep removes files whose states have expired, and what a process left that was killed while it made one. It looks at
+// some files, a minute old or older, wherever in the folder they are. Files of others stay.
+func (s *store) sweep() error {
+	list, err := os.ReadDir(s.dir)
+	if err != nil {
+		return &Error{Op: "read", Path: s.dir, Err: err}
+	}
+	var ours []fs.DirEntry
+	for _, d := range list {
+		if d.Type().IsRegular() && (limiters.MatchString(d.Name()) || begun.MatchString(d.Name())) {
+			ours = append(ours, d)
+		}
+	}
+	first := rand.IntN(max(1, len(ours)))
+	for i := range min(swept, len(ours)) {
+		d := ours[(first+i)%len(ours)]
+		path := filepath.Join(s.dir, d.Name())
+		switch info, err := d.Info(); {
+		case err != nil || time.Since(info.ModTime()) <= time.Minute:
+		case limiters.MatchString(d.Name()):
+			remove(path)
+		case info.Size() <= head+2*smallest:
+			os.Remove(path)
+		}
+	}
+	return nil
+}
+
+// remove removes a file if its state has expired. Processes that have it open see that it is dead. Where open files
+// can't be removed none of them has it open, or it stays.
+func remove(path string) {
+	f := &file{path: path}
+	var err error
+	if f.f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return
+	}
+	defer f.close()
+	if !tryLock(f.f) {
+		return
+	}
+	entries, state, err := f.read()
+	expired := err == nil && state == nil && same(f.f, path)
+	if expired && removesOpen {
+		dead := entry{number: entries[0].number + 1, offset: head, dead: true}
+		if f.point(&dead, false) == nil {
+			os.Remove(path)
+		}
+	}
+	unlock(f.f)
+	if f.close(); expired && !removesOpen {
+		os.Remove(path)
+	}
+}
