@@ -87,7 +87,7 @@
 // When a master dies, its limiters are back at the first probe after a replica has taken its place. The last permits
 // that the master granted may not have reached the replica, which then grants them again: at most one capacity.
 //
-// An ACL user needs ~pace:* +eval +evalsha +get +set +time. A key takes 136 bytes (MEMORY USAGE) after one request,
+// An ACL user needs ~pace:* +eval +evalsha +get +set +time: the last three are commands in the script. A key takes 136 bytes (MEMORY USAGE) after one request,
 // and 392 when it is drained. It lives for as long as its debt, the time to fill, and a second more. Evict by
 // volatile-* only if forgetting debt is fine.
 package shared

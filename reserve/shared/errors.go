@@ -37,8 +37,8 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // The key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback
 // hides it.
 type ConfigError struct {
-	Key string // as in Redis
-	Err error  // Redis's answer
+	Key string // as in the store
+	Err error  // the store's answer
 }
 
 func (e *ConfigError) Error() string {
@@ -55,7 +55,7 @@ type CurveError struct{ Why string }
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
 
 // errLate says that the store ran the call after its time, and so decided nothing.
-var errLate = errors.New("shared: the request reached Redis after its time")
+var errLate = errors.New("shared: the request reached the store after its time")
 
 // errPatience ends a caller's call early: the caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
@@ -67,6 +67,7 @@ var errAborted = errors.New("shared: the client did not return")
 // be anywhere in the text.
 var wrong = []string{
 	"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command",
+	"can't run this command", // Redis 7: the user may run the script, but not a command in it
 }
 
 // failure turns an error of a client or a store into one of this package.

@@ -43,7 +43,7 @@ const (
 	maxBatch = 128
 )
 
-// An batchedCall is a call that waits for its pipe.
+// A batchedCall is a call that waits for its batch.
 type batchedCall struct {
 	Call
 	until time.Time
@@ -61,9 +61,9 @@ func gather(c Scripter, timeout time.Duration) Scripter {
 
 // Eval implements Scripter.
 func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []byte) ([]byte, error) {
-	// A call with less time than the others goes alone: it would fail with theirs, or they with it.
+	// A call with little time goes alone: it would fail with the others'.
 	until, ok := ctx.Deadline()
-	if !ok || time.Until(until) < g.timeout*9/10 {
+	if !ok || time.Until(until) < g.timeout/4 {
 		return g.client.Eval(ctx, script, key, arg)
 	}
 	g.mu.Lock()
@@ -73,20 +73,17 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 		defer g.land(nil)
 		return g.client.Eval(ctx, script, key, arg)
 	}
-	e := &batchedCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, until: until, wake: make(chan struct{})}
+	// The caller may leave before its batch is back, and the argument is its own.
+	e := &batchedCall{Call: Call{Key: key, Arg: slices.Clone(arg), Err: errAborted}, until: until, wake: make(chan struct{})}
 	g.waiting = append(g.waiting, e)
 	g.mu.Unlock()
 	select {
 	case <-e.wake:
 	case <-ctx.Done():
 		if g.leave(e) {
-			return nil, ctx.Err()
-		}
-		<-e.wake // it is on its way, and its pipe has a time limit too
-		if e.leads {
 			g.land(nil)
-			return nil, ctx.Err()
 		}
+		return nil, ctx.Err()
 	}
 	if e.leads {
 		g.lead(ctx, script, e)
@@ -94,15 +91,14 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave removes a call from the waiting calls, and reports whether it was one of them.
-func (g *gatherer) leave(e *batchedCall) bool {
+// leave removes a call from the waiting calls, if it is not on its way. It reports whether the call was to lead.
+func (g *gatherer) leave(e *batchedCall) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.Index(g.waiting, e)
-	if i >= 0 {
+	if i := slices.Index(g.waiting, e); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
-	return i >= 0
+	return e.leads
 }
 
 // lead sends the waiting calls together, the leader first.
@@ -125,7 +121,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall
 	g.client.EvalEach(ctx, script, calls)
 }
 
-// land ends a pipe, wakes the callers in it, and lets the next begin.
+// land ends a batch, wakes the callers in it, and lets the next begin. The caller with the most time leads that.
 func (g *gatherer) land(batched []*batchedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,8 +134,14 @@ func (g *gatherer) land(batched []*batchedCall) {
 		g.batches--
 		return
 	}
-	next := g.waiting[0]
-	g.waiting = slices.Delete(g.waiting, 0, 1)
+	i := 0
+	for j, e := range g.waiting {
+		if e.until.After(g.waiting[i].until) {
+			i = j
+		}
+	}
+	next := g.waiting[i]
+	g.waiting = slices.Delete(g.waiting, i, i+1)
 	next.leads = true
 	close(next.wake)
 }

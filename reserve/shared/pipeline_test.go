@@ -197,6 +197,26 @@ func TestTheHurriedTakeNoPipe(t *testing.T) {
 	})
 }
 
+// Callers with most of the timeout left are gathered like others, and leave at their own time.
+func TestShortDeadlinesAreGathered(t *testing.T) {
+	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), k.timeout*3/4)
+				defer cancel()
+				begin := time.Now()
+				_, _ = k.Acquire(ctx, fmt.Sprint(i), 1)
+				if took := time.Since(begin); took > k.timeout*3/4 {
+					t.Error(took)
+				}
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, len(p.pipes), 4, "two calls alone, and a batch behind each")
+	})
+}
+
 // Those who wait for a pipe longer than the timeout leave, and hold nobody up.
 func TestPipesAreLeft(t *testing.T) {
 	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {

@@ -15,7 +15,9 @@ import (
 // atomically. Package shared has one for tests ([Memory]).
 //
 // Update replaces the value at key by what f makes of it, atomically, and keeps it for at least so long. The function f
-// gets the store's time if it has a clock, and else the zero time: then each process's own clock counts. It gets nil if
+// gets the store's time if it has a clock, and else the zero time: then each process's own clock counts. A store without
+// a clock is for the processes of one machine, or of machines whose clocks differ by less than half a second: so far the
+// later time counts. Beyond that, each change of the writer looks like time that has passed. F gets nil if
 // there is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error,
 // nothing is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
 //

@@ -69,8 +69,8 @@ func perhapsWritten(err error) bool {
 }
 
 // wrong returns the error if waiting does not cure it. The server refuses a request without an answer, and says so to
-// the connection.
-func (s *store) wrong(err error) error {
+// the connection, which keeps its last error for ever: before is the one that it had before the request.
+func (s *store) wrong(err, before error) error {
 	for _, e := range []error{
 		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,
 		jetstream.ErrInvalidBucketName, jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount,
@@ -80,7 +80,7 @@ func (s *store) wrong(err error) error {
 			return err
 		}
 	}
-	if last := s.js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+	if last := s.js.Conn().LastError(); last != before && errors.Is(last, nats.ErrPermissionViolation) {
 		text := last.Error()
 		if strings.Contains(text, "$KV."+s.bucket+".") || strings.Contains(text, "KV_"+s.bucket) {
 			return fmt.Errorf("%w (%w)", last, err)

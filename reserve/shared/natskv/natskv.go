@@ -55,10 +55,11 @@ func (s *store) Update(
 	defer leave()
 	hash := sha256.Sum256([]byte(key))
 	u := update{store: s, key: hex.EncodeToString(hash[:16])}
+	before := s.js.Conn().LastError()
 	for {
 		is, err := u.read(ctx)
 		if err != nil {
-			return s.failed(ctx, key, "read", err, false)
+			return s.failed(ctx, key, "read", err, before, false)
 		}
 		value, keep, err := f(is.now, is.value)
 		switch {
@@ -70,13 +71,13 @@ func (s *store) Update(
 		if err = u.write(ctx, is, value); err == nil {
 			return nil
 		} else if !conflict(err) {
-			return s.failed(ctx, key, "write", err, perhapsWritten(err))
+			return s.failed(ctx, key, "write", err, before, perhapsWritten(err))
 		}
 	}
 }
 
-func (s *store) failed(ctx context.Context, key, op string, err error, written bool) error {
-	if refused := s.wrong(err); refused != nil {
+func (s *store) failed(ctx context.Context, key, op string, err, before error, written bool) error {
+	if refused := s.wrong(err, before); refused != nil {
 		return &shared.ConfigError{Key: key, Err: &Error{Op: op, Bucket: s.bucket, Err: refused, written: written}}
 	}
 	if ctx.Err() != nil {

@@ -33,4 +33,14 @@
 //
 // An update uses one connection at a time. database/sql keeps two idle ones. Where many keys are busy, more
 // (SetMaxIdleConns) save connecting. lib/pq needs binary_parameters=yes, or it makes two round trips of each statement.
+//
+// Behind a pooler of transactions (PgBouncer, pool_mode=transaction) a driver must not prepare statements by name: pgx
+// needs default_query_exec_mode=exec, lib/pq binary_parameters=yes. Without these two, statements of other clients are
+// met, and calls fail (SQLSTATE 42P05 or 26000), which counts as an outage.
+//
+// # How many processes
+//
+// A row is written if nobody else has written it since it was read. So with N processes that are busy on one key, some
+// N/2 writes are tried for one that counts. Up to about ten processes a key is fine (1,300 requests a second with 8).
+// With 32 a key gave 415 of 2,000 a second: use Redis there. Callers of one process don't count.
 package postgres

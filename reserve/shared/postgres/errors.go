@@ -67,7 +67,8 @@ func again(err error) bool {
 }
 
 // wrong reports whether waiting does not cure an error: the syntax and permissions, the user, the database, the schema.
+// A prepared statement that is there twice (42P05), or not (26000), is a pooler's: another connection may do.
 func wrong(err error) bool {
 	s := state(err)
-	return strings.HasPrefix(s, "42") || strings.HasPrefix(s, "28") || s == "3D000" || s == "3F000"
+	return s != "42P05" && strings.HasPrefix(s, "42") || strings.HasPrefix(s, "28") || s == "3D000" || s == "3F000"
 }
