@@ -77,7 +77,10 @@ type keySet struct {
 }
 
 func (t *Transport) newCall(r *http.Request) *call {
-	return &call{t: t, request: r, outgoing: r, ctx: r.Context(), attempt: attempt{number: 1, repeatable: repeatable(r)}}
+	return &call{
+		t: t, request: withContent(r), outgoing: r, ctx: r.Context(),
+		attempt: attempt{number: 1, repeatable: repeatable(r)},
+	}
 }
 
 // prepare finds the limits of a request, and what it costs.

@@ -1,7 +1,7 @@
 // Package outbound is an [http.RoundTripper] that paces the calls a program makes to
 // somebody else's API, and obeys what the server says about its limits.
 //
-//	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // what the API's documentation says
+//	limiter, err := window.New(50, time.Second) // what the API's documentation says
 //	...
 //	transport, err := outbound.New(nil, limiter)
 //	...
@@ -30,8 +30,23 @@
 // X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil) the transport learns from
 // that: a call has the limit that the last response to the same method and path named. A path without a
 // response has the limit that all paths with the longest known prefix have, if there are two at least; else
-// that of the host. Each credential has limits of its own. Names are learned
-// only if New gets no limiter, no [PerKey] and no [WithLimit].
+// that of the host. Each credential has limits of its own. Where a server names no limit, but its responses to two
+// paths differ in the limit's size, as X's do, the size is the name. Beside limits that hold for all calls, names are
+// learned as soon as the server has named two; beside [PerKey] and [Keyed] limits they are not. A name that is the Name
+// of a [Limit] is that limit.
+//
+// # Write down what the documentation says
+//
+//	"N in T", "N a minute"                       window.New(N, T)
+//	"a bucket of b, refilled at r a second"      pace.NewTokenBucket(r, b)
+//	"N a day, until midnight in California"      calendar.New(N, calendar.Daily(zone, 0))
+//	"N at a time"                                WithMaxInFlight(N)
+//	"after a refusal nothing for T"              Limit{Limiter: …, Penalty: T}
+//
+// The server counts a call somewhere between its sending and its answer. So a window counts a call until T after the
+// response, the error, or the end of the attempt, and a calendar's period counts the calls that are out when it begins.
+// No stretch of T at the server then holds more than N, whatever the network does, at the price of one round trip in each
+// T. Evenly spaced calls at exactly the rate are not safe at a server that counts in windows.
 //
 // A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also one by a server that
 // says that the named limit has room, as GitHub does for its secondary limits) stops the limiter that was given
