@@ -45,6 +45,11 @@ var programs = []program{
 	{"github.com/libp2p/go-libp2p@v0.51.0", "peers' limits by network",
 		[]string{"./x/rate", "./p2p/transport/quicreuse"}, nil},
 	{"github.com/hashicorp/vault/api@v1.23.0", "Vault client", []string{"."}, nil},
+	{"github.com/grafana/dskit@v0.0.0-20260703122047-de1ec7541c44", "limits by tenant", []string{"./limiter"}, nil},
+	{"github.com/moby/buildkit@v0.34.2", "progress of builds", []string{"./util/progress"}, nil},
+	{"github.com/rclone/rclone@v1.76.0", "bandwidth of transfers", []string{"./fs/accounting"}, nil},
+	{"cloud.google.com/go/firestore@v1.29.2", "bulk writer", []string{"."}, nil},
+	{"github.com/moby/swarmkit/v2@v2.0.0", "dispatcher of tasks", []string{"./manager/dispatcher"}, nil},
 	{"github.com/nats-io/nats-server/v2@v2.15.2", "consumers of a stream",
 		[]string{"./server"}, []string{"-run=TestJetStream.*(Consumer|RateLimit)", "-short"}},
 }

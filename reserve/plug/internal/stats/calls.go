@@ -10,7 +10,7 @@ import (
 )
 
 // Bounds are those of the histograms of waits, in seconds.
-var Bounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+var Bounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 
 // Calls are what a transport's hooks count.
 type Calls struct {
@@ -18,7 +18,7 @@ type Calls struct {
 
 	held    atomic.Int64      // microseconds: of nanoseconds there is room for 292 years
 	waited  atomic.Int64      // likewise
-	buckets [12]atomic.Uint64 // up to each of Bounds, and beyond
+	buckets [17]atomic.Uint64 // up to each of Bounds, and beyond
 }
 
 // Outbound adds a transport, and returns its hooks, which call then's afterwards. If observe is not
