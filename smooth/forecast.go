@@ -18,12 +18,17 @@ func (l *Ledger) Look(now int64, permits int) int64 { return l.behind(now, 0, fl
 // At 1/s with an empty store, paid later, behind 3 and 5 permits, a request is ready 8 s from now.
 func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	before := 0.0
-	if ahead != nil {
-		for n := range ahead {
-			before += float64(n)
-		}
+	if ahead != nil { // apart, so that nothing is allocated if there are none
+		before = sum(ahead)
 	}
 	return l.behind(now, before, float64(permits))
+}
+
+func sum(sizes iter.Seq[int]) (all float64) {
+	for n := range sizes {
+		all += float64(n)
+	}
+	return all
 }
 
 func (l *Ledger) behind(now int64, before, permits float64) int64 {

@@ -93,15 +93,21 @@ func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int6
 	if f, ok := l.ledger.(Forecaster); ok {
 		return f.Behind(now, ahead, n)
 	}
-	if ahead != nil {
-		for one := range ahead {
-			if n += one; n < 0 {
-				n = math.MaxInt
-			}
-		}
+	if ahead != nil { // apart, so that nothing is allocated if there are none
+		n = sum(ahead, n)
 	}
 	_, ready, _ = l.ledger.Reserve(now, n, unknown) // no request is ready then, so it takes nothing
 	return ready
+}
+
+// sum adds all sizes to n, or returns the largest number.
+func sum(sizes iter.Seq[int], n int) int {
+	for one := range sizes {
+		if n += one; n < 0 {
+			n = math.MaxInt
+		}
+	}
+	return n
 }
 
 // ReserveUncounted is Reserve, for a caller that will probably give the reservation back: Snapshot counts its permits as

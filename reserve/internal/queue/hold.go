@@ -24,7 +24,7 @@ type hold struct {
 	due    bool          // the time of last has come
 	asked  time.Duration // the delay when it was made
 	epoch  int64         // of the queue, when other options were compared last
-	few    [1]part
+	few    [3]part
 }
 
 // A part is a reservation at one limit.
