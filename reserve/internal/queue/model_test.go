@@ -34,7 +34,7 @@ type scenario struct {
 	options  [][]queue.Limit // the limits by number, as their By is not made yet
 	of       [][]int         // by option: the numbers of its limits
 	requests []request
-	pauses   []pause
+	changes  []change
 	slack    time.Duration
 }
 
@@ -45,9 +45,19 @@ type request struct {
 	settles    int    // when it goes; 0: it does not settle
 }
 
-type pause struct {
+// A change stops a limit for a while, or retimes it.
+type change struct {
 	at, until time.Duration
 	limit     int
+	rate      float64 // 0: a pause
+}
+
+func (c *change) do(limits []*reserve.Limiter, begin time.Time) {
+	if c.rate > 0 {
+		reserve.Must(0, limits[c.limit].Retime(c.rate))
+	} else {
+		limits[c.limit].PauseUntil(begin.Add(c.until))
+	}
 }
 
 func newScenario(random *rand.Rand) *scenario {
@@ -104,9 +114,13 @@ func newScenario(random *rand.Rand) *scenario {
 		}
 		s.requests = append(s.requests, r)
 	}
-	if !several && random.IntN(3) == 0 {
+	for range random.IntN(3) {
 		at := time.Duration(random.IntN(5e9))
-		s.pauses = append(s.pauses, pause{at, at + time.Duration(random.IntN(5e9)), random.IntN(len(s.limits))})
+		c := change{at: at, until: at + time.Duration(random.IntN(5e9)), limit: random.IntN(len(s.limits))}
+		if several && random.IntN(2) == 0 { // where nothing is stored: what is bound keeps the price at which it was
+			c.rate = 1 + 9*random.Float64()
+		}
+		s.changes = append(s.changes, c)
 	}
 	return s
 }
@@ -165,10 +179,10 @@ func (s *scenario) play(t *testing.T) (went []time.Duration) {
 				}
 			})
 		}
-		for _, p := range s.pauses {
+		for _, c := range s.changes {
 			all.Go(func() {
-				time.Sleep(p.at)
-				limits[p.limit].PauseUntil(begin.Add(p.until))
+				time.Sleep(c.at)
+				c.do(limits, begin)
 			})
 		}
 		all.Wait()
@@ -238,17 +252,17 @@ func (s *scenario) model(t *testing.T) (went []time.Duration) {
 		for _, r := range s.requests {
 			events = append(events, r.at, r.leaves)
 		}
-		for _, p := range s.pauses {
-			events = append(events, p.at)
+		for _, c := range s.changes {
+			events = append(events, c.at)
 		}
 		slices.Sort(events)
 		done := make([]bool, len(s.requests))
+		changed := 0
+		slices.SortFunc(s.changes, func(a, b change) int { return int(a.at - b.at) })
 		for left := len(s.requests); left > 0; {
 			now := time.Since(begin)
-			for _, p := range s.pauses {
-				if p.at == now {
-					limits[p.limit].PauseUntil(begin.Add(p.until))
-				}
+			for ; changed < len(s.changes) && s.changes[changed].at <= now; changed++ {
+				s.changes[changed].do(limits, begin)
 			}
 			for i, r := range s.requests {
 				if r.at == now && !done[i] && !slices.Contains(waiting, i) {
