@@ -6,21 +6,13 @@ import "iter"
 // empty.
 type FIFO struct {
 	head, tail *Place
-	count      uint64
 	permits    Total
 }
 
 // Push adds a place behind those with a smaller number.
 func (f *FIFO) Push(now int64, p *Place) error {
-	f.count++
-	p.number = f.count
-	if r := p.Rank; r != nil {
-		if r.Number == 0 {
-			*r = Rank{f.count, now}
-		}
-		p.number = r.Number
-	}
-	for p.next, p.previous = nil, f.tail; p.previous != nil && p.previous.number > p.number; p.previous = p.previous.previous {
+	p.Join(now)
+	for p.next, p.previous = nil, f.tail; p.previous != nil && p.previous.rank.Number > p.rank.Number; p.previous = p.previous.previous {
 		p.next = p.previous
 	}
 	if p.previous == nil {

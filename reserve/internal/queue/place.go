@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
@@ -35,7 +36,7 @@ type Place struct {
 	ctx    context.Context
 	begin  int64 // when it entered
 	within int64 // the end of its longest wait, or never
-	number uint64
+	rank   Rank
 
 	// Guarded by the queue's lock.
 	deadline int64 // of its context, or of a context that waits for it; or never
@@ -402,8 +403,8 @@ func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false 
 func (c *placeContext) Done() <-chan struct{}       { return nil }
 func (c *placeContext) Err() error                  { return nil }
 func (c *placeContext) Value(key any) any {
-	if key == (rankKey{}) && c.Rank != nil {
-		return c.Rank
+	if key == (rankKey{}) {
+		return &c.rank
 	}
 	return c.ctx.Value(key)
 }
@@ -413,6 +414,21 @@ func (c *placeContext) Value(key any) any {
 type Rank struct {
 	Number  uint64
 	Arrived int64
+}
+
+// numbers number all requests, so that those of several queues are comparable where they meet.
+var numbers atomic.Uint64
+
+// Join returns the rank of a place, for an Order that adds it: a new one, or that of a request that asks again.
+func (p *Place) Join(now int64) Rank {
+	p.rank = Rank{numbers.Add(1), now}
+	if r := p.Rank; r != nil {
+		if r.Number == 0 {
+			*r = p.rank
+		}
+		p.rank = *r
+	}
+	return p.rank
 }
 
 type rankKey struct{}

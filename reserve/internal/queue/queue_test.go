@@ -295,3 +295,31 @@ func TestNoAllocation(t *testing.T) {
 		}), 0.0, "%d limits", limits)
 	}
 }
+
+// Two queues that share places in flight get them in the order in which their requests came, whatever each has served
+// before.
+func TestPlacesOfTwoQueues(t *testing.T) {
+	bubble(t, func(t *testing.T, l *log) {
+		seats := queue.NewPlaces(1)
+		options := []queue.Option{option(queue.Limit{By: seats, Permits: 1})}
+		old, fresh := queue.New(new(queue.FIFO), 1, queue.Settings{}, options), queue.New(new(queue.FIFO), 1, queue.Settings{}, options)
+		for range 10 {
+			p := &queue.Place{Permits: 1, Options: options}
+			require.NoError(t, old.Enter(context.Background(), p, 0))
+			p.Cancel()
+		}
+		places, ranks := make([]queue.Place, 5), make([]queue.Rank, 5)
+		for i := range places {
+			places[i] = queue.Place{Permits: 1, Options: options, Rank: &ranks[i]}
+			l.ask([]*queue.Queue{old, fresh}[i%2], fmt.Sprint(i), &places[i], reserve.Forever)
+		}
+		for i := range places {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Len(t, l.went, i+1)
+			places[i].Held(0).Cancel()
+		}
+		l.all.Wait()
+		require.Equal(t, []string{"0 0s", "1 1s", "2 2s", "3 3s", "4 4s"}, l.went)
+	})
+}

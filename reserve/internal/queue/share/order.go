@@ -19,7 +19,6 @@ import (
 type Order struct {
 	classes []*class
 	levels  []*level
-	count   uint64 // of requests so far
 	full    func(class int) error
 }
 
@@ -227,14 +226,8 @@ func (o *Order) Push(now int64, p *queue.Place) error {
 		c.refused += uint64(p.Permits)
 		return o.full(c.group)
 	}
-	o.count++
-	e.number, e.arrived = o.count, now
-	if r := e.Rank; r != nil {
-		if r.Number == 0 {
-			*r = queue.Rank{Number: e.number, Arrived: now}
-		}
-		e.number, e.arrived = r.Number, r.Arrived
-	}
+	rank := p.Join(now)
+	e.number, e.arrived = rank.Number, rank.Arrived
 	c.share.begin()
 	c.waiting++
 	c.permits.Add(p.Permits)
