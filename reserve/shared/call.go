@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
 )
 
 // send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that error
@@ -164,6 +166,19 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 		o.give(list, decided)
 		l.learn(o.after, sent)
 		return nil
+	}
+}
+
+// learn remembers until when, by an answer to a call, no request is granted at once.
+func (l *Limiter) learn(o outlook, sent int64) {
+	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
+	if rounded := int64(1000); o.wait > rounded {
+		until = sent + min(o.wait-rounded, int64(time.Second))
+	}
+	l.due.Store(saturate.Add(sent, o.wait))
+	l.busy.Store(until)
+	if o.queued != l.queue.order.Load() {
+		l.queue.order.Store(o.queued)
 	}
 }
 

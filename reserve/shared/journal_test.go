@@ -306,6 +306,41 @@ func TestBooksWhoseClockIsSetBack(t *testing.T) {
 	require.Equal(t, time.Second, reserves(3), "2 are left")
 }
 
+// Two machines whose clocks differ by less than half a second, on a store without a clock, keep to the limit together.
+func TestClocksThatDiffer(t *testing.T) {
+	for _, skew := range []time.Duration{4 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond} {
+		for _, name := range []string{"bucket", "window"} {
+			one := time.Unix(1_790_000_000, 0)
+			other := one.Add(skew)
+			store := shared.Memory()
+			var all []*shared.Limiter
+			for _, now := range []*time.Time{&one, &other} {
+				l, err := shared.NewIn(&clocked{store, now}, "skew", reserve.Must(bubbled(name)), shared.WithTimeout(time.Minute))
+				require.NoError(t, err)
+				all = append(all, l)
+			}
+			granted := 0
+			for i := range 1000 { // for 10 s
+				one, other = one.Add(10*time.Millisecond), other.Add(10*time.Millisecond)
+				d, err := all[i%2].Snapshot(t.Context())
+				require.NoError(t, err)
+				if d.Wait > 0 {
+					continue
+				}
+				if _, err := all[i%2].ReserveWithin(t.Context(), 1, 0); err == nil {
+					granted++
+				}
+			}
+			most := 3*10 + 3 // 3/s, and what is stored
+			if name == "window" {
+				most = 10*10 + 10
+			}
+			require.LessOrEqual(t, granted, most, "%s, %v", name, skew)
+			require.Greater(t, granted, most*8/10, "%s, %v", name, skew)
+		}
+	}
+}
+
 // A clocked store has the test's clock.
 type clocked struct {
 	shared.Store

@@ -265,19 +265,6 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	return false, n.circuit.outcome()
 }
 
-// learn remembers until when, by an answer to a call, no request is granted at once.
-func (l *Limiter) learn(o outlook, sent int64) {
-	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
-	if rounded := int64(1000); o.wait > rounded {
-		until = sent + min(o.wait-rounded, int64(time.Second))
-	}
-	l.due.Store(saturate.Add(sent, o.wait))
-	l.busy.Store(until)
-	if o.queued != l.queue.order.Load() {
-		l.queue.order.Store(o.queued)
-	}
-}
-
 // fallback returns the limiter that this process uses alone while the store fails.
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
