@@ -187,7 +187,7 @@ func TestTheHurriedTakeNoPipe(t *testing.T) {
 		}
 		synctest.Wait()
 		k.mode = open
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Millisecond)
 		defer cancel()
 		begin := time.Now()
 		_, err := k.ReserveWithin(ctx, "hurried", 1, reserve.Forever)
