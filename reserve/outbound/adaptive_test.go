@@ -181,7 +181,7 @@ func TestNothingLeftForAMoment(t *testing.T) {
 		require.Equal(t, 499*20*time.Millisecond, time.Since(begin))
 
 		get(&http.Client{Transport: reserve.Must(New(base, limiter, Adaptive()))}, "http://a")
-		require.InDelta(t, 45, limiter.Rate(), 1e-9, "a little less, where that is wanted")
+		require.InDelta(t, 50*math.Exp(-0.1), limiter.Rate(), 1e-9, "a little less, where that is wanted")
 	})
 }
 

@@ -39,7 +39,7 @@ func (c *call) read() reply.Reply {
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			c.t.clocks.getOr(keys{a.limit, a.key}, new(serverClock)).correct(a.said, c.sent, c.heard, s.Refused)
 		}
-		a.chance = s.Refused && a.rate != nil && a.rate.chance(c.sent)
+		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.chance(c.sent)
 	}
 	c.attempt.block, c.attempt.others = 0, c.t.waiting.Load()
 	if s.Refused {
@@ -134,7 +134,7 @@ func (c *call) learn(a *charge, r *ruling) {
 		}
 		switch r.lesson {
 		case refused:
-			rate.Refused(c.heard, c.sent, c.heard.Add(r.pause))
+			rate.Refused(c.heard, c.sent, c.heard.Add(r.pause), c.response.StatusCode >= 500)
 		case short:
 			rate.Short(c.heard, c.sent, float64(a.Permits))
 		case accepted:

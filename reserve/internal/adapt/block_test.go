@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -80,29 +81,17 @@ func TestAnAnswerThatTookLong(t *testing.T) {
 	require.False(t, b.On())
 }
 
-// A rate that leads to one block after the other falls faster and faster; after a long time without one, it
-// falls little again.
-func TestBlockAfterBlock(t *testing.T) {
+// A rate that led to a block is left for a lower one, and kept for 50 times as long as the block.
+func TestBlocked(t *testing.T) {
 	r := New(16)
 	send(&r, 16, 0, 10)
-	now := 10.
-	for _, want := range []float64{16 * 0.97, 15 * 0.8, 11.7 * 0.5} {
-		for range 3 { // one alone may be chance
-			r.Refused(at(now), at(now), at(now))
-			now += 0.01
-		}
-		now += 60
-		r.Blocked(at(now), time.Minute)
-		require.InDelta(t, want, r.Now(), 0.05*want)
-		send(&r, r.Now(), now, now+10)
-		now += 10.01
+	r.Refused(at(10), at(10), at(10), false)
+	for i := range 40 {
+		r.Refused(at(11+float64(i)), at(11+float64(i)), at(11+float64(i)), false)
 	}
+	r.Blocked(at(71), time.Minute)
+	require.InDelta(t, 16*math.Exp(-3*step), r.Now(), 0.2, "the refusals in the block say nothing of the rate")
 	before := r.Now()
-	send(&r, before, now, now+1000)
-	before = r.Now()
-	for range 3 {
-		r.Refused(at(now+1000.1), at(now+1000.1), at(now+1000.1))
-	}
-	r.Blocked(at(now+1060), time.Minute)
-	require.Greater(t, r.Now(), 0.85*before)
+	send(&r, before, 71, 71+600)
+	require.InEpsilon(t, before, r.Now(), 0.05)
 }

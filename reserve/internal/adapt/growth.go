@@ -5,117 +5,72 @@ import (
 	"time"
 )
 
-func (r *Rate) begin(p phase, low float64) { r.phase, r.low, r.grown = p, low, 0 }
+const (
+	doubling = 0.3 // seconds, in a search
+	overdue  = 3.  // periods without an event: the limit has moved
+	guessing = 0.1 // of a period: after a search the next event is expected so soon
+	paced    = 4.  // calls: time passes no faster than so many
+)
 
-// use lets the time pass by which the rate grows: that in which it was used.
-func (r *Rate) use(now time.Time) {
-	passed := now.Sub(r.used).Seconds()
-	if r.used.IsZero() {
-		passed = 0
-	}
-	r.used = now
-	if perSecond, known := r.sent.perSecond(now); known && 2*perSecond < r.rate {
-		return
-	}
-	r.grown += min(max(0, passed), max(0.25, paced*r.cost/r.rate))
+// growth is the way on which a rate grows.
+type growth struct {
+	searching bool
+	last      time.Time // until when time has passed
+	grown     float64   // seconds of use since the last event
+	speed     float64   // of the logarithm of the rate, per second
 }
 
-// unit is the unit of the times by which a rate grows, in seconds: 1 at fast calls. At slow ones a
-// second has too few calls to see anything; and where calls are refused by chance, it takes more of
-// them to see that the rate is too high.
-func (r *Rate) unit() float64 {
-	if r.chance.known() {
-		return max(1, 15*r.cost/r.rate)
+// pass returns the seconds that have passed, if the rate was used.
+func (r *Rate) pass(now time.Time) float64 {
+	passed := max(0, now.Sub(r.last).Seconds())
+	r.last = now
+	if answered := r.answered.perSecond(now); answered > 0 && 2*answered < r.used {
+		return 0
 	}
-	if r.estimate == 0 {
-		return 1
-	}
-	return max(1, r.cost/r.estimate)
+	return min(passed, max(0.25, paced*r.cost/r.rate))
 }
 
 // grow brings the rate up to date.
-func (r *Rate) grow() {
-	rate := r.limit(r.aim())
-	// No higher than twice what is sent and answered: not on behalf of calls that are not made, nor to a server that gets slow.
-	if rate > r.rate && r.phase != settled {
-		for _, m := range []*meter{&r.sent, &r.done} {
-			if perSecond, known := m.perSecond(r.used); known {
-				rate = max(r.rate, min(rate, 2*perSecond))
-			}
-		}
-	}
-	if r.phase == regrowth && rate == r.ceiling && r.grown > r.period {
-		r.begin(settled, rate)
-		r.estimate = rate
-	}
-	if rate == r.limit(math.Inf(1)) || math.Abs(rate-r.rate) >= least*r.rate {
-		r.rate = rate
-	}
-}
-
-// aim returns the rate that the phase wants now.
-func (r *Rate) aim() float64 {
-	switch r.phase {
-	case search:
-		return r.low * math.Exp2(r.grown/(doubling*r.unit()))
-	case regrowth:
-		half := r.period / 2
-		switch x := r.grown / half; {
-		case x < 1:
-			return r.estimate - float64((r.estimate-r.low)*math.Pow(1-x, 3))
-		case x < 2:
-			return r.estimate * (1 + float64((above-1)*math.Pow(x-1, 3)))
-		default:
-			return r.estimate * above * math.Exp2(math.Pow((r.grown-r.period)/(following*r.unit()), 1.5))
-		}
-	default:
-		return math.Inf(1)
-	}
-}
-
-// slow reports whether the rate is well below what the server accepts, so that a refusal is not about it.
-func (r *Rate) slow() bool {
-	if r.chance.trial.on {
-		return r.chance.trial.slow
-	}
-	return r.phase == regrowth && r.proven && (r.rate <= 0.85*r.best.rate || r.grown < r.period/2 && !r.chance.known())
-}
-
-// examine begins a trial where chance is suspected, carries it on, and ends it.
-func (r *Rate) examine(now time.Time) {
-	if r.phase == search || r.Unknown() || r.best.rate == 0 {
+func (r *Rate) grow(now time.Time) {
+	passed := r.pass(now)
+	if r.happened() && !r.proven || r.chance.from > 0 { // what was sent before a cut says nothing of the rate after it
 		return
 	}
-	c := &r.chance
-	if r.phase == regrowth && r.far() && c.climbs(r.rate < fallen*r.top) {
-		r.ascend(now)
+	r.grown += passed
+	if r.rate >= r.ceiling || r.rate > (1+step)*r.offered {
 		return
 	}
-	switch c.examine(now) {
-	case begun:
-		r.low = r.rate // here the rate goes on afterwards
-	case confirmed: // the cuts were wrong
-		r.low = max(r.low, r.top)
-		if r.searched {
-			r.searched = false
-			r.begin(search, r.limit(r.low))
-		}
-		r.rate = r.limit(r.low)
-		r.period, r.wasted = soonest*r.unit(), 0
-		r.estimate = max(r.estimate, r.rate)
-	case refuted: // the refusals were right
-		r.estimate = min(r.estimate, gentle.estimate*r.low)
-		r.begin(regrowth, r.limit(gentle.rate*r.low))
-		r.rate = r.low
-	case unfounded:
-		r.estimate = max(r.estimate, r.low)
-		r.begin(regrowth, r.limit(r.low))
-		r.rate = r.low
-	case turned:
-		r.rate = r.limit(r.low)
-		if c.trial.slow {
-			r.rate = r.limit(min(0.7*r.low, 0.65*r.best.rate))
-		}
-		c.trial.left = max(8, 0.7*r.rate/r.cost)
+	r.speed = r.pace(passed)
+	rate := r.rate * math.Exp(r.speed*passed)
+	// No higher than twice what is answered: not on behalf of calls that are not made, nor to a server that gets slow.
+	if answered := r.answered.perSecond(now); answered > 0 {
+		rate = max(r.rate, min(rate, 2*answered))
 	}
+	if r.rate = r.limit(rate); r.rate >= r.ceiling {
+		r.searching = false
+	}
+	if r.rate >= r.recall {
+		r.recall = 0
+	}
+}
+
+// pace returns how fast the rate grows: by a step in a period. Once an event is overdue, that doubles for each
+// further period, up to a doubling of the rate each second.
+func (r *Rate) pace(passed float64) float64 {
+	second := max(1, r.cost/r.rate) // at slow calls a second has too few of them to see anything
+	if r.searching {
+		return math.Ln2 / (doubling * second)
+	}
+	expected := r.period()
+	speed := step / expected
+	if r.guesses > 0 {
+		expected *= guessing
+	}
+	if late := r.grown/expected - overdue; late > 0 {
+		speed = min(speed*math.Exp2(min(late, 20)), math.Ln2/second)
+	}
+	if r.recall > 0 && r.grown > r.wait/2 {
+		speed = max(speed, math.Log(r.recall/r.rate)/max(r.wait-r.grown, passed))
+	}
+	return speed
 }

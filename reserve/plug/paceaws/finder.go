@@ -50,7 +50,7 @@ func (f *finder) accepted(now, sent time.Time) {
 }
 
 func (f *finder) refused(now, sent, resume time.Time) {
-	f.learn(func(r *adapt.Rate) { r.Refused(now, sent, resume) })
+	f.learn(func(r *adapt.Rate) { r.Refused(now, sent, resume, false) })
 }
 
 // learn has the rate learn something, and the limiter follow.
