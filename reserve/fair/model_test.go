@@ -12,7 +12,8 @@ import (
 // and works out from the beginning who is the first whenever there is a permit.
 type model struct {
 	classes []Class
-	by      *reserve.Limiter // one of its own, of the same policy
+	by      *reserve.Limiter   // one of its own, of the same policy
+	limits  []*reserve.Limiter // by class: likewise, or nil
 	clock   *handClock
 	begin   time.Time
 	waiting []*request
@@ -26,7 +27,7 @@ type request struct {
 	asked, went        time.Duration
 	gone               bool
 	aged               bool // when it went
-	r                  reserve.Reservation
+	r, own             reserve.Reservation
 }
 
 type event struct {
@@ -297,25 +298,36 @@ func (m *model) step() (went []*request) {
 
 // first returns the one that may go now.
 func (m *model) first() *request {
-	sorted := m.sorted()
-	if len(sorted) == 0 {
-		return nil
+	for _, r := range m.sorted() {
+		own := m.limits[r.class]
+		if own != nil && must(own.Peek(r.permits)) > 0 {
+			continue // it holds up no other class
+		}
+		var err error
+		if r.r, err = m.by.ReserveWithin(ctx, r.permits, 0); err != nil {
+			return nil
+		}
+		if own != nil {
+			r.own = reserve.Must(own.ReserveWithin(ctx, r.permits, 0))
+		}
+		return r
 	}
-	r := sorted[0]
-	var err error
-	if r.r, err = m.by.ReserveWithin(ctx, r.permits, 0); err != nil {
-		return nil
-	}
-	return r
+	return nil
 }
+
+func must(d time.Duration, err error) time.Duration { return reserve.Must(d, err) }
 
 // next returns when something may go, or ages.
 func (m *model) next() (at time.Time) {
 	soonest := time.Duration(math.MaxInt64)
-	if sorted := m.sorted(); len(sorted) > 0 {
-		if d, err := m.by.Peek(sorted[0].permits); err == nil {
-			soonest = d
+	for _, r := range m.sorted() {
+		d := must(m.by.Peek(r.permits))
+		own := m.limits[r.class]
+		if own == nil || must(own.Peek(r.permits)) <= d {
+			soonest = min(soonest, d)
+			break
 		}
+		soonest = min(soonest, must(own.Peek(r.permits)))
 	}
 	for _, r := range m.waiting {
 		if age := m.classes[r.class].MaxAge; age > 0 && r.asked+age > m.now() {

@@ -138,7 +138,7 @@ func (h *hold) cancel() {
 
 // settle settles what the request asks of limits in its own permits; at 0, all.
 func (h *hold) settle(actual int) {
-	for i := range h.parts {
+	for i := len(h.parts) - 1; i >= 0; i-- { // a group's own limit first: else another group would get what comes back
 		if l := &h.place.Options[h.option].Limits[i]; actual == 0 || l.Permits == 0 {
 			h.parts[i].r.Settle(actual)
 		}
