@@ -61,8 +61,8 @@ type Ledger interface {
 	NextFree(now int64) int64
 }
 
-// A Forecaster is a [Ledger] that can be asked ahead. It takes nothing. Without it, [Limiter.Forecast] and the queues
-// before a limiter ask for all permits together, which may be later, and never is earlier.
+// A Forecaster is a [Ledger] that can be asked ahead. It takes nothing. Of another ledger, [Limiter.Forecast] and the
+// queues before a limiter reserve the permits, ask, and return them at once, which takes longer.
 type Forecaster interface {
 	// Behind returns when a request would be ready, if requests of the sizes ahead (nil: none) and then this one were
 	// made now.

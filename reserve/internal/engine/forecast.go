@@ -3,10 +3,11 @@ package engine
 import (
 	"context"
 	"iter"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/smooth"
 )
 
 // Forecast is reserve.Limiter's.
@@ -56,8 +57,8 @@ func once(size int) iter.Seq[int] {
 // requests for 1 it waits 1 s. It takes time in proportion to the number of sizes. A size beyond the window counts as a
 // request for the whole window that is then settled at that size.
 //
-// Ahead runs under the limiter's lock: it must not call the limiter. If the ledger is a user's that can't tell, the
-// result is for one request for all permits together, which is not earlier.
+// Ahead runs under the limiter's lock: it must not call the limiter. If the ledger is no Forecaster, the requests are made
+// and taken back.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -93,21 +94,38 @@ func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int6
 	if f, ok := l.ledger.(Forecaster); ok {
 		return f.Behind(now, ahead, n)
 	}
-	if ahead != nil { // apart, so that nothing is allocated if there are none
-		n = sum(ahead, n)
+	if ahead != nil {
+		defer l.ahead(now, ahead)()
 	}
 	_, ready, _ = l.ledger.Reserve(now, n, unknown) // no request is ready then, so it takes nothing
 	return ready
 }
 
-// sum adds all sizes to n, or returns the largest number.
-func sum(sizes iter.Seq[int], n int) int {
-	for one := range sizes {
-		if n += one; n < 0 {
-			n = math.MaxInt
+// ahead makes requests of those sizes, and returns a function that takes them back. A size that is more than the ledger
+// grants to one request is several. The limiter must be locked.
+func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
+	var made []smooth.Slot
+	undo = func() {
+		for _, slot := range slices.Backward(made) {
+			l.ledger.Return(now, slot, 0)
 		}
 	}
-	return n
+	complete := false
+	defer func() {
+		if !complete { // the sequence panicked
+			undo()
+		}
+	}()
+	_, largest := l.ledger.Size()
+	for size := range sizes {
+		for ; size > 0; size -= largest {
+			if slot, _, ok := l.ledger.Reserve(now, min(size, largest), never); ok {
+				made = append(made, slot)
+			}
+		}
+	}
+	complete = true
+	return undo
 }
 
 // ReserveUncounted is Reserve, for a caller that will probably give the reservation back: Snapshot counts its permits as

@@ -1,0 +1,58 @@
+package reserve_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// A bare ledger has what every ledger must have, and nothing else.
+type bare struct{ reserve.Ledger }
+
+func bareLimiter(clock clockwork.Clock) *reserve.Limiter {
+	return pace.Must(reserve.NewPolicy(reserve.Variant{
+		Package: "bare", Limiter: "a bare limiter",
+		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+			return bare{smooth.New(&smooth.Curve{Rate: 10, Interval: 1e8, Refill: 1e-8}, now, 0, false)}
+		},
+	}, 10, reserve.WithClock(clock))).Limiter()
+}
+
+// What a ledger can't do is done for it, or is an error: where it can't be asked ahead, requests are made and taken back, a
+// server's refusal is a pause, what a server says is not for it, and it can't be saved.
+func TestABareLedger(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := bareLimiter(clock)
+	require.True(t, l.TryAcquire(5))
+	now := clock.Now()
+	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)))
+	require.Equal(t, 700*ms, reserve.Must(engineOf(l).Behind(slices.Values([]int{2}), 1)), "2 are made, and taken back")
+	require.Equal(t, now.Add(900*ms), l.Forecast(5), "the last of five")
+	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)), "nothing was taken")
+	require.Panics(t, func() {
+		_, _ = engineOf(l).Behind(func(yield func(int) bool) {
+			yield(7)
+			panic("evil")
+		}, 1)
+	})
+	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)), "nor was by a sequence that panics")
+
+	engineOf(l).Said(0, now.Add(time.Hour))
+	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)))
+	engineOf(l).Stop(now.Add(time.Second))
+	require.Equal(t, 1500*ms, reserve.Must(l.Peek(1)))
+	_, err := l.AppendBinary(nil)
+	require.EqualError(t, err, "reserve: a bare limiter has no state that can be saved")
+	r, err := l.Reserve(ctx, 1)
+	require.NoError(t, err)
+	r.Begin()
+	r.End()
+	require.Equal(t, 1500*ms, r.Delay())
+}
