@@ -48,10 +48,42 @@ func TestRetime(t *testing.T) {
 		gone.Settle(5)
 		require.Equal(t, 50*ms, s.At(waits))
 	})
-	t.Run("with nothing owed it is SetRate", func(t *testing.T) {
+	t.Run("permits that are stored stay, as far as they fit", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10, reserve.WithStored(6))
 		require.NoError(t, s.Retime(20))
-		require.InDelta(t, 12, s.Stored(), 1e-6)
+		require.InDelta(t, 6, s.Stored(), 1e-6)
+		require.NoError(t, s.Retime(5))
+		require.InDelta(t, 5, s.Stored(), 1e-6)
+	})
+	t.Run("a warming-up limiter stays as cold as it is", func(t *testing.T) {
+		s := limitertest.WarmingUp(t, 10, time.Second)
+		cold := s.Stored()
+		require.NoError(t, s.Retime(20))
+		require.InDelta(t, 2*cold, s.Stored(), 1e-6)
+	})
+	t.Run("a refund is worth the same before and after", func(t *testing.T) {
+		var left [2]float64
+		for i := range left { // once cancelled before Retime, once after it
+			s := limitertest.Bursty(t, 5, reserve.WithStored(5))
+			first, waits := s.Take(8), s.Take(4)
+			if i == 0 {
+				first.Cancel()
+			}
+			require.NoError(t, s.Retime(10))
+			first.Cancel()
+			require.Zero(t, waits.Delay())
+			left[i] = s.Stored()
+		}
+		require.InDelta(t, 1, left[0], 1e-6)
+		require.InDelta(t, 1, left[1], 1e-6)
+	})
+	t.Run("with SetRate in turn it adds no permits", func(t *testing.T) {
+		s := limitertest.Bursty(t, 10, reserve.WithStored(10))
+		for range 10 {
+			require.NoError(t, s.Retime(1)) // holds 1
+			require.NoError(t, s.SetRate(10))
+			require.InDelta(t, 1, s.Stored(), 1e-6)
+		}
 	})
 	t.Run("bad rates change nothing", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10)

@@ -12,6 +12,7 @@ func (j *judge) look() {
 	if j.over() {
 		return
 	}
+	j.forget()
 	times := j.model.Times()
 	for i, t := range j.tickets {
 		if t.tried || t.permits == 0 {
@@ -23,7 +24,7 @@ func (j *judge) look() {
 		j.keeps(what, t, at)
 	}
 	j.compare("next free", j.subject.nextFree(), j.model.NextFree(), false)
-	if len(j.model.Waiting()) == 0 || j.kind.warm != nil { // otherwise what is stored is spoken for
+	if j.model.Quiet() || j.kind.warm != nil { // otherwise what is stored is spoken for
 		got, want := j.subject.stored(), j.model.Stored()
 		excess := (got - want) * j.model.Interval() // as a time
 		if slack := float64(j.slack()) + 1 + 1e-9*(1+want)*j.model.Interval(); math.Abs(excess) > slack {
@@ -32,6 +33,17 @@ func (j *judge) look() {
 		}
 	} else if got := j.subject.stored(); !j.kind.upfront && !j.model.Paused() && got > 0 {
 		j.early = fmt.Sprintf("%v permits are stored, while a request waits", got)
+	}
+}
+
+// forget marks the tickets of a key whose limiter is as good as new: what a warming-up limiter is given back after that
+// makes it colder, unless it was forgotten.
+func (j *judge) forget() {
+	if _, ok := j.subject.(*keySubject); !ok || j.kind.warm == nil || j.model.Stored() < j.kind.model().Full() {
+		return
+	}
+	for _, t := range j.tickets {
+		t.forgotten = true
 	}
 }
 

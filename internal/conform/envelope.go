@@ -18,6 +18,10 @@ import (
 // permits are excepted: those behind it pay for them. Paid upfront, the first request of a stretch may be larger than
 // the capacity.
 //
+// A store in time (a burst) holds seconds as long as SetRate alone changes the rate, and permits once Retime has been
+// called: Retime keeps those, and SetRate adds none from then on. A program does one or the other: see
+// [Envelope.inPermits].
+//
 // A promise that was made at a higher rate is kept. So where SetRate lowers the rate while
 // something is owed, what the old rate gives in the time owed is allowed as well: see
 // [Envelope.Explained].
@@ -32,6 +36,8 @@ type Envelope struct {
 	Where  string
 	// Explained is the largest excess that promises at a higher rate account for.
 	Explained float64
+
+	inPermits bool // and not in seconds
 
 	mu      sync.Mutex
 	begin   time.Time
@@ -90,7 +96,7 @@ func (e *Envelope) supply(until time.Duration) (sum float64) {
 			continue
 		}
 		rate := c.rate
-		if e.Variant.Burst > 0 {
+		if !e.inPermits {
 			rate = 1
 		}
 		sum += rate * (to - from - e.paused(from, to)).Seconds()
@@ -125,7 +131,7 @@ func (e *Envelope) cost(g *grant) float64 {
 	if most := e.Variant.Most; most > 0 {
 		return float64(min(g.permits, most))
 	}
-	if e.Variant.Burst == 0 {
+	if e.inPermits {
 		return float64(g.permits)
 	}
 	return float64(g.permits) * g.least
@@ -147,9 +153,11 @@ func (e *Envelope) measure() {
 	}
 	for i, first := range used {
 		before := 0.0 // what the requests of the stretch cost before its last one
+		highest := 0.0
 		for k := i; k < len(used); k++ {
 			last := used[k]
-			sum, limit := e.stretch(before, first, last, supply[k]-supply[i])
+			highest = max(highest, 1/last.interval)
+			sum, limit := e.stretch(before, first, last, supply[k]-supply[i], e.capacity(first.at, last.at, highest))
 			e.exceeds(sum, limit, first, last)
 			if before += e.cost(last); e.Variant.Per > 0 && last.at-first.at >= e.Variant.Per {
 				break // it is longer than the window
@@ -158,12 +166,26 @@ func (e *Envelope) measure() {
 	}
 }
 
-// stretch returns what goes from one request to another, and what may. Before is the cost of all but the last.
-func (e *Envelope) stretch(before float64, first, last *grant, supply float64) (sum, limit float64) {
-	v, capacity := e.Variant, e.Variant.Capacity
-	if v.Burst > 0 {
-		capacity = v.Burst.Seconds()
+// capacity returns the most that the store could hold in a stretch, in which a promise at some rate was the highest.
+func (e *Envelope) capacity(from, to time.Duration, highest float64) float64 {
+	switch burst := e.Variant.Burst.Seconds(); {
+	case burst == 0:
+		return e.Variant.Capacity
+	case !e.inPermits:
+		return burst
+	default:
+		for i, c := range e.rates {
+			if c.at <= to && (i+1 == len(e.rates) || e.rates[i+1].at >= from) {
+				highest = max(highest, c.rate)
+			}
+		}
+		return burst * highest
 	}
+}
+
+// stretch returns what goes from one request to another, and what may. Before is the cost of all but the last.
+func (e *Envelope) stretch(before float64, first, last *grant, supply, capacity float64) (sum, limit float64) {
+	v := e.Variant
 	switch {
 	case v.Per > 0:
 		if last.at-first.at >= v.Per {
@@ -179,7 +201,7 @@ func (e *Envelope) stretch(before float64, first, last *grant, supply float64) (
 // exceeds notes by how much a stretch holds too much, but for what promises at a higher rate account for.
 func (e *Envelope) exceeds(sum, limit float64, first, last *grant) {
 	excess := sum - limit
-	if kept := e.kept(first.at, last.at); kept > 0 && e.Variant.Burst == 0 && excess > 1e-5 {
+	if kept := e.kept(first.at, last.at); kept > 0 && e.inPermits && excess > 1e-5 {
 		e.Explained = max(e.Explained, min(excess, kept))
 		excess -= kept
 	}

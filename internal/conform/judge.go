@@ -44,6 +44,7 @@ type ticket struct {
 	settled        bool
 	at             time.Duration // when last asked
 	gone           bool          // it was seen that it may go
+	forgotten      bool          // it is of a key that was as good as new since, and may have been forgotten
 }
 
 type stretch struct{ from, to time.Duration }

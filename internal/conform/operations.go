@@ -64,7 +64,7 @@ func (j *judge) tryAcquire(n int) {
 
 func (j *judge) settle(i, actual int) {
 	t := j.tickets[i]
-	if t.tried || j.model.Unclear(t.model, actual) || j.unsure(func(m *model.Limiter) { m.Settle(t.model, actual) }) {
+	if t.tried || t.forgotten || j.unsure(func(m *model.Limiter) { m.Settle(t.model, actual) }) {
 		return
 	}
 	j.note("settle #%d of %d at %d", i, t.permits, actual)

@@ -57,8 +57,15 @@ var actions = [...]func(p *player, arg int){
 	19: (*player).sleepUntil,
 }
 
-// play does a program, two bytes an operation, and waits until all requests are granted.
+// play does a program, two bytes an operation, and waits until all requests are granted. The last byte chooses what a
+// store in time holds.
 func (p *player) play(program []byte) {
+	p.inPermits = p.Variant.Burst == 0
+	if p.knobs != nil && !p.inPermits && len(program) > 0 && program[len(program)-1]&1 == 0 {
+		p.inPermits = true
+		p.changeRate(2<<6 | 2)
+		p.changeRate(2<<6 | 1)
+	}
 	for len(program) >= 2 && len(p.History) < 100 {
 		actions[int(program[0])%len(actions)](p, int(program[1]))
 		program = program[2:]
@@ -154,6 +161,9 @@ func (p *player) changeRate(arg int) {
 	var err error
 	switch arg >> 6 {
 	case 2:
+		if !p.inPermits {
+			return
+		}
 		p.retimed(rate)
 		err = p.knobs.Retime(rate)
 	case 3:

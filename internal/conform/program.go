@@ -100,7 +100,11 @@ func (p *program) undoNewest() {
 		}
 		begins := t.at
 		if p.kind.upfront {
-			begins -= time.Duration(float64(t.permits) * p.kind.interval())
+			most := p.kind.interval() // that a permit costs
+			if w := p.kind.warm; w != nil {
+				most *= w.ColdFactor
+			}
+			begins -= time.Duration(float64(t.permits) * most)
 		}
 		if begins > p.now {
 			p.settle(i, 0)

@@ -39,7 +39,9 @@ func randomBytes(seed uint64) []byte {
 	return p
 }
 
-// Random queues, judged by the model: no request earlier than it says, and at most one slot in a thousand later.
+// Random queues, judged by the model: no request earlier than it says, and at most one slot in a thousand later. Where
+// the rate changes and something comes back it may be 15: with a capacity in permits, SetRate keeps the time of what is
+// owed and scales what is stored, and a refund of what was sold before is worth the lesser of both.
 func TestRandomQueues(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -75,7 +77,11 @@ func TestRandomQueues(t *testing.T) {
 				j.run(randomBytes(uint64(seed)), c.with)
 				sum.add(j)
 			}
-			sum.check(0.001)
+			if c.with&rates != 0 && c.with&returns != 0 {
+				sum.check(0.015)
+			} else {
+				sum.check(0.001)
+			}
 		})
 	}
 }

@@ -13,9 +13,10 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 	level, at, capacity := l.start, 0.0, l.first
 	before := 0.0 // when the one before was granted
 	costs = map[int]float64{}
+	l.took = map[int]float64{}
 	for _, e := range l.past {
 		if e.went {
-			costs[e.id] = e.cost()
+			costs[e.id], l.took[e.id] = e.cost(), e.price(e.granted)
 		}
 	}
 	for _, r := range l.line {
@@ -33,14 +34,20 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 		if i < len(l.past) {
 			until = l.past[i].at
 		}
-		if head, ok := l.headAfter(i); ok && l.config.Upfront {
-			// One that needs more than the bucket holds has a larger bucket while it is the head.
-			if from := max(head.asked, before); from >= at {
-				rise(min(from, until), capacity)
-			}
-			rise(until, max(capacity, costs[head.id]))
-		} else {
-			rise(until, capacity)
+		holds, from := capacity, until
+		if head, since, ok := l.headAfter(i); ok && l.config.Upfront {
+			// One that needs more than the bucket holds has a larger bucket while it is the head of a line.
+			holds, from = max(holds, costs[head.id]), since
+		}
+		if need := l.needed(i); need > 0 {
+			holds, from = max(holds, need), min(from, l.past[i].since)
+		}
+		sameLine := i > 0 && l.past[i-1].since == from
+		if from = max(from, before); from > at || !sameLine && from == at {
+			rise(min(from, until), capacity)
+		}
+		if from <= at || from < until {
+			rise(until, holds)
 		}
 		if i == len(l.past) {
 			return level, costs
@@ -49,28 +56,71 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 			level -= costs[e.id]
 			before = e.at
 		} else {
-			// What is stored is permits, which scale with the capacity. A debt scales only by Retime. What a waiting request had
-			// collected by then is stored, and the rest of what it needs is like a debt.
-			for id, collected := range e.collected {
-				collected = min(costs[id], collected)
-				costs[id] = collected*e.storeScale + (costs[id]-collected)*e.debtScale
+			holds := min(level, e.level)
+			if head, _, ok := l.headAfter(i); ok {
+				holds = min(holds, max(capacity, costs[head.id])) // what the head doesn't need is lost
 			}
+			l.rescale(i, holds, costs)
 			level = max(0, level)*e.storeScale + min(0, level)*e.debtScale
-			capacity = e.capacity
+			if capacity = e.capacity; len(e.waited) == 0 {
+				level = min(level, capacity)
+			}
 		}
 	}
 }
 
-// headAfter is the request that was granted next after so many events, or waits to be the next. A charge
-// is none, since it never waits for the bucket.
-func (l *Limiter) headAfter(events int) (request, bool) {
+// rescale scales what the requests come to that waited at a change of the rate. What is stored is permits, which scale
+// with the capacity. A debt scales only by Retime. What a waiting request had collected by then is stored, and the rest
+// of what it needs is like a debt. What one had collected that left since, the next has; but
+// no more is stored than was known then, or a refund could make a request later.
+func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
+	e := l.past[change]
+	collect := func(r request) {
+		if e.waited[r.id] {
+			had := level
+			scaled := func(cost float64) float64 {
+				collected := max(0, min(had, cost))
+				level = had - cost
+				return collected*e.storeScale + (cost-collected)*e.debtScale
+			}
+			costs[r.id] = scaled(costs[r.id])
+			if r.refunded { // since it was granted: what it had collected it took
+				l.took[r.id] = scaled(l.took[r.id])
+			}
+		}
+	}
+	for _, later := range l.past[change:] {
+		if later.went {
+			collect(later.request)
+		}
+	}
+	for _, r := range l.line {
+		collect(r)
+	}
+}
+
+// needed is what the head of the line needed at an event, if that is a change of the rate: the bucket could hold it then,
+// whether or not the head has left since.
+func (l *Limiter) needed(i int) float64 {
+	if !l.config.Upfront || i == len(l.past) || len(l.past[i].waited) == 0 {
+		return 0
+	}
+	if head := l.find(l.past[i].head); head != nil && head.refunded {
+		return 0
+	}
+	return l.past[i].need
+}
+
+// headAfter is the request that was granted next after so many events, or waits to be the next, and since when, without
+// a break, any has waited.
+func (l *Limiter) headAfter(events int) (head request, since float64, ok bool) {
 	for _, e := range l.past[events:] {
 		if e.went {
-			return e.request, !e.charge
+			return e.request, e.since, true
 		}
 	}
 	if len(l.line) > 0 {
-		return l.line[0], !l.line[0].charge
+		return l.line[0], l.since, true
 	}
-	return request{}, false
+	return request{}, 0, false
 }

@@ -37,8 +37,8 @@ func Fixed(permits float64) func(rate float64) float64 {
 // A Limiter is one model. Times and costs are nanoseconds, real times since it was made. The
 // limiter's own time is the same without the pauses.
 type Limiter struct {
-	// Closest is the smallest margin by which anything was decided, exact ties aside: how much
-	// earlier or later, by rounding, would have changed what happened. Tests may reset it.
+	// Closest is the smallest margin by which anything was decided, exact ties aside unless something came back: how
+	// much earlier or later, by rounding, would have changed what happened. Tests may reset it.
 	Closest float64
 
 	config Config
@@ -51,26 +51,25 @@ type Limiter struct {
 	real   float64   // real time
 	until  float64   // the end of the latest pause, real
 	lastID int       // from 1 on; charges have negative ones
+	since  float64   // when the line, which was empty, began: the limiter's time
 
 	charges int
+	retimed bool
+	took    map[int]float64 // of replay: what requests cost when they were granted
 
-	// Of a warming-up limiter.
-	stored float64 // permits
-	newest int     // the latest that was sold
-	full   int     // the latest that was sold before the store was last full
-	left   float64 // when a request last left the line without being granted: the limiter's time
+	stored float64 // of a warming-up limiter: permits
 }
 
 // A request is one that asked for permits, or a charge: what a settlement came to beyond what had
-// been reserved. A charge waits in line, but for nothing except those before it.
+// been reserved.
 type request struct {
 	id       int
-	charge   bool
-	asked    float64 // the limiter's time
 	reserved int
 	permits  int // what is known now that it comes to
 	price    func(permits int) float64
 	settled  bool
+	refunded bool // after it was granted,
+	granted  int  // for so many
 
 	curve  *curve  // of a warming-up limiter: at the time of the sale,
 	stored float64 // and what was stored then
@@ -84,17 +83,21 @@ type event struct {
 	real float64
 	went bool
 	request
+	since float64 // when the line began that it stood in: the limiter's time
 
 	// A change of the rate:
-	storeScale float64         // a nanosecond that was stored becomes so many,
-	debtScale  float64         // and one of a debt so many;
-	capacity   float64         // this is what the bucket can hold from now on,
-	collected  map[int]float64 // and so much the waiting requests had of it, in order
+	storeScale float64      // a nanosecond that was stored becomes so many,
+	debtScale  float64      // and one of a debt so many;
+	capacity   float64      // this is what the bucket can hold from now on,
+	level      float64      // this is what it held, by what was known then,
+	waited     map[int]bool // and these requests waited,
+	head       int          // this one first,
+	need       float64      // which cost so much
 }
 
 // New returns a model.
 func New(c Config) *Limiter {
-	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate, left: math.Inf(-1)}
+	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate}
 	if c.Warm != nil {
 		l.stored = min(c.Stored, c.Warm.curve(c.Rate).capacity)
 		return l
@@ -155,18 +158,13 @@ func (l *Limiter) Advance(d float64) {
 // letGo grants the requests that may go now, and returns by how little that was decided.
 func (l *Limiter) letGo() (margin float64) {
 	margin = math.Inf(1)
-	for len(l.line) > 0 {
-		if !l.line[0].charge {
-			if l.Paused() {
-				break
-			}
-			wait := l.wait()
-			if wait != 0 {
-				margin = min(margin, math.Abs(wait))
-			}
-			if wait > 0 {
-				break
-			}
+	for len(l.line) > 0 && !l.Paused() {
+		wait := l.wait()
+		if wait != 0 {
+			margin = min(margin, math.Abs(wait))
+		}
+		if wait > 0 {
+			break
 		}
 		l.leave()
 	}
@@ -184,7 +182,7 @@ func (l *Limiter) wait() float64 {
 
 // leave lets the head of the line go, now.
 func (l *Limiter) leave() {
-	l.past = append(l.past, event{at: l.now, real: l.real, went: true, request: l.line[0]})
+	l.past = append(l.past, event{at: l.now, real: l.real, went: true, request: l.line[0], since: l.since})
 	l.line = slices.Delete(l.line, 0, 1)
 }
 
@@ -201,23 +199,33 @@ func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, o
 	r := l.sell(permits)
 	r.id = l.lastID + 1
 	c := l.Clone()
-	c.line = append(c.line, r)
+	c.join(r)
 	wait = c.promises()[r.id] - l.real
 	l.decide(wait - maxWait)
 	if wait > maxWait {
 		return 0, wait, false
 	}
 	l.lastID++
-	l.take(r)
-	l.line = append(l.line, r)
+	l.join(r)
 	l.decide(l.letGo())
 	return r.id, wait, true
+}
+
+// join puts a request at the end of the line.
+func (l *Limiter) join(r request) {
+	if l.config.Warm != nil {
+		l.stored -= took(r.permits, r.stored)
+	}
+	if len(l.line) == 0 {
+		l.since = l.now
+	}
+	l.line = append(l.line, r)
 }
 
 // sell returns a request for permits at what they cost now.
 func (l *Limiter) sell(permits int) request {
 	each := interval(l.rate)
-	r := request{asked: l.now, reserved: permits, permits: permits}
+	r := request{reserved: permits, permits: permits}
 	r.price = func(permits int) float64 { return float64(permits) * each }
 	if l.config.Warm != nil {
 		l.config.Warm.sell(&r, l.rate, l.stored)
@@ -242,16 +250,18 @@ func (l *Limiter) Settle(id, actual int) {
 	if actual > r.reserved {
 		charge := l.sell(actual - r.reserved)
 		l.charges++
-		charge.charge, charge.id = true, -l.charges
-		l.take(charge)
-		l.line = append(l.line, charge)
+		charge.id = -l.charges
+		if l.join(charge); len(l.line) == 1 {
+			l.leave() // nobody waits: it is owed at once
+		}
 	} else {
+		r.refunded = !slices.ContainsFunc(l.line, func(waits request) bool { return waits.id == id })
+		r.granted = r.permits
 		l.giveBack(r, max(0, actual))
 	}
-	waited := len(l.line)
 	l.line = slices.DeleteFunc(l.line, func(r request) bool { return r.permits == 0 })
-	if len(l.line) < waited {
-		l.left = l.now
+	if len(l.line) > 0 && !l.Paused() && l.wait() == 0 {
+		l.Closest = 0 // what comes back is just enough
 	}
 	l.decide(l.letGo())
 }
@@ -287,25 +297,38 @@ func (l *Limiter) Resume() {
 	l.decide(l.letGo())
 }
 
-// SetRate changes the rate. What is stored scales with the store. What is owed, and the time that
-// each request has still to wait, stays.
-func (l *Limiter) SetRate(rate float64) { l.changeRate(rate, 1) }
-
-// Retime changes the rate, and all that is owed or waits scales with it.
-func (l *Limiter) Retime(rate float64) { l.changeRate(rate, l.rate/rate) }
-
-func (l *Limiter) changeRate(rate, debtScale float64) {
-	l.restock(rate)
-	e := event{at: l.now, debtScale: debtScale, storeScale: debtScale, capacity: l.capacity(rate), collected: map[int]float64{}}
+// SetRate changes the rate. What is stored scales with the store, but gets no more after a Retime. What is owed, and the
+// time that each request has still to wait, stays.
+func (l *Limiter) SetRate(rate float64) {
+	scale := l.rate / rate // what a waiting request has collected is permits
 	if before := l.capacity(l.rate); before > 0 {
-		e.storeScale = e.capacity / before
-	} else if l.config.Warm == nil { // what a waiting request has collected is permits
-		e.storeScale = l.rate / rate
+		scale = l.capacity(rate) / before
 	}
-	level, costs := l.replay()
-	for _, r := range l.line {
-		e.collected[r.id] = max(0, min(level, costs[r.id]))
-		level -= costs[r.id]
+	if l.retimed {
+		scale = min(scale, l.rate/rate)
+	}
+	l.changeRate(rate, scale, 1)
+}
+
+// Retime changes the rate, and keeps all permits: those stored, as far as they fit, owed, and waited for.
+func (l *Limiter) Retime(rate float64) {
+	if rate != l.rate {
+		l.retimed = true
+	}
+	l.changeRate(rate, l.rate/rate, l.rate/rate)
+}
+
+func (l *Limiter) changeRate(rate, storeScale, debtScale float64) {
+	if l.config.Warm != nil {
+		l.restock(rate)
+		storeScale = debtScale // what is stored is not in the bucket
+	}
+	e := event{at: l.now, since: l.since, storeScale: storeScale, debtScale: debtScale, capacity: l.capacity(rate), level: l.level(), waited: map[int]bool{}}
+	_, costs := l.replay()
+	for i, r := range l.line {
+		if e.waited[r.id] = true; i == 0 {
+			e.head, e.need = r.id, costs[r.id]
+		}
 	}
 	l.rate = rate
 	l.past = append(l.past, e)
@@ -316,12 +339,15 @@ func (l *Limiter) changeRate(rate, debtScale float64) {
 // Waiting lists the waiting requests, first come first.
 func (l *Limiter) Waiting() (ids []int) {
 	for _, r := range l.line {
-		if !r.charge {
+		if r.id > 0 {
 			ids = append(ids, r.id)
 		}
 	}
 	return ids
 }
+
+// Quiet reports whether no request waits, and no charge.
+func (l *Limiter) Quiet() bool { return len(l.line) == 0 }
 
 // Times returns when each granted request was granted, and when each waiting one will be: real times.
 func (l *Limiter) Times() map[int]float64 { return l.Clone().promises() }
@@ -337,7 +363,7 @@ func (l *Limiter) promises() map[int]float64 {
 	}
 	times := map[int]float64{}
 	for _, e := range l.past {
-		if e.went && !e.charge {
+		if e.went && e.id > 0 {
 			times[e.id] = e.real
 		}
 	}

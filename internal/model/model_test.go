@@ -97,8 +97,8 @@ func TestPaidLater(t *testing.T) {
 		}, level: -40, goes: line{0, 30, 70}},
 		{name: "more is charged behind everybody", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 1, 0, nil}, {"reserve", 1, 0, line{10}}, {"settle", 1, 5, line{10}}, {"reserve", 1, 0, line{10, 60}},
-			{"pass", 10, 0, line{60}}, // and with the second the charge goes
-		}, level: -50, goes: line{0, 10, 60}},
+			{"pass", 10, 0, line{60}}, {"pass", 10, 0, line{60}}, // the charge has its turn behind the second
+		}, level: -40, goes: line{0, 10, 60}},
 		{name: "more of who waits", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 1, 0, nil}, {"reserve", 2, 0, line{10}}, {"reserve", 1, 0, line{10, 30}}, {"settle", 2, 4, line{10, 30}}, {"reserve", 1, 0, line{10, 30, 60}},
 		}, level: -10, goes: line{0, 10, 30, 60}},
@@ -131,6 +131,16 @@ func TestPaidLater(t *testing.T) {
 		{name: "a new rate, with something stored", l: bucket(10, 8, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"rate", 5, 0, nil}, {"settle", 1, 0, nil}, // 40 scale to 20, 80 to 40
 		}, level: 40, goes: line{0}},
+		{name: "stored permits stay when it is retimed", l: bucket(10, 6, false), steps: []step{
+			{"retime", 5, 0, nil}, {"retime", 20, 0, nil}, {"reserve", 1, 0, nil},
+		}, level: 100, goes: line{0}},
+		{name: "retimed, it holds no more than it can", l: New(Config{Rate: 1e8, Capacity: Burst(1e-7), Stored: 10}), steps: []step{
+			{"retime", 20, 0, nil}, {"rate", 10, 0, nil}, // 5 fit, and no rate makes them more again
+		}, level: 50},
+		{name: "a refund is for who waited at the change and goes first", l: bucket(2.5, 2.5, true), steps: []step{ // queue 18236
+			{"reserve", 6, 0, line{35}}, {"reserve", 8, 0, line{35, 115}}, {"retime", 20, 0, line{70, 230}}, {"pass", 60, 0, line{70, 230}},
+			{"rate", 10, 0, line{70, 230}}, {"settle", 1, 0, line{110}}, {"settle", 2, 2, nil},
+		}, level: 5},
 		{name: "retimed", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"reserve", 2, 0, line{40}}, {"reserve", 1, 0, line{40, 60}}, {"pass", 20, 0, line{40, 60}},
 			{"retime", 5, 0, line{30, 40}}, {"settle", 1, 3, line{25, 35}}, {"settle", 2, 1, line{25, 30}},
@@ -162,8 +172,14 @@ func TestPaidUpfront(t *testing.T) {
 		{name: "larger than the store, and none behind it", l: bucket(2, 2, true), steps: []step{
 			{"reserve", 5, 0, line{30}}, {"pass", 15, 0, line{30}}, {"settle", 1, 0, nil},
 		}, level: 20},
-		{name: "one asks later, and has a larger bucket only from then", l: bucket(2, 2, true), steps: []step{
-			{"reserve", 5, 0, line{30}}, {"pass", 15, 0, line{30}}, {"reserve", 4, 0, line{30, 70}}, {"settle", 1, 0, line{35}},
+		{name: "one asks later, and gets what is there", l: bucket(2, 2, true), steps: []step{
+			{"reserve", 5, 0, line{30}}, {"pass", 15, 0, line{30}}, {"reserve", 4, 0, line{30, 70}}, {"settle", 1, 0, line{20}},
+		}, level: 35, goes: nil},
+		{name: "it gets no more than it needs", l: bucket(2, 2, true), steps: []step{
+			{"reserve", 9, 0, line{70}}, {"pass", 60, 0, line{70}}, {"reserve", 4, 0, line{70, 110}}, {"settle", 1, 0, nil},
+		}, level: 0, goes: nil},
+		{name: "it has a larger bucket only while it waits", l: bucket(2, 2, true), steps: []step{
+			{"pass", 100, 0, nil}, {"reserve", 4, 0, line{120}}, {"settle", 1, 0, nil}, {"reserve", 4, 0, line{120}},
 		}, level: 20, goes: nil},
 		{name: "less, and it may go at once", l: bucket(2, 0, true), steps: []step{
 			{"reserve", 4, 0, line{40}}, {"reserve", 1, 0, line{40, 50}}, {"pass", 15, 0, line{40, 50}}, {"settle", 1, 1, line{20}},
@@ -198,13 +214,13 @@ func TestWarmingUp(t *testing.T) {
 		{name: "less keeps the dearest", l: warm(10, false), steps: []step{
 			{"reserve", 2, 0, nil}, {"reserve", 1, 0, line{52}}, {"settle", 1, 1, line{28}},
 		}, level: -28, stored: 8, goes: line{0, 28}},
-		{name: "the newest has its idle time back", l: warm(5, false), steps: []step{
+		{name: "time that has passed is gone", l: warm(5, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"pass", 20, 0, nil}, {"settle", 1, 0, nil},
-		}, level: 0, stored: 7, goes: line{0}},
-		{name: "an older one has not", l: warm(5, false), steps: []step{
+		}, level: 0, stored: 5, goes: line{0}},
+		{name: "for an older one, too", l: warm(5, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"reserve", 1, 0, line{40}}, {"pass", 20, 0, line{40}}, {"settle", 1, 0, nil},
 		}, level: -10, stored: 4, goes: line{0, 20}},
-		{name: "nor has one that is over", l: warm(5, false), steps: []step{
+		{name: "and for one that is over", l: warm(5, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"pass", 60, 0, nil}, {"settle", 1, 0, nil}, // 1, and 2 for the idle 20, and 4
 		}, level: 0, stored: 7, goes: line{0}},
 		{name: "upfront", l: warm(10, true), steps: []step{
