@@ -114,7 +114,6 @@ func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
 		Capacity: s.capacity,
 		Interval: smooth.Interval(permitsPerSecond),
 		Refill:   permitsPerSecond / 1e9,
-		Full:     true,
 		AtRate:   s.curve,
 	}
 	switch {

@@ -4,12 +4,17 @@ import "time"
 
 // SetRate changes the rate from now on. It changes neither promised times nor what is owed. At 1/s, after Acquire(8),
 // SetRate(2) leaves the next caller waiting the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with
-// the capacity. +Inf means no limit.
+// the capacity: with a burst of 1 s, 6 of 10 become 12 of 20 at twice the rate. After a Retime they become no more than
+// they are. +Inf means no limit.
 //
 // Waiting callers keep the wait of the rate at which they asked, whether the rate rises or falls. [Limiter.Retime]
-// changes their waits too. Use one or the other for a limiter: SetRate upwards and Retime downwards compound. At 100/s
-// with 100 callers waiting, SetRate(200) leaves the last one's wait at 1 s, and Retime(100) then doubles it. Ten times
-// in turn make it 17 minutes. A limiter that follows what a server allows needs Retime alone.
+// changes their waits too. Mixing the two gives no permits away, but the waits add up. At 100/s with 100 callers
+// waiting, SetRate(200) leaves the last one's wait at 1 s, and Retime(100) then doubles it. Ten times in turn make it 17
+// minutes. A limiter that follows what a server allows needs Retime alone.
+//
+// A refund of what was sold before is worth as much as before. There is one exception: with a capacity in permits, while
+// something is owed or waits, it is worth the lesser of two. At 5/s with WithCapacity(10) and 1 permit owed, a request
+// for 3 gives back 600 ms; after SetRate(20) 150 ms, the time of 3 permits at the new rate.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -20,10 +25,11 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate from now on, for waiting requests too. It multiplies the debt and all remaining waits by the
-// old rate over the new one. It is for a limiter that follows what a server says. At 1/s, after Acquire(8), Retime(2)
-// makes the next caller wait 4 s and the one behind it 4.5 s. If no request waits and nothing is owed it is
-// [Limiter.SetRate].
+// Retime changes the rate from now on, for waiting requests too. It keeps permits: the debt and all remaining waits are
+// multiplied by the old rate over the new one, stored permits stay as far as they still fit, and a refund gives back as
+// many permits as before. It is for a limiter that follows what a server says. At 1/s, after Acquire(8), Retime(2) makes
+// the next caller wait 4 s and the one behind it 4.5 s. With 6 permits stored, it leaves 6. A warming-up limiter stays as
+// cold as it is. After Retime, [Limiter.SetRate] adds no stored permits. Both in turn add up: see there.
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up.
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.

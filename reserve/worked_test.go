@@ -156,7 +156,10 @@ func TestInfiniteRate(t *testing.T) {
 			require.NoError(t, b.SetRate(5))
 			require.Equal(t, tt.full, b.Stored())
 			free.Cancel()
-			r.Cancel() // both from before: nothing to give back
+			r.Cancel() // both from before: no time to give back
+			if name == "warm-up" {
+				tt.full = 1 // but the permit that made the limiter warmer
+			}
 			require.Equal(t, tt.full, b.Stored())
 			require.Zero(t, b.FreeIn()/s)
 		})

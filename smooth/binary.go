@@ -9,18 +9,26 @@ import (
 const stateNumbers = 4
 
 // AppendState appends what is left if all requests that wait give up now: what is stored, what is owed, and the rest of a
-// pause. Times are relative to now. Nothing is kept to value refunds with. (A warming-up limiter's waiting requests have
-// taken their stored permits already, so those are not in it.)
+// pause. What was used already is owed, though it is charged behind requests that wait. Times are relative to now.
+// Nothing is kept to value refunds with. (A warming-up limiter's waiting requests have taken their stored permits
+// already, so those are not in it.)
 func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
-	origin := l.origin(now)
-	stored, early, owed := l.stored, l.early, l.next-origin
-	if owed < 0 { // requests wait for free permits, and the bucket holds as much time
-		stored = min(stored+(early-float64(owed))*l.curve.Refill, max(stored, l.curve.Capacity))
+	stored, early, owed := l.stored, l.early, -l.level(now)
+	if l.waits {
+		owed = addSaturating(owed, l.history.queue.charged())
+	}
+	if owed <= 0 { // the bucket holds as much time
+		if l.span > 0 {
+			stored = min(stored+max(0, early-float64(owed))/l.curve.Interval, l.curve.Capacity)
+		}
 		early, owed = 0, 0
 	}
+	if l.curve.unlimited() {
+		stored = l.curve.unlimitedStore()
+	}
 	for _, n := range [stateNumbers]uint64{
-		math.Float64bits(stored), uint64(owed), math.Float64bits(early), uint64(origin - now),
+		math.Float64bits(stored), uint64(owed), math.Float64bits(early), uint64(l.origin(now) - now),
 	} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
@@ -41,13 +49,13 @@ func Load(curve *Curve, upfront bool, saved []byte, then int64) (*Ledger, error)
 	if !(stored >= 0) || !(math.Abs(early) < 2) || owed < 0 || pause < 0 || pause > 7<<60 {
 		return nil, errors.New("they have a number that no limiter has")
 	}
-	l := New(curve, then, stored, upfront)
 	if curve.unlimited() {
-		owed, early = 0, 0
+		stored, owed, early = 0, 0, 0
 	}
-	l.next, l.early = addSaturating(then, owed), early
+	l := State{stored: min(stored, curve.Capacity), empty: addSaturating(then, owed), early: early}.Ledger(curve, upfront)
+	l.fill(then)
 	if pause > 0 {
 		l.Pause(then, then+pause)
 	}
-	return l, nil
+	return &l, nil
 }

@@ -18,10 +18,6 @@ type Curve struct {
 	// Cost is the price where it is not linear: what it costs, in nanoseconds, to take
 	// permits out of a store that holds stored of them (0 < take <= stored).
 	Cost func(stored, take float64) float64
-	// Full says how a limiter comes out of a time without a limit: with a full
-	// store (a bursty one, which has been idle) or with an empty one (a warming-up
-	// one, which has been busy).
-	Full bool
 	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
 }
@@ -58,31 +54,26 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 // unlimited reports whether permits cost nothing at all.
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
-// unlimitedStore returns what the store holds while there is no limit, and right after.
+// unlimitedStore returns what the store holds while there is no limit, and right after: where stored permits are free
+// all it can, like that of a limiter that has been idle; where they have a price, and make it slow, nothing.
 func (c *Curve) unlimitedStore() float64 {
-	if c.Full {
+	if c.Free() {
 		return c.Capacity
 	}
 	return 0
 }
 
-// ask returns the stored permits that a request takes when it asks, and the nanoseconds that it
-// takes out of the bucket when it is granted. Permits that are stored free of charge are in the
-// bucket, as time; those that have a price are beside it.
-func (c *Curve) ask(stored, wanted float64) (taken, cost float64) {
-	if c.Free() {
-		return 0, min(float64(wanted*c.Interval), math.MaxFloat64)
-	}
-	taken, cost = c.Price(stored, wanted)
-	return taken, min(cost, math.MaxFloat64)
-}
-
-// toTime returns the nanoseconds that stored permits are in the bucket: 0 where they have a price.
-func (c *Curve) toTime(stored float64) float64 {
-	if c.Interval == 0 || !c.Free() {
+// span returns how many nanoseconds the bucket can hold: the stored permits, as time, where they are free. It is 0 if
+// they have a price, and if it would take 146 years to save them up. Then they lie beside the bucket.
+func (c *Curve) span() int64 {
+	switch time := c.Capacity * c.Interval; {
+	case !c.Free() || time >= 1<<62:
 		return 0
+	case c.unlimited():
+		return 1 << 62
+	default:
+		return roundUp(time)
 	}
-	return min(float64(stored*c.Interval), math.MaxFloat64)
 }
 
 // A LinearPrice is the price of stored permits in numbers: up to Threshold each costs Base,

@@ -4,44 +4,45 @@
 //
 // # The model
 //
-// The model is that of Guava's SmoothRateLimiter. A [Ledger] has two numbers: the stored permits, and the
-// time at which all that was granted is paid for. A request is granted at that time and moves it by what it
-// costs, so the next request waits for it; paid upfront, the request waits for its own permits. Stored
-// permits are taken first, at the price that a [Curve] says; the others are fresh, at one interval each.
+// The model is that of Guava's SmoothRateLimiter. A [Ledger] is a bucket that holds time. It fills as time passes, up to
+// what the stored permits are worth. A request takes what its permits cost, one interval each. Paid later, it is granted
+// when the bucket is not in debt, so the next request waits for it. Paid upfront, it waits until the bucket holds its cost.
+// (A classic token bucket is paid upfront. Its schedule is that of the leaky bucket and of GCRA's virtual scheduling,
+// ITU-T I.371.) Stored permits that have a price, in a limiter that warms up, lie beside the bucket, and a [Curve] says
+// what they cost.
 //
 // # Time
 //
-// Times are nanoseconds (int64) on a clock of the caller's that never runs back. Costs are float64
-// nanoseconds. Times are rounded up, so that no stretch of time holds more than the rate gives: at 3/s
-// requests are granted at 0, 333333334, 666666667 and 1000000000 ns. The part by which the last time was
-// rounded up is remembered, so a rate of 3e9/s is kept as exactly as one of 3/s: there a nanosecond holds three
-// permits, and they all go at its beginning. Sums saturate at the largest int64, 292 years.
+// Times are nanoseconds (int64) on a clock of the caller's that never runs back. The level of the bucket is one time:
+// when it is, or was, empty. What a request costs is a whole number of nanoseconds, rounded up, so that no stretch of time
+// holds more than the rate gives: at 3/s requests are granted at 0, 333333334, 666666667 and 1000000000 ns. What an amount
+// was rounded up by is taken off the next one. So a rate of 3e9/s is kept as exactly as one of 3/s: after an idle time one
+// permit goes in the first nanosecond, and three in each one after it. Sums saturate at the largest int64, 292 years.
 //
 // # Waiting and refunds
 //
-// A ledger that has made reservations has a history beside those two numbers. Its queue holds the amounts
-// of the waiting requests, in nanoseconds: so each has its time, and when one of them gives up or needs
-// less, all behind it are granted earlier. For granted requests it remembers how much room the store had
-// (headrooms): no more than that comes back. See [Ledger.Return]. A list of the latest changes of the rate
-// serves to value refunds of requests made before them: see [Ledger.SetRate].
+// A ledger that has made reservations has a history. Its queue holds the amounts of the waiting requests. A request is
+// granted when all amounts before it have been paid, so when one gives up or needs less, all behind it are granted
+// earlier. For granted requests the history remembers how much room the bucket had (headrooms): no more than that comes
+// back. See [Ledger.Return]. What was used beyond a reservation is a request in the queue, if others wait.
 //
 // One rule covers all of it: at every moment the ledger is what it would be had it known from the start
 // what it knows now; but no granted request is recalled, and no promised time becomes later, except by a
-// pause or a lower Retime. That is a bucket which starts with what was stored, fills at the
-// rate up to its capacity, and pays for each request at the time when that is granted, first come, first
-// served: as soon as the bucket is not in debt or, paid upfront, holds what the request costs. (A classic
-// token bucket is paid upfront. Its schedule is that of the leaky bucket and of GCRA's virtual scheduling,
-// ITU-T I.371.) Package internal/model is that bucket, recomputed
-// from scratch at each step, and package internal/conform holds the ledger against it.
+// pause or a lower Retime. Package internal/model is a bucket that is recomputed from scratch by that rule at each step,
+// and package internal/conform holds the ledger against it.
 //
-// Where stored permits have a price, in a limiter that warms up, they are not in the bucket. A refund puts
-// those that the request took back into the store at once, unless the store has been full since. Fresh permits
-// whose time has passed are lost.
+// Paid upfront, the bucket may hold what the first waiting request needs, if that is more than fits. When that request
+// leaves, the next one gets what is there, up to what fits or what it needs itself.
+//
+// # Other rates
+//
+// Retime keeps permits: those stored (as far as they still fit), owed, and waited for. SetRate keeps times: of what is
+// owed, and of all that wait; what is stored scales with the capacity. A refund of what was sold before a change is worth
+// as much as before, with one exception: where the capacity is a number of permits, and SetRate comes while something is
+// owed or waits, time that is owed stays and time that is stored scales. Then a refund is worth the lesser of both.
 //
 // # Memory
 //
-// A queue takes 8 bytes for each request that waits, 16 once something was refunded or if paid
-// upfront, and 24 once requests have given up before others. The headrooms take at most 16 KiB, and no
-// more than 16 bytes for each request since the store was last full. The last 64 changes of the rate
-// take at most 1 KiB of headrooms each.
+// A queue takes 16 bytes for each request that waits. The headrooms take at most 16 KiB, and no more than 16 bytes for
+// each request since the bucket was last full.
 package smooth

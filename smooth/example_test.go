@@ -10,7 +10,7 @@ import (
 // A ledger of 10 a second that stores up to 5 permits, for free, is what a bursty limiter stands on. Its times are
 // nanoseconds on a clock of the caller's.
 func ExampleLedger() {
-	curve := &smooth.Curve{Rate: 10, Capacity: 5, Interval: smooth.Interval(10), Refill: 10 / 1e9, Full: true}
+	curve := &smooth.Curve{Rate: 10, Capacity: 5, Interval: smooth.Interval(10), Refill: 10 / 1e9}
 	ledger := smooth.New(curve, 0, 3, false) // with 3 stored, at the time 0
 	for range 5 {
 		_, ready, _ := ledger.Reserve(0, 1, math.MaxInt64)
@@ -21,7 +21,7 @@ func ExampleLedger() {
 
 // A request that is given back moves those behind it up.
 func ExampleLedger_Return() {
-	curve := &smooth.Curve{Rate: 10, Interval: smooth.Interval(10), Full: true} // it stores nothing
+	curve := &smooth.Curve{Rate: 10, Interval: smooth.Interval(10)} // it stores nothing
 	ledger := smooth.New(curve, 0, 0, false)
 	ledger.Reserve(0, 1, math.MaxInt64)
 	large, _, _ := ledger.Reserve(0, 20, math.MaxInt64)

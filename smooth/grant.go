@@ -2,210 +2,136 @@ package smooth
 
 import "math"
 
-// The bucket holds time. Before next it is in debt; from then on its level is the time since, as long
-// as requests wait, and otherwise the stored permits. The first in the queue is granted when the bucket
-// is not in debt or, paid upfront, when it holds the amount of the request.
+// The bucket holds time: what has passed since it was empty. A request takes an amount out of it, and is granted when
+// the bucket is not in debt or, paid upfront, when it holds the amount. Amounts are whole nanoseconds, so that they add
+// up to the same sum in any order; early carries what they were rounded up by.
 
-// An asking is what a request that has to wait takes.
-type asking struct {
-	taken  float64 // permits that leave the store at once
-	amount int64   // nanoseconds that it adds to the queue
-	next   int64   // what the ledger's next is then,
-	early  float64 // and early
-}
-
-// ask prices a request that has to wait.
-func (l *Ledger) ask(now int64, permits float64) (a asking) {
-	var cost float64
-	a.next, a.early = l.next, l.early
-	if !l.waits && l.next <= l.origin(now) { // what is stored free of charge is time, from now on
-		if time := l.curve.toTime(l.stored); time > 0 {
-			a.next, a.early = move(l.next, l.early, -time)
-			a.taken = l.stored
-		}
-	}
-	taken, cost := l.curve.ask(l.stored, permits)
-	a.taken += taken
-	a.amount, a.early = move(0, a.early, cost)
-	a.amount = max(0, min(a.amount, math.MaxInt64-max(a.next, 0)-l.owed()))
-	return a
-}
-
-// wait puts a request into the queue, and returns its number.
-func (l *Ledger) wait(now int64, a asking) uint64 {
+// Reserve promises permits (at least 1), and says when they are ready. If that is after latest
+// they are not promised: ok is false, and nothing has changed.
+func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready int64, ok bool) {
 	h := l.record()
-	l.flush()
-	l.noteFull(l.stored)
-	if !l.waits {
-		h.headSince, h.nextGrant, h.lastGrant, l.waits = now, now, l.bucketTime(now), true
+	l.advance(now)
+	taken, amount, early := l.price(float64(permits))
+	if ready = max(now, l.promise(l.owed(), amount)); ready > latest {
+		return Slot{}, ready, false
 	}
-	l.number++
-	h.queue.push(l.number, a.amount)
-	if l.upfront {
-		h.queue.note(h.queue.size(), l.bucketTime(now))
-	}
-	l.stored, l.next, l.early = l.stored-a.taken, a.next, a.early
-	return l.number
+	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, scale: h.scale, owed: h.owed}
+	slot.Number = l.sell(now, amount, 0, ready > now)
+	l.stored, l.early = l.stored-taken, early
+	return slot, ready, true
 }
 
-// grant grants a request at once, if it may, and returns what was stored before it.
-func (l *Ledger) grant(now int64, wanted float64) (stored float64, ok bool) {
-	if l.waits {
-		l.advance(now)
+// Take takes permits (at least 1) that are ready now, or does nothing and returns
+// false. It is Reserve without the slot.
+func (l *Ledger) Take(now int64, permits int) bool {
+	if h := l.history; h != nil && (l.waits || now < h.until) {
+		if l.advance(now); l.waits || now < h.until {
+			return false
+		}
 	}
-	if now < l.next || l.waits {
-		return 0, false
+	l.fill(now)
+	taken, amount, early := l.price(float64(permits))
+	room := l.empty
+	if l.upfront {
+		room += amount // price keeps it from overflowing
 	}
-	stored, early := l.refilled(now)
-	taken, amount := wanted, int64(0)
-	if c := l.curve; wanted > stored || c.Interval == 0 || c.Line != nil || c.Cost != nil {
-		var cost float64
-		if taken, cost = c.Price(stored, wanted); cost > 0 {
-			amount, early = move(0, early, cost)
-		}
-		if amount > 0 && l.upfront {
-			return 0, false
-		}
-		if c.Interval < 1 && early > epsilon && amount > 0 { // permits of one nanosecond go within it
-			amount, early = amount-1, early-1
-		}
+	if now < room {
+		return false
 	}
 	if l.history != nil {
-		if h := l.curve.toTime(l.curve.Capacity - stored); h < l.low {
-			l.low = h
-		}
-		l.noteFull(stored)
+		l.low = min(l.low, max(0, l.span-(now-l.empty)))
 	}
-	l.stored, l.next, l.early = stored-taken, addSaturating(now, max(0, amount)), early
-	return stored, true
+	l.empty += amount
+	l.stored, l.early = l.stored-taken, early
+	return true
 }
 
-// noteFull is called before permits are taken from a store that holds stored of them.
-func (l *Ledger) noteFull(stored float64) {
-	if stored >= l.curve.Capacity {
-		l.history.full = l.number
+// Charge takes permits (at least 1) that have been used already, behind all that wait.
+func (l *Ledger) Charge(now int64, permits int) {
+	l.advance(now)
+	taken, amount, early := l.price(float64(permits))
+	if l.history == nil {
+		l.empty += amount
+	} else {
+		l.sell(now, amount, 1, l.waits)
 	}
+	l.stored, l.early = l.stored-taken, early
 }
 
-// refilled returns what is stored and early now, at or after next.
-func (l *Ledger) refilled(now int64) (stored, early float64) {
-	if now == l.next {
-		return l.stored, l.early
+// price returns what permits cost a request that is made now: stored permits from beside the bucket, and an amount.
+// Early is what the ledger's becomes.
+func (l *Ledger) price(permits float64) (taken float64, amount int64, early float64) {
+	cost := permits * l.curve.Interval
+	if l.stored > 0 {
+		taken, cost = l.curve.Price(l.stored, permits)
 	}
-	stored = l.stored + float64((float64(now-l.next)+l.early)*l.curve.Refill)
-	if stored > l.curve.Capacity {
-		stored = max(l.stored, l.curve.Capacity)
+	cost -= l.early
+	amount = max(0, roundUp(cost))
+	if most := math.MaxInt64 - max(0, l.empty) - l.owed(); amount >= most {
+		return taken, most, 0 // time has ended
 	}
-	return stored, 0
+	return taken, amount, float64(amount) - cost
 }
 
-// advance grants all requests whose time has come. If none waits any more, idle time flows into the
-// store. While there is debt (now before next) nothing does; a stale reading of the clock
-// looks like debt, so it mints nothing.
+// sell takes an amount out of the bucket for a request, now or when its time has come, and returns its number.
+func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint64) {
+	h := l.history
+	if !l.waits {
+		l.note(now)
+	}
+	h.number = (h.number+2)&^1 | charge
+	if wait {
+		h.queue.push(entry{h.number, amount})
+		l.waits = true
+	} else {
+		l.empty += amount
+	}
+	return h.number
+}
+
+// advance grants all requests whose time has come, each at its time. If none waits any more, idle time flows into the
+// store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
-		if now < l.history.nextGrant {
-			return
-		}
-		l.grantWaiting(now)
-	} else if now > l.next {
-		l.refill(now)
-	}
-}
-
-// refill lets idle time flow into the store.
-func (l *Ledger) refill(now int64) {
-	if now > l.next {
-		l.stored, l.early = l.refilled(now)
-		l.next = now
-	}
-}
-
-// grantWaiting grants the waiting requests whose time has come, each at its time.
-func (l *Ledger) grantWaiting(now int64) {
-	h := l.history
-	for l.skip() {
-		i := h.queue.granted + 1
-		amount, asked, at := h.queue.amount(i), h.queue.time(i), h.headSince
-		if asked != charged {
-			if at = max(at, l.promise(l.next, 0, amount)); at > now {
-				h.nextGrant = at
+		h := l.history
+		for !h.queue.empty() {
+			at := max(l.promise(0, h.queue.first().amount), h.moved)
+			if at > now {
 				return
 			}
+			l.note(at)
+			l.empty += h.queue.pop(at)
 		}
-		if amount > 0 {
-			h.headrooms.push(h.queue.number(i)-1, l.headroom(at)/h.changes.scale)
-		}
-		h.lastGrant, h.headSince = l.bucketTime(at), at
-		l.next = addSaturating(l.next, h.queue.pop(at))
+		l.waits = false
 	}
-	l.waits = false
-	l.refill(l.origin(now))
+	l.fill(l.origin(now))
 }
 
-// skip passes over requests that were given up, and reports whether any other waits.
-func (l *Ledger) skip() bool {
-	q := &l.history.queue
-	for !q.empty() && q.time(q.granted+1) == left {
-		l.next = addSaturating(l.next, q.pop(left))
+// fill lets idle time flow into the store. While there is debt (now before empty) nothing does; a stale reading of the
+// clock looks like debt, so it mints nothing. No request waits.
+func (l *Ledger) fill(now int64) {
+	if l.stored > 0 && l.span > 0 && now >= l.empty {
+		l.pour()
 	}
-	return !q.empty()
+	full := addSaturating(now, -l.span)
+	if l.empty >= full {
+		return
+	}
+	switch c := l.curve; {
+	case c.unlimited():
+		return
+	case l.span > 0:
+		l.early = float64(c.Capacity*c.Interval) - float64(l.span) // so that it holds exactly what it can
+	default:
+		idle := float64(uint64(full-l.empty)) + l.early
+		l.stored, l.early = max(l.stored, min(l.stored+float64(idle*c.Refill), c.Capacity)), 0
+	}
+	l.empty = full
 }
 
-// promise returns when a request is granted, from what is to be paid before it and its own amount.
-func (l *Ledger) promise(next, before, own int64) int64 {
-	if l.upfront {
-		before = addSaturating(before, own)
-	}
-	at := addSaturating(next, before)
-	if l.history != nil {
-		at = max(at, l.history.until)
-	}
-	return at
-}
-
-// owed returns what the waiting requests have to pay together.
-func (l *Ledger) owed() int64 {
-	if !l.waits {
-		return 0
-	}
-	return l.history.queue.owed
-}
-
-// level returns what the bucket holds, in nanoseconds; in debt it is negative.
-func (l *Ledger) level(now int64) float64 {
-	time := float64(l.origin(now) - l.next)
-	if l.waits { // then early is the last promise's
-		return time
-	}
-	if time += l.early; time >= 0 {
-		time += l.curve.toTime(l.stored)
-	}
-	return time
-}
-
-// limit returns how much the bucket may hold: its capacity; but paid upfront, while a request for more is
-// the head of the queue, as much as that needs, from when it asked or became the head.
-func (l *Ledger) limit(now int64) float64 {
-	capacity := l.curve.toTime(l.curve.Capacity)
-	if !l.upfront || !l.waits {
-		return capacity
-	}
-	h := l.history
-	amount, asked := float64(h.queue.amount(h.queue.granted+1)), h.queue.time(h.queue.granted+1)
-	if asked == charged || amount <= capacity {
-		return capacity
-	}
-	return min(capacity+float64(l.bucketTime(now)-max(asked, h.lastGrant)), amount)
-}
-
-// headroom returns how much more the bucket could hold now.
-func (l *Ledger) headroom(now int64) float64 { return max(0, l.limit(now)-l.level(now)) }
-
-// flush adds the headroom of grants since the newest request.
-func (l *Ledger) flush() {
-	if l.low < math.Inf(1) {
-		l.history.headrooms.push(l.number, l.low/l.history.changes.scale)
-		l.low = math.Inf(1)
-	}
+// pour puts what is stored beside the bucket into it.
+func (l *Ledger) pour() {
+	time := float64(l.stored*l.curve.Interval) + l.early
+	amount := roundDown(time)
+	l.empty, l.stored, l.early = addSaturating(l.empty, -amount), 0, time-float64(amount)
 }

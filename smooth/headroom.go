@@ -5,17 +5,16 @@ import (
 	"sort"
 )
 
-// A headroom is how much more the bucket could have held, in nanoseconds, right before a request was
-// granted.
+// A headroom is how much more the bucket could have held at a moment, in nanoseconds.
 type headroom struct {
-	after uint64 // the newest request granted before that one
-	time  float64
+	after uint64 // the newest request granted before
+	time  int64
 }
 
 // Headrooms bound a refund: at most the smallest headroom since the request was granted; anything
-// more would have overflowed the bucket. Headroom is smallest right before a grant, so the grants
-// suffice. (The level of a store that fills up is a queue's workload upside down, which is Lindley's
-// recursion: D. V. Lindley, "The theory of queues with a single server", 1952.)
+// more would have overflowed the bucket. Headroom is smallest right before a grant, and where what the bucket may
+// hold changes, so these moments suffice. (The level of a store that fills up is a queue's workload upside down, which
+// is Lindley's recursion: D. V. Lindley, "The theory of queues with a single server", 1952.)
 //
 // Only the minimum matters, so pushing a smaller value discards larger ones: a monotonic stack.
 type headrooms []headroom
@@ -24,18 +23,21 @@ type headrooms []headroom
 // refunds, and invents none.
 const maxHeadrooms = 1024
 
-// push adds the headroom right before a grant, the newest request granted before being after.
-func (s *headrooms) push(after uint64, time float64) {
+// push adds a headroom.
+func (s *headrooms) push(h headroom) {
 	list := *s
 	n := len(list)
-	for n > 0 && list[n-1].time >= time {
+	for n > 0 && list[n-1].time >= h.time {
 		n--
+	}
+	if n > 0 && list[n-1].after >= h.after {
+		return // a smaller one bounds more
 	}
 	list = list[:n]
 	if n == maxHeadrooms {
 		list = list.merged()
 	}
-	*s = append(list, headroom{after, time})
+	*s = append(list, h)
 }
 
 // merged returns half as many headrooms: of each two neighbours the later number, and the smaller headroom.
@@ -52,15 +54,15 @@ func (s headrooms) since(number uint64) int {
 }
 
 // least returns the smallest headroom since a request was granted.
-func (s headrooms) least(number uint64) float64 {
+func (s headrooms) least(number uint64) int64 {
 	if i := s.since(number); i < len(s) {
 		return s[i].time
 	}
-	return math.Inf(1)
+	return math.MaxInt64
 }
 
 // subtract takes a refund of a request off all headrooms since.
-func (s *headrooms) subtract(number uint64, refund float64) {
+func (s *headrooms) subtract(number uint64, refund int64) {
 	list := *s
 	i := list.since(number)
 	if i == len(list) {

@@ -6,29 +6,27 @@ import "math"
 // run at the same time, and the times they are given must not run back.
 type Ledger struct {
 	curve   *Curve
-	stored  float64  // permits, as of next if that has passed
-	next    int64    // when the bucket is out of debt; while requests wait for free permits, when it was empty
-	early   float64  // the part of a nanosecond by which next, or the last promise, was rounded up
-	number  uint64   // of the newest request
-	low     float64  // the smallest headroom of grants that headrooms don't have yet
-	history *history // nil until a request has to wait, or may be refunded
+	empty   int64    // when the bucket is, or was, empty
+	early   float64  // by how much the latest amount was rounded up, in nanoseconds
+	stored  float64  // permits beside the bucket, as of empty
+	span    int64    // what the bucket can hold, in nanoseconds
+	low     int64    // the smallest headroom at grants that headrooms don't have yet
+	history *history // nil until a request may wait, or may be refunded
 	upfront bool
 	waits   bool // a request waits
 }
 
 // history records individual requests: those waiting, and what is needed to value refunds of those
-// already granted. Guava's two numbers are in Ledger.
+// already granted.
 type history struct {
-	queue     queue // the requests that wait
+	queue     queue
 	headrooms headrooms
-	changes   changes
-	forfeited uint64 // refunds of requests numbered up to this are worth nothing
-	full      uint64 // the newest request when the store was last full, as far as permits were taken since
-	nextGrant int64  // no request is granted before
-	headSince int64  // when the current head became head, or was rescheduled; it is not granted before
-	lastGrant int64  // when the last waiting request was granted, on the bucket's clock
-	until     int64  // the end of the latest pause
-	paused    int64  // by how much the bucket's clock is behind
+	number    uint64  // of the newest request. Those of charges are odd
+	scale     float64 // what a nanosecond that was sold at the beginning is worth now
+	owed      float64 // and what it is if it is still owed
+	moved     int64   // when waiting requests last got earlier times; none is granted before
+	until     int64   // the end of the latest pause
+	retimed   bool    // Retime was called
 }
 
 // A Slot is the place of a request in the order of all. Its time may become earlier: see
@@ -38,105 +36,56 @@ type Slot struct {
 	Permits int
 
 	curve  *Curve  // that it was sold at
-	stored float64 // permits stored right before it
-	scale  float64 // of nanoseconds, then
+	stored float64 // permits beside the bucket right before it
+	scale  float64 // the history's, then
+	owed   float64
 }
 
 // New returns the ledger of a limiter that is free from now on and holds the given
 // number of stored permits (no more than fit). With upfront a request waits for
 // its own cost, as in a classic token bucket; without, the next one does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
-	l := &Ledger{curve: curve, stored: min(stored, curve.Capacity), next: now, low: math.Inf(1), upfront: upfront}
+	l := State{stored: min(stored, curve.Capacity), empty: now}.Ledger(curve, upfront)
 	if curve.unlimited() {
-		l.stored = curve.unlimitedStore()
+		l.stored = 0
 	}
-	return l
+	l.fill(now)
+	return &l
 }
 
 // record returns the history, and begins it.
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{changes: changes{scale: 1}, until: math.MinInt64}
+		l.history = &history{scale: 1, owed: 1, moved: math.MinInt64, until: math.MinInt64}
 	}
 	return l.history
 }
 
-// Reserve promises permits (at least 1), and says when they are ready. If that is after latest
-// they are not promised: ok is false, and nothing has changed.
-func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready int64, ok bool) {
-	h := l.record()
-	slot = Slot{Permits: permits, curve: l.curve, scale: h.changes.scale}
-	if !l.waits || now >= h.nextGrant {
-		if now <= latest {
-			if slot.stored, ok = l.grant(now, float64(permits)); ok {
-				l.flush()
-				l.number++
-				slot.Number = l.number
-				return slot, now, true
-			}
-		}
-		l.advance(now)
-	}
-	slot.stored = l.stored
-	a := l.ask(now, float64(permits))
-	if ready = l.promise(a.next, l.owed(), a.amount); ready > latest {
-		return Slot{}, ready, false
-	}
-	slot.Number = l.wait(now, a)
-	return slot, ready, true
-}
-
-// Take takes permits (at least 1) that are ready now, or does nothing and returns
-// false. It is Reserve without the slot.
-func (l *Ledger) Take(now int64, permits int) bool {
-	_, ok := l.grant(now, float64(permits))
-	return ok
-}
-
-// Charge takes permits (at least 1) that have been used already, behind all that wait.
-func (l *Ledger) Charge(now int64, permits int) {
-	l.advance(now)
-	if l.waits {
-		l.wait(now, l.ask(now, float64(permits)))
-		q := &l.history.queue
-		q.note(q.size(), charged)
-		return
-	}
-	taken, cost := l.curve.Price(l.stored, float64(permits))
-	if l.history != nil {
-		l.low = min(l.low, l.headroom(now))
-		l.flush()
-		l.noteFull(l.stored)
-		l.number++
-	}
-	l.stored -= taken
-	l.next, l.early = move(l.next, l.early, cost)
-}
-
 // Ready returns when the permits of a slot may be used, by what is known now. For a granted
-// request it returns when it was granted, if its time had changed since it asked and that is still
-// remembered; otherwise known is false.
+// request it returns when it was granted, if that is still remembered; otherwise known is false.
 func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if l.history == nil {
 		return 0, false
 	}
 	q := &l.history.queue
-	i := q.index(number)
-	if i > q.granted {
-		return l.promise(l.next, q.before(i), q.amount(i)), true
+	i, known := q.index(number)
+	switch {
+	case !known:
+		return 0, false
+	case i < q.granted:
+		return q.entries[i].amount, true
 	}
-	if i > 0 {
-		ready = q.time(i)
-		known = ready > charged
-	}
-	return ready, known
+	return l.promise(q.before(i), q.entries[i].amount), true
 }
 
 // Waits reports whether the request of that number waits.
 func (l *Ledger) Waits(now int64, number uint64) bool {
-	l.advance(now)
-	return l.waits && l.history.queue.index(number) > l.history.queue.granted
+	if l.advance(now); !l.waits {
+		return false
+	}
+	i, known := l.history.queue.index(number)
+	return known && i >= l.history.queue.granted
 }
 
 // Rate returns the number of fresh permits per second.
@@ -144,10 +93,15 @@ func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
 // Stored returns the number of permits that are stored now and that no request waits for.
 func (l *Ledger) Stored(now int64) float64 {
-	if l.advance(now); l.waits && l.curve.Free() && !l.curve.unlimited() {
-		return min(max(0, float64((l.level(now)-float64(l.owed()))*l.curve.Refill)), l.curve.Capacity)
+	l.advance(now)
+	if l.curve.unlimited() {
+		return l.curve.unlimitedStore()
 	}
-	return min(l.stored, l.curve.Capacity)
+	stored := l.stored
+	if time := l.rest(now); time > 0 && l.span > 0 {
+		stored += time / l.curve.Interval
+	}
+	return min(stored, l.curve.Capacity)
 }
 
 // Level returns the number of permits that are stored now. While anything is owed it is negative: minus
@@ -155,9 +109,63 @@ func (l *Ledger) Stored(now int64) float64 {
 // requests wait for.
 func (l *Ledger) Level(now int64) float64 {
 	l.advance(now)
-	time := float64(l.origin(now)-l.next-l.owed()) + l.early
-	if l.curve.unlimited() || time >= 0 && !(l.waits && l.curve.Free()) {
-		return min(l.stored, l.curve.Capacity)
+	if time := l.rest(now); time < 0 && !l.curve.unlimited() {
+		return time / l.curve.Interval
 	}
-	return min(time/l.curve.Interval, l.curve.Capacity)
+	return l.Stored(now)
+}
+
+// Idle reports whether nothing is owed and no request waits, so that the store is the whole state.
+func (l *Ledger) Idle(now int64) bool {
+	l.advance(now)
+	return !l.waits && l.origin(now) == now && now >= l.empty && (l.span > 0 || math.Abs(l.early) < epsilon)
+}
+
+// rest returns what the bucket holds beyond what requests wait for, in nanoseconds; negative: what they lack.
+func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed()) + l.early }
+
+// level returns what the bucket holds, in nanoseconds; in debt it is negative.
+func (l *Ledger) level(now int64) int64 { return -addSaturating(l.empty, -l.origin(now)) }
+
+// origin returns the time from which on the bucket fills: now, or the end of a pause.
+func (l *Ledger) origin(now int64) int64 {
+	if l.history == nil {
+		return now
+	}
+	return max(now, l.history.until)
+}
+
+// owed returns what the waiting requests take together.
+func (l *Ledger) owed() int64 {
+	if !l.waits {
+		return 0
+	}
+	return l.history.queue.owed
+}
+
+// promise returns when a request is granted, from what is to be paid before it and its own amount.
+func (l *Ledger) promise(before, own int64) int64 {
+	if l.upfront {
+		before = addSaturating(before, own)
+	}
+	return l.origin(addSaturating(l.empty, before))
+}
+
+// limit returns how much the bucket may hold: its span; but paid upfront as much as the first that waits needs.
+func (l *Ledger) limit() int64 {
+	if l.upfront && l.waits {
+		return max(l.span, l.history.queue.first().amount)
+	}
+	return l.span
+}
+
+// note records how much more the bucket could hold now.
+func (l *Ledger) note(now int64) {
+	h := l.history
+	after := h.number
+	if l.waits {
+		after = h.queue.first().number - 1
+	}
+	h.headrooms.push(headroom{after, min(l.low, max(0, addSaturating(l.limit(), -l.level(now))))})
+	l.low = math.MaxInt64
 }

@@ -9,13 +9,12 @@ func (l *Ledger) Pause(now, until int64) bool {
 	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the
 	// pause is ended early.
 	origin := l.origin(now)
-	by := math.MaxInt64 - max(l.next, 0) - l.owed()
-	if until = min(until, 7<<60); until <= origin || by <= 0 {
+	by := min(min(until, 7<<60)-origin, math.MaxInt64-max(l.empty, 0)-l.owed())
+	if until <= origin || by <= 0 {
 		return false
 	}
-	by = min(by, until-origin)
 	l.record().until = origin + by
-	l.shift(by)
+	l.empty += by
 	return true
 }
 
@@ -33,35 +32,8 @@ func (l *Ledger) Resume(now int64) bool {
 	if until <= now {
 		return false
 	}
-	l.history.until = now
-	l.shift(now - until)
+	l.empty = addSaturating(l.empty, now-until)
+	l.history.until, l.history.moved = now, now
 	l.advance(now)
 	return true
 }
-
-// shift moves all that is to come.
-func (l *Ledger) shift(by int64) {
-	l.next = addSaturating(l.next, by)
-	l.history.paused += by
-	l.rescheduled(l.history.headSince)
-}
-
-// rescheduled is called when waiting requests may have other times than were promised.
-func (l *Ledger) rescheduled(now int64) {
-	h := l.history
-	h.headSince, h.nextGrant = max(h.headSince, now), math.MinInt64
-	if l.waits {
-		h.queue.noteAll()
-	}
-}
-
-// origin returns the time from which on the bucket fills: now, or the end of a pause.
-func (l *Ledger) origin(now int64) int64 {
-	if l.history == nil {
-		return now
-	}
-	return max(now, l.history.until)
-}
-
-// bucketTime turns a time into the bucket's, whose clock stands still during pauses.
-func (l *Ledger) bucketTime(now int64) int64 { return l.origin(now) - l.history.paused }

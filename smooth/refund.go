@@ -6,73 +6,89 @@ import "math"
 //
 // If its request waits, the amount in the queue gets less, and the requests behind it are granted
 // earlier. If it was granted, as much comes back as the bucket would still hold if it had never been
-// taken: no more than fits now, or would have fitted at any time since; of stored permits that have a price
-// all, or none if the store has been full since. Either way, requests that wait are granted as soon as
-// they may be.
+// taken: no more than fits now, or would have fitted at any time since. Stored permits that have a price return to the
+// store as far as they fit. Either way, requests that wait are granted as soon as they may be.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
-	l.flush()
+	l.note(now)
 	h := l.history
-	l.rescheduled(now)
-	taken, used := slot.curve.ask(slot.stored, float64(kept))
-	all, cost := slot.curve.ask(slot.stored, float64(slot.Permits))
-	permits, refund := scaleStore(all-taken, slot.curve, l.curve), cost-used
-	switch i := h.queue.index(slot.Number); {
-	case i > h.queue.granted && slot.Number > h.forfeited:
-		l.leave(i, h.changes.refund(slot, refund, used, math.Inf(1)), kept == 0)
-	case i > h.queue.granted: // its price is forgotten, but its place is not
-		l.leave(i, float64(h.queue.amount(i))*(refund/cost), kept == 0)
-	case slot.Number <= h.forfeited:
-		return
+	used, part := slot.curve.Price(slot.stored, float64(kept))
+	taken, cost := slot.curve.Price(slot.stored, float64(slot.Permits))
+	cost = min(cost, math.MaxFloat64)
+	ratio := h.scale / slot.scale // what a nanosecond of it is worth now
+	worth := min(cost*ratio, math.MaxFloat64)
+	back := 0.0 // the part of it that comes back
+	if part < cost {
+		back = 1 - part/cost
+	}
+	switch i, known := h.queue.index(slot.Number); {
+	case known && i >= h.queue.granted && kept == 0:
+		l.drop(i, cost*(h.owed/slot.owed))
+	case known && i >= h.queue.granted:
+		l.shorten(i, worth, back)
 	default:
-		l.repay(now, slot, refund, used)
+		most := h.headrooms.least(slot.Number)
+		if l.upfront { // it may have held more, but not if it had known
+			holds := min(float64(slot.curve.span())*ratio, float64(l.span))
+			most = min(most, max(0, roundDown(holds-float64(part*ratio))))
+		}
+		l.repay(slot.Number, worth*back, most)
 	}
-	if !l.curve.unlimited() && slot.Number > h.full {
-		l.stored = min(l.stored+permits, max(l.stored, l.curve.Capacity))
+	if permits := scaleStore(taken-used, slot.curve, l.curve); permits > 0 {
+		l.stored = max(l.stored, min(l.stored+permits, l.curve.Capacity))
 	}
-	l.waits = l.skip()
-	if over := l.level(now) - l.limit(now); l.waits && over > 2 { // but for what is rounded
-		l.next, l.early = move(l.next, l.early, over)
-	}
-	if !l.waits || l.early >= 2 {
-		l.next, l.early = move(l.next, l.early, 0)
-	}
-	l.grantWaiting(now)
+	l.rescheduled(now)
 }
 
-// leave takes a refund off the amount of a waiting request. Amounts are whole nanoseconds; the part
-// by which this one differs goes to early, and what is left of it is a charge.
-func (l *Ledger) leave(i int, refund float64, all bool) {
+// drop removes a waiting request. If a change of the rate has stretched what it had collected, more than what it cost
+// is left to the next one, which collects that now.
+func (l *Ledger) drop(i int, cost float64) {
 	q := &l.history.queue
-	less := min(q.amount(i), max(0, -roundUp(-refund-l.early)))
-	q.reduce(i, less)
-	if part := refund - float64(less); math.Abs(part) < 2 { // else time has ended
-		l.early += part
+	amount := q.entries[i].amount
+	if rounded := cost - float64(amount); math.Abs(rounded) < 1 {
+		l.early += rounded
 	}
-	if all {
-		q.leave(i)
-	}
+	q.leave(i, max(0, amount-1-roundUp(cost)))
 }
 
-// repay puts a refund of a granted request into the bucket, of which used is not refunded.
-func (l *Ledger) repay(now int64, slot Slot, refund, used float64) {
+// shorten takes the part of a waiting request that comes back off its amount.
+func (l *Ledger) shorten(i int, worth, back float64) {
+	q := &l.history.queue
+	amount := q.entries[i].amount
+	refund := float64(min(worth, float64(amount))*back) + l.early
+	less := max(0, min(amount, roundDown(refund)))
+	q.add(i, -less)
+	l.carry(refund, less)
+}
+
+// carry keeps what is left of a refund, less than a nanosecond.
+func (l *Ledger) carry(refund float64, rounded int64) {
+	l.early = min(refund-float64(rounded), max(l.early, 1))
+}
+
+// repay puts a refund of a granted request, at most so much, into the bucket.
+func (l *Ledger) repay(number uint64, refund float64, most int64) {
+	refund += l.early
+	time := max(0, roundDown(refund))
+	if time <= most {
+		l.carry(refund, time)
+	} else {
+		time = most
+	}
+	l.empty -= time
+	l.history.headrooms.subtract(number, time)
+}
+
+// rescheduled is called when waiting requests may have earlier times than they were promised, and where the bucket may
+// hold another amount than before.
+func (l *Ledger) rescheduled(now int64) {
 	h := l.history
-	newest := slot.Number == l.number && h.headrooms.since(slot.Number) == len(h.headrooms)
-	if newest && !l.curve.Free() && l.next <= l.origin(now) {
-		return // its time is over
+	h.moved, l.waits = now, !h.queue.empty()
+	if over := l.level(now) - l.limit(); over > 0 { // no idle time: requests waited
+		if l.empty += over; !l.waits {
+			l.early = 0
+		}
 	}
-	refund = h.changes.refund(slot, refund, used, l.most())
-	if l.curve.Free() || !newest {
-		refund = min(refund, l.headroom(now), h.headrooms.least(slot.Number)*h.changes.scale)
-		h.headrooms.subtract(slot.Number, refund/h.changes.scale)
-	}
-	l.next, l.early = move(l.next, l.early, -refund)
-}
-
-// most returns what the bucket could hold for a granted request if that had never waited. Paid upfront it may have held more.
-func (l *Ledger) most() float64 {
-	if l.upfront && l.curve.Free() && !l.curve.unlimited() {
-		return l.curve.toTime(l.curve.Capacity)
-	}
-	return math.Inf(1)
+	l.note(now)
+	l.advance(now)
 }

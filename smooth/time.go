@@ -6,18 +6,6 @@ import "math"
 // that number.
 const epsilon = 1e-3
 
-// move moves a time, and rounds it up to a whole nanosecond. Early is the part of a nanosecond by
-// which the time was rounded up before, and by which it is now.
-func move(t int64, early, by float64) (int64, float64) {
-	exact := by - early
-	n := roundUp(exact)
-	rest := float64(n) - exact
-	if !(math.Abs(rest) < 2) { // also NaN: time has ended
-		rest = 0
-	}
-	return addSaturating(t, n), rest
-}
-
 // roundUp returns the next whole number of nanoseconds. Go's own conversion of a float64 that is too
 // large (or NaN) to int64 is undefined; this one saturates.
 func roundUp(nanoseconds float64) int64 {
@@ -30,6 +18,9 @@ func roundUp(nanoseconds float64) int64 {
 		return math.MaxInt64
 	}
 }
+
+// roundDown returns the whole number of nanoseconds below; it saturates at ±1<<62.
+func roundDown(nanoseconds float64) int64 { return -roundUp(-min(nanoseconds, 1<<62)) }
 
 // addSaturating returns t + d, but at most the largest time, and at least 146 years before the first: so
 // that the difference of two times is a number of nanoseconds. D is more than -1<<63.

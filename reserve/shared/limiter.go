@@ -289,7 +289,7 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 		opts = append(opts, reserve.PayUpfront())
 	}
 	stored := 0.0 // a bursty one begins with an empty store, and a warming-up one cold
-	if !t.curve.Full {
+	if !t.curve.Free() {
 		stored = t.curve.Capacity
 	}
 	p, err := reserve.NewPolicy(reserve.Variant{

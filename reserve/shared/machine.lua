@@ -242,7 +242,6 @@ if more > 0 then -- refunds, a pause
       if ahead > 0 and number == slot then -- the newest: as if it had never been
         debt, slot = debt - ahead, slot - whole
         fall()
-        if base > 0 then stored = min(store, stored + (length - ahead) * refill) end
       elseif ahead > 0 then
         local back = 0
         if waits and bursty then back, kept = kept, 0 end

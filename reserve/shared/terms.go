@@ -79,7 +79,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if upfront {
 		flags++
 	}
-	if c.Full {
+	if c.Free() {
 		flags += 2
 	}
 	t.packed = doubles(nil, c.Interval, t.line.Base, t.line.Threshold, t.line.Slope, flags)

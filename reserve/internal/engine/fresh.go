@@ -21,7 +21,7 @@ func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait 
 	}
 	now, deadline := p.terms.Now(), p.terms.Deadline(ctx)
 	l := state.Ledger(p.terms.Curve, p.terms.Upfront)
-	return p.refusal(now, l.Look(now, n), maxWait, deadline)
+	return p.refusal(now, l.Behind(now, nil, n), maxWait, deadline)
 }
 
 // A Fresh is the state, at one moment, of a limiter that never had a request. Nothing is owed or promised, and there is

@@ -98,7 +98,7 @@ func bucketOf(held float64) func(permitsPerSecond float64) *smooth.Curve {
 	at = func(permitsPerSecond float64) *smooth.Curve {
 		c := &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: at}
 		if held > 0 {
-			c.Capacity, c.Refill, c.Full = held, permitsPerSecond/1e9, true
+			c.Capacity, c.Refill = held, permitsPerSecond/1e9
 		}
 		return c
 	}

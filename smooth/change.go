@@ -1,0 +1,149 @@
+package smooth
+
+import "math"
+
+// A change of the rate is one function of the bucket's level: what is stored, the positive level, becomes stored times
+// as long, and what is owed, the negative level, owed times. A waiting request that is granted when the level has risen
+// by x is granted at that function of x.
+//
+// Retime keeps permits, so both are the old rate over the new, and one running scale values every refund. SetRate keeps
+// the time of what is owed, and scales what is stored with the capacity. Where these differ, a refund of what was sold
+// before is worth the lesser of both.
+
+// SetRate changes the rate from now on. What is owed, and the times of all that wait, stay; what is
+// stored scales with the capacity, and with it what may still come back. After a Retime it adds no stored permits.
+//
+// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) it is still 1
+// s, and after Retime(10) then 2 s. Whoever follows a server uses Retime only.
+func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
+	if permitsPerSecond != l.curve.Rate {
+		l.SetCurve(now, l.curve.AtRate(permitsPerSecond))
+	}
+}
+
+// SetCurve puts another curve of the same kind in place, as SetRate does.
+func (l *Ledger) SetCurve(now int64, curve *Curve) {
+	permits := scaleStore(1, l.curve, curve)
+	if l.record().retimed { // which may have kept more permits than scale with the capacity
+		permits = min(permits, 1)
+	}
+	l.change(now, curve, 1, permits)
+}
+
+// Retime changes the rate from now on, and keeps all permits: those that are stored, as far as they fit, owed, waited
+// for, or may come back. Stored permits that have a price scale with the capacity, so a limiter stays as cold as it is.
+func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
+	if permitsPerSecond != l.curve.Rate {
+		curve := l.curve.AtRate(permitsPerSecond)
+		l.record().retimed = true
+		l.change(now, curve, sameTime(l.curve, curve), 1)
+	}
+}
+
+// change puts a curve in place of the present one. Time that is owed becomes owed times as long, and a stored permit
+// becomes so many.
+func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
+	l.advance(now)
+	l.note(now)
+	h, old, worth := l.history, l.curve, owed
+	stored := owed // what a stored nanosecond becomes
+	if curve.Free() {
+		if stored = min(permits*sameTime(old, curve), math.MaxFloat64); math.Abs(stored-1) < 1e-12 {
+			stored = 1 // but for what is rounded
+		}
+	} else {
+		permits = scaleStore(1, old, curve)
+	}
+	inDebt := l.level(now) < 0
+	if worth = stored; l.waits || inDebt {
+		worth = min(stored, owed)
+	} else if l.span > 0 && stored != 1 {
+		l.lift(now)
+	}
+	l.stored = min(l.stored*permits, curve.Capacity, math.MaxFloat64)
+	if owed != 1 || stored != 1 {
+		l.stretch(now, owed, stored)
+	}
+	h.rescale(worth, owed)
+	l.curve, l.span = curve, curve.span()
+	if old.unlimited() || curve.unlimited() {
+		l.unlimit(now, old, inDebt)
+	}
+	l.rescheduled(now)
+}
+
+// unlimit begins or ends a time without a limit. Debt is paid all the same, and stored permits are for afterwards.
+func (l *Ledger) unlimit(now int64, old *Curve, inDebt bool) {
+	if l.stored = 0; !l.curve.unlimited() {
+		l.stored = l.curve.unlimitedStore()
+	}
+	if !inDebt && old.unlimited() {
+		if l.empty, l.early = l.origin(now), 0; l.span > 0 {
+			l.pour()
+		}
+	}
+	l.history.headrooms.push(headroom{l.history.number, 0}) // what was sold for nothing, or before, does not come back
+}
+
+// lift moves what the bucket holds beside it, as permits.
+func (l *Ledger) lift(now int64) {
+	l.stored += min(max(0, float64(l.level(now))+l.early)/l.curve.Interval, math.MaxFloat64)
+	l.empty, l.early = l.origin(now), 0
+}
+
+// stretch scales the level, and with it the amounts that wait.
+func (l *Ledger) stretch(now int64, owed, stored float64) {
+	debt := func(level float64) float64 {
+		if level > 0 {
+			return -level * stored
+		}
+		return -level * owed
+	}
+	level, last := l.level(now), debt(l.rest(now))
+	first := roundUp(last)
+	if l.waits {
+		first = roundUp(debt(float64(level)))
+	}
+	l.empty = addSaturating(l.origin(now), first)
+	if l.waits {
+		most := math.MaxInt64 - max(0, l.empty)
+		l.history.queue.rescale(func(sum int64) int64 {
+			return min(most, max(0, roundUp(debt(float64(level-sum)))-first))
+		})
+	}
+	if l.early = float64(first+l.owed()) - last; !(math.Abs(l.early) < 2+owed) { // time has ended
+		l.early = 0
+	}
+}
+
+// rescale has a nanosecond that was sold before be worth so many.
+func (h *history) rescale(worth, owed float64) {
+	h.scale, h.owed = h.scale*worth, h.owed*owed
+	if !(min(h.scale, h.owed) > 1e-100 && max(h.scale, h.owed) < 1e100) { // after SetRate up and Retime down, over and over
+		h.scale, h.owed = 1, 1
+		h.headrooms.push(headroom{h.number, 0})
+	}
+	for i := range h.headrooms {
+		h.headrooms[i].time = max(0, roundDown(float64(h.headrooms[i].time)*worth))
+	}
+}
+
+// sameTime returns what a nanosecond becomes if it stays as many permits.
+func sameTime(from, to *Curve) float64 {
+	if from.unlimited() {
+		return 1
+	}
+	return min(to.Interval/from.Interval, math.MaxFloat64)
+}
+
+// scaleStore turns permits of the store of one curve into permits of another's.
+func scaleStore(permits float64, from, to *Curve) float64 {
+	if from.Capacity == to.Capacity {
+		return permits
+	}
+	if permits == 0 || from.Capacity == 0 {
+		return 0
+	}
+	// The quotient first: it is small where the product could overflow.
+	return min(permits/from.Capacity*to.Capacity, math.MaxFloat64)
+}
