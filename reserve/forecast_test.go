@@ -2,6 +2,7 @@ package reserve_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -261,6 +262,25 @@ func TestTakeUpTo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As many as there are, which are very many, take no time.
+func TestTakeUpToOfAll(t *testing.T) {
+	clock := reserve.WithClock(clockwork.NewFakeClock())
+	inf := math.Inf(1)
+	for name, l := range map[string]*reserve.Limiter{
+		"window without a limit": reserve.Must(func() (*reserve.Limiter, error) {
+			l, err := window.New(7, s, clock)
+			return l, errors.Join(err, l.SetRate(inf))
+		}()),
+		"bursty without a limit":  reserve.Must(pace.NewBursty(inf, clock)),
+		"warm-up without a limit": reserve.Must(warmup.New(inf, s, clock)),
+	} {
+		require.Equal(t, math.MaxInt, l.TakeUpTo(math.MaxInt), name)
+	}
+	fast := reserve.Must(warmup.New(1e17, s, clock))
+	require.Less(t, fast.TakeUpTo(math.MaxInt), 1_000_000_000)
+	require.Positive(t, reserve.Must(warmup.New(1e300, s, clock)).TakeUpTo(math.MaxInt))
 }
 
 func TestTakeUpToWorked(t *testing.T) {

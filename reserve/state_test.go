@@ -114,6 +114,73 @@ func TestSavedWithoutWaiting(t *testing.T) {
 	}
 }
 
+// What was settled at more is used, though it is charged behind requests that wait: it is saved as if these had left.
+func TestSavedCharges(t *testing.T) {
+	ctx := context.Background()
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(34, seed))
+		clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+		for name, policy := range policies(clock) {
+			if name == "warm-up" || name == "no limit" {
+				continue // its waiting requests have taken their stored permits; nothing is owed
+			}
+			l := policy.Limiter()
+			var all []*reserve.Reservation
+			for range 12 {
+				clock.Advance(time.Duration(random.Int64N(int64(500 * time.Millisecond))))
+				r, err := l.Reserve(ctx, 1+random.IntN(4))
+				require.NoError(t, err)
+				all = append(all, &r)
+				if gone := all[random.IntN(len(all))]; gone.Delay() == 0 {
+					gone.Settle(4 + random.IntN(20))
+				}
+			}
+			state, err := l.AppendBinary(nil)
+			require.NoError(t, err)
+			for _, r := range slices.Backward(all) { // so that none moves up
+				if r.Delay() > 0 {
+					r.Cancel()
+				}
+			}
+			restored, err := policy.Restore(state)
+			require.NoError(t, err)
+			for _, passed := range []time.Duration{0, time.Second, 10 * time.Second} {
+				clock.Advance(passed)
+				require.InDelta(t, l.Stored(), restored.Stored(), 1e-6, "%s, seed %d, %v", name, seed, passed)
+				require.InDelta(t, 0, l.NextFree().Sub(restored.NextFree()), 2, "%s, seed %d, %v", name, seed, passed)
+			}
+		}
+	}
+}
+
+// As above, worked.
+func TestSavedChargesWorked(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	on := reserve.WithClock(clock)
+	for _, c := range []struct {
+		policy *reserve.Policy
+		free   time.Duration
+	}{
+		{pace.Must(pace.Bursty(10, on)), 100 * time.Second},
+		{pace.Must(pace.TokenBucket(10, 10, on)), 99100 * time.Millisecond},
+		{pace.Must(warmup.Policy(10, time.Second, reserve.WithStored(0), on)), 100 * time.Second},
+		{pace.Must(calendar.Policy(10, calendar.Every(time.Minute), on)), 100 * time.Minute},
+		{pace.Must(window.Policy(10, time.Minute, on)), time.Minute},
+	} {
+		l := c.policy.Limiter()
+		first, err := l.Reserve(context.Background(), 10)
+		require.NoError(t, err)
+		_, err = l.Reserve(context.Background(), 1)
+		require.NoError(t, err)
+		first.Settle(1000)
+		state, err := l.AppendBinary(nil)
+		require.NoError(t, err)
+		restored, err := c.policy.Restore(state)
+		require.NoError(t, err)
+		require.InDelta(t, c.free, restored.NextFree().Sub(clock.Now()), 1e5)
+	}
+}
+
 // A clock that is set back gives nothing and forgives nothing.
 func TestRestoredBeforeItWasSaved(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -531,3 +531,42 @@ func TestMergedChangesKeepHeadrooms(t *testing.T) {
 		}
 	}
 }
+
+// A limit that was lifted for a while: what is owed keeps its time, and the store is for afterwards. At 4/s, 40 are owed;
+// without a limit 5 are promised at 10 s, and they stay there (C8: 9 s). Then 4 are stored, and one is prepaid.
+func TestUnlimitedForAWhile(t *testing.T) {
+	const s = 1000 * ms
+	l := New(bursty(4, 4), 0, 0, false)
+	require.True(t, l.Take(0, 40))
+	inf := &Curve{Rate: math.Inf(1), Capacity: math.Inf(1), AtRate: func(r float64) *Curve { return bursty(r, r) }}
+	l.SetCurve(0, inf)
+	waits, ready, _ := l.Reserve(0, 5, math.MaxInt64)
+	require.Equal(t, int64(10*s), ready)
+	l.SetRate(0, 4)
+	ready, _ = l.Ready(0, waits.Number)
+	require.Equal(t, int64(10*s), ready)
+	for range 5 {
+		_, ready, _ = l.Reserve(0, 1, math.MaxInt64)
+		require.Equal(t, int64(10*s), ready)
+	}
+	require.Equal(t, int64(10*s+s/4), l.NextFree(0))
+	require.Zero(t, l.Stored(10*s))
+	require.Equal(t, 3.0, l.Stored(11*s))
+}
+
+// A store that takes 146 years to fill gives what it has, and gets back what was not used; and the rate is the rate.
+func TestStoreOfAMillionYears(t *testing.T) {
+	const day = 86400 * 1000 * ms
+	l := New(bursty(1e-6, 1e6), 0, 1e6, true)
+	slot, ready, ok := l.Reserve(0, 1e6, math.MaxInt64)
+	require.True(t, ok)
+	require.Zero(t, ready)
+	l.Return(0, slot, 0)
+	require.Equal(t, 1e6, l.Stored(0))
+	require.True(t, l.Take(0, 1e6))
+	require.Equal(t, int64(1e15), l.NextFree(0), "a permit each 11.6 days")
+	require.InDelta(t, 365*86400e-6, l.Stored(365*day), 1e-6)
+	l = New(bursty(1e-10, 1), 0, 1, true)
+	require.True(t, l.Take(0, 1))
+	require.False(t, l.Take(day, 1))
+}

@@ -255,6 +255,26 @@ func TestSpread(t *testing.T) {
 	require.Equal(t, at, time.Duration(ready))
 }
 
+// What is charged moves the pace on.
+func TestSpreadAndCharges(t *testing.T) {
+	l, _ := newTest(100, Every(10*time.Second), 0, func(r *rule) { r.spread = 1 })
+	_, at := book(l, 0, 50)
+	require.Zero(t, at)
+	require.Equal(t, int64(5*time.Second), l.NextFree(0))
+	l.Charge(0, 1)
+	require.InDelta(t, 5100*time.Millisecond, l.NextFree(0), 2e6)
+
+	l, _ = newTest(800, Every(800*time.Second), 0, func(r *rule) { r.spread = 1 })
+	used := 0
+	for now := int64(0); now < int64(100*time.Second); now += int64(100 * time.Millisecond) {
+		if l.Take(now, 10) {
+			l.Charge(now, 1)
+			used += 11
+		}
+	}
+	require.InDelta(t, 110, used, 11)
+}
+
 func TestMargin(t *testing.T) {
 	l, _ := newTest(10, Daily(time.UTC, 0), 23, func(r *rule) { r.margin = int64(10 * time.Minute) })
 	require.True(t, l.Take(int64(50*time.Minute)-1, 1))

@@ -59,7 +59,7 @@ func (l *ledger) after(s state, permits, latest int64) state {
 		if at < s.end || at > latest || at == never {
 			s.at = max(t, min(at, latest))
 			s.used = saturate.Add(s.used, permits)
-			s.paced = l.pace(s.at, last, permits, left)
+			s.paced = l.pace(max(s.at, s.paced), last, permits, left) // a charge goes before that, and moves it on
 			return s
 		}
 		t = s.end

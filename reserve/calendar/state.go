@@ -7,11 +7,18 @@ import (
 	"time"
 )
 
-// AppendState appends the present period, what is used of it, and the end of a pause: see reserve's
-// Limiter.AppendBinary. Times are the wall clock's.
+// AppendState appends the present period, what is used of it (also what is charged behind requests that wait), and the
+// end of a pause: see reserve's Limiter.AppendBinary. Times are the wall clock's.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
-	for _, n := range []int64{l.state.begin, l.state.end, l.state.used, l.state.paced, l.toWall(max(l.stopped, now))} {
+	s := l.state
+	s.at = l.now // no request waits
+	for _, r := range l.queue {
+		if r.latest == asap && r.permits > 0 {
+			s = l.after(s, r.permits, asap)
+		}
+	}
+	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.stopped, now))} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b

@@ -54,15 +54,18 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 // one, and returns how many.
 func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
 	l.advance(now)
-	switch used := l.used(); {
+	used := l.used()
+	switch {
+	case l.waiting() || now < l.Paused():
+		return 0
 	case l.config.per == 0: // no limit
 	case used.exceeds(l.config.size):
 		return 0
 	default:
 		permits = int(min(uint64(permits), l.config.size-used.low))
 	}
-	for taken < permits && l.Take(now, min(permits-taken, l.most())) {
-		taken += min(permits-taken, l.most())
+	if permits > 0 {
+		l.push(uint64(permits), l.floor, l.config, true)
 	}
-	return taken
+	return permits
 }

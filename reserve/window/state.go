@@ -7,7 +7,7 @@ import (
 )
 
 // AppendState appends the requests that were granted within the last per, each as its permits and its age. Those whose
-// use is over have the age of that, and those in use none. Then it appends the rest of a pause and of a stop. See
+// use is over have the age of that; those in use, and charges behind requests that wait, have none. Then it appends the rest of a pause and of a stop. See
 // reserve's Limiter.AppendBinary.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
@@ -31,6 +31,11 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 		add(u.permits, u.at)
 	}
 	add(l.uses.out.low, l.floor)
+	for i := l.granted; i < l.ring.length; i++ {
+		if r := l.ring.at(i); r.config == nil { // a charge, which counts from now on if all others leave
+			add(r.permits, l.floor)
+		}
+	}
 	return b
 }
 
