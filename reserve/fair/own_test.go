@@ -13,6 +13,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/pool"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -184,6 +185,42 @@ func TestSumsSaturate(t *testing.T) {
 			}
 			_, err := by.ReserveWithin(ctx, 1, 100*365*24*time.Hour)
 			require.Error(t, err, door)
+		})
+	}
+}
+
+// The same for the policy of a key, which is a function of the user's.
+func TestAPanicOfAPolicy(t *testing.T) {
+	for name := range doors(evenly(1)) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, since func() time.Duration) {
+				policy := reserve.Must(pace.Bursty(1, pace.WithBurst(0)))
+				var asked atomic.Int64
+				keys := keyed.New(func(string) (*reserve.Policy, error) {
+					if asked.Add(1) == 1 {
+						panic("the user's")
+					}
+					return policy, nil
+				})
+				by := doors(keys.For("key"))[name]
+				var went, panics atomic.Int64
+				var all sync.WaitGroup
+				for range 10 {
+					all.Go(func() {
+						defer func() {
+							if recover() != nil {
+								panics.Add(1)
+							}
+						}()
+						if _, err := reserve.Acquire(ctx, by, 1); err == nil {
+							went.Add(1)
+						}
+					})
+				}
+				all.Wait()
+				require.EqualValues(t, 9, went.Load())
+				require.EqualValues(t, 1, panics.Load())
+			})
 		})
 	}
 }

@@ -209,7 +209,7 @@ func (h *hold) wouldWait() time.Duration {
 	limits := h.place.Options[h.option].Limits
 	for i := range limits {
 		if h.parts[i].r == nil || h.parts[i].paused {
-			d, err := limits[i].wait(limits[i].permits(h.place))
+			d, err := limits[i].known(limits[i].permits(h.place))
 			if err != nil {
 				return reserve.Forever
 			}

@@ -110,6 +110,14 @@ func (l *Limit) wait(n int) (d time.Duration, err error) {
 	return max(d, l.paused()), err
 }
 
+// known is wait for a caller that holds the queue's lock: a key's limiter may call a function of the user's.
+func (l *Limit) known(n int) (time.Duration, error) {
+	if kindOf(l.By) == keyed {
+		return l.paused(), nil
+	}
+	return l.wait(n)
+}
+
 // paused returns how long the limit is paused.
 func (l *Limit) paused() time.Duration {
 	if l.Pause == nil {
@@ -191,7 +199,7 @@ func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) (wait ti
 		}
 		return max(wait, after, l.paused())
 	}
-	wait, err := l.wait(n)
+	wait, err := l.known(n)
 	if err != nil || wait == unknown {
 		wait = 0
 	}

@@ -21,7 +21,7 @@ type choice struct {
 // asked reports whether what the limits tell is all that there is to know.
 func (o *Option) asked() bool {
 	for i := range o.Limits {
-		if k := kindOf(o.Limits[i].By); k == foreign || k == distant {
+		if k := kindOf(o.Limits[i].By); k == foreign || k == distant || k == keyed {
 			return false
 		}
 	}
@@ -37,7 +37,7 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 			longest = max(longest, h.delayOf(j))
 			continue
 		}
-		d, err := l.wait(l.permits(p))
+		d, err := l.known(l.permits(p))
 		if err != nil {
 			return reserve.Forever
 		}

@@ -111,7 +111,7 @@ func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 				switch kindOf(l.By) {
 				case distant:
 					q.distant, q.blocks = true, true
-				case foreign:
+				case foreign, keyed: // whose policy is a function of the user's
 					q.blocks = true
 				}
 				if several = several || q.alone != nil && q.alone != l; q.alone == nil {
