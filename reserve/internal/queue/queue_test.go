@@ -128,6 +128,7 @@ func TestPlaces(t *testing.T) {
 		time.Sleep(time.Second)
 		places[1].Held(1).Cancel()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		require.Equal(t, []string{"2 9.5s", "0 again 10.5s"}, l.went[3:])
 		seats.Resize(3)
 		l.all.Wait()
