@@ -224,3 +224,34 @@ func TestAPanicOfAPolicy(t *testing.T) {
 		})
 	}
 }
+
+// Requests with a deadline that wait at a window, in front of it and behind each other, know their times.
+func TestDeadlinesAtAWindow(t *testing.T) {
+	for name := range doors(evenly(1)) {
+		if name == "one more" {
+			continue // it knows only the rate of the queue behind it
+		}
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, since func() time.Duration) {
+				by := doors(reserve.Must(window.New(10, time.Second)))[name]
+				var all sync.WaitGroup
+				var went, refused atomic.Int64
+				for range 100 {
+					all.Go(func() {
+						ctx, cancel := context.WithTimeout(ctx, 4500*time.Millisecond)
+						defer cancel()
+						if _, err := reserve.Acquire(ctx, by, 1); err == nil {
+							went.Add(1)
+						} else {
+							refused.Add(1)
+							require.ErrorIs(t, err, context.DeadlineExceeded)
+						}
+					})
+				}
+				all.Wait()
+				require.EqualValues(t, 50, went.Load())
+				require.EqualValues(t, 50, refused.Load())
+			})
+		})
+	}
+}

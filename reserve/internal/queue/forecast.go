@@ -114,11 +114,7 @@ func (q *Queue) inTime(now int64, p *Place) bool {
 	if l.Permits > 0 {
 		atMost = int(q.waiting.Load()) * l.Permits
 	}
-	wait := l.behind(func(yield func(int) bool) {
-		if atMost > 0 {
-			fill(atMost, l, yield)
-		}
-	}, l.permits(p), q.base(now))
+	wait := l.behind(fill(atMost, l), l.permits(p), q.base(now))
 	return add(now, wait) <= p.latest()
 }
 

@@ -258,22 +258,17 @@ func isWindow(l *Limit) bool {
 	return ok && (*engine.Limiter)(by).Outlook().Window
 }
 
-// fill yields so many permits as requests that take at least as long as any that ask them together. Two that follow
+// fill returns so many permits as requests that take at least as long as any that ask them together. Two that follow
 // each other fill a window; so twice as many permits, in requests for whole windows, are enough. Those behind the first
 // window take the same time, whatever there was before.
-func fill(permits int, l *Limit, yield func(int) bool) {
-	by, ok := l.By.(*reserve.Limiter)
-	if !ok || !isWindow(l) {
-		yield(permits)
-		return
+func fill(permits int, l *Limit) iter.Seq[int] {
+	most := permits
+	if isWindow(l) { // it is asked here: what is returned runs under the limiter's lock
+		most = int((*engine.Limiter)(l.By.(*reserve.Limiter)).Outlook().Capacity)
+		permits = int(saturate.Add(int64(permits), int64(permits)))
 	}
-	most := int((*engine.Limiter)(by).Outlook().Capacity)
-	if most < 1 {
-		return
-	}
-	for left := int64(saturate.Add(int64(permits), int64(permits))); left > 0; left -= int64(most) {
-		if !yield(int(min(left, int64(most)))) {
-			return
+	return func(yield func(int) bool) {
+		for left := permits; left > 0 && most > 0 && yield(min(left, most)); left -= most {
 		}
 	}
 }
