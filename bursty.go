@@ -46,7 +46,8 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //
 // It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity),
-// [reserve.PayUpfront]()), with further options, and has that one's errors.
+// [reserve.PayUpfront]()), with further options, and has that one's errors. A capacity that takes more than 146 years
+// to fill is a *[reserve.ValueError].
 func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
 	if err != nil {
@@ -60,6 +61,9 @@ func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) 
 func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	if !(capacity >= 0 && capacity <= math.MaxFloat64) {
 		return nil, valueError("capacity", capacity, "0 or more permits, and a finite number")
+	}
+	if permitsPerSecond > 0 && capacity/permitsPerSecond > longestFill {
+		return nil, valueError("capacity", capacity, "what the rate fills in 146 years at most")
 	}
 	classic := []reserve.Option{WithCapacity(capacity), reserve.WithStored(capacity), reserve.PayUpfront()}
 	return Bursty(permitsPerSecond, append(classic, opts...)...)
@@ -128,3 +132,6 @@ func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
 	}
 	return c
 }
+
+// longestFill is 2^62 ns in seconds. A bucket that takes longer to fill could not value what is given back.
+const longestFill = (1 << 62) / 1e9

@@ -38,10 +38,12 @@ func (lim *Limiter) policy() *reserve.Policy {
 	switch {
 	case lim.limit == Inf:
 		perSecond = math.Inf(1)
-	case !(perSecond > 0): // no token ever: one in longer than pace counts
-		perSecond = 1e-12
+	case !(perSecond > 0):
+		perSecond = 0
 	}
-	return pace.Must(pace.TokenBucket(perSecond, float64(max(0, lim.burst))))
+	burst := float64(max(0, lim.burst))
+	perSecond = max(perSecond, 1e-12, burst/slowest) // no token ever: one in a lifetime
+	return pace.Must(pace.TokenBucket(perSecond, burst))
 }
 
 // A Reservation says when events may happen that were reserved. Cancel it if they don't.
@@ -127,3 +129,6 @@ func (r *Reservation) CancelAt(t time.Time) {
 		r.cancelStrictly(t)
 	}
 }
+
+// slowest is how many seconds a bucket may take to fill at most: 142 years. Pace refuses slower ones.
+const slowest = 4.5e9
