@@ -87,3 +87,13 @@ func memoryOfAClient(t *testing.T, tiers []inbound.Tier) float64 {
 	t.Logf("%.0f bytes", each)
 	return each
 }
+
+// A refusal takes four allocations: what it says, its limiter's error, and the values of RateLimit and Retry-After.
+func TestAllocationsOfARefusal(t *testing.T) {
+	r := request("203.0.113.7:4711")
+	w := bare{http.Header{}}
+	h := build(t, []inbound.Tier{inbound.PerKey("client", reserve.Must(inbound.RemoteAddr()), bucket(1e-6, 1))}).Handler(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h.ServeHTTP(w, r)
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() { clear(w.header); h.ServeHTTP(w, r) }), 4.)
+}

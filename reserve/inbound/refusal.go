@@ -21,16 +21,19 @@ type Refusal struct {
 	Wait       time.Duration
 	RetryAfter int        // seconds: the wait, spread, rounded up; 1 to a year; 0 with 401 and 413, which no wait mends
 	Err        *TierError // of the tier that decided
+
+	body   []byte    // room for it; nil: a caller's own Refusal
+	values [2]string // of Content-Type, and of X-Content-Type-Options
 }
 
 // ServeHTTP answers the request as package inbound does by default. It writes a problem (RFC 9457), or a line of text
 // if the client asks for text and not for JSON.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	title := http.StatusText(f.Status)
-	body := make([]byte, 0, 256)
+	h, body := w.Header(), f.body[:0]
 	if wantsText(r) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		f.values = [2]string{"text/plain; charset=utf-8", "nosniff"}
+		h["X-Content-Type-Options"] = f.values[1:2:2]
 		body = append(body, title...)
 		if len(f.Tiers) > 0 {
 			body = append(f.appendTiers(append(body, " ("...)), ')')
@@ -42,7 +45,7 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = append(body, '\n')
 	} else {
 		// Nothing here needs escaping: see wellNamed.
-		w.Header().Set("Content-Type", "application/problem+json")
+		f.values[0] = "application/problem+json"
 		body = append(append(body, `{"type":"`...), f.kind()...)
 		body = append(append(append(body, `","title":"`...), title...), `","status":`...)
 		body = strconv.AppendInt(body, int64(f.Status), 10)
@@ -54,6 +57,7 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body = append(body, "}\n"...)
 	}
+	h["Content-Type"] = f.values[0:1:1]
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(body)
 }
@@ -109,11 +113,13 @@ func waitOf(err error) (time.Duration, bool) {
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []claim, tier int, err error) {
 	room := &struct { // in one piece: under a flood most requests are refused
 		Refusal
-		err   TierError
-		names [4]string
+		err    TierError
+		names  [4]string
+		values [2]string // of Cache-Control and Retry-After
+		body   [256]byte
 	}{err: TierError{Tier: m.tiers[tier].name, Err: err}}
 	f := &room.Refusal
-	f.Err = &room.err
+	f.Err, f.body = &room.err, room.body[:0]
 	longest, h := tier, w.Header()
 	var interval time.Duration
 	wait, refused := waitOf(err)
@@ -137,7 +143,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 		}
 		wait = max(0, wait-took)
 	}
-	values := &[2]string{"no-store"} // one allocation for both
+	values := &room.values
+	values[0] = "no-store"
 	h["Cache-Control"] = values[0:1:1]
 	if f.Status != http.StatusUnauthorized && f.Status != http.StatusRequestEntityTooLarge {
 		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].turn(wait, interval, m.fields.jitter)))
