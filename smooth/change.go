@@ -45,8 +45,7 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.advance(now)
 	l.note(now)
-	h, old, worth := l.history, l.curve, owed
-	stored := owed // what a stored nanosecond becomes
+	old, stored := l.curve, owed // what a stored nanosecond becomes
 	if curve.Free() {
 		if stored = min(permits*sameTime(old, curve), math.MaxFloat64); math.Abs(stored-1) < 1e-12 {
 			stored = 1 // but for what is rounded
@@ -54,8 +53,8 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	} else {
 		permits = scaleStore(1, old, curve)
 	}
-	inDebt := l.level(now) < 0
-	if worth = stored; l.waits || inDebt {
+	worth, inDebt := stored, l.level(now) < 0
+	if l.waits || inDebt {
 		worth = min(stored, owed)
 	} else if l.span > 0 && stored != 1 {
 		l.lift(now)
@@ -64,7 +63,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	if owed != 1 || stored != 1 {
 		l.stretch(now, owed, stored)
 	}
-	h.rescale(worth, owed)
+	l.history.rescale(worth, owed)
 	l.curve, l.span = curve, curve.span()
 	if old.unlimited() || curve.unlimited() {
 		l.unlimit(now, old, inDebt)

@@ -6,8 +6,15 @@ import (
 	"sort"
 )
 
+// Size returns how many permits can be stored. A request may be of any size.
+func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacity, math.MaxInt }
+
 // NextFree returns when a request for one permit, made now, would be ready.
-func (l *Ledger) NextFree(now int64) int64 { return l.Behind(now, nil, 1) }
+func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
+
+// Forecast returns when the last of n requests for one permit would be ready, if they were made from now on as fast as
+// they are granted: only their sum matters.
+func (l *Ledger) Forecast(now int64, n int) int64 { return l.behind(now, float64(n-1), 1) }
 
 // Behind returns when a request for permits (at least 1) would be ready if requests of the sizes
 // ahead (each at least 1; nil: none) were made now, before it. It takes nothing. Only the sum of the
@@ -15,40 +22,43 @@ func (l *Ledger) NextFree(now int64) int64 { return l.Behind(now, nil, 1) }
 //
 // At 1/s with an empty store, paid later, behind 3 and 5 permits, a request is ready 8 s from now.
 func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
-	l.advance(now)
-	before, first := 0.0, int64(0)
-	if ahead != nil {
-		before = sum(ahead)
-		_, first, _ = l.price(before)
+	if ahead == nil {
+		return l.behind(now, 0, float64(permits))
 	}
-	_, all, _ := l.price(min(before+float64(permits), math.MaxFloat64))
-	return max(now, l.promise(addSaturating(l.owed(), first), all-first))
+	before := 0.0 // in a branch of its own, since it is allocated
+	for n := range ahead {
+		before += float64(n)
+	}
+	return l.behind(now, before, float64(permits))
 }
 
-func sum(sizes iter.Seq[int]) (all float64) {
-	for n := range sizes {
-		all += float64(n)
+func (l *Ledger) behind(now int64, before, permits float64) int64 {
+	l.advance(now)
+	first := int64(0)
+	if before > 0 {
+		_, first, _ = l.price(before)
 	}
-	return all
+	_, all, _ := l.price(min(before+permits, math.MaxFloat64))
+	return max(now, l.promise(addSaturating(l.owed(), first), all-first))
 }
 
 // TakeUpTo takes as many of n permits as would be granted now to requests for one permit, made one by
 // one, and returns how many. At 1/s with 5.5 stored, of 10 it takes 6 (the last one is prepaid), and
 // upfront 5.
-func (l *Ledger) TakeUpTo(now int64, n int) (taken int) {
+func (l *Ledger) TakeUpTo(now int64, n int) int {
 	if l.advance(now); l.waits || l.origin(now) > now {
 		return 0
 	}
-	own := 0
-	if l.upfront {
-		own = 1
-	}
-	taken = sort.Search(max(0, n), func(before int) bool {
-		_, amount, _ := l.price(float64(before) + float64(own))
+	taken := sort.Search(max(0, n), func(before int) bool {
+		permits := float64(before)
+		if l.upfront {
+			permits++
+		}
+		_, amount, _ := l.price(permits)
 		return l.level(now) < amount
 	})
-	if taken < 1 || !l.Take(now, taken) {
-		return 0
+	if taken > 0 && l.Take(now, taken) {
+		return taken
 	}
-	return taken
+	return 0
 }

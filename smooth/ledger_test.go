@@ -570,3 +570,62 @@ func TestStoreOfAMillionYears(t *testing.T) {
 	require.True(t, l.Take(0, 1))
 	require.False(t, l.Take(day, 1))
 }
+
+// Guava's formulas for a bursty limiter, as a check of promises over changes of the rate, also to no limit and back.
+func TestGuavasFormulas(t *testing.T) {
+	const burst = 1.5 // seconds
+	var curve func(rate float64) *Curve
+	curve = func(rate float64) *Curve {
+		if math.IsInf(rate, 1) {
+			return &Curve{Rate: rate, Capacity: rate, AtRate: curve}
+		}
+		return &Curve{Rate: rate, Capacity: rate * burst, Interval: Interval(rate), Refill: rate / 1e9, AtRate: curve}
+	}
+	waits := 0
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(8, seed))
+		rate, stored, next, now := 4., 0., 0., int64(0)
+		l := New(curve(rate), 0, 0, false)
+		resync := func() {
+			if float64(now) > next {
+				if math.IsInf(rate, 1) {
+					stored = rate
+				} else {
+					stored = min(rate*burst, stored+(float64(now)-next)*rate/1e9)
+				}
+				next = float64(now)
+			}
+		}
+		for range 30 {
+			switch random.IntN(4) {
+			case 0:
+				now += random.Int64N(3000 * ms)
+			case 1:
+				rates := []float64{1, 4, 7.3, 100, math.Inf(1)}
+				to := rates[random.IntN(len(rates))]
+				if resync(); to != rate {
+					switch {
+					case math.IsInf(rate, 1):
+						stored = to * burst
+					case !math.IsInf(to, 1):
+						stored *= to / rate
+					}
+					rate = to
+				}
+				l.SetRate(now, to)
+			default:
+				n := 1 + random.IntN(20)
+				_, ready, _ := l.Reserve(now, n, math.MaxInt64)
+				resync()
+				require.InDelta(t, next, ready, 100, "seed %d", seed)
+				waits++
+				if !math.IsInf(rate, 1) {
+					taken := min(float64(n), stored)
+					stored -= taken
+					next += (float64(n) - taken) * 1e9 / rate
+				}
+			}
+		}
+	}
+	require.Greater(t, waits, 10_000)
+}

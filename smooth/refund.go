@@ -89,6 +89,5 @@ func (l *Ledger) rescheduled(now int64) {
 			l.early = 0
 		}
 	}
-	l.note(now)
 	l.advance(now)
 }
