@@ -42,8 +42,10 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 }
 
 // SetPolicy puts another policy of the same kind in place from now on, with its rate, store or window, cold factor,
-// longest wait and slack. Promises stay and stored permits scale, as with [Limiter.SetRate]. The new policy's
-// [WithStored] does not apply.
+// longest wait and slack. Promises stay and stored permits scale with the capacity, as with [Limiter.SetRate]. At 10/s
+// with WithCapacity(10), 6 stored permits become 12 under a policy of WithCapacity(20). After a [Limiter.Retime] they
+// become no more than they are. Mixed with Retime, its waits add up as SetRate's do. The new policy's [WithStored] does not
+// apply.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, SetPolicy returns a
 // *[ValueError] and changes nothing.
