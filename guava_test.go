@@ -7,7 +7,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/guava"
+	"github.com/nextfree/pace/internal/judge/guava"
 	"github.com/nextfree/pace/reserve"
 )
 

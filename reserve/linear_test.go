@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/internal/limitertest"
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/limitertest"
+	"github.com/nextfree/pace/internal/judge/model"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 )

@@ -28,8 +28,8 @@
 //
 // One rule covers all of it: at every moment the ledger is what it would be had it known from the start
 // what it knows now; but no granted request is recalled, and no promised time becomes later, except by a
-// pause or a lower Retime. Package internal/model is a bucket that is recomputed from scratch by that rule at each step,
-// and package internal/conform holds the ledger against it.
+// pause or a lower Retime. Package internal/judge/model is a bucket that is recomputed from scratch by that rule at each step,
+// and package internal/judge/conform holds the ledger against it.
 //
 // Paid upfront, the bucket may hold what the first waiting request needs, if that is more than fits. When that request
 // leaves, the next one gets what is there, up to what fits or what it needs itself.

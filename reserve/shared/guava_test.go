@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/guava"
+	"github.com/nextfree/pace/internal/judge/guava"
 	"github.com/nextfree/pace/reserve/shared"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/stream"

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"

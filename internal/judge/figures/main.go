@@ -1,8 +1,7 @@
 // Command figures prints how large the library is: `make figures`. Nobody is stopped by what it prints. It is for who
 // asks whether the library has grown.
 //
-// The library is the root module without tests, without what only tests use (internal/judge and the other packages of
-// testing), without bench and without adapters (reserve/plug, and stores that are modules of their own).
+// The library is the root module without tests, without what only tests use (internal/judge, and servers for tests), without bench and without adapters (reserve/plug, and stores that are modules of their own).
 package main
 
 import (
@@ -21,9 +20,8 @@ import (
 
 // apart are folders that are no part of the library: for tests, for benchmarks, and modules of their own.
 var apart = []string{
-	"bench", "internal/judge", "internal/conform", "internal/guava", "internal/limitertest", "internal/matrix",
-	"internal/model", "internal/redis", "internal/server", "internal/watchdog", "reserve/plug", "reserve/shared/goredis",
-	"reserve/shared/natskv", "reserve/shared/postgres", "reserve/shared/internal/storetest",
+	"bench", "internal/judge", "internal/redis", "internal/server", "internal/watchdog", "reserve/plug",
+	"reserve/shared/goredis", "reserve/shared/natskv", "reserve/shared/postgres", "reserve/shared/internal/storetest",
 }
 
 const (

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/nextfree/pace/bench/internal/report"
-	"github.com/nextfree/pace/internal/matrix"
+	"github.com/nextfree/pace/internal/judge/matrix"
 )
 
 // rates are how many calls a second the servers allow.

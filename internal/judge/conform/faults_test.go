@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/model"
 )
 
 // modelSubject is the model, judged by itself: a judge that accepts it is not too strict. With a

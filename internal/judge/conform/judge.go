@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/model"
 )
 
 // A judge does the same to a limiter and to the model. After each operation it compares all that can be asked: all

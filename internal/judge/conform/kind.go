@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/model"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/internal/limitertest"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 )
 
 // queues is how many random queues a test runs: PACE_QUEUES of the environment (a row of 600,000 takes about five

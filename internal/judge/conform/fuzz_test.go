@@ -9,7 +9,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/model"
 	"github.com/nextfree/pace/reserve"
 )
 

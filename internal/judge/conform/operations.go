@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nextfree/pace/internal/model"
+	"github.com/nextfree/pace/internal/judge/model"
 	"github.com/nextfree/pace/reserve"
 )
 
