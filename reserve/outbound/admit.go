@@ -1,21 +1,22 @@
 package outbound
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// admit waits until the call may go: it then has its permits, and its place in flight.
+// admit waits until the call may go: it then has its permits, and its places in flight.
 func (c *call) admit() error {
 	c.begin = c.t.now()
 	if err := c.wait(); err != nil {
 		return c.blame(err)
 	}
 	c.phase = granted
-	c.bind()
+	c.take()
 	c.sent = c.t.now()
 	for i := range c.charges {
 		a := &c.charges[i]
@@ -33,113 +34,170 @@ func (c *call) admit() error {
 	return nil
 }
 
-// wait waits for the end of a backoff, and then for permits and a place.
+// wait waits for the end of a backoff, and then for permits and places.
 func (c *call) wait() error {
-	c.unbind()
+	for i := range c.seats {
+		c.seats[i].places() // what else looks at the call finds it so
+	}
 	defer c.waits()()
 	if err := c.backOff(); err != nil {
 		return err
 	}
-	return c.enter()
+	return c.waitForAll(c.t.maxWait)
 }
 
-// patience is how often a call gives its permits back because there is no place for it. After that it
-// keeps them: where others use up both, it would never have both at a time.
-const patience = 4
-
-// enter waits for permits and a place. A call that waits for permits holds no place, and a call that waits for
-// a place holds no permits. So a stopped host takes no place from another, and a stall does not end in a burst.
-func (c *call) enter() error {
-	maxWait := c.t.maxWait
-	for round := 0; ; round++ {
-		if c.place.full() {
-			if err := c.awaitPlace(); err != nil {
-				return err
-			}
-			if err := c.permits(0); !isWait(err) {
-				return err
-			}
-			c.endProbes()
-			c.place.leave()
-		}
-		if err := c.permits(maxWait); err != nil || c.place.take() {
-			return err
-		}
-		if round >= patience {
-			err := c.awaitPlace()
-			if err != nil {
-				c.giveBack()
-			}
-			return err
-		}
-		c.giveBack()
-		if maxWait < reserve.Forever {
-			maxWait = max(0, c.t.maxWait-c.t.now().Sub(c.begin))
-		}
-	}
-}
-
-// awaitPlace waits for a place in flight, until WithMaxWait is over: how long calls are out is not known before.
-func (c *call) awaitPlace() error {
-	var late <-chan time.Time
-	if c.t.maxWait < reserve.Forever {
-		timer := c.t.newTimer(c.begin.Add(c.t.maxWait).Sub(c.t.now()))
-		defer timer.Stop()
-		late = timer.Chan()
-	}
-	err := c.place.wait(c.ctx, late)
-	if err == errLate {
-		err = &reserve.WaitError{Wait: reserve.Forever, MaxWait: c.t.maxWait}
-	}
-	return err
-}
-
-// permits waits for the permits of all limits, for maxWait at most.
-func (c *call) permits(maxWait time.Duration) error {
-	if c.late = (time.Time{}); maxWait < reserve.Forever {
-		c.late = c.t.now().Add(maxWait)
-	}
+// waitForAll waits for the permits of all limits, and for the places, for maxWait at most.
+func (c *call) waitForAll(maxWait time.Duration) error {
+	begin := c.t.now()
 	for {
 		err := c.acquire(maxWait)
 		if !errors.Is(err, errMoved) {
 			return err
 		}
-		c.endProbes()
 		c.plan()
 		if maxWait < reserve.Forever {
-			maxWait = max(0, c.late.Sub(c.t.now()))
+			maxWait = max(0, maxWait-c.t.now().Sub(begin))
 		}
 	}
 }
 
 // acquire waits for the permits of all limits, in the order of the calls or of their classes.
 func (c *call) acquire(maxWait time.Duration) error {
-	if c.t.classes != nil && len(c.limits) > 0 {
-		return c.inOrder(maxWait)
+	if err := c.ask(); err != nil {
+		return err
 	}
-	return c.t.lines.Acquire(c.ctx, c.keys, c.number, c.limits, maxWait)
+	defer c.t.lines.leave(c.line)
+	err := c.line.Enter(c.ctx, c.place, maxWait)
+	if err == nil {
+		err = c.place.Wait(c.ctx)
+	}
+	return err
 }
 
-// giveBack gives the permits back, and lets another call probe.
-func (c *call) giveBack() {
-	if c.account != nil {
-		c.account.Cancel()
-		c.account = nil
+// ask makes the call's place in its line: an option for each upstream, or only one. The limits of an option are those of
+// the charges, in their order, then the places in flight, then what only holds a call back (the probe of a rate that is
+// not known, and the stop of a limiter that can't be paused), and last that of the call's class.
+func (c *call) ask() (err error) {
+	c.entry = share.Entry{Place: queue.Place{Rank: &c.rank, Hint: c, Permits: 1}}
+	if c.attempt.number == 1 {
+		c.entry.Memory = c.room[:]
+	}
+	c.place = &c.entry.Place
+	class, tenant := 0, ""
+	if c.t.classes != nil {
+		if class, tenant, err = c.classOf(); err != nil {
+			return err
+		}
+	}
+	c.dearest = 0
+	for i := range c.charges {
+		if c.charges[i].limit.again != nil || c.hasLearned() {
+			c.place.Renew = c.renew
+		}
+		if c.charges[i].Permits > c.charges[c.dearest].Permits {
+			c.dearest = i
+		}
+	}
+	if len(c.charges) > 0 {
+		c.place.Permits = c.charges[c.dearest].Permits
+	}
+	c.options(class)
+	c.line = c.t.lines.enter(c)
+	if c.line.order != nil {
+		c.line.order.Of(&c.entry, class, tenant, 1)
+	}
+	return nil
+}
+
+// options makes the ways in which the call can be served.
+func (c *call) options(class int) {
+	u := c.t.upstreams
+	if u == nil {
+		c.only[0].Limits = c.asks(c.limits[:0], class)
+		c.place.Options = c.only[:]
+		return
+	}
+	c.place.Options, c.place.Except = make([]queue.Option, len(u.all)), c.except
+	for i, own := range u.all {
+		c.charges[0].By = own.by
+		c.place.Options[i] = queue.Option{Limits: c.asks(nil, class), Tier: own.tier}
+		c.place.Options[i].Limits[0].Pause = own.pause
+	}
+	c.charges[0].By, c.charges[0].key, c.upstream = nil, u, nil
+}
+
+// asks returns what the call asks at one option.
+func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
+	for i := range c.charges {
+		limits = append(limits, queue.Limit{By: c.charges[i].By, Permits: c.charges[i].Permits, Clip: true})
+	}
+	for i := range c.seats {
+		limits = append(limits, queue.Limit{By: c.seats[i].places(), Permits: 1})
 	}
 	for i := range c.charges {
-		c.charges[i].Held.Cancel()
+		a := &c.charges[i]
+		if a.rate != nil && a.rate.unknown() {
+			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
+		}
+		if _, ok := a.By.(pausable); !ok && !a.limit.upstream {
+			limits = append(limits, queue.Limit{By: c.t.pauserOf(a), Permits: 1})
+		}
 	}
-	c.endProbes()
+	c.held = len(limits)
+	if c.t.classes != nil && c.t.classes[class].Limit != nil {
+		for _, l := range queue.Limits(c.t.classes[class].Limit) {
+			l.Own = true
+			limits = append(limits, l)
+		}
+	}
+	return limits
 }
 
-// isWait reports whether an error says that permits would come too late.
-func isWait(err error) bool {
-	var wait *reserve.WaitError
-	return errors.As(err, &wait)
+// renew looks again at what the call asks, when it is the first: an estimate may be better now, or its limit another one.
+func (c *call) renew() error {
+	if c.hasLearned() && c.t.learned.plan(c.request) != c.planned {
+		return errMoved
+	}
+	for i := range c.charges {
+		a := &c.charges[i]
+		if a.limit.again == nil {
+			continue
+		}
+		a.Permits = max(1, a.limit.again(c.request))
+		for j := range c.place.Options {
+			c.place.Options[j].Limits[i].Permits = a.Permits
+		}
+	}
+	return nil
 }
 
-// open waits until the call may ask for permits: until something is known of an adaptive rate.
-func (a *charge) open(ctx context.Context, c *call) (err error) {
-	a.probe, err = a.rate.open(ctx, c.late, c.t.maxWait)
-	return err
+// take gives each charge, and each place in flight, the reservation that its call has got.
+func (c *call) take() {
+	if u := c.t.upstreams; u != nil {
+		c.goTo(u, c.place.Option())
+	}
+	n := 0
+	next := func() *reserve.Reservation { n++; return c.place.Held(n - 1) }
+	for i := range c.charges {
+		c.charges[i].Held = next()
+	}
+	for i := range c.seats {
+		c.seats[i].held = next()
+	}
+	for n < c.held {
+		c.gates = append(c.gates, next())
+	}
+	c.classHeld = nil
+	for range len(c.place.Options[c.place.Option()].Limits) - n {
+		c.classHeld = append(c.classHeld, next())
+	}
+}
+
+// giveBack gives back what the call has and does not use.
+func (c *call) giveBack() {
+	c.place.Cancel()
+	for i := range c.seats {
+		c.seats[i].held = nil
+	}
+	c.gates = nil
 }

@@ -14,6 +14,8 @@ type Attempt struct {
 
 	mu       sync.Mutex
 	answered bool
+
+	close sync.Once
 }
 
 // Begin waits until a call may go, as [Transport.RoundTrip] does, and leaves it to the caller to make
@@ -66,10 +68,10 @@ func (a *Attempt) Close() {
 	a.answered = true
 	a.mu.Unlock()
 	if answered { // a hook may call Close from within Answered, so there is nothing to wait for
-		a.call.place.leave()
+		a.close.Do(a.call.leave)
 		return
 	}
 	a.answers.Lock()
 	defer a.answers.Unlock()
-	a.call.end()
+	a.close.Do(a.call.end)
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/fifo"
-	binding "github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
 // A call is a request on its way through the transport, with all of its attempts. It holds what must be
@@ -19,43 +19,48 @@ type call struct {
 	t       *Transport
 	request *http.Request
 	ctx     context.Context
-	number  uint64       // in the order of calls
-	keys    any          // of all limits: a keySet
-	charges []charge     // what it asks, and what it has got when it goes
-	limits  []fifo.Limit // of charges, which point into it
-	named   []charge     // the charges that its response concerns, if it names limits that the call was not paced by
-	place   *place       // in flight; nil: none is needed
+	keys    any                    // of all limits: a keySet
+	charges []charge               // what it asks, and what it has got when it goes
+	named   []charge               // the charges that its response concerns, if it names limits that the call was not paced by
+	seats   []seat                 // its places in flight
+	gates   []*reserve.Reservation // what else it holds until its response comes: probes
 
 	own     int  // the number of charges to limits that the caller gave; the learned ones come behind
 	ownKeys any  // keys, of these charges
 	planned plan // by which the learned limits were chosen
 
-	phase    phase
-	attempt  attempt
-	outgoing *http.Request  // the request of this attempt: a retry has a body of its own
-	resume   time.Time      // this attempt must not go before; zero: when it is its turn
-	begin    time.Time      // of the wait for this attempt
-	late     time.Time      // when that wait has been too long; zero: never
-	sent     time.Time      // when this attempt was let go
-	heard    time.Time      // when its response came
-	unsent   io.Closer      // the body of a request that the base transport does not have yet
-	response *http.Response // not yet the caller's
+	phase     phase
+	attempt   attempt
+	outgoing  *http.Request  // the request of this attempt: a retry has a body of its own
+	resume    time.Time      // this attempt must not go before; zero: when it is its turn
+	begin     time.Time      // of the wait for this attempt
+	sent      time.Time      // when this attempt was let go
+	heard     time.Time      // when its response came
+	unsent    io.Closer      // the body of a request that the base transport does not have yet
+	response  *http.Response // not yet the caller's
+	delivered bool           // the response is the caller's, whose closing it ends the call
+
+	line   *line
+	entry  share.Entry  // in the line
+	place  *queue.Place // of entry
+	rank   queue.Rank   // of all of its attempts
+	held   int          // the number of its limits before that of its class
+	only   [1]queue.Option
+	limits [few]queue.Limit
+	room   [few]reserve.Reservation
 
 	// If there are classes:
-	dearest int                  // the limit at which the call costs most
-	account *reserve.Reservation // of the call's tenant
-	rank    binding.Rank         // its place, for a retry
-	gone    bool                 // it has its permits, and settles each limit by itself
-	tryNow  bool
+	dearest   int                    // the charge at which the call costs most
+	classHeld []*reserve.Reservation // at the limit of its class
 
 	// If there are upstreams:
 	upstream  *upstream // of this attempt
+	sticky    string    // the request's key: the upstream that served it last gets it, if that costs nothing
 	member    int       // its number
 	refusedBy []bool    // by number: they have refused it, or failed to serve it
 	failedAt  []failedAt
 
-	few   [few]charge
-	fewOf [few]fifo.Limit
+	few [few]charge
 }
 
 // A phase is how far an attempt has come.
@@ -86,25 +91,24 @@ func (t *Transport) newCall(r *http.Request) *call {
 // prepare finds the limits of a request, and what it costs.
 func (c *call) prepare() error {
 	t, r := c.t, c.request
-	if t.inFlight != nil {
-		c.place = t.inFlight.place(r)
-		c.keys = keySet{nil, c.place.key, nil} // a line of its own: a full host stops no other
+	for i := range t.inFlight {
+		if f := t.inFlight[i]; f.cost(r) > 0 {
+			c.seats = append(c.seats, seat{of: f, key: f.key(r)})
+			c.keys = keySet{nil, keys{f, c.seats[len(c.seats)-1].key}, c.keys} // a line of its own: a full host stops no other
+		}
 	}
-	c.charges, c.limits = c.few[:0], c.fewOf[:0]
-	if len(t.limits) >= few {
-		c.limits = make([]fifo.Limit, 0, len(t.limits)+1)
-	}
+	c.charges = c.few[:0]
 	for i := range t.limits {
 		l := &t.limits[i]
 		n := l.cost(r)
-		if n < 1 && i == 0 && t.upstreams != nil {
+		if n < 1 && l.upstream {
 			n = 1 // it has to go to one of them
 		}
 		if n < 1 {
 			continue
 		}
 		key, by := l.scope(r)
-		if isnil.Value(by) {
+		if isnil.Value(by) && !l.upstream {
 			return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
 		}
 		c.charge(l, key, by, n)
@@ -112,15 +116,11 @@ func (c *call) prepare() error {
 	c.own, c.ownKeys = len(c.charges), c.keys
 	c.plan()
 	t.upstreams.choose(c)
-	c.number = t.calls.Add(1)
-	if c.place != nil {
-		c.place.number = c.number
-	}
 	return nil
 }
 
 // free reports whether nothing holds the call back.
-func (c *call) free() bool { return len(c.charges) == 0 && c.place == nil }
+func (c *call) free() bool { return len(c.charges) == 0 && len(c.seats) == 0 }
 
 // send sends an attempt. If there is no response the request may still have reached the server, so it
 // has cost its permits.
@@ -149,13 +149,13 @@ func (c *call) goes() {
 	c.t.hooks.waited(c.request, waited)
 }
 
-// deliver returns the response to the caller, whose closing it gives back the place in flight.
+// deliver returns the response to the caller, whose closing it ends the call if that has a place in flight.
 func (c *call) deliver() *http.Response {
 	response := c.response
 	c.response = nil
-	if c.place != nil {
-		response.Body = placed(response.Body, c.place)
-		c.place = nil
+	if len(c.seats) > 0 {
+		c.delivered = true
+		response.Body = placed(response.Body, c)
 	}
 	return response
 }
@@ -166,7 +166,7 @@ func (c *call) deliver() *http.Response {
 func (c *call) end() {
 	phase := c.phase
 	c.phase = idle
-	defer c.place.leave()
+	defer c.leave()
 	defer c.endProbes()
 	defer c.closeBodies()
 	switch phase {
@@ -177,6 +177,21 @@ func (c *call) end() {
 			c.lose(&c.charges[i])
 		}
 	}
+}
+
+// leave gives the places in flight back.
+func (c *call) leave() {
+	for i := range c.seats {
+		c.seats[i].leave()
+	}
+}
+
+// endProbes ends the call's probes; the next call probes, if that is still needed.
+func (c *call) endProbes() {
+	for _, held := range c.gates {
+		held.Cancel()
+	}
+	c.gates = nil
 }
 
 // closeBodies closes a request's body that was not sent, and a response's that the caller does not get.

@@ -1,24 +1,27 @@
 package outbound
 
 import (
-	"context"
-
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
+// An ask is what a call asks of one limiter, and gets when it is granted.
+type ask struct {
+	By      reserve.Reserver
+	Permits int // at least 1
+	Held    *reserve.Reservation
+}
+
 // A charge is what a call asks of one limit.
 type charge struct {
-	*fifo.Limit // the limiter, the permits, and the reservation
-	limit       *limit
-	key         any
-	rate        *controller  // nil: not adaptive
-	probe       bool         // the call goes alone, to find out the rate
-	said        *reply.Limit // what the response says of the limit; nil: nothing
-	chance      bool         // a refusal would be one by chance
-	state       *limitState  // of the limit and key, for Snapshot
-	named       bool         // only the response named the limit: the call was not paced by it
+	ask
+	limit  *limit
+	key    any
+	rate   *controller  // nil: not adaptive
+	said   *reply.Limit // what the response says of the limit; nil: nothing
+	chance bool         // a refusal would be one by chance
+	state  *limitState  // of the limit and key, for Snapshot
+	named  bool         // only the response named the limit: the call was not paced by it
 }
 
 // name returns the limit's name, for hooks: of a learned limit, the server's.
@@ -34,22 +37,13 @@ const few = 3
 
 // charge adds a limit to those of the call.
 func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
-	c.limits = append(c.limits, fifo.Limit{By: by, Permits: permits})
-	c.charges = append(c.charges, charge{Limit: &c.limits[len(c.limits)-1], limit: l, key: key})
+	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
 	c.keys = keySet{l, key, c.keys}
 	a := &c.charges[len(c.charges)-1]
 	a.state = c.t.stateOf(a, c.request)
-	if l.again != nil {
-		a.Recount = func() int { return l.again(c.request) }
-	}
-	if _, ok := by.(pausable); !ok {
-		a.Gate = c.t.pauserOf(a)
-	}
 	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
-		i := len(c.charges) - 1
-		a.Open = func(ctx context.Context) error { return c.charges[i].open(ctx, c) }
 	}
 }
 
@@ -79,16 +73,6 @@ func (c *call) lose(a *charge) {
 		}
 	}
 	a.keep()
-}
-
-// endProbes ends the call's probes; the next call probes, if that is still needed.
-func (c *call) endProbes() {
-	for i := range c.charges {
-		if a := &c.charges[i]; a.probe {
-			a.probe = false
-			a.rate.giveUp()
-		}
-	}
 }
 
 // concerned returns the charges that the response concerns.

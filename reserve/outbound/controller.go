@@ -10,6 +10,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // tunable is what an adaptive key needs of its limiter; *reserve.Limiter has it, and Retime, by
@@ -26,9 +27,9 @@ type controller struct {
 	limiter tunable
 	clock   clockwork.Clock
 
-	mu      sync.Mutex
-	rate    adapt.Rate
-	probing chan struct{} // closed when the probe is over; nil: there is none
+	mu    sync.Mutex
+	rate  adapt.Rate
+	probe *queue.Places // for calls that come while nothing is known of the rate
 }
 
 // newController returns a limiter's controller. A nil clock is the real one.
@@ -36,7 +37,7 @@ func newController(l tunable, clock clockwork.Clock) *controller {
 	if clock == nil {
 		clock = clockwork.NewRealClock()
 	}
-	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate())}
+	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
 }
 
 // controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with
@@ -62,55 +63,23 @@ func (c *controller) follow() {
 	defer c.mu.Unlock()
 	if now := c.rate.Now(); rate != now && rate == c.limiter.Rate() {
 		c.rate = adapt.New(rate)
-		if !c.rate.Unknown() {
-			c.endProbe()
-		}
+		c.admit()
 	}
 }
 
-// open blocks while a probe finds out what the server says, until late (zero: without end). It reports
-// whether the caller is the next probe.
-func (c *controller) open(ctx context.Context, late time.Time, maxWait time.Duration) (probe bool, err error) {
-	var after <-chan time.Time
-	for {
-		c.mu.Lock()
-		if !c.rate.Unknown() {
-			c.mu.Unlock()
-			return false, nil
-		}
-		probing := c.probing
-		if probing == nil {
-			c.probing = make(chan struct{})
-			c.mu.Unlock()
-			return true, nil
-		}
-		c.mu.Unlock()
-		if !late.IsZero() && after == nil {
-			timer := c.clock.NewTimer(late.Sub(c.clock.Now()))
-			defer timer.Stop()
-			after = timer.Chan()
-		}
-		select {
-		case <-probing:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-after: // nobody knows how long it would have been
-			return false, &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
-		}
-	}
-}
-
-// giveUp says that the probe brought nothing.
-func (c *controller) giveUp() {
+// unknown reports whether nothing is known of the rate.
+func (c *controller) unknown() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.endProbe()
+	return c.rate.Unknown()
 }
 
-func (c *controller) endProbe() {
-	if c.probing != nil {
-		close(c.probing)
-		c.probing = nil
+// admit lets one call probe at a time as long as nothing is known of the rate. The controller must be locked.
+func (c *controller) admit() {
+	if c.rate.Unknown() {
+		c.probe.Resize(1)
+	} else {
+		c.probe.Resize(math.MaxInt)
 	}
 }
 
@@ -131,6 +100,7 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	if to = c.rate.Now(); to != from {
 		c.set(to)
 	}
+	c.admit()
 	return from, to
 }
 
@@ -178,5 +148,5 @@ func (c *controller) chance(sent time.Time) bool {
 func (c *controller) probes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rate.Unknown() && c.probing != nil
+	return c.rate.Unknown() && c.probe.Out() > 0
 }

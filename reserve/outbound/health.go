@@ -101,7 +101,7 @@ func (c *call) judge(of outcome) {
 		u.rests(c.member, now, c.upstream.health.failed(c.sent, now, false))
 	case healthy:
 		if c.upstream.health.worked(c.sent) {
-			u.pool.Resume(c.member)
+			c.upstream.pause.Resume()
 		}
 		for _, f := range c.failedAt {
 			u.rests(f.member, now, u.all[f.member].health.failed(f.sent, now, true))
@@ -119,7 +119,7 @@ type failedAt struct {
 // rests keeps calls away from a member.
 func (u *upstreams) rests(member int, now time.Time, rest time.Duration) {
 	if rest > 0 && len(u.all) > 1 {
-		u.pool.PauseUntil(member, now.Add(rest))
+		u.all[member].pause.PauseUntil(now.Add(rest))
 	}
 }
 
@@ -136,7 +136,6 @@ func (c *call) another(v *verdict, err error) bool {
 	c.refusedBy[c.member] = true
 	for _, refused := range c.refusedBy {
 		if !refused {
-			c.unbind() // so that it is asked how long any of them would take
 			return c.again(0)
 		}
 	}

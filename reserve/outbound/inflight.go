@@ -1,22 +1,21 @@
 package outbound
 
 import (
-	"container/list"
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// inFlight bounds how many requests are out at a time, for each key. A key without requests takes no
-// memory. Calls get their places in the order of their numbers, so that a retry goes before later calls.
+// inFlight is a limit of how many requests are out at a time, for each key. A key without requests takes no memory.
 type inFlight struct {
-	n   int
-	key func(*http.Request) string
+	name string
+	n    int
+	key  func(*http.Request) string
+	cost func(*http.Request) int // less than 1: the limit does not hold for the request
 
 	mu   sync.Mutex
 	keys map[string]*places
@@ -24,141 +23,80 @@ type inFlight struct {
 
 // places are the places of one key.
 type places struct {
-	taken   int
-	waiting list.List // of *place, by number
+	*queue.Places
+	calls int // that have them, or wait
 }
 
-// A place is a call's place in flight, whether it has it or not. All methods but wait accept nil, for a
-// transport without a bound.
-type place struct {
-	of     *inFlight
-	key    string
-	number uint64 // of the call
-
-	held  bool          // guarded by of.mu, as is ready
-	ready chan struct{} // closed when the call gets the place
+// A seat is a call's place in flight, whether it has it or not.
+type seat struct {
+	of   *inFlight
+	key  string
+	at   *places
+	held *reserve.Reservation // nil: it does not have it
 }
 
-// place returns the place of a request, which it does not have yet.
-func (f *inFlight) place(r *http.Request) *place { return &place{of: f, key: f.key(r)} }
-
-// places returns the places of a key.
-func (f *inFlight) places(key string) *places {
+// enter returns the places of a key for a call that will want one, and later leaves.
+func (f *inFlight) enter(key string) *places {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	p := f.keys[key]
 	if p == nil {
 		if f.keys == nil {
 			f.keys = map[string]*places{}
 		}
-		p = new(places)
+		p = &places{Places: queue.NewPlaces(f.n)}
 		f.keys[key] = p
 	}
+	p.calls++
 	return p
 }
 
-// full reports whether a call would have to wait for its place.
-func (p *place) full() bool {
-	if p == nil {
-		return false
+// places returns the places of the seat's key, until it leaves.
+func (s *seat) places() *queue.Places {
+	if s.at == nil {
+		s.at = s.of.enter(s.key)
 	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	of := p.of.keys[p.key]
-	return of != nil && (of.taken >= p.of.n || of.waiting.Len() > 0)
+	return s.at.Places
 }
 
-// take takes the place if it is free, and reports whether it was.
-func (p *place) take() bool {
-	if p == nil {
-		return true
+// crowded reports whether as many calls are out as may be.
+func (c *call) crowded() bool {
+	for i := range c.seats {
+		if s := &c.seats[i]; s.at != nil && s.at.Out() >= s.of.n {
+			return true
+		}
 	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	return p.takeLocked()
-}
-
-func (p *place) takeLocked() bool {
-	of := p.of.places(p.key)
-	if of.taken >= p.of.n || of.waiting.Len() > 0 {
-		return false
-	}
-	of.taken++
-	p.held = true
-	return true
-}
-
-// wait waits for the place, until late if that is not nil.
-func (p *place) wait(ctx context.Context, late <-chan time.Time) error {
-	of, at := p.queue()
-	if at == nil {
-		return nil
-	}
-	var err error
-	select {
-	case <-p.ready:
-		return nil
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-late:
-		err = errLate
-	}
-	p.of.mu.Lock()
-	of.waiting.Remove(at) // it does nothing if the call has got its place meanwhile
-	p.of.mu.Unlock()
-	p.leave()
-	return err
-}
-
-var errLate = errors.New("outbound: no place in time")
-
-// queue takes the place, or else waits for it behind the calls that are older; at is nil if it is taken.
-func (p *place) queue() (of *places, at *list.Element) {
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	if p.takeLocked() {
-		return nil, nil
-	}
-	of, p.ready = p.of.places(p.key), make(chan struct{})
-	for at = of.waiting.Back(); at != nil && at.Value.(*place).number > p.number; at = at.Prev() {
-	}
-	if at == nil {
-		return of, of.waiting.PushFront(p)
-	}
-	return of, of.waiting.InsertAfter(p, at)
+	return false
 }
 
 // leave gives the place to the next call, if it is held.
-func (p *place) leave() {
-	if p == nil {
+func (s *seat) leave() {
+	if s.at == nil {
 		return
 	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	if !p.held {
-		return
+	if s.held != nil {
+		s.held.Cancel()
 	}
-	p.held = false
-	of := p.of.keys[p.key]
-	if first := of.waiting.Front(); first != nil {
-		next := of.waiting.Remove(first).(*place)
-		next.held = true
-		close(next.ready)
-		return
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if s.at.calls--; s.at.calls == 0 {
+		delete(s.of.keys, s.key)
 	}
-	if of.taken--; of.taken == 0 {
-		delete(p.of.keys, p.key)
-	}
+	s.at, s.held = nil, nil
 }
 
-// placed returns a response's body that gives the place back when it is closed, and not before: until
-// then the server may still be at work on it.
-func placed(of io.ReadCloser, p *place) io.ReadCloser { return bodies.Instead(of, &placedBody{of, p}) }
+// placed returns a response's body that ends the call when it is closed, and not before: until then the server may still
+// be at work on it.
+func placed(of io.ReadCloser, c *call) io.ReadCloser {
+	return bodies.Instead(of, &placedBody{ReadCloser: of, end: sync.OnceFunc(c.end)})
+}
 
 type placedBody struct {
 	io.ReadCloser
-	place *place
+	end func()
 }
 
 func (b *placedBody) Close() error {
-	defer b.place.leave()
+	defer b.end()
 	return b.ReadCloser.Close()
 }

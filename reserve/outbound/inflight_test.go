@@ -102,7 +102,7 @@ func TestInFlight(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, n, server.most)
-		require.Empty(t, transport.inFlight.keys)
+		require.Empty(t, transport.inFlight[0].keys)
 		for host, now := range server.now {
 			require.Zero(t, now, host)
 		}
@@ -207,7 +207,7 @@ func TestPlaceComesBack(t *testing.T) {
 		_, err = do()
 		require.Error(t, err, "closing again gives nothing back")
 		second.Body.Close()
-		require.Empty(t, transport.inFlight.keys)
+		require.Empty(t, transport.inFlight[0].keys)
 	})
 }
 
@@ -262,6 +262,6 @@ func TestPlacesInOrder(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"0", "1", "0", "2", "3", "4", "5"}, order)
-		require.Empty(t, transport.inFlight.keys)
+		require.Empty(t, transport.inFlight[0].keys)
 	})
 }

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"errors"
 	"hash/maphash"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -153,7 +151,7 @@ var errMoved = errors.New("outbound: the call has another limit")
 func (c *call) plan() {
 	l, r := c.t.learned, c.request
 	learns, none := c.learns(), len(c.t.limits) == 0
-	c.charges, c.limits, c.named, c.keys = c.charges[:c.own], c.limits[:c.own], nil, c.ownKeys
+	c.charges, c.named, c.keys = c.charges[:c.own], nil, c.ownKeys
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
@@ -164,11 +162,11 @@ func (c *call) plan() {
 	c.planned = l.plan(r)
 	known := learns && c.planned.key != reply.Key{}
 	if none && !known || c.planned.bounded && !c.t.whole {
-		c.hidden(&l.whole, account(r), l.accounts.For(account(r)), n)
+		c.charge(&l.whole, account(r), l.accounts.For(account(r)), n)
 	}
 	if known {
 		key := bucket{account(r), c.planned.key, resource(r, c.planned.key)}
-		c.hidden(&l.bucket, key, l.buckets.For(key), n)
+		c.charge(&l.bucket, key, l.buckets.For(key), n)
 	}
 }
 
@@ -179,28 +177,8 @@ func resource(r *http.Request, key reply.Key) string {
 	return reply.Resource(r)
 }
 
-// hidden charges the call to a limit that the caller did not give. If it turns out while the call waits that it
-// has another one, its wait ends with errMoved.
-func (c *call) hidden(l *limit, key any, by reserve.Reserver, permits int) {
-	c.charge(l, key, by, permits)
-	a := &c.charges[len(c.charges)-1]
-	open := a.Open
-	a.Open = func(ctx context.Context) error {
-		if c.t.learned.plan(c.request) != c.planned {
-			return errMoved
-		}
-		if open == nil {
-			return nil
-		}
-		if err := open(ctx); err != nil {
-			return err
-		}
-		if c.t.learned.plan(c.request) != c.planned { // by the probe that it waited for
-			return errMoved
-		}
-		return nil
-	}
-}
+// hasLearned reports whether the call is charged to a limit that its caller did not give.
+func (c *call) hasLearned() bool { return len(c.charges) > c.own || c.learns() }
 
 // listen learns from a response which calls it concerns, and charges the call to the limits that it names.
 func (c *call) listen(s *reply.Reply) {
@@ -235,7 +213,7 @@ func (c *call) listen(s *reply.Reply) {
 // name adds a limit to those that a response concerns: nothing of it was reserved, and what the response says of it
 // counts.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
-	a := charge{Limit: &fifo.Limit{By: by, Permits: c.charges[0].Permits}, limit: l, key: key, named: true}
+	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, &a)
 		a.rate.sent(c.sent, a.Permits)

@@ -81,16 +81,17 @@ func (l *Limit) scope() Scope {
 
 // limit is a Limit whose functions are set.
 type limit struct {
-	name    string
-	scope   Scope
-	cost    func(*http.Request) int
-	after   func(*http.Response) int // nil: none
-	again   func(*http.Request) int  // nil: the cost is as it was
-	exact   bool
-	penalty time.Duration
-	whole   bool // it holds for all calls to a host
-	used    func(*http.Response) Usage
-	lost    func(*http.Request) (permits int, known bool)
+	name     string
+	scope    Scope
+	cost     func(*http.Request) int
+	after    func(*http.Response) int // nil: none
+	again    func(*http.Request) int  // nil: the cost is as it was
+	exact    bool
+	penalty  time.Duration
+	whole    bool // it holds for all calls to a host
+	upstream bool // it is that of the upstream to which the call goes
+	used     func(*http.Response) Usage
+	lost     func(*http.Request) (permits int, known bool)
 }
 
 func one(*http.Request) int { return 1 }

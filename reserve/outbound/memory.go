@@ -40,6 +40,19 @@ func (m *memory[V]) getOr(key any, fresh V) V {
 	return v
 }
 
+// set sets a key's value.
+func (m *memory[V]) set(key any, v V) {
+	m.mu.Lock()
+	_, ok, dropped := m.find(key)
+	if ok {
+		m.young[key] = v
+	} else {
+		dropped = m.put(key, v)
+	}
+	m.mu.Unlock()
+	m.drop(dropped)
+}
+
 // drop tells forget of the values that were forgotten.
 func (m *memory[V]) drop(dropped map[any]V) {
 	if m.forget != nil {

@@ -36,8 +36,8 @@ type settings struct {
 	adaptive bool
 	dialects []reply.Dialect
 	hooks    Hooks
-	log      *waitLog  // nil: none
-	inFlight *inFlight // nil: any number
+	log      *waitLog    // nil: none
+	inFlight []*inFlight // none: any number
 
 	classOf func(*http.Request) (class, tenant string)
 	classes []fair.Class // nil: first come, first served
@@ -125,7 +125,7 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 			return valueError("the key of WithMaxInFlight", nil, "a function")
 		}
 		key := append(key, func(*http.Request) string { return "" })
-		s.inFlight = &inFlight{n: n, key: key[0]}
+		s.inFlight = append(s.inFlight, &inFlight{n: n, key: key[0], cost: one})
 		return nil
 	}
 }

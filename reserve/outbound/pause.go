@@ -26,8 +26,8 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	case pausable:
 		by.PauseUntil(until)
 	default:
-		if member, ok := a.key.(int); ok && t.upstreams != nil && a.limit == &t.limits[0] {
-			t.upstreams.pool.PauseUntil(member, until)
+		if member, ok := a.key.(int); ok && a.limit.upstream {
+			t.upstreams.all[member].pause.PauseUntil(until)
 			return
 		}
 		t.pauserOf(a).(pausable).PauseUntil(until)

@@ -295,7 +295,9 @@ func (p *program) play(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 10 + p.rand.IntN(30) {
 		id := fmt.Sprintf("%c%d", 'a'+rune(p.rand.IntN(3)), i)
+		p.mu.Lock()
 		p.calls[id] = new(played)
+		p.mu.Unlock()
 		own, cancel := ctx, context.CancelFunc(func() {})
 		switch p.rand.IntN(4) {
 		case 0:

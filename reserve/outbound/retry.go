@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,8 @@ func (c *call) again(after time.Duration) bool {
 	if c.resume = (time.Time{}); after > 0 {
 		c.resume = c.heard.Add(after)
 	}
-	c.plan() // by what was learned since
+	c.charges = slices.Clone(c.charges) // a body that is read may yet settle them
+	c.plan()                            // by what was learned since
 	if !c.mayWait() || !c.t.budget.retry() {
 		bodies.Close(next)
 		return false
@@ -40,7 +42,11 @@ func (c *call) again(after time.Duration) bool {
 // mayWait reports whether the call may wait for another attempt.
 func (c *call) mayWait() bool {
 	if c.resume.IsZero() {
-		return c.t.lines.Refuse(c.ctx, c.keys, c.number, c.limits, c.t.maxWait) == nil
+		if c.ask() != nil {
+			return false
+		}
+		defer c.t.lines.leave(c.line)
+		return c.line.Refusal(c.ctx, c.place, c.t.maxWait) == nil
 	}
 	deadline, hurried := c.ctx.Deadline()
 	return c.ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))

@@ -194,3 +194,42 @@ func TestUsageWritePanics(t *testing.T) {
 		}
 	}
 }
+
+// A slow limit is one that takes its time to answer.
+type slow struct{ asked, answers chan struct{} }
+
+func (s *slow) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	<-s.answers
+	return evenly(1).ReserveWithin(ctx, n, maxWait)
+}
+
+// While a limit takes its time to answer the first call, another call of the same keys can give up. (It is not in a
+// bubble: there a call that waits for a mutex stops the clock.)
+func TestWaitersCanGiveUp(t *testing.T) {
+	limit := &slow{make(chan struct{}, 1), make(chan struct{})}
+	server := tripper(func(*http.Request) (*http.Response, error) { return replyWith(200, ""), nil })
+	transport, err := outbound.NewUpstreams(server, []outbound.Upstream{{Base: address("http://a"), By: limit}},
+		outbound.WithClasses(nil, twoClasses...), outbound.WithMaxWait(0))
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = roundTrip(t.Context(), transport, "") })
+	<-limit.asked
+	ctx, stop := context.WithCancel(t.Context())
+	gaveUp := make(chan struct{})
+	all.Go(func() {
+		defer close(gaveUp)
+		_, _ = roundTrip(ctx, transport, "")
+	})
+	stop()
+	select {
+	case <-gaveUp:
+	case <-time.After(5 * time.Second):
+		t.Error("the second call waits although it was given up")
+	}
+	close(limit.answers)
+	all.Wait()
+}

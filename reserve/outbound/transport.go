@@ -9,7 +9,6 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -20,8 +19,7 @@ type Transport struct {
 	settings
 	base http.RoundTripper
 
-	calls       atomic.Uint64
-	lines       fifo.Lines
+	lines       keyLines
 	unlimited   *reserve.Policy       // of pausers, and of hosts and learned keys
 	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
@@ -29,7 +27,6 @@ type Transport struct {
 	states      memory[*limitState]   // by keys
 	waiting     atomic.Int64          // calls that wait by themselves after a refusal
 	derated     derated
-	classQueues memory[*classQueue] // by the keys of their calls
 	blocks      blocks
 	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time
 	learned     *learned
@@ -113,7 +110,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c := t.newCall(r)
 	c.unsent = r.Body
-	defer c.end()
+	defer func() {
+		if !c.delivered {
+			c.end()
+		}
+	}()
 	if err := c.prepare(); err != nil {
 		return nil, c.refuse(err)
 	}

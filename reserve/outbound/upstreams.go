@@ -7,8 +7,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	binding "github.com/nextfree/pace/reserve/internal/late"
-	"github.com/nextfree/pace/reserve/pool"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // An Upstream is one of several servers, or one of several keys of a server, that can serve a request: see [NewUpstreams].
@@ -38,6 +37,11 @@ type Upstream struct {
 // the earliest, or gets a *[reserve.WaitError] with that time. The last refusal is the answer. Which upstream serves a request is decided at the last
 // moment; pool.WithKey in its context prefers the one that served that key last.
 //
+// An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; after a rest one
+// call probes it. A failure counts if another upstream has served the same request, or if it is the second in a row.
+// The call goes on to the next upstream if its body can be sent again and no answer came, whatever its method; after
+// 401, 403 and 404; and after 5xx if the method is idempotent.
+//
 // A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One that leads elsewhere is followed
 // without pacing, and without any upstream's header. An upstream's Set-Cookie is removed, since a client's cookie jar would give the cookie to
 // all upstreams. Response.Request is the caller's request, without the upstream's header.
@@ -51,12 +55,11 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 		return nil, valueError("the number of upstreams", 0, "at least 1")
 	}
 	u := &upstreams{}
-	var list []pool.Member[*upstream]
 	for i, m := range members {
 		if m.Base == nil || m.Base.Scheme == "" || m.Base.Host == "" {
 			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
 		}
-		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By}
+		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By, tier: m.Tier}
 		if own.base.Path == "" {
 			own.base.Path = "/" // else a request's path would have no slash
 		}
@@ -64,76 +67,74 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 			return nil, valueError(fmt.Sprintf("By of upstream %d", i), nil, "a Reserver, or nil without a type")
 		}
 		u.all = append(u.all, own)
-		list = append(list, pool.Member[*upstream]{Value: own, Tier: m.Tier})
 	}
 	return New(base, nil, append([]Option{func(s *settings) error {
 		s.upstreams = u
-		s.limits = append(s.limits, limit{scope: func(*http.Request) (any, reserve.Reserver) { return u, u.by }})
+		s.limits = append(s.limits, limit{upstream: true, scope: func(*http.Request) (any, reserve.Reserver) { return u, nil }})
 		return nil
-	}}, append(opts[:len(opts):len(opts)], func(s *settings) (err error) { // when the clock is known
-		var options []pool.Option
-		if s.clock != nil {
-			options = append(options, pool.WithClock(s.clock))
-		}
-		for i, own := range u.all {
+	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
+		policy := unlimited(s.clock)
+		for _, own := range u.all {
+			own.pause = policy.Limiter()
 			if own.by == nil {
-				own.by = unlimited(s.clock).Limiter()
+				own.by = policy.Limiter()
 			}
-			list[i].By = own.by
 		}
-		if u.pool, err = pool.New(list, options...); err == nil {
-			u.by = u.pool.Reserver()
-		}
-		return err
+		return nil
 	})...)...)
 }
 
 // upstreams are what requests may be sent to.
 type upstreams struct {
-	all  []*upstream
-	pool *pool.Pool[*upstream]
-	by   reserve.Reserver // the pool's
+	all    []*upstream
+	latest memory[int] // by the requests' keys: which has served the latest
 }
 
 type upstream struct {
 	base   url.URL
 	header http.Header
 	by     reserve.Reserver
+	tier   int
+	pause  *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
 	health health
 }
 
 // choose begins a call: each of its attempts goes to an upstream that has not refused it. U may be nil.
 func (u *upstreams) choose(c *call) {
-	if u == nil {
-		return
-	}
-	c.refusedBy = make([]bool, len(u.all))
-	c.ctx = binding.WithExcept(c.ctx, func(member int) bool { return c.refusedBy[member] })
-}
-
-// unbind makes an attempt one at any upstream.
-func (c *call) unbind() {
-	if u := c.t.upstreams; u != nil {
-		a := &c.charges[0]
-		a.By, a.key, c.upstream = u.by, u, nil
+	if u != nil {
+		c.refusedBy = make([]bool, len(u.all))
+		c.sticky, _ = queue.StickyOf(c.ctx)
 	}
 }
 
-// bind makes an attempt one at the upstream that its permits are of.
-func (c *call) bind() {
-	u := c.t.upstreams
-	if u == nil {
-		return
+// except reports whether a member must not get the call.
+func (c *call) except(member int) bool { return c.refusedBy[member] }
+
+// prefers returns the member that served the request's key last, or -1.
+func (u *upstreams) prefers(p *queue.Place) int {
+	if key := p.Hint.(*call).sticky; key != "" {
+		if member, ok := u.latest.get(key); ok {
+			return member
+		}
 	}
+	return -1
+}
+
+// chosen remembers which member serves a request's key.
+func (u *upstreams) chosen(p *queue.Place, member int) {
+	if key := p.Hint.(*call).sticky; key != "" {
+		u.latest.set(key, member)
+	}
+}
+
+// goTo makes an attempt one at the upstream that its permits are of.
+func (c *call) goTo(u *upstreams, member int) {
+	own := u.all[member]
 	a := &c.charges[0]
-	own, member, ok := u.pool.Of(&a.Held)
-	if !ok {
-		return
-	}
 	a.By, a.key = own.by, member
 	c.upstream, c.member = own, member
 	c.outgoing = own.rewrite(c.outgoing)
 	if hold := own.health.probe(); hold > 0 {
-		u.pool.PauseUntil(member, c.t.now().Add(hold))
+		own.pause.PauseUntil(c.t.now().Add(hold))
 	}
 }

@@ -7,13 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/reserve/internal/fifo"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // asked is a charge, as a decision sees it.
 func asked(name string, permits int, said *reply.Limit) charge {
-	return charge{Limit: &fifo.Limit{Permits: permits}, limit: &limit{name: name}, said: said}
+	return charge{ask: ask{Permits: permits}, limit: &limit{name: name}, said: said}
 }
 
 func exactly(a charge) charge { a.limit.exact = true; return a }

@@ -152,7 +152,7 @@ func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if ok {
 		return why, true
 	}
-	if w.c.place.full() {
+	if w.c.crowded() {
 		return Waiting{Why: Crowded}, true
 	}
 	for _, s := range w.states {

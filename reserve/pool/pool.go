@@ -181,7 +181,7 @@ func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
 type reserver[T any] struct{ *Pool[T] }
 
 func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	key, ok := ctx.Value(stickyKey{}).(string)
+	key, ok := queue.StickyOf(ctx)
 	if !ok {
 		key = r.key
 	}
@@ -195,11 +195,9 @@ func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 // Rate returns the sum of the members' rates, in permits per second; 0 if one of them can't tell.
 func (r reserver[T]) Rate() float64 { return queue.Rate(r.options) }
 
-type stickyKey struct{}
-
 // WithKey returns a context whose requests to [Pool.Reserver] are sticky: see [Pool.Sticky].
 func WithKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, stickyKey{}, key)
+	return queue.WithSticky(ctx, key)
 }
 
 // Of returns the member that serves a reservation of [Pool.Reserver], or one that another package has made of such: its

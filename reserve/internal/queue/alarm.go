@@ -93,7 +93,7 @@ func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	if h == nil {
 		return never
 	}
-	slack := q.slack(len(h.parts))
+	slack := h.slack()
 	if slack == 0 && h.place.sleepers > 0 {
 		return never
 	}

@@ -38,7 +38,7 @@ type part struct {
 // The hold must not be the place's meanwhile.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	limits := h.place.Options[h.option].Limits
-	slack := h.place.queue.slack(len(limits))
+	slack := h.place.queue.slack(limits)
 	keep := h.rounds < patience && len(limits) > 1
 	h.rounds++
 	if keep {
@@ -67,6 +67,16 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	}
 	h.asked = h.delay()
 	return nil
+}
+
+// slack returns how long before its time the hold counts as due. The end of a pause is waited for.
+func (h *hold) slack() time.Duration {
+	for i := range h.parts {
+		if h.parts[i].paused {
+			return 0
+		}
+	}
+	return h.place.queue.slack(h.place.Options[h.option].Limits)
 }
 
 // latest returns which of the limits has room last, by what is known now, and when.

@@ -61,6 +61,7 @@ type Queue struct {
 	timer     stopper     // looks again
 	timed     int64       // when; or never
 	served    uint64
+	renewed   int64 // their holds are not made anew before
 	compared  int64 // the epoch in which places that others pass were bound
 }
 
@@ -163,12 +164,27 @@ func (q *Queue) watch(options [][]Option) {
 	}
 }
 
-// slack returns the slack of an option of so many limits.
-func (q *Queue) slack(limits int) time.Duration {
-	if limits > 1 {
-		return min(q.set.Slack, 2*time.Millisecond)
+// fast is the rate at which a program that wakes late loses more than a limit that is charged 2 ms too early.
+const fast = 100
+
+// slack returns the slack of an option with these limits. Of several, all but the last to have room are charged so much
+// too early: so there is only a little, and none if one of them is slow.
+func (q *Queue) slack(limits []Limit) time.Duration {
+	if len(limits) == 1 || q.set.Slack == 0 {
+		return q.set.Slack
 	}
-	return q.set.Slack
+	rates, slow := 0, false
+	for i := range limits {
+		kind, rate := kindOf(limits[i].By), limits[i].rate()
+		if kind != inFlight {
+			rates++
+		}
+		slow = slow || rate > 0 && rate < fast || rate == 0 && kind == foreign
+	}
+	if rates > 1 && slow {
+		return 0
+	}
+	return min(q.set.Slack, 2*time.Millisecond)
 }
 
 // Enter puts a place into the queue, for at most maxWait and the context's deadline. If its forecast is later than

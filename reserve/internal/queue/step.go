@@ -63,7 +63,7 @@ func (q *Queue) step() (more bool) {
 		q.cancel(h)
 		return true
 	}
-	if holds := q.anew(); holds != nil {
+	if holds := q.anew(now); holds != nil {
 		q.mu.Unlock()
 		for _, h := range holds {
 			q.cancel(h)
@@ -96,12 +96,15 @@ func (q *Queue) step() (more bool) {
 
 // anew takes all holds away after a change, if others pass a place to which an option is closed: they may hold what it
 // would get now. The queue must be locked.
-func (q *Queue) anew() (holds []*hold) {
+func (q *Queue) anew(now int64) (holds []*hold) {
 	epoch := q.epoch.Load()
 	if !q.several || len(q.passed) == 0 || q.compared == epoch {
 		return nil
 	}
-	q.compared = epoch
+	if now < q.renewed { // two queues at the same limits would have each other look without end
+		return nil
+	}
+	q.compared, q.renewed = epoch, add(now, time.Millisecond)
 	for _, p := range slices.Clone(q.passed) {
 		if h := q.release(p); h != nil {
 			holds = append(holds, h)
@@ -127,7 +130,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.release(p)
 		q.mu.Unlock()
 		q.cancel(h)
-	case h.delay() > q.slack(len(h.parts)) && !h.due: // if it is due, its limit has been paused meanwhile
+	case h.delay() > h.slack() && !h.due: // if it is due, its limit has been paused meanwhile
 		return false
 	case p.pass != NoPass && !h.full:
 		// What others don't need has room: now it is a request like others.
@@ -144,7 +147,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		if h != nil {
 			q.cancel(h)
 		}
-	case h.full && h.delay() <= q.slack(len(h.parts)):
+	case h.full && h.delay() <= h.slack():
 		q.grant(now, h)
 	default:
 		q.detach(p)
@@ -162,7 +165,7 @@ func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
 	limits := p.Options[h.option].Limits
 	switch {
-	case h.delay() <= q.slack(len(limits)) || p.pass != NoPass || len(q.passed) >= mostPassed:
+	case h.delay() <= h.slack() || p.pass != NoPass || len(q.passed) >= mostPassed:
 		return false
 	case !h.full && limits[h.last].Own:
 		p.pass = PassGroup
@@ -288,8 +291,11 @@ func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.D
 	}()
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
-	if p.Renew != nil && old == nil {
+	if p.Renew != nil {
 		if err := p.Renew(); err != nil {
+			if old != nil {
+				old.cancel()
+			}
 			return nil, err
 		}
 	}

@@ -1,0 +1,89 @@
+package outbound
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/internal/queue/share"
+)
+
+// A line is the queue of the calls with the same keys.
+type line struct {
+	*queue.Queue
+	order *share.Order // nil: first come, first served
+	keys  any
+	calls int // in it; guarded by its lines
+}
+
+// keyLines are the lines of all sets of keys. The zero value is ready to use.
+type keyLines struct {
+	mu sync.Mutex
+	of map[any]*line
+}
+
+// idleLines is how many lines are kept although no call is in them: of a program with few keys, all.
+const idleLines = 16
+
+// enter returns the line of a call whose options are made. The call leaves it when it has waited.
+func (s *keyLines) enter(c *call) *line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.of[c.keys]
+	if l == nil {
+		if s.of == nil {
+			s.of = map[any]*line{}
+		}
+		l = c.t.newLine(c, len(s.of) < idleLines)
+		s.of[c.keys] = l
+	}
+	l.calls++
+	return l
+}
+
+func (s *keyLines) leave(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.calls--; l.calls == 0 && len(s.of) > idleLines {
+		delete(s.of, l.keys)
+	}
+}
+
+// soon is how long before its time a call is granted. A program that wakes some milliseconds late loses nothing then.
+const soon = 50 * time.Millisecond
+
+// newLine returns a line for calls like this one. A line that is kept watches its limits. One that is not would leave
+// its watchers there.
+func (t *Transport) newLine(c *call, kept bool) *line {
+	var watched [][]queue.Option
+	if kept || t.upstreams != nil || !c.local() {
+		watched = append(watched, c.place.Options)
+	}
+	set := queue.Settings{Clock: t.clock, Slack: soon}
+	if u := t.upstreams; u != nil {
+		set.Prefers, set.Chosen = u.prefers, u.chosen
+	}
+	if t.classes == nil {
+		return &line{Queue: queue.New(new(queue.FIFO), 1, set, watched...), keys: c.keys}
+	}
+	set.Slack = 0 // a more urgent call may come
+	shares := make([]share.Class, len(t.classes))
+	for i, c := range t.classes {
+		shares[i] = share.Class{Name: c.Name, Priority: c.Priority, Weight: c.Weight, MaxAge: c.MaxAge, MaxQueue: c.MaxQueue}
+	}
+	order := share.New(shares, func(class int) error {
+		return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
+	})
+	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order, keys: c.keys}
+}
+
+// local reports whether all that the call asks is of this process.
+func (c *call) local() bool {
+	for i := range c.charges {
+		if _, ok := c.charges[i].By.(pausable); !ok {
+			return false
+		}
+	}
+	return true
+}
