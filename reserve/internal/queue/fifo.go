@@ -6,7 +6,7 @@ import "iter"
 // empty.
 type FIFO struct {
 	head, tail *Place
-	permits    Total
+	sums       Sums
 }
 
 // Push adds a place behind those with a smaller number.
@@ -25,7 +25,7 @@ func (f *FIFO) Push(now int64, p *Place) error {
 	} else {
 		p.next.previous = p
 	}
-	f.permits.Add(p.Permits)
+	f.sums.Add(p)
 	return nil
 }
 
@@ -42,7 +42,7 @@ func (f *FIFO) Remove(_ int64, p *Place) {
 		p.next.previous = p.previous
 	}
 	p.next, p.previous = nil, nil
-	f.permits.Add(-p.Permits)
+	f.sums.Remove(p)
 }
 
 // First returns the first place that others don't pass.
@@ -71,11 +71,14 @@ func (f *FIFO) Ahead(_ int64, p *Place) iter.Seq[*Place] {
 // Above always returns false: any place may leave.
 func (f *FIFO) Above(*Place, *Place) bool { return false }
 
-// Before returns 0, and AtMost the permits of all other places.
-func (f *FIFO) Before(int64, *Place) int        { return 0 }
-func (f *FIFO) AtMost(_ int64, p *Place) Total  { return f.permits.Less(p.Permits) }
+// Before returns 0, and AtMost what all other places ask.
+func (f *FIFO) Before(int64, *Place) int { return 0 }
+func (f *FIFO) AtMost(_ int64, p *Place, limit int) Total {
+	return p.Without(f.sums.Of(limit), limit)
+}
+func (f *FIFO) Last(p *Place) bool              { return p.next == nil }
 func (f *FIFO) Grant(now int64, p *Place)       { f.Remove(now, p) }
-func (f *FIFO) Resize(_ int64, p *Place, n int) { f.permits.Add(n - p.Permits) }
+func (f *FIFO) Resize(_ int64, p *Place, n int) { f.sums.Resize(p, n) }
 func (f *FIFO) Settle(int64, *Place, int)       {}
 func (f *FIFO) Lapsed(int64, *Place)            {}
 func (f *FIFO) Changes(int64) int64             { return never }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
 )
 
 // hopeless reports whether expire would refuse a place. The queue must be locked.
@@ -92,30 +93,33 @@ func (q *Queue) base(now int64) (d time.Duration) {
 	return d
 }
 
-// inTime reports whether a waiting place would go in time even if all that may go before it do. That is quick to know.
-// At a window, sizes don't fill one up completely, but any two together. The queue must be locked.
-func (q *Queue) inTime(now int64, p *Place) bool {
-	if len(p.Options) == 1 && len(p.Options[0].Limits) > 1 {
-		return false
-	}
-	if q.several {
-		return add(now, q.fillUp(p, func(yield func(*Place) bool) {
-			if n := q.order.AtMost(now, p).Int(); n > 0 {
+// atMost returns how long a waiting place would wait if all that may go before it did, which is quick to know; and
+// whether that is its forecast. At a window, sizes don't fill one up completely, but any two together. The queue must be
+// locked.
+func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) {
+	exact = q.order.Last(p)
+	if len(p.Options) > 1 {
+		return q.fillUp(p, func(yield func(*Place) bool) {
+			if n := q.order.AtMost(now, p, ofPermits).Int(); n > 0 {
 				yield(&Place{Permits: n})
 			}
-		})) <= p.latest()
+		}), exact
 	}
-	l := &p.Options[0].Limits[0]
-	sum := q.order.AtMost(now, p)
-	if q.bound != nil && q.bound.has(0) && q.bound.place != p {
-		sum = sum.Less(q.bound.place.Permits)
+	limits, base := p.Options[0].Limits, q.base(now)
+	for i := range limits {
+		l := &limits[i]
+		if i >= tracked {
+			return reserve.Forever, false
+		}
+		sum := q.order.AtMost(now, p, i)
+		if h := q.bound; h != nil && h.place != p && h.has(i) {
+			sum = h.place.Without(sum, i)
+		}
+		n := sum.Int()
+		longest = max(longest, l.behind(fill(n, l), l.permits(p), base))
+		exact = exact && !isWindow(l)
 	}
-	atMost := sum.Int()
-	if l.Permits > 0 {
-		atMost = int(q.waiting.Load()) * l.Permits
-	}
-	wait := l.behind(fill(atMost, l), l.permits(p), q.base(now))
-	return add(now, wait) <= p.latest()
+	return longest, exact
 }
 
 // forecast returns how long a waiting place would wait if no other arrived. The queue must be locked.

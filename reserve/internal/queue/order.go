@@ -29,8 +29,11 @@ type Order interface {
 	// that are above p.
 	Above(a, b *Place) bool
 	Before(now int64, p *Place) int
-	// AtMost returns the permits of all other places that might go before p if no other arrives.
-	AtMost(now int64, p *Place) Total
+	// AtMost returns what all other places that might go before p, if no other arrives, ask of a limit, by its number in
+	// the options.
+	AtMost(now int64, p *Place, limit int) Total
+	// Last reports whether all others certainly go before p, if no other arrives.
+	Last(p *Place) bool
 	// Changes returns when the first may change although no place arrives or leaves, or never.
 	Changes(now int64) int64
 	// Lapsed counts a place that the queue has refused after Push.

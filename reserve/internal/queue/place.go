@@ -32,11 +32,12 @@ type Place struct {
 	// Memory is for the reservations at an option's limits. If it is shorter they are allocated.
 	Memory []reserve.Reservation
 
-	queue  *Queue
-	ctx    context.Context
-	begin  int64 // when it entered
-	within int64 // the end of its longest wait, or never
-	rank   Rank
+	queue   *Queue
+	ctx     context.Context
+	begin   int64 // when it entered
+	within  int64 // the end of its longest wait, or never
+	rank    Rank
+	counted [tracked + 1]int // what the order's sums have of it
 
 	// Guarded by the queue's lock.
 	deadline int64 // of its context, or of a context that waits for it; or never

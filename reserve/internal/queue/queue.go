@@ -297,11 +297,14 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 			wait = 1
 		}
 	case waiting:
-		if p.latest() == never || p.latest() > now && q.inTime(now, p) {
+		if p.latest() == never {
 			q.stays(now, p)
 			return nil
 		}
-		wait = q.forecast(p)
+		var exact bool
+		if wait, exact = q.atMost(now, p); !exact && (add(now, wait) > p.latest() || maxWait <= 0) {
+			wait = q.forecast(p)
+		}
 	}
 	if add(now, wait) <= p.latest() && (wait == 0 || maxWait > 0) {
 		q.stays(now, p)

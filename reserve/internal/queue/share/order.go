@@ -136,6 +136,7 @@ type class struct {
 
 	counts
 	permits queue.Total // that wait
+	sums    queue.Sums  // of what they ask
 }
 
 // counts are what Snapshot tells of a class.
@@ -231,6 +232,7 @@ func (o *Order) Push(now int64, p *queue.Place) error {
 	c.share.begin()
 	c.waiting++
 	c.permits.Add(p.Permits)
+	c.sums.Add(p)
 	for e.older = c.newest; e.older != nil && e.older.number > e.number; e.older = e.older.older {
 		e.newer = e.older
 	}
@@ -268,6 +270,7 @@ func (e *Entry) unlink(now int64) {
 	c := e.class
 	c.waiting--
 	c.permits.Add(-e.Permits)
+	c.sums.Remove(&e.Place)
 	if e.older != nil {
 		e.older.newer = e.newer
 	} else {
@@ -398,7 +401,9 @@ func (o *Order) Grant(now int64, p *queue.Place) {
 
 // Resize says that a waiting request asks for fewer permits now.
 func (o *Order) Resize(_ int64, p *queue.Place, permits int) {
-	of(p).class.permits.Add(permits - p.Permits)
+	c := of(p).class
+	c.permits.Add(permits - p.Permits)
+	c.sums.Resize(p, permits)
 }
 
 // Settle charges the account of a granted request.
@@ -454,15 +459,20 @@ func (o *Order) Before(_ int64, p *queue.Place) int {
 	return permits.Int()
 }
 
-// AtMost returns the permits of all requests that might go before p if no other arrives.
-func (o *Order) AtMost(now int64, p *queue.Place) (permits queue.Total) {
+// AtMost returns what all other requests that might go before p, if no other arrives, ask of a limit.
+func (o *Order) AtMost(now int64, p *queue.Place, limit int) (sum queue.Total) {
 	own := of(p).class
 	for _, c := range o.classes {
 		if c.Priority >= own.Priority || c.Priority+1 >= own.Priority && c.old(now) != nil {
-			permits = permits.Plus(c.permits)
+			sum = sum.Plus(c.sums.Of(limit))
 		}
 	}
-	return permits.Less(p.Permits)
+	return p.Without(sum, limit)
+}
+
+// Last reports whether all others go before p: there is one class, and one tenant.
+func (o *Order) Last(p *queue.Place) bool {
+	return len(o.classes) == 1 && len(of(p).class.flows) == 1 && of(p).newer == nil
 }
 
 // Changes returns when the next request will have waited for MaxAge.
