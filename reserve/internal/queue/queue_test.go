@@ -136,7 +136,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// A request that waits is known from when it is numbered: of 10,000 callers with a deadline, those that can't go in time
+// A request that waits is known from when it is numbered: of 4,000 callers with a deadline, those that can't go in time
 // are told at once, and all others go.
 func TestToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestToldAtOnce(t *testing.T) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		went := 0
-		for range 10_000 {
+		for range 4_000 {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
