@@ -41,8 +41,13 @@ func (c *call) read() reply.Reply {
 		}
 		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.chance(c.sent)
 	}
-	c.attempt.block, c.attempt.others = 0, c.t.waiting.Load()
-	if s.Refused {
+	c.attempt.block, c.attempt.others, c.attempt.crowded = 0, c.t.waiting.Load(), ""
+	for _, f := range c.t.inFlight {
+		if s.Refused && f.name != "" && f.name == s.Reason {
+			c.attempt.crowded = f.name
+		}
+	}
+	if s.Refused && c.attempt.crowded == "" {
 		c.attempt.block = c.t.blocks.refuse(c, &s)
 	}
 	c.attempt.relieved = s.Refused && c.relieved()
@@ -94,8 +99,8 @@ func (c *call) stops(v *verdict) {
 
 // throttled tells the hooks of a refusal, for each limit that it blames.
 func (c *call) throttled(v *verdict) {
-	if len(c.charges) == 0 {
-		c.t.hooks.throttled(c.response, "", v.after)
+	if len(c.charges) == 0 || c.attempt.crowded != "" {
+		c.t.hooks.throttled(c.response, c.attempt.crowded, v.after)
 	}
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		if v.rulings[i].blamed {

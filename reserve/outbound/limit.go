@@ -16,10 +16,16 @@ type Limit struct {
 	// apart. A header or refusal that names no limit, or names requests where no limit is called
 	// so, is for the last limit whose name is empty, or else the last.
 	Name string
-	// Limiter holds for all requests. It, or Keyed, must be set.
+	// Limiter holds for all requests. It, or Keyed, or InFlight must be set.
 	Limiter reserve.Reserver
 	// Keyed says whose limiter holds for a request: see [Keyed].
 	Keyed Scope
+	// InFlight, if it is not 0, makes the limit one of how many requests are out at a time, for each Key (nil: all
+	// together). "5 long calls, any number of short ones" is InFlight: 5 and a Cost that is 0 for short ones. A request
+	// has one place, whatever its Cost: see [WithMaxInFlight]. A refusal whose reason is Name stops no rate: only the
+	// refused request waits. Limiter, Keyed and the fields below Cost must not be set then.
+	InFlight int
+	Key      func(*http.Request) string
 	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by
 	// this limit. Default: 1 for each.
 	Cost func(*http.Request) int

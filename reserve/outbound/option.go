@@ -84,6 +84,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 // waiting calls are promised their times before, and nothing is lost.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
+		if l.InFlight != 0 || l.Key != nil {
+			return s.addInFlight(&l)
+		}
 		scope := l.scope()
 		if scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter) {
 			return valueError("WithLimit "+strconv.Quote(l.Name), nil, "either a Limiter or Keyed")
@@ -105,6 +108,28 @@ func WithLimit(l Limit) Option {
 		})
 		return nil
 	}
+}
+
+// addInFlight adds a limit of requests that are out.
+func (s *settings) addInFlight(l *Limit) error {
+	what := "InFlight of limit " + strconv.Quote(l.Name)
+	switch {
+	case l.InFlight < 1:
+		return valueError(what, l.InFlight, "at least 1")
+	case l.Limiter != nil || l.Keyed != nil || l.Recost != nil || l.Used != nil || l.Lost != nil || l.Exact || l.Penalty != 0:
+		return valueError(what, l.InFlight, "no other field than Name, Key and Cost beside it")
+	case slices.ContainsFunc(s.inFlight, func(f *inFlight) bool { return f.name != "" && f.name == l.Name }):
+		return valueError("WithLimit", l.Name, "a name that no other limit has")
+	}
+	f := &inFlight{name: l.Name, n: l.InFlight, key: l.Key, cost: l.Cost}
+	if f.key == nil {
+		f.key = func(*http.Request) string { return "" }
+	}
+	if f.cost == nil {
+		f.cost = one
+	}
+	s.inFlight = append(s.inFlight, f)
+	return nil
 }
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for

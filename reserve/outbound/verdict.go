@@ -27,6 +27,7 @@ type attempt struct {
 	block      time.Duration // the key is blocked: no call should go for so long; 0: it is not
 	relieved   bool          // another call of these keys was accepted since this one began to wait
 	others     int64         // calls that wait by themselves
+	crowded    string        // the limit of requests in flight that it was refused for; "": none
 	repeatable bool          // it does no harm to carry out the request twice
 }
 
@@ -127,13 +128,13 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	default:
 		v.backOff(a)
 	}
-	alone := r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
+	alone := a.crowded != "" || r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
 	v.again = wanted <= most && r.mayRepeat(s, wanted, a)
 	for i := range charges {
-		if !blamed(charges, i, s) {
+		if a.crowded != "" || !blamed(charges, i, s) {
 			continue
 		}
 		ruling := &v.rulings[i]
