@@ -109,7 +109,7 @@ func TestSharing(t *testing.T) {
 			name, programs := k.Name, []Neighbour{}
 			for i, c := range of {
 				name += "/" + c.Name
-				programs = append(programs, Neighbour{c, time.Duration(i) * 20 * time.Second, 32})
+				programs = append(programs, Neighbour{Client: c, From: time.Duration(i) * 20 * time.Second, Slots: 32})
 			}
 			if !only.MatchString("N12 " + name) {
 				continue

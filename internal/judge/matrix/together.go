@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,6 +13,7 @@ import (
 type Neighbour struct {
 	Client Client
 	From   time.Duration // when it begins
+	Until  time.Duration // when it ends; 0: with the others
 	Slots  int           // goroutines that call
 }
 
@@ -29,46 +31,21 @@ const whose = "X-Test-Process"
 // Together has several programs call a server for a time, as fast as they are let. What is before warm
 // does not count.
 func Together(k Kind, programs []Neighbour, s Setting, warm, until time.Duration) Sharing {
-	begin := time.Now()
 	out := Sharing{Shares: make([]float64, len(programs)), Least: make([]float64, len(programs)), Wasted: make([]float64, len(programs))}
-	var mu sync.Mutex
 	accepted := make([][]time.Duration, len(programs))
 	seen, refused := make([]float64, len(programs)), make([]float64, len(programs))
-	inner := k.New(begin, s)
-	server := &server{random: rand.New(rand.NewPCG(s.Seed, 1)), latency: s.Latency, begin: begin, undated: k.Undated}
-	server.judge = judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
-		takes, status, body := inner.Answer(now, r, h)
-		i, at := int(r.Header.Get(whose)[0]-'0'), now.Sub(begin) // the server's lock is held
-		if at < warm || at >= until {
-			return takes, status, body
-		}
-		seen[i]++
-		if status == http.StatusOK {
+	count := func(i int, at time.Duration, status int) {
+		switch {
+		case at < warm || at >= until:
+			return
+		case status == http.StatusOK:
 			accepted[i] = append(accepted[i], at)
-		} else {
+		default:
 			refused[i]++
 		}
-		return takes, status, body
-	})
-	end := begin.Add(until)
-	var all sync.WaitGroup
-	for i, p := range programs {
-		client := p.Client.New(named{server, string(rune('0' + i))}, k, s)
-		for range p.Slots {
-			all.Go(func() {
-				<-time.After(p.From)
-				for time.Now().Before(end) {
-					since := time.Now()
-					if call(client, k, 0, end.Add(time.Second)) && since.Sub(begin) > warm {
-						mu.Lock()
-						out.Longest = max(out.Longest, time.Since(since).Seconds())
-						mu.Unlock()
-					}
-				}
-			})
-		}
+		seen[i]++
 	}
-	all.Wait()
+	out.Longest = callers(k, programs, s, warm, until, count)
 	sum := 0.
 	for i := range programs {
 		sum += float64(len(accepted[i]))
@@ -94,6 +71,44 @@ func Together(k Kind, programs []Neighbour, s Setting, warm, until time.Duration
 		}
 	}
 	return out
+}
+
+// callers has programs call a server until a time. It tells count of each call that reaches the server, and returns how
+// many seconds the longest one took that began after warm.
+func callers(k Kind, programs []Neighbour, s Setting, warm, until time.Duration, count func(i int, at time.Duration, status int)) (longest float64) {
+	begin := time.Now()
+	inner := k.New(begin, s)
+	server := &server{random: rand.New(rand.NewPCG(s.Seed, 1)), latency: s.Latency, begin: begin, undated: k.Undated}
+	server.judge = judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
+		takes, status, body := inner.Answer(now, r, h)
+		i, _ := strconv.Atoi(r.Header.Get(whose))
+		count(i, now.Sub(begin), status) // the server's lock is held
+		return takes, status, body
+	})
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i, p := range programs {
+		client := p.Client.New(named{server, strconv.Itoa(i)}, k, s)
+		end := begin.Add(until)
+		if p.Until > 0 {
+			end = begin.Add(p.Until)
+		}
+		for range p.Slots {
+			all.Go(func() {
+				<-time.After(p.From)
+				for time.Now().Before(end) {
+					since := time.Now()
+					if call(client, k, 0, end.Add(time.Second)) && since.Sub(begin) > warm {
+						mu.Lock()
+						longest = max(longest, time.Since(since).Seconds())
+						mu.Unlock()
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	return longest
 }
 
 // named says whose calls they are.

@@ -1,0 +1,155 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goals are what a crowd of a size must reach: refused at most, Jain's index and the used part at least.
+var goals = map[string]map[int][3]float64{
+	"bucket, bare": {
+		1: {0.01, 1, 0.97}, 2: {0.02, 0.96, 0.97}, 3: {0.02, 0.94, 0.97}, 5: {0.03, 0.92, 0.97},
+		10: {0.03, 0.90, 0.97}, 30: {0.06, 0.87, 0.97}, 100: {0.15, 0.80, 0.97},
+	},
+	"bucket, Retry-After":   {3: {0.015, 0.9, 0.95}, 10: {0.02, 0.82, 0.95}, 30: {0.05, 0.8, 0.95}},
+	"1,000 in 10 s, bare":   {3: {0.04, 0.9, 0.95}, 10: {0.05, 0.85, 0.95}, 30: {0.08, 0.8, 0.95}},
+	"bucket, 1 % by chance": {3: {0.04, 0.9, 0.95}, 10: {0.05, 0.85, 0.95}},
+}
+
+// newOpenWindows counts in windows of 10 s, and says nothing.
+func newOpenWindows(_ time.Time, s Setting) Judge {
+	quota, left := int(s.Rate*10), 0
+	var end time.Time
+	return judge(func(now time.Time, _ *http.Request, _ http.Header) (time.Duration, int, string) {
+		if !now.Before(end) {
+			end, left = now.Truncate(10*time.Second).Add(10*time.Second), quota
+		}
+		if left == 0 {
+			return 0, 429, ""
+		}
+		left--
+		return 0, 200, ""
+	})
+}
+
+// newUncertain is a token bucket, and one call in a hundred gets a 503 besides.
+func newUncertain(begin time.Time, s Setting) Judge {
+	random, limit := rand.New(rand.NewPCG(s.Seed, 2)), newBucket("")(begin, s)
+	return judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
+		if random.Float64() < 0.01 {
+			return 0, 503, ""
+		}
+		return limit.Answer(now, r, h)
+	})
+}
+
+// Programs that share a limit, with nothing but its refusals to tell them of each other, use all of it, are refused little and
+// share it evenly. CROWD, a regular expression, picks others and prints their figures.
+func TestCrowd(t *testing.T) {
+	only := regexp.MustCompile(pickCrowd())
+	for _, k := range []Kind{
+		{Name: "bucket, bare", New: newBucket("")}, {Name: "bucket, Retry-After", New: newBucket("1")},
+		{Name: "1,000 in 10 s, bare", New: newOpenWindows}, {Name: "bucket, 1 % by chance", New: newUncertain},
+	} {
+		for _, c := range []Client{{Name: "nothing", New: Unknown.New}, {Name: "all", New: KnownAdapted.New}} {
+			for _, n := range []int{1, 2, 3, 5, 10, 30, 100} {
+				name := fmt.Sprintf("%s/%d told %s", k.Name, n, c.Name)
+				if !only.MatchString(name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						<-time.After(time.Until(day))
+						s := At(100, 1)
+						s.Latency = [2]time.Duration{8 * time.Millisecond, 120 * time.Millisecond}
+						o := Crowd(k, c, s, n, 0, 0)
+						t.Logf("%-40s used %.3f refused %.3f Jain %.3f least %.2f", name, o.Used, o.Refused, o.Jain, o.Least)
+						if goal, ok := goals[k.Name][n]; ok {
+							require.LessOrEqual(t, o.Refused, goal[0])
+							require.GreaterOrEqual(t, o.Jain, goal[1]-1e-9)
+							require.GreaterOrEqual(t, o.Used, goal[2])
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func pickCrowd() string {
+	if only := os.Getenv("CROWD"); only != "" {
+		return only
+	}
+	if os.Getenv("PACE_LONG") != "" {
+		return "/(1|2|3|5|10|30|100) "
+	}
+	return "^bucket, bare/10 told nothing"
+}
+
+// One that joins late soon has its share; those that stay use what half of them leave.
+func TestCrowdThatChanges(t *testing.T) {
+	if os.Getenv("PACE_LONG") == "" {
+		t.Skip("only in the long run")
+	}
+	k := Kind{Name: "bucket, bare", New: newBucket("")}
+	for _, n := range []int{3, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			o := Crowd(k, Client{Name: "nothing", New: Unknown.New}, At(100, 1), n, 0, 2*time.Minute)
+			require.Greater(t, o.Late, 0.6)
+			require.Less(t, o.Late, 2.)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			o := Crowd(k, Client{Name: "nothing", New: Unknown.New}, At(100, 1), n, n/2, 0)
+			require.Greater(t, o.Used, 0.95)
+			require.Greater(t, o.Jain, 0.85)
+		})
+	}
+}
+
+// A neighbour that comes once leaves no trace: it takes all but one or seven calls of two or three windows.
+func TestNeighbourOnce(t *testing.T) {
+	for _, windows := range []int{2, 3} {
+		for _, leaves := range []int{1, 7} {
+			synctest.Test(t, func(t *testing.T) {
+				<-time.After(time.Until(day))
+				begin, s := time.Now(), At(50, 1)
+				s.Window = 10 * time.Second
+				k := Kind{Name: "visited", New: func(_ time.Time, s Setting) Judge {
+					var end time.Time
+					left := 0
+					return judge(func(now time.Time, _ *http.Request, h http.Header) (time.Duration, int, string) {
+						if !now.Before(end) {
+							end, left = now.Truncate(s.Window).Add(s.Window), 500
+							if at := now.Sub(begin).Seconds(); at >= 50 && at < 50+10*float64(windows) {
+								left = leaves
+							}
+						}
+						if left > 0 {
+							left--
+							return 0, 200, ""
+						}
+						h.Set("Retry-After", fmt.Sprint(math.Ceil(end.Sub(now).Seconds())))
+						return 0, 429, ""
+					})
+				}}
+				n := 0
+				callers(k, []Neighbour{{Client: KnownAdapted, Slots: 16}}, s, 0, 600*time.Second, func(_ int, at time.Duration, status int) {
+					if at >= 100*time.Second && status == http.StatusOK {
+						n++
+					}
+				})
+				t.Logf("%d windows, %d calls left: %d of 25,000", windows, leaves, n)
+				require.Greater(t, n, 24_000)
+			})
+		}
+	}
+}
