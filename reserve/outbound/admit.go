@@ -139,6 +139,9 @@ func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
 		if a.rate != nil && a.rate.unknown() {
 			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
 		}
+		if a.room != nil {
+			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
+		}
 		if _, ok := a.By.(pausable); !ok && !a.limit.upstream {
 			limits = append(limits, queue.Limit{By: c.t.pauserOf(a), Permits: 1})
 		}

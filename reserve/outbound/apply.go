@@ -73,6 +73,9 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 		c.learn(&all[i], &v.rulings[i])
 		c.tell(&all[i])
 	}
+	if !s.Cached {
+		c.makeRoom(v)
+	}
 	c.endProbes() // the next call's turn
 	if !v.refused {
 		c.stops(v)

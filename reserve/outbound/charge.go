@@ -18,6 +18,7 @@ type charge struct {
 	limit  *limit
 	key    any
 	rate   *controller  // nil: not adaptive
+	room   *room        // nil: the limit has a rate
 	said   *reply.Limit // what the response says of the limit; nil: nothing
 	chance bool         // a refusal would be one by chance
 	state  *limitState  // of the limit and key, for Snapshot
@@ -45,6 +46,7 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
 	}
+	a.room = c.t.roomOf(a)
 }
 
 // settled settles one charge.

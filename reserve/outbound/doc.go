@@ -60,7 +60,9 @@
 //
 // If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's
 // 403) all requests of its key stop until then, and not only the refused one: the others would be
-// refused as well. Queued requests go later, at the same distances, so there is no herd at the end.
+// refused as well. Queued requests go later, at the same distances, so there is no herd at the end. Where the limiter
+// has no rate, one request goes first then, and each that is accepted lets two more go, up to as many as were out and
+// not refused; from there on one more each 8 stops. And no more are out than the responses say are left.
 // [PauseRefused] stops only the refused request. If the server does not say for how long, only the
 // refused request waits: a second, and longer each time while nothing is accepted. A response that
 // says that nothing is left until a time stops the key, too.

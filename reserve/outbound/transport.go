@@ -26,6 +26,7 @@ type Transport struct {
 	accepted    memory[*atomic.Int64] // by keySet: when a call was accepted last, in nanoseconds since 1970
 	states      memory[*limitState]   // by keys
 	waiting     atomic.Int64          // calls that wait by themselves after a refusal
+	rooms       memory[*room]         // by keys: of limits without a rate
 	derated     derated
 	blocks      blocks
 	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time

@@ -1,0 +1,119 @@
+package outbound
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// busy is a server that takes 100 ms for a call, and asks judge how to answer it: with so many others at work.
+type busy struct {
+	judge func(working int, h http.Header) (status int)
+
+	mu                     sync.Mutex
+	working, calls, denied int
+}
+
+func (s *busy) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	h := http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	status := s.judge(s.working, h)
+	s.calls++
+	if status != 200 {
+		s.denied++
+		s.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+		return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+	}
+	s.working++
+	s.mu.Unlock()
+	time.Sleep(100 * time.Millisecond)
+	s.mu.Lock()
+	s.working--
+	s.mu.Unlock()
+	return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+}
+
+// many makes n calls from 16 goroutines, and returns how long they took.
+func many(t *testing.T, tr http.RoundTripper, n int) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	todo := make(chan struct{}, n)
+	for range n {
+		todo <- struct{}{}
+	}
+	close(todo)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range todo {
+				r, _ := http.NewRequest(http.MethodGet, "http://a.test/", nil)
+				_, err := tr.RoundTrip(r)
+				require.NoError(t, err)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(begin)
+}
+
+// Ten at a time, and 30 s for everybody if there is an eleventh, as at Okta's: 16 callers are told so once, then ten
+// are out. Before, all 16 came back together after each stop, and 2,000 calls were not done in 30 min.
+func TestRoomAfterAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &busy{judge: func(working int, h http.Header) int {
+			if working < 10 {
+				return 200
+			}
+			h.Set("Retry-After", "30")
+			return 429
+		}}
+		took := many(t, reserve.Must(New(server, nil, WithRetries(9))), 2000)
+		require.Equal(t, 6, server.denied)
+		require.Less(t, took, 52*time.Second, "30 s of them stopped")
+	})
+}
+
+// After a stop one call goes first. While it is refused nobody else is sent.
+func TestOneGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		server := &busy{judge: func(_ int, h http.Header) int {
+			h.Set("Retry-After", "5")
+			return map[bool]int{true: 200, false: 429}[time.Since(begin) > 12*time.Second]
+		}}
+		many(t, reserve.Must(New(server, nil, WithRetries(9))), 16)
+		require.Equal(t, 16+2, server.denied)
+	})
+}
+
+// With 20 left, 16 callers don't send more than 20: what is out counts. The rest goes when the window is over.
+func TestRemainingIsCountedDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end, left := time.Now(), 0
+		server := &busy{judge: func(_ int, h http.Header) int {
+			if now := time.Now(); !now.Before(end) {
+				end, left = now.Truncate(time.Minute).Add(time.Minute), 50
+			}
+			h.Set("X-RateLimit-Limit", "50")
+			h.Set("X-RateLimit-Reset", fmt.Sprint(end.Unix()))
+			status := 429
+			if left > 0 {
+				left--
+				status = 200
+			}
+			h.Set("X-RateLimit-Remaining", fmt.Sprint(left))
+			return status
+		}}
+		tr := reserve.Must(New(server, nil, WithRetries(9)))
+		many(t, tr, 1000)
+		require.Zero(t, server.denied, "of %d calls", server.calls)
+	})
+}
