@@ -2,7 +2,6 @@ package bykey
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -15,9 +14,8 @@ type Key interface {
 	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
 	Peek(n int) (wait time.Duration, err error)
 	Outlook() (engine.Outlook, error)
-	// Stop and RefuseBehind are those of engine.Limiter.
+	// Stop is that of engine.Limiter.
 	Stop(t time.Time)
-	RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error
 }
 
 var _ Key = (*limiter[int])(nil)
@@ -95,10 +93,6 @@ func (l *limiter[K]) Resume() {
 		of.Resume()
 		return nil
 	})
-}
-
-func (l *limiter[K]) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error {
-	return l.whole(ctx, func(of *engine.Limiter) error { return of.RefuseBehind(ctx, ahead, n, maxWait) })
 }
 
 // whole calls do with the key's limiter, which is a whole one from then on.

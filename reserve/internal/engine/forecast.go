@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -66,27 +65,6 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 		return 0, l.cold.policy.errors.TooLarge(n, largest)
 	}
 	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
-}
-
-// RefuseBehind returns the error that Reserve would return to a request behind others, as in Behind, and counts it as a
-// refusal. It returns nil if such a request would be granted. It takes nothing.
-func (l *Limiter) RefuseBehind(ctx context.Context, ahead iter.Seq[int], n int, maxWait time.Duration) error {
-	if err := done.Cause(ctx); err != nil {
-		return err
-	}
-	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.read(t)
-	var ready int64 = never
-	if _, largest := l.ledger.Size(); n <= largest {
-		ready = l.readyBehind(now, ahead, n)
-	}
-	err := l.refusal(now, n, ready, maxWait, deadline)
-	if err != nil {
-		l.cold.refused.Add(uint64(n))
-	}
-	return err
 }
 
 // readyBehind returns when that request would be ready. The limiter must be locked.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
-	"github.com/nextfree/pace/reserve/internal/late"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -112,7 +112,7 @@ type route struct {
 	refused  []bool          // by member
 	model    string          // as the body names it
 	tokens   int
-	rank     late.Rank
+	rank     queue.Rank
 
 	through bool // it has got through to member, and is not charged yet; guarded by the door's lock
 	member  int
@@ -219,7 +219,7 @@ func (d *Deployments) send(o *route) (*http.Response, error) {
 	class, tenant := d.classOf(o.caller)
 	for {
 		o.gone.Store(false)
-		ctx := late.WithRank(context.WithValue(o.caller.Context(), routeKey{}, o), &o.rank)
+		ctx := queue.WithRank(context.WithValue(o.caller.Context(), routeKey{}, o), &o.rank)
 		r, err := d.queue.Tenant(class, tenant).ReserveWithin(ctx, o.tokens, reserve.Forever)
 		if err == nil {
 			err = r.Wait(o.caller.Context())
