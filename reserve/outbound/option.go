@@ -79,9 +79,8 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 // pays the rest afterwards.
 //
 // With several limits a call buys its permits when it goes. If a busy machine wakes it late, that
-// time is lost, unless the limiters save up permits: with wake-ups that are up to 10 ms late, two
-// limiters of 500/s with WithBurst(0) give 325/s, and with 20 ms saved up 500/s. With one limiter
-// waiting calls are promised their times before, and nothing is lost.
+// time is lost at a limit of less than 100 permits/s, unless it saves up permits: 10/s and wake-ups that are 10 ms late
+// give 9/s. Faster limits are charged up to 2 ms too early, and lose nothing.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		if l.InFlight != 0 || l.Key != nil {

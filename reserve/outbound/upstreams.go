@@ -8,6 +8,7 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 
 // An Upstream is one of several servers, or one of several keys of a server, that can serve a request: see [NewUpstreams].
@@ -96,7 +97,7 @@ type upstream struct {
 	by     reserve.Reserver
 	tier   int
 	pause  *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
-	health health
+	health health.Health
 }
 
 // choose begins a call: each of its attempts goes to an upstream that has not refused it. U may be nil.
@@ -134,7 +135,7 @@ func (c *call) goTo(u *upstreams, member int) {
 	a.By, a.key = own.by, member
 	c.upstream, c.member = own, member
 	c.outgoing = own.rewrite(c.outgoing)
-	if hold := own.health.probe(); hold > 0 {
+	if hold := own.health.Probe(); hold > 0 {
 		own.pause.PauseUntil(c.t.now().Add(hold))
 	}
 }

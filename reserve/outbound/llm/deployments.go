@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
@@ -45,7 +46,8 @@ type Deployments struct {
 //
 // A call that is refused (429, 503, 529) goes on to the next deployment at once. It keeps its place in the line if it
 // has to wait. It goes to each deployment once, and the last refusal is the answer. A request whose body has more than
-// 8 MiB and no GetBody is sent once. A broken connection, or any other status, is returned to the caller.
+// 8 MiB and no GetBody is sent once. A deployment that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s,
+// doubling to 60 s, and its call goes on to the next one, too. Any other status is returned to the caller.
 //
 // A response's Set-Cookie is removed, and its Request is the caller's. A redirect to another host is followed without a
 // deployment's header, and without pacing.
@@ -75,6 +77,10 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 			}
 		}
 		one.Header = one.Header.Clone()
+		if own := *one.Base; own.Path == "" {
+			own.Path = "/" // else a request's path would have no slash
+			one.Base = &own
+		}
 		transport, err := New(base, one.Provider, one.Limits, opts...)
 		if err != nil {
 			return nil, err
@@ -110,7 +116,8 @@ type route struct {
 	requests []*http.Request // by member, without a body
 	names    []string        // of the model, by member
 	refused  []bool          // by member
-	model    string          // as the body names it
+	failed   []failedAt
+	model    string // as the body names it
 	tokens   int
 	rank     queue.Rank
 
@@ -228,9 +235,14 @@ func (d *Deployments) send(o *route) (*http.Response, error) {
 			return nil, err
 		}
 		o.gone.Store(true)
+		sent := d.door.now()
 		response, err := o.attempt(&r)
-		if err != nil || !isRefusal(response) || !o.another() {
+		failed := o.judge(sent, response, err)
+		if !(failed || err == nil && isRefusal(response)) || !o.another() {
 			return response, err
+		}
+		if err != nil {
+			continue
 		}
 		io.CopyN(io.Discard, response.Body, 64<<10)
 		response.Body.Close()
@@ -261,6 +273,44 @@ func (o *route) attempt(account *reserve.Reservation) (*http.Response, error) {
 	}
 	c.prompt.body = nil
 	return m.send(c, r.WithContext(c))
+}
+
+// judge notes how a deployment has served an attempt, and reports whether another one may serve it: no answer came, or
+// one that is no answer to the request. A model can be asked twice.
+func (o *route) judge(sent time.Time, response *http.Response, err error) (failed bool) {
+	d, m := o.door, o.door.members[o.member]
+	switch {
+	case o.caller.Context().Err() != nil, err == nil && isRefusal(response):
+		return false
+	case err == nil && !isBroken(response):
+		m.health.Worked(sent)
+		d.mu.Lock()
+		m.rests = time.Time{}
+		d.mu.Unlock()
+		for _, f := range o.failed {
+			d.rest(d.members[f.member], d.members[f.member].health.Failed(f.sent, d.now(), true))
+		}
+		o.failed = nil
+		return false
+	}
+	o.failed = append(o.failed, failedAt{o.member, sent})
+	d.rest(m, m.health.Failed(sent, d.now(), false))
+	return true
+}
+
+// failedAt is an attempt that has failed at a deployment.
+type failedAt struct {
+	member int
+	sent   time.Time
+}
+
+// isBroken reports whether a response is that of a deployment that serves nobody.
+func isBroken(r *http.Response) bool {
+	switch r.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return true
+	}
+	return r.StatusCode >= 500
 }
 
 // another reports whether a refused call can go to another deployment.

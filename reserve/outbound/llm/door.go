@@ -9,6 +9,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 
 // A door stands behind the queue of calls to several deployments, and is a [reserve.Reserver]. It lets the first call
@@ -27,10 +28,12 @@ type door struct {
 type member struct {
 	*Transport
 	Deployment
+	health health.Health
 
 	// Guarded by the door's lock.
-	busy bool // a call that has got through is not charged yet
-	last uint64
+	busy  bool      // a call that has got through is not charged yet
+	rests time.Time // it gets no call before
+	last  uint64
 }
 
 // kick has the call that waits look again. It may be called under any lock.
@@ -107,9 +110,12 @@ func (d *door) take(o *route, more int) (wait time.Duration, ok bool) {
 		}
 	}
 	wait, best := reserve.Forever, -1
+	now := d.now()
 	for i, w := range options {
 		switch m := d.members[i]; {
 		case w < 0:
+		case m.rests.After(now):
+			wait = min(wait, max(w, m.rests.Sub(now)))
 		case m.busy: // the call that is there kicks when it is charged, which is soon
 			wait = min(wait, max(w, time.Millisecond))
 		case w > 0:
@@ -124,8 +130,21 @@ func (d *door) take(o *route, more int) (wait time.Duration, ok bool) {
 	d.served++
 	m := d.members[best]
 	m.busy, m.last = true, d.served
+	if hold := m.health.Probe(); hold > 0 {
+		m.rests = now.Add(hold) // one call probes it
+	}
 	o.member, o.through = best, true
 	return 0, true
+}
+
+// rest keeps calls away from a deployment.
+func (d *door) rest(m *member, rest time.Duration) {
+	if rest > 0 && len(d.members) > 1 {
+		d.mu.Lock()
+		m.rests = d.now().Add(rest)
+		d.mu.Unlock()
+		d.kick()
+	}
 }
 
 // before reports whether a call that may go to both goes to m.
