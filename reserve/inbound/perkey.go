@@ -14,7 +14,7 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// defaultMaxKeys takes some 110 MB for addresses, and 600 MB where another tier comes after it.
+// defaultMaxKeys takes some 110 MB for addresses, and 510 MB where another tier comes after it.
 const defaultMaxKeys = 1 << 20
 
 // PerKey limits the requests of each key apart, by limiters of the policy's, up to
@@ -62,7 +62,7 @@ func PerKey[K comparable](
 }
 
 // MaxKeys sets for how many keys a [PerKey] tier has room at a time, 1 or more. A key whose limiter is full again needs
-// none. A key of an address takes some 110 bytes. It takes some 600 until it is idle if another tier comes after this
+// none. A key of an address takes some 110 bytes. It takes some 490 until it is idle if another tier comes after this
 // one, if its requests have to wait, or if its policy's limiters keep a list, as a window's do. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
