@@ -39,7 +39,8 @@ func (c *call) wait() error {
 	for i := range c.seats {
 		c.seats[i].places() // what else looks at the call finds it so
 	}
-	defer c.waits()()
+	w, counted := c.waits()
+	defer w.waited(counted)
 	if err := c.backOff(); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type Attempt struct {
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	going := false
+	defer c.release()
 	defer func() {
 		if !going { // refused, or a hook has panicked
 			c.end()
@@ -53,6 +54,7 @@ func (a *Attempt) Answered(r *http.Response) {
 	a.answers.Lock()
 	defer a.answers.Unlock()
 	c := a.call
+	defer c.release()
 	defer c.endProbes() // a hook may panic
 	defer func() { r.Body.Close() }()
 	c.response = r

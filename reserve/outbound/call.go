@@ -60,7 +60,10 @@ type call struct {
 	refusedBy []bool    // by number: they have refused it, or failed to serve it
 	failedAt  []failedAt
 
-	few [few]charge
+	states []*limitState // of the limits that the call uses
+
+	few       [few]charge
+	fewStates [few]*limitState
 }
 
 // A phase is how far an attempt has come.

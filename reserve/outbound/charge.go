@@ -41,7 +41,7 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
 	c.keys = keySet{l, key, c.keys}
 	a := &c.charges[len(c.charges)-1]
-	a.state = c.t.stateOf(a, c.request)
+	c.use(a)
 	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)

@@ -218,6 +218,7 @@ func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 		a.rate = c.t.controllerOf(adaptable, &a)
 		a.rate.sent(c.sent, a.Permits)
 	}
-	a.state, a.room = c.t.stateOf(&a, c.request), c.t.roomOf(&a)
+	a.room = c.t.roomOf(&a)
+	c.use(&a)
 	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
 }

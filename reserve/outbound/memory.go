@@ -1,10 +1,6 @@
 package outbound
 
-import (
-	"maps"
-	"slices"
-	"sync"
-)
+import "sync"
 
 // A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less
 // recently. It needs no goroutine and no clock.
@@ -60,13 +56,6 @@ func (m *memory[V]) drop(dropped map[any]V) {
 			m.forget(v)
 		}
 	}
-}
-
-// values returns all values.
-func (m *memory[V]) values() []V {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.AppendSeq(slices.Collect(maps.Values(m.young)), maps.Values(m.old))
 }
 
 func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {

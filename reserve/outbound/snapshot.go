@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,12 +33,12 @@ type LimitState struct {
 	Refused      uint64    // attempts that the server refused because of this limit
 }
 
-// Snapshot returns the state of all limits and keys that have been used, learned ones too, up to 65,536. It takes
-// nothing. The calls go on meanwhile, so numbers of different limits may be of different moments.
+// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024
+// that were used. It takes nothing. The calls go on meanwhile, so numbers of different limits may be of different moments.
 func (t *Transport) Snapshot() Snapshot {
 	var s Snapshot
 	now := t.now()
-	for _, l := range t.states.values() {
+	for _, l := range t.states.all() {
 		s.Limits = append(s.Limits, l.look(now))
 	}
 	slices.SortFunc(s.Limits, func(a, b LimitState) int {
@@ -51,6 +53,7 @@ type limitState struct {
 	name, key string
 	by        reserve.Reserver
 	rate      atomic.Pointer[controller] // nil: not adaptive
+	users     atomic.Int64               // calls
 	waiting   atomic.Int64
 	out       atomic.Int64
 	refused   atomic.Uint64
@@ -79,13 +82,69 @@ func (l *limitState) stop(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// stateOf returns the counts of a charge's limit and key.
-func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
+// limitStates are those of all limits and keys that are in use, and of some that were.
+type limitStates struct {
+	mu    sync.Mutex
+	of    map[keys]*limitState
+	sweep int // at so many the idle ones are forgotten
+}
+
+// idleStates is how many states are kept whether they are in use or not, some 400 bytes each.
+const idleStates = 1024
+
+// use returns the state of a charge's limit and key, in use until its users have gone.
+func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
 	key := keys{a.limit, a.key}
-	if s, ok := t.states.get(key); ok {
-		return s
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.of[key]
+	if s == nil {
+		if len(t.of) >= max(t.sweep, idleStates) {
+			t.forget(now())
+		}
+		if t.of == nil {
+			t.of = map[keys]*limitState{}
+		}
+		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By}
+		t.of[key] = s
 	}
-	return t.states.getOr(key, &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By})
+	s.users.Add(1)
+	return s
+}
+
+// forget forgets the keys that nobody uses and no server has stopped.
+func (t *limitStates) forget(now time.Time) {
+	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
+		return s.users.Load() == 0 && s.stop(now).IsZero() && k.key != any(sharedKey{})
+	})
+	t.sweep = 2 * len(t.of)
+}
+
+func (t *limitStates) all() []*limitState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.of))
+}
+
+// use puts the state of a charge among those that the call uses.
+func (c *call) use(a *charge) {
+	s := c.t.states.use(a, c.request, c.t.now)
+	if a.state = s; slices.Contains(c.states, s) {
+		s.users.Add(-1)
+		return
+	}
+	if c.states == nil {
+		c.states = c.fewStates[:0]
+	}
+	c.states = append(c.states, s)
+}
+
+// release says that the call uses no limit any more.
+func (c *call) release() {
+	for _, s := range c.states {
+		s.users.Add(-1)
+	}
+	c.states = nil
 }
 
 // shownKey returns a key's text; a hash if it holds a credential of the request.
@@ -151,7 +210,7 @@ func (l *limitState) probing() bool {
 
 // count counts an attempt that goes out, or comes back.
 func (c *call) count(n int64) {
-	for i := range c.charges {
-		c.charges[i].state.out.Add(n)
+	for _, s := range c.states {
+		s.out.Add(n)
 	}
 }

@@ -24,9 +24,9 @@ type Transport struct {
 	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
 	controllers memory[*controller]   // of adaptive keys
 	accepted    memory[*atomic.Int64] // by keySet: when a call was accepted last, in nanoseconds since 1970
-	states      memory[*limitState]   // by keys
-	waiting     atomic.Int64          // calls that wait by themselves after a refusal
-	rooms       memory[*room]         // by keys: of limits without a rate
+	states      limitStates
+	waiting     atomic.Int64  // calls that wait by themselves after a refusal
+	rooms       memory[*room] // by keys: of limits without a rate
 	derated     derated
 	blocks      blocks
 	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time
@@ -111,6 +111,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c := t.newCall(r)
 	c.unsent = r.Body
+	defer c.release()
 	defer func() {
 		if !c.delivered {
 			c.end()

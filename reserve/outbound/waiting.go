@@ -3,6 +3,7 @@ package outbound
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,20 +34,20 @@ const (
 	lookAgain = time.Second           // after that a change of the reason is told
 )
 
-// waits counts the call among those that wait, and has the hook and the log told why. It returns what ends that.
-func (c *call) waits() (end func()) {
-	states := make([]*limitState, 0, few)
-	for i := range c.charges {
-		states = append(states, c.charges[i].state)
-		c.charges[i].state.waiting.Add(1)
+// waits counts the call among those that wait, and has the hook and the log told why.
+func (c *call) waits() (w *watch, counted []*limitState) {
+	for _, s := range c.states {
+		s.waiting.Add(1)
 	}
-	w := c.watch(states)
-	return func() {
-		for _, s := range states {
-			s.waiting.Add(-1)
-		}
-		w.end()
+	return c.watch(c.states), c.states
+}
+
+// waited ends that.
+func (w *watch) waited(counted []*limitState) {
+	for _, s := range counted {
+		s.waiting.Add(-1)
 	}
+	w.end()
 }
 
 // A watch tells the hook and the log why a call waits, while it waits. It looks once a second, from a timer.
@@ -70,7 +71,7 @@ func (c *call) watch(states []*limitState) *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
 	}
-	w := &watch{t: c.t, c: c, states: states, resume: c.resume, clock: c.t.clock}
+	w := &watch{t: c.t, c: c, states: slices.Clone(states), resume: c.resume, clock: c.t.clock}
 	if w.clock == nil {
 		w.clock = clockwork.NewRealClock()
 	}
@@ -174,11 +175,7 @@ func (c *call) blame(err error) error {
 	if !errors.As(err, &wait) || wait.Limit != "" {
 		return err
 	}
-	states := make([]*limitState, 0, few)
-	for i := range c.charges {
-		states = append(states, c.charges[i].state)
-	}
-	why, _ := (&watch{t: c.t, c: c, states: states, resume: c.resume}).why(c.t.now())
+	why, _ := (&watch{t: c.t, c: c, states: c.states, resume: c.resume}).why(c.t.now())
 	if why.Limit == "" || err != error(wait) {
 		return err
 	}
