@@ -61,6 +61,9 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
 		c.accept()
 		c.t.blocks.accept(c)
+		for i := range c.charges {
+			c.t.derated.accept(&c.charges[i], c.sent)
+		}
 	}
 	if v.refused {
 		c.stops(v)

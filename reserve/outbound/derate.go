@@ -12,12 +12,13 @@ import (
 // A limit of a fixed rate that was refused all the same is derated: each call holds its limiter for a little longer than
 // its permits do. Its rate stays as it is. It lasts for as long as a refusal costs, 25 times its stop, so that stops take
 // 4 % of the time at most. A refusal in that time says that it was too little, and doubles it; when the time is over half
-// of it is taken back, and half of the rest after as long again.
+// of it is taken back, and half of the rest after as long again. Refusals without an acceptance between them are one
+// event: an outage or a block says nothing of the rate.
 const (
 	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
 	leastDerated = time.Minute // of a stop of 1 s and less
 	deratedBy    = 0.04        // of the time that a call's permits take, at first
-	mostDerated  = 0.64        // at the fifth refusal in a row
+	mostDerated  = 0.16        // at the third event in a row; more costs a limit that has fallen for a while too much
 )
 
 // derated holds the limits that are.
@@ -32,6 +33,7 @@ type derating struct {
 	from, until time.Time
 	lasts       time.Duration
 	by          float64
+	accepted    bool // a call that was sent since
 }
 
 // begin derates a limit after a refusal of a call, whose stop ends at resume.
@@ -45,12 +47,28 @@ func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if sent.After(of.from) { // else it was sent before the limit was derated
-		of.by = min(max(2*of.now(sent), deratedBy), mostDerated)
+		by := of.now(sent)
+		if of.accepted {
+			by *= 2
+		}
+		of.by, of.accepted = min(max(by, deratedBy), mostDerated), false
 		of.from = resume.Add(deratedAfter)
 	}
 	of.lasts = max(leastDerated, adapt.PerStop*resume.Sub(heard))
 	if until := resume.Add(of.lasts); until.After(of.until) {
 		of.until = until
+	}
+}
+
+// accept notes that a call of a limit was accepted.
+func (d *derated) accept(a *charge, sent time.Time) {
+	if !d.used.Load() {
+		return
+	}
+	if of, ok := d.get(keys{a.limit, a.key}); ok {
+		of.mu.Lock()
+		of.accepted = of.accepted || sent.After(of.from)
+		of.mu.Unlock()
 	}
 }
 

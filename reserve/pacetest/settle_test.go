@@ -103,7 +103,7 @@ func TestSettleOfAnotherRequest(t *testing.T) {
 	var kept *http.Request
 	server := tokens(pacetest.Bucket(1, 1), func(_ http.ResponseWriter, r *http.Request) {
 		kept = r
-		require.PanicsWithError(t, `pacetest: the limit of Settle is words; want the name of one of the Server's limits`,
+		require.PanicsWithError(t, `pacetest: the limit of Settle is "words"; want the name of one of the Server's limits`,
 			func() { pacetest.Settle(r, "words", 1) })
 	})
 	get(server, "/a")

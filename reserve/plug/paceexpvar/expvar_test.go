@@ -25,6 +25,7 @@ func TestVar(t *testing.T) {
 	want[`pace_outbound_wait_seconds_sum{transport="github"}`] = statstest.WaitSum
 	for bound, n := range map[string]float64{
 		"0.005": 0, "0.01": 0, "0.025": 1, "0.05": 1, "0.1": 1, "0.25": 1, "0.5": 1, "1": 1, "2.5": 1, "5": 1, "10": 2,
+		"30": 2, "60": 2, "120": 2, "300": 2, "600": 2,
 	} {
 		want[`pace_outbound_wait_seconds_bucket{transport="github",le="`+bound+`"}`] = n
 	}
