@@ -263,7 +263,7 @@ func TestQueue(t *testing.T) {
 				i, known := q.index(w.number)
 				require.True(t, known)
 				require.GreaterOrEqual(t, i, q.granted)
-				require.Equal(t, entry{w.number, w.amount}, q.entries[i])
+				require.Equal(t, entry(w), q.entries[i])
 				require.Equal(t, before, q.before(i))
 				before += w.amount
 			}

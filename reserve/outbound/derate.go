@@ -18,7 +18,7 @@ const (
 	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
 	leastDerated = time.Minute // of a stop of 1 s and less
 	deratedBy    = 0.04        // of the time that a call's permits take, at first
-	mostDerated  = 0.16        // at the third event in a row; more costs a limit that has fallen for a while too much
+	mostDerated  = 0.12        // at the third event in a row; more costs a limit that has fallen for a while too much
 )
 
 // derated holds the limits that are.

@@ -67,7 +67,7 @@ func TestPenalty(t *testing.T) {
 }
 
 // A limit of a fixed rate that is refused runs slower for 25 times its stop, by 4 % at first, by twice as much at each
-// refusal in that time, and comes back by halves.
+// refusal in that time up to 12 %, and comes back by halves.
 func TestDerated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := http.Header{"Retry-After": {"30"}}
@@ -82,10 +82,24 @@ func TestDerated(t *testing.T) {
 		server.refused[len(server.came)] = stop
 		require.Equal(t, 1080*time.Millisecond, spaced())
 		server.refused[len(server.came)] = stop
-		require.Equal(t, 1160*time.Millisecond, spaced())
+		require.Equal(t, 1120*time.Millisecond, spaced())
 		time.Sleep(750 * time.Second)
-		require.InDelta(t, 1.07, spaced().Seconds(), 0.015)
+		require.InDelta(t, 1.05, spaced().Seconds(), 0.015)
 		time.Sleep(3 * 750 * time.Second)
 		require.Equal(t, time.Second, spaced())
+	})
+}
+
+// An outage is one event: however many calls it refuses, the limit is derated by 4 %.
+func TestDeratedOnceByAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &refusing{begin: time.Now(), refused: map[int]http.Header{}}
+		for i := range 9 {
+			server.refused[i] = http.Header{"Retry-After": {"30"}}
+		}
+		tr := reserve.Must(outbound.New(server, reserve.Must(pace.NewBursty(1, pace.WithBurst(0))), outbound.WithRetries(20)))
+		calls(t, tr, 100)
+		n := len(server.came)
+		require.Equal(t, 1040*time.Millisecond, (server.came[n-1]-server.came[n-11])/10)
 	})
 }

@@ -104,9 +104,9 @@ func newScenario(random *rand.Rand) *scenario {
 		at += time.Duration(1 + random.IntN(1000)) // no two at one moment
 		r := request{at: at, permits: 1 + random.IntN(6), refused: make([]bool, options)}
 		if random.IntN(4) == 0 {
-			r.leaves = at + time.Duration(random.IntN(5e9))
+			r.leaves = at + time.Duration(random.Int64N(5e9))
 		}
-		if several && len(common) == 0 && random.IntN(4) == 0 { // beside a shared limit the times differ by a slot // with a shared limit the rule is no more than the invariant
+		if several && len(common) == 0 && random.IntN(4) == 0 { // beside a shared limit only the invariant judges
 			r.refused[random.IntN(options)] = true
 		}
 		if random.IntN(4) == 0 && fixed == 0 {
@@ -115,8 +115,8 @@ func newScenario(random *rand.Rand) *scenario {
 		s.requests = append(s.requests, r)
 	}
 	for range random.IntN(3) {
-		at := time.Duration(random.IntN(5e9))
-		c := change{at: at, until: at + time.Duration(random.IntN(5e9)), limit: random.IntN(len(s.limits))}
+		at := time.Duration(random.Int64N(5e9))
+		c := change{at: at, until: at + time.Duration(random.Int64N(5e9)), limit: random.IntN(len(s.limits))}
 		if several && random.IntN(2) == 0 { // where nothing is stored: what is bound keeps the price at which it was
 			c.rate = 1 + 9*random.Float64()
 		}

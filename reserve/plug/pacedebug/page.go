@@ -35,7 +35,6 @@ type Page struct {
 	mu      sync.Mutex
 	sources []source
 	history map[rowKey]*history
-	sampled time.Time
 }
 
 type source struct {
