@@ -79,11 +79,14 @@ func (c *call) acquire(maxWait time.Duration) error {
 // the charges, in their order, then the places in flight, then what only holds a call back (the probe of a rate that is
 // not known, and the stop of a limiter that can't be paused), and last that of the call's class.
 func (c *call) ask() (err error) {
-	c.entry = share.Entry{Place: queue.Place{Rank: &c.rank, Hint: c, Permits: 1}}
-	if c.attempt.number == 1 {
-		c.entry.Memory = c.room[:]
+	entry := &c.first
+	if c.asked { // the queue may still have to do with the one before
+		entry = new(share.Entry)
+	} else {
+		entry.Memory = c.room[:]
 	}
-	c.place = &c.entry.Place
+	c.place = &entry.Place
+	c.place.Rank, c.place.Hint, c.place.Permits = &c.rank, c, 1
 	class, tenant := 0, ""
 	if c.t.classes != nil {
 		if class, tenant, err = c.classOf(); err != nil {
@@ -103,9 +106,10 @@ func (c *call) ask() (err error) {
 		c.place.Permits = c.charges[c.dearest].Permits
 	}
 	c.options(class)
+	c.asked = true
 	c.line = c.t.lines.enter(c)
 	if c.line.order != nil {
-		c.line.order.Of(&c.entry, class, tenant, 1)
+		c.line.order.Of(entry, class, tenant, 1)
 	}
 	return nil
 }
@@ -114,8 +118,12 @@ func (c *call) ask() (err error) {
 func (c *call) options(class int) {
 	u := c.t.upstreams
 	if u == nil {
-		c.only[0].Limits = c.asks(c.limits[:0], class)
-		c.place.Options = c.only[:]
+		options, room := c.only[:], c.limits[:0]
+		if c.asked {
+			options, room = make([]queue.Option, 1), nil
+		}
+		options[0].Limits = c.asks(room, class)
+		c.place.Options = options
 		return
 	}
 	c.place.Options, c.place.Except = make([]queue.Option, len(u.all)), c.except

@@ -41,10 +41,11 @@ type call struct {
 	delivered bool           // the response is the caller's, whose closing it ends the call
 
 	line   *line
-	entry  share.Entry  // in the line
-	place  *queue.Place // of entry
-	rank   queue.Rank   // of all of its attempts
-	held   int          // the number of its limits before that of its class
+	first  share.Entry  // in the line
+	place  *queue.Place // in the line: of first, or of another entry if it has asked before
+	asked  bool
+	rank   queue.Rank // of all of its attempts
+	held   int        // the number of its limits before that of its class
 	only   [1]queue.Option
 	limits [few]queue.Limit
 	room   [few]reserve.Reservation

@@ -83,7 +83,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 			continue
 		}
 		if all[i].wait = o.wait(p, h); !o.asked() {
-			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known, -now)))
+			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known.Load(), -now)))
 		}
 	}
 	return all
@@ -170,7 +170,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		} else if errors.As(err, &late) {
 			all[current].wait = late.Wait
 		}
-		q.options[current].known = add(q.clock.Now(), all[current].wait)
+		q.options[current].known.Store(add(q.clock.Now(), all[current].wait))
 	}
 	for i, h := range held {
 		if h == nil {
@@ -180,7 +180,11 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	if current < 0 {
 		return nil, q.none(p, maxWait)
 	}
-	if o := q.choose(all, p, current, maxWait); o.option >= 0 && held[o.option] != nil {
+	o := q.choose(all, p, current, maxWait)
+	if i := slices.IndexFunc(held, func(h *hold) bool { return h != nil }); i >= 0 && (o.option < 0 || held[o.option] == nil) {
+		o = all[i] // all wait for places in flight: nobody knows how long
+	}
+	if o.option >= 0 && held[o.option] != nil {
 		q.served++
 		q.options[o.option].last = q.served
 		if q.set.Chosen != nil {

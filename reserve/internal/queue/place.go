@@ -209,7 +209,9 @@ func (p *Place) Wait(ctx context.Context) error {
 		case granted:
 			if h := p.hold; q.set.Slack > 0 {
 				q.mu.Unlock()
-				err = h.wait(ctx)
+				if why := h.wait(ctx); why != reserve.ErrCancelled || err == nil {
+					err = why
+				}
 				q.mu.Lock()
 			}
 			finished = err == nil
@@ -245,8 +247,11 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	q.mu.Lock()
 	mine := p.hold == h && p.state == bound && h.awaited() == last
 	there := mine && err == nil && h.arrived()
+	lost := p.hold == h && p.state == granted // meanwhile: then the wait there may have given the permits back
 	q.mu.Unlock()
 	switch {
+	case lost && err != reserve.ErrCancelled:
+		return err
 	case !mine || err == nil && !there: // it was handed on, or granted meanwhile; or another limit is later
 		return done.Cause(ctx)
 	case err == nil:

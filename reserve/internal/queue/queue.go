@@ -35,11 +35,11 @@ type Queue struct {
 	order   Order
 	set     Settings
 	clock   engine.Clock
-	distant bool   // one of the limits is shared between processes
-	blocks  bool   // one of the limits may block
-	several bool   // there is more than one option
-	alone   *Limit // the only limit that there is; nil: there are several
-	options []seen // by number: what is known of them
+	distant bool    // one of the limits is shared between processes
+	blocks  bool    // one of the limits may block
+	several bool    // there is more than one option
+	alone   *Limit  // the only limit that there is; nil: there are several
+	options []*seen // by number: what is known of them
 
 	waiting atomic.Int64 // places that are waiting or bound
 	kicked  atomic.Bool  // a look has been asked for
@@ -67,8 +67,8 @@ type Queue struct {
 
 // seen is what is known of an option.
 type seen struct {
-	known int64  // when it grants at the earliest, by the last answer; it counts where a limit can't be asked without taking
-	last  uint64 // when it was chosen last
+	known atomic.Int64 // when it grants at the earliest, by the last answer; it counts where a limit can't be asked without taking
+	last  uint64       // when it was chosen last
 }
 
 // A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
@@ -104,7 +104,8 @@ func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	for _, list := range options {
 		q.several = q.several || len(list) > 1
 		for len(q.options) < len(list) {
-			q.options = append(q.options, seen{known: math.MinInt64})
+			q.options = append(q.options, new(seen))
+			q.options[len(q.options)-1].known.Store(math.MinInt64)
 		}
 		for i := range list {
 			for j := range list[i].Limits {
