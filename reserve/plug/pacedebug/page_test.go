@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,20 +124,27 @@ func TestEscaping(t *testing.T) {
 	require.Equal(t, evil, rows(t, page)[0].Key)
 }
 
+// A crowd is a transport whose number of waiting calls changes.
+type crowd struct{ atomic.Int64 }
+
+func (c *crowd) Snapshot() outbound.Snapshot {
+	return outbound.Snapshot{Limits: []outbound.LimitState{{Name: "a", Waiting: int(c.Load())}}}
+}
+
 // The line shows the last five minutes, of samples that are taken while nobody looks too.
 func TestSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pacedebug.New()
-		limits := &transport{[]outbound.LimitState{{Name: "a"}}}
-		require.NoError(t, page.Transport("api", limits))
+		var waiting crowd
+		require.NoError(t, page.Transport("api", &waiting))
 		stop, cancel := context.WithCancelCause(ctx)
 		ended := make(chan error)
 		go func() { ended <- page.Sample(stop) }()
 		synctest.Wait()
-		limits.limits[0].Waiting = 7
+		waiting.Store(7)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		limits.limits[0].Waiting = 0
+		waiting.Store(0)
 		time.Sleep(time.Minute)
 		before := rows(t, page)[0].Before
 		require.Len(t, before, 60)
