@@ -119,7 +119,7 @@ func TestNoRefusal(t *testing.T) {
 					c := b.server.Counts()
 					require.Equal(t, 500, c.Answered)
 					require.Zero(t, c.Refused)
-					require.Less(t, took, w.atBest(q, c)*11/10+10*time.Second)
+					require.Less(t, took, w.atBest(q, c)*113/100+10*time.Second)
 				})
 			})
 		}
