@@ -41,5 +41,6 @@ func drawWaits(w io.Writer, results []result) error {
 		keys = append(keys, picture.Key{Name: r.name, Thumb: s})
 	}
 	return picture.WritePNG(w, picture.Width, 11*vg.Centimeter,
-		"100 calls of people among 2,000 of a batch, of 1 to 3 permits each, at 1,000 permits a second", [][]picture.Key{keys}, [][]*plot.Plot{{p}})
+		"100 calls of people among 2,000 of a batch, of 1 to 3 permits each, at 1,000 permits a second",
+		[][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }

@@ -33,7 +33,9 @@ func drawReached(w io.Writer, results map[setting][]result) error {
 			values = append(values, 100+results[setting{perSecond, 1}][s.limiter].offBy())
 		}
 		percent := func(v float64) string { return fmt.Sprintf("%.0f %%", v) }
-		bars, err := picture.Bars{Values: values, Text: percent, Size: 11, Colour: s.colour, Width: 60, I: i, N: len(series)}.Add(p)
+		bars, err := picture.Bars{
+			Values: values, Text: percent, Size: 11, Colour: s.colour, Width: 60, I: i, N: len(series),
+		}.Add(p)
 		if err != nil {
 			return err
 		}
@@ -41,5 +43,6 @@ func drawReached(w io.Writer, results map[setting][]result) error {
 	}
 	picture.NameBars(p, names, 12)
 	return picture.WritePNG(w, picture.Width, 9.5*vg.Centimeter,
-		"How many calls one goroutine makes that waits for each, of those that the rate allows", [][]picture.Key{keys}, [][]*plot.Plot{{p}})
+		"How many calls one goroutine makes that waits for each, of those that the rate allows",
+		[][]picture.Key{keys}, [][]*plot.Plot{{p}})
 }
