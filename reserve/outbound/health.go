@@ -1,6 +1,9 @@
 package outbound
 
 import (
+	"crypto/tls"
+	"errors"
+	"net"
 	"net/http"
 	"time"
 )
@@ -82,8 +85,20 @@ func (c *call) another(v *verdict, err error) bool {
 	return false
 }
 
-// harmless reports whether a call that an upstream has failed to serve may go to another one: no answer came, or the
-// answer says that the request was not carried out, or it does no harm to carry it out twice.
+// harmless reports whether a call that an upstream has failed to serve may go to another one.
 func (c *call) harmless(err error) bool {
-	return err != nil || c.response.StatusCode < 500 || c.attempt.repeatable || c.t.repeatAny
+	switch {
+	case c.attempt.repeatable || c.t.repeatAny:
+		return true
+	case err != nil:
+		return neverSent(err)
+	}
+	return c.response.StatusCode < 500
+}
+
+// neverSent reports whether an error says that there was no connection on which a request could have been sent.
+func neverSent(err error) bool {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, &certificate)
 }

@@ -231,10 +231,10 @@ func WithRetries(n int) Option {
 	}
 }
 
-// RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long.
-// A proxy also answers so when the server has the request and does not answer, and an order may be placed
-// twice. Default: after such a 503 only idempotent methods, such as GET and PUT, and requests with an
-// Idempotency-Key are sent again.
+// RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long, and
+// [NewUpstreams] also after 5xx and a broken connection. The server may have carried out the request, and an order may be
+// placed twice. Default: then only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are sent
+// again.
 func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }

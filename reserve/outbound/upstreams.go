@@ -40,8 +40,10 @@ type Upstream struct {
 //
 // An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; after a rest one
 // call probes it. A failure counts if another upstream has served the same request, or if it is the second in a row.
-// The call goes on to the next upstream if its body can be sent again and no answer came, whatever its method; after
-// 401, 403 and 404; and after 5xx if the method is idempotent.
+// If its body can be sent again, the call goes on to the next upstream: with any method if it was never sent (there was
+// no connection), and after 401, 403 and 404; after 5xx, or a connection that broke later, only if it does no harm to
+// carry it out twice. That is so of idempotent methods (RFC 9110), of requests with an Idempotency-Key, and of all with
+// [RetryNonIdempotent].
 //
 // A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One that leads elsewhere is followed
 // without pacing, and without any upstream's header. An upstream's Set-Cookie is removed, since a client's cookie jar would give the cookie to
