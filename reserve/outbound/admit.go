@@ -9,7 +9,19 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// admit waits until the call may go: it then has its permits, and its places in flight.
+// turn is the stage in which a call waits in a line.
+type turn struct {
+	line   *line
+	first  share.Entry
+	place  *queue.Place // in the line: of first, or of another entry if the call has asked before
+	rank   queue.Rank   // of all attempts
+	only   [1]queue.Option
+	limits [few]queue.Limit
+
+	gates []*reserve.Reservation // probes and pausers, which the call holds until its response comes
+}
+
+// admit waits until the call has its permits and its places in flight.
 func (c *call) admit() error {
 	c.begin = c.t.now()
 	if err := c.wait(); err != nil {
@@ -44,20 +56,14 @@ func (c *call) wait() error {
 	if err := c.backOff(); err != nil {
 		return err
 	}
-	return c.waitForAll(c.t.maxWait)
-}
-
-// waitForAll waits for the permits of all limits, and for the places, for maxWait at most.
-func (c *call) waitForAll(maxWait time.Duration) error {
-	begin := c.t.now()
-	for {
+	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
 		err := c.acquire(maxWait)
 		if !errors.Is(err, errMoved) {
 			return err
 		}
 		c.plan()
-		if maxWait < reserve.Forever {
-			maxWait = max(0, maxWait-c.t.now().Sub(begin))
+		if c.t.maxWait < reserve.Forever {
+			maxWait = max(0, c.t.maxWait-c.t.now().Sub(begin))
 		}
 	}
 }
@@ -68,22 +74,18 @@ func (c *call) acquire(maxWait time.Duration) error {
 		return err
 	}
 	defer c.t.lines.leave(c.line)
-	err := c.line.Enter(c.ctx, c.place, maxWait)
-	if err == nil {
-		err = c.place.Wait(c.ctx)
+	ctx := c.request.Context()
+	if err := c.line.Enter(ctx, c.place, maxWait); err != nil {
+		return err
 	}
-	return err
+	return c.place.Wait(ctx)
 }
 
-// ask makes the call's place in its line: an option for each upstream, or only one. The limits of an option are those of
-// the charges, in their order, then the places in flight, then what only holds a call back (the probe of a rate that is
-// not known, and the stop of a limiter that can't be paused), and last that of the call's class.
+// ask makes the call's place in its line: an option for each upstream, or only one.
 func (c *call) ask() (err error) {
-	entry := &c.first
-	if c.asked { // the queue may still have to do with the one before
+	entry, again := &c.first, c.place != nil
+	if again { // the queue may still use the one before
 		entry = new(share.Entry)
-	} else {
-		entry.Memory = c.room[:]
 	}
 	c.place = &entry.Place
 	c.place.Rank, c.place.Hint, c.place.Permits = &c.rank, c, 1
@@ -93,20 +95,13 @@ func (c *call) ask() (err error) {
 			return err
 		}
 	}
-	c.dearest = 0
-	for i := range c.charges {
-		if c.charges[i].limit.again != nil || c.hasLearned() {
-			c.place.Renew = c.renew
-		}
-		if c.charges[i].Permits > c.charges[c.dearest].Permits {
-			c.dearest = i
-		}
-	}
 	if len(c.charges) > 0 {
-		c.place.Permits = c.charges[c.dearest].Permits
+		c.place.Permits = c.dearest().Permits
 	}
-	c.options(class)
-	c.asked = true
+	if c.hasLearned() || c.recosts() {
+		c.place.Renew = c.renew
+	}
+	c.options(class, again)
 	c.line = c.t.lines.enter(c)
 	if c.line.order != nil {
 		c.line.order.Of(entry, class, tenant, 1)
@@ -115,11 +110,11 @@ func (c *call) ask() (err error) {
 }
 
 // options makes the ways in which the call can be served.
-func (c *call) options(class int) {
+func (c *call) options(class int, again bool) {
 	u := c.t.upstreams
 	if u == nil {
 		options, room := c.only[:], c.limits[:0]
-		if c.asked {
+		if again {
 			options, room = make([]queue.Option, 1), nil
 		}
 		options[0].Limits = c.asks(room, class)
@@ -135,7 +130,8 @@ func (c *call) options(class int) {
 	c.charges[0].By, c.charges[0].key, c.upstream = nil, u, nil
 }
 
-// asks returns what the call asks at one option.
+// asks appends what the call asks at one option: permits of its charges, places in flight, gates (the probe of an unknown
+// rate, and the pauser of a limiter that can't be paused), and last permits of its class's limits, which are Own.
 func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
 	for i := range c.charges {
 		limits = append(limits, queue.Limit{By: c.charges[i].By, Permits: c.charges[i].Permits, Clip: true})
@@ -155,7 +151,6 @@ func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
 			limits = append(limits, queue.Limit{By: c.t.pauserOf(a), Permits: 1})
 		}
 	}
-	c.held = len(limits)
 	if c.t.classes != nil && c.t.classes[class].Limit != nil {
 		for _, l := range queue.Limits(c.t.classes[class].Limit) {
 			l.Own = true
@@ -165,7 +160,7 @@ func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
 	return limits
 }
 
-// renew looks again at what the call asks, when it is the first: an estimate may be better now, or its limit another one.
+// renew updates what the call asks when it is the first: its estimates, or errMoved if its limits have changed.
 func (c *call) renew() error {
 	if c.hasLearned() && c.t.learned.plan(c.request) != c.planned {
 		return errMoved
@@ -183,25 +178,22 @@ func (c *call) renew() error {
 	return nil
 }
 
-// take gives each charge, and each place in flight, the reservation that its call has got.
+// take hands out the reservations of the call's place, in the order of asks.
 func (c *call) take() {
 	if u := c.t.upstreams; u != nil {
 		c.goTo(u, c.place.Option())
 	}
-	n := 0
-	next := func() *reserve.Reservation { n++; return c.place.Held(n - 1) }
-	for i := range c.charges {
-		c.charges[i].Held = next()
-	}
-	for i := range c.seats {
-		c.seats[i].held = next()
-	}
-	for n < c.held {
-		c.gates = append(c.gates, next())
-	}
-	c.classHeld = nil
-	for range len(c.place.Options[c.place.Option()].Limits) - n {
-		c.classHeld = append(c.classHeld, next())
+	n := len(c.charges)
+	for i, l := range c.place.Options[c.place.Option()].Limits {
+		held := c.place.Held(i)
+		switch {
+		case i < n:
+			c.charges[i].Held = held
+		case i < n+len(c.seats):
+			c.seats[i-n].held = held
+		case !l.Own:
+			c.gates = append(c.gates, held)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type Attempt struct {
 // keys and costs; its body is not touched. Every Attempt must be closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
+	c.unsent = false // its body is not touched
 	going := false
 	defer c.release()
 	defer func() {
@@ -70,7 +71,7 @@ func (a *Attempt) Close() {
 	a.answered = true
 	a.mu.Unlock()
 	if answered { // a hook may call Close from within Answered, so there is nothing to wait for
-		a.close.Do(a.call.leave)
+		a.close.Do(func() { leave(a.call.seats) })
 		return
 	}
 	a.answers.Lock()

@@ -5,6 +5,32 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
+// asking is what a call asks of its limits.
+type asking struct {
+	charges []charge // to the limits that the caller gave, and then to learned ones
+	own     int      // the number of the former
+	named   []charge // those that the response concerns, if it names limits that the call was not paced by; nil: charges
+	seats   []seat
+	keys    any  // of all limits, a keySet: calls with the same keys have one line
+	planned plan // by which the learned limits were chosen
+
+	states    []*limitState // of the limits that the call uses
+	few       [few]charge
+	fewStates [few]*limitState
+}
+
+// few is how many limits a call may have without an allocation for them.
+const few = 2
+
+// keys is a limit and one of its keys.
+type keys struct{ limit, key any }
+
+// A keySet is a linked list of limits and keys that can be compared.
+type keySet struct {
+	limit       *limit
+	key, others any
+}
+
 // An ask is what a call asks of one limiter, and gets when it is granted.
 type ask struct {
 	By      reserve.Reserver
@@ -33,39 +59,72 @@ func (a *charge) name() string {
 	return a.limit.name
 }
 
-// few is how many limits a call may have without an allocation for them.
-const few = 3
-
 // charge adds a limit to those of the call.
 func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
-	c.keys = keySet{l, key, c.keys}
-	a := &c.charges[len(c.charges)-1]
-	c.use(a)
-	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
+	c.use(&c.charges[len(c.charges)-1])
+}
+
+// use finds the state of a charge's limit and key.
+func (c *call) use(a *charge) {
+	c.watchState(a)
+	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
 	}
 	a.room = c.t.roomOf(a)
 }
 
-// settled settles one charge.
+// identify sets the keys of the call's line.
+func (c *call) identify() {
+	c.keys = nil
+	for i := range c.seats { // a full host stops no other
+		c.keys = keySet{nil, keys{c.seats[i].of, c.seats[i].key}, c.keys}
+	}
+	for i := range c.charges {
+		key := c.charges[i].key
+		if c.charges[i].limit.upstream {
+			key = c.t.upstreams
+		}
+		c.keys = keySet{c.charges[i].limit, key, c.keys}
+	}
+}
+
+// dearest returns the charge at which the call costs most.
+func (c *call) dearest() *charge {
+	most := &c.charges[0]
+	for i := range c.charges {
+		if c.charges[i].Permits > most.Permits {
+			most = &c.charges[i]
+		}
+	}
+	return most
+}
+
+// recosts reports whether a limit asks for the cost once more.
+func (c *call) recosts() bool {
+	for i := range c.charges {
+		if c.charges[i].limit.again != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *call) settled(a *charge, used int) {
 	a.Held.Settle(used)
 	c.correct(a, used)
 	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
 }
 
-// keep leaves a charge at its estimate. If the estimate is more than the limit ever holds at once, only a part was
-// reserved, and keep charges the rest.
+// keep leaves a charge at its estimate, and charges what the limit could not hold at once.
 func (a *charge) keep() {
 	if a.Held.Permits() < a.Permits {
 		a.Held.Settle(a.Permits)
 	}
 }
 
-// lose settles one charge of an attempt that got no response: its outcome is not known, so it has cost what it was to
-// cost.
+// lose settles one charge of an attempt without a response, at its estimate unless the limit knows better.
 func (c *call) lose(a *charge) {
 	a.Held.End()
 	if a.limit.lost != nil {

@@ -54,11 +54,13 @@ func (c *call) classOf() (class int, tenant string, err error) {
 
 // correct corrects the account of the call's tenant, and its class's own limit.
 func (c *call) correct(a *charge, used int) {
-	if c.t.classes == nil || a != &c.charges[c.dearest] {
+	if c.t.classes == nil || a != c.dearest() {
 		return
 	}
 	c.place.Charge(used)
-	for _, held := range c.classHeld {
-		held.Settle(used)
+	for i, l := range c.place.Options[c.place.Option()].Limits {
+		if l.Own {
+			c.place.Held(i).Settle(used)
+		}
 	}
 }

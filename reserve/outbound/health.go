@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// journey is the way of a call between upstreams.
+type journey struct {
+	upstream  *upstream // of this attempt; nil: there are none
+	refusedBy []bool    // by number: they have refused the call, or failed to serve it
+	failedAt  []failedAt
+}
+
 // An outcome is what an attempt says of its upstream.
 type outcome int
 
@@ -20,7 +27,7 @@ const (
 // outcomeOf returns what an attempt's response, or its error, says of its upstream.
 func (c *call) outcomeOf(v *verdict, err error) outcome {
 	switch {
-	case err != nil && c.ctx.Err() != nil: // the caller has given up
+	case err != nil && c.request.Context().Err() != nil: // the caller has given up
 		return unknown
 	case err != nil:
 		return broken
@@ -39,8 +46,8 @@ func (c *call) judge(of outcome) {
 	u, now := c.t.upstreams, c.t.now()
 	switch of {
 	case broken:
-		c.failedAt = append(c.failedAt, failedAt{c.member, c.sent})
-		u.rests(c.member, now, c.upstream.health.Failed(c.sent, now, false))
+		c.failedAt = append(c.failedAt, failedAt{c.upstream.number, c.sent})
+		u.rests(c.upstream.number, now, c.upstream.health.Failed(c.sent, now, false))
 	case healthy:
 		if c.upstream.health.Worked(c.sent) {
 			c.upstream.pause.Resume()
@@ -75,7 +82,7 @@ func (c *call) another(v *verdict, err error) bool {
 	if !v.refused && !(of == broken && c.harmless(err)) {
 		return false
 	}
-	c.refusedBy[c.member] = true
+	c.refusedBy[c.upstream.number] = true
 	for _, refused := range c.refusedBy {
 		if !refused {
 			return c.again(0)

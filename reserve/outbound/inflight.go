@@ -69,7 +69,13 @@ func (c *call) crowded() bool {
 	return false
 }
 
-// leave gives the place to the next call, if it is held.
+// leave gives places in flight to the next calls.
+func leave(seats []seat) {
+	for i := range seats {
+		seats[i].leave()
+	}
+}
+
 func (s *seat) leave() {
 	if s.at == nil {
 		return
@@ -85,10 +91,10 @@ func (s *seat) leave() {
 	s.at, s.held = nil, nil
 }
 
-// placed returns a response's body that ends the call when it is closed, and not before: until then the server may still
-// be at work on it.
-func placed(of io.ReadCloser, c *call) io.ReadCloser {
-	return bodies.Instead(of, &placedBody{ReadCloser: of, end: sync.OnceFunc(c.end)})
+// placed returns a response's body that gives places in flight back when it is closed, and not before: until then the
+// server may still work on it.
+func placed(of io.ReadCloser, seats []seat) io.ReadCloser {
+	return bodies.Instead(of, &placedBody{ReadCloser: of, end: sync.OnceFunc(func() { leave(seats) })})
 }
 
 type placedBody struct {

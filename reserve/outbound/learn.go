@@ -151,7 +151,8 @@ var errMoved = errors.New("outbound: the call has another limit")
 func (c *call) plan() {
 	l, r := c.t.learned, c.request
 	learns, none := c.learns(), len(c.t.limits) == 0
-	c.charges, c.named, c.keys = c.charges[:c.own], nil, c.ownKeys
+	c.charges, c.named = c.charges[:c.own], nil
+	defer c.identify()
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
@@ -214,11 +215,9 @@ func (c *call) listen(s *reply.Reply) {
 // counts.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
-	if adaptable, ok := by.(tunable); ok && c.t.adaptive {
-		a.rate = c.t.controllerOf(adaptable, &a)
+	c.use(&a)
+	if a.rate != nil {
 		a.rate.sent(c.sent, a.Permits)
 	}
-	a.room = c.t.roomOf(&a)
-	c.use(&a)
 	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
 }

@@ -34,22 +34,25 @@ func (c *call) again(after time.Duration) bool {
 		c.response = nil
 	}
 	c.end()
-	c.outgoing, c.unsent = next, next.Body
+	c.outgoing, c.unsent = next, true
 	c.attempt.number++
 	return true
 }
 
 // mayWait reports whether the call may wait for another attempt.
 func (c *call) mayWait() bool {
+	ctx := c.request.Context()
 	if c.resume.IsZero() {
+		granted := c.place
+		defer func() { c.place = granted }() // its account may yet be settled
 		if c.ask() != nil {
 			return false
 		}
 		defer c.t.lines.leave(c.line)
-		return c.line.Refusal(c.ctx, c.place, c.t.maxWait) == nil
+		return c.line.Refusal(ctx, c.place, c.t.maxWait) == nil
 	}
-	deadline, hurried := c.ctx.Deadline()
-	return c.ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
+	deadline, hurried := ctx.Deadline()
+	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
 }
 
 // backOff waits until the call may make another attempt, if that time is its own.
@@ -64,8 +67,8 @@ func (c *call) backOff() error {
 	select {
 	case <-timer.Chan():
 		return nil
-	case <-c.ctx.Done():
-		return context.Cause(c.ctx)
+	case <-c.request.Context().Done():
+		return context.Cause(c.request.Context())
 	}
 }
 

@@ -65,9 +65,9 @@ type watchedBody struct {
 
 // watch puts the body in the place of the response's.
 func (w *watchedBody) watch(r *http.Response) {
-	if w.call.ctx.Done() != nil {
+	if ctx := w.call.request.Context(); ctx.Done() != nil {
 		w.mu.Lock() // it may be over at once
-		w.stop = context.AfterFunc(w.call.ctx, w.over)
+		w.stop = context.AfterFunc(ctx, w.over)
 		w.mu.Unlock()
 	}
 	r.Body = bodies.Instead(w.ReadCloser, w)

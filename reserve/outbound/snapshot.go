@@ -126,8 +126,8 @@ func (t *limitStates) all() []*limitState {
 	return slices.Collect(maps.Values(t.of))
 }
 
-// use puts the state of a charge among those that the call uses.
-func (c *call) use(a *charge) {
+// watchState puts the state of a charge among those that the call uses.
+func (c *call) watchState(a *charge) {
 	s := c.t.states.use(a, c.request, c.t.now)
 	if a.state = s; slices.Contains(c.states, s) {
 		s.users.Add(-1)

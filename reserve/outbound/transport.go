@@ -110,18 +110,13 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.passOn(r)
 	}
 	c := t.newCall(r)
-	c.unsent = r.Body
 	defer c.release()
-	defer func() {
-		if !c.delivered {
-			c.end()
-		}
-	}()
+	defer c.end()
 	if err := c.prepare(); err != nil {
 		return nil, c.refuse(err)
 	}
 	if c.free() {
-		c.unsent = nil
+		c.unsent = false
 		return t.base.RoundTrip(r)
 	}
 	t.budget.request()
@@ -129,13 +124,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := c.admit(); err != nil {
 			return nil, c.refuse(err)
 		}
-		var v verdict
-		err := c.send()
-		if err == nil {
-			v = c.obey()
-		} else {
-			c.end() // before it is planned anew
-		}
+		v, err := c.exchange()
 		switch {
 		case c.another(&v, err), v.again && c.again(v.resume):
 		case err != nil:

@@ -62,7 +62,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 		if m.Base == nil || m.Base.Scheme == "" || m.Base.Host == "" {
 			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
 		}
-		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By, tier: m.Tier}
+		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By, tier: m.Tier, number: i}
 		if own.base.Path == "" {
 			own.base.Path = "/" // else a request's path would have no slash
 		}
@@ -98,6 +98,7 @@ type upstream struct {
 	header http.Header
 	by     reserve.Reserver
 	tier   int
+	number int
 	pause  *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
 	health health.Health
 }
@@ -106,7 +107,6 @@ type upstream struct {
 func (u *upstreams) choose(c *call) {
 	if u != nil {
 		c.refusedBy = make([]bool, len(u.all))
-		c.sticky, _ = queue.StickyOf(c.ctx)
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *call) except(member int) bool { return c.refusedBy[member] }
 
 // prefers returns the member that served the request's key last, or -1.
 func (u *upstreams) prefers(p *queue.Place) int {
-	if key := p.Hint.(*call).sticky; key != "" {
+	if key, ok := queue.StickyOf(p.Hint.(*call).request.Context()); ok && key != "" {
 		if member, ok := u.latest.get(key); ok {
 			return member
 		}
@@ -125,7 +125,7 @@ func (u *upstreams) prefers(p *queue.Place) int {
 
 // chosen remembers which member serves a request's key.
 func (u *upstreams) chosen(p *queue.Place, member int) {
-	if key := p.Hint.(*call).sticky; key != "" {
+	if key, ok := queue.StickyOf(p.Hint.(*call).request.Context()); ok && key != "" {
 		u.latest.set(key, member)
 	}
 }
@@ -135,7 +135,7 @@ func (c *call) goTo(u *upstreams, member int) {
 	own := u.all[member]
 	a := &c.charges[0]
 	a.By, a.key = own.by, member
-	c.upstream, c.member = own, member
+	c.upstream = own
 	c.outgoing = own.rewrite(c.outgoing)
 	if hold := own.health.Probe(); hold > 0 {
 		own.pause.PauseUntil(c.t.now().Add(hold))
