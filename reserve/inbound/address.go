@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// ErrNoAddress is the error of key functions that find no address where they were
-// told to look. They never guess, and never return an empty address: it would be one key for
-// all clients that hide theirs. See [FailOpen].
+// ErrNoAddress is the error of key functions that find no address. They never guess, and never return an empty address,
+// which would be one key for all clients that hide theirs. See [FailOpen].
 var ErrNoAddress = errors.New("inbound: no client address")
 
 // An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network, since one
-// client has 2^64 of them. IPv4 addresses that are mapped into IPv6, or translated (64:ff9b::/96, RFC 6052), are taken
-// out, and zones are dropped. So one client has one key.
+// client has 2^64 of them. IPv4 addresses that are mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) are taken
+// out, and zones are dropped.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.
 type AddressOption func(*addresses) error
 
-// IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128.
-// Default: 64, the smallest network that providers hand out. Some hand out 56 or 48.
+// IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network that
+// providers hand out. Some hand out 56 or 48.
 func IPv6Prefix(bits int) AddressOption {
 	return func(a *addresses) error {
 		if bits < 1 || bits > 128 {
@@ -33,15 +32,14 @@ func IPv6Prefix(bits int) AddressOption {
 	}
 }
 
-// RemoteAddr is the address at the other end of the connection: right where clients
-// connect to the program itself, with no proxy in between.
+// RemoteAddr is the address at the other end of the connection, for programs without a proxy in front.
 func RemoteAddr(opts ...AddressOption) (Address, error) {
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
 }
 
-// TrustedHeader is the address in a header that the proxy in front sets, and overwrites if the
-// client has sent it: CF-Connecting-IP, X-Real-IP. It is wrong for a header that the
-// proxy only adds to or lets through. More than one value is an error, as is none.
+// TrustedHeader is the address in a header that the proxy in front sets, and overwrites if the client has sent it:
+// CF-Connecting-IP, X-Real-IP. It is wrong for a header that the proxy only adds to. A number of values other than 1 is
+// an error.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
 		return nil, valueError("TrustedHeader", "", "the name of a header")
@@ -62,17 +60,10 @@ func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 
 type addresses struct{ bits int }
 
-// newAddress cuts the addresses that find returns to the part that tells clients apart.
 func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, error)) (Address, error) {
 	a := addresses{bits: 64}
-	for i, opt := range opts {
-		err := noOption(i)
-		if opt != nil {
-			err = opt(&a)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := apply(&a, opts); err != nil {
+		return nil, err
 	}
 	return func(r *http.Request) (netip.Addr, error) {
 		addr, err := find(r)
@@ -88,11 +79,9 @@ func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, erro
 	}, nil
 }
 
-// translated holds all of IPv4, as translators between IPv6 and IPv4 (NAT64) write it: RFC 6052,
-// section 2.1.
+// translated holds all of IPv4, as NAT64 writes it (RFC 6052, section 2.1).
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
-// peer returns the address at the other end of the connection.
 func peer(r *http.Request) (netip.Addr, error) {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -114,7 +103,7 @@ func parseAddress(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// shorten quotes the beginning of a text that came from outside, for an error.
+// shorten quotes the beginning of a client's text, for an error.
 func shorten(s string) string {
 	const longest = 60
 	if len(s) > longest {

@@ -11,9 +11,9 @@ import (
 const longestBody = 64 << 10
 
 // readEarly reads the body of a request that waits, because net/http notices only after the body that a client of
-// HTTP/1 has left. It reads a body of known length up to longestBody, and none of a client that waits for 100 Continue
-// before it sends one. It returns nil if it doesn't. net/http would itself read such a body before it answers, so a
-// client that is slow to send it is answered no later.
+// HTTP/1 has left. It returns nil for a body that is longer than longestBody or of unknown length, and for a client
+// that waits for 100 Continue. net/http would read such a body itself before it answers, so no client is answered
+// later.
 func readEarly(r *http.Request) *earlyBody {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
 		return nil
@@ -36,7 +36,6 @@ type earlyBody struct {
 	closed atomic.Bool
 }
 
-// Read waits until the body has been read.
 func (b *earlyBody) Read(p []byte) (int, error) {
 	<-b.read
 	if b.closed.Load() {
@@ -49,7 +48,6 @@ func (b *earlyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends further Reads.
 func (b *earlyBody) Close() error {
 	b.closed.Store(true)
 	return b.source.Close()

@@ -9,16 +9,13 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A comeback tells refused clients when to come back, so that they don't come together. It is a queue
-// in which nothing is reserved: whichever request comes first is served first.
+// A comeback tells refused clients when to come back, one after another. Nothing is reserved: whichever request comes
+// first is served first. The queue is over as soon as the limiter has had permits to spare for longer than clients may
+// be late, so clients that never come back keep nobody away. Spare is the time up to which refusals, and the requests
+// that passed since, use its permits.
 //
-// Clients that never come back must not keep others away. So the queue is over as soon as the limiter
-// has had permits to spare for longer than clients may be late. Spare is the moment up to which its
-// permits are accounted for, by the refusals and by the requests that passed since.
-//
-// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, each takes its 50 ms,
-// and a client that is refused at 10 s is told to come in 50 s. If none of them does, the limiter has had 2 s to spare
-// at 2 s. Then the queue is over, and a client that is refused is told 1 s.
+// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, a client that is refused
+// at 10 s is told 50 s. If none does, a client that is refused after 1.6 s is told 1 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -32,18 +29,15 @@ type comeback struct {
 // longestQueue bounds the wait that clients which never come back cause for others.
 const longestQueue = time.Minute
 
-// lateness is how late clients may come back. A second is for the whole seconds that they are told, and half a second
-// for the way there and back.
+// lateness is how late clients may come back: 1 s for the whole seconds that they are told, 0.5 s for the way.
 const lateness = 1500 * time.Millisecond
 
-// longestWait is the longest time that a client is told.
 const longestWait = 365 * 24 * time.Hour
 
-// turn returns when the next client is to come back, which could be served after
-// wait. If all share a limiter that serves one in each interval, it comes an
-// interval after the one before. Otherwise (interval is 0), or if the queue is
-// too long, its time is any in the jitter, far from those of the clients before.
-func (l *comeback) turn(wait, interval, jitter time.Duration) time.Duration {
+// next returns when the next client, which could be served after wait, is to come back. With a shared limiter, which
+// serves one client in each interval, that is an interval after the one before. Without one (interval is 0), or if the
+// queue is too long, it is any time in the jitter, far from those before.
+func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
 	}
@@ -70,8 +64,8 @@ func (l *comeback) turn(wait, interval, jitter time.Duration) time.Duration {
 	return min(saturate.Add(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
-// refused accounts for a refusal by the limiter that could have been served after wait, and returns
-// when that is. The queue must be locked.
+// refused counts a refusal by a limiter that could serve the client after wait, and returns when that is. The queue
+// must be locked.
 func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	now := time.Since(l.epoch)
 	if l.over(now) {
@@ -83,8 +77,7 @@ func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	return due
 }
 
-// passed accounts for a request that passed the limiter and took the permits that it earns in an
-// interval.
+// passed counts a request that took the permits of one interval.
 func (l *comeback) passed(interval time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +92,6 @@ func (l *comeback) passed(interval time.Duration) {
 // over reports whether the clients have come back, or will not. The queue must be locked.
 func (l *comeback) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
 
-// seconds returns a number of seconds as a duration, saturated.
 func seconds(s float64) time.Duration {
 	if ns := s * 1e9; ns < math.MaxInt64 {
 		return time.Duration(ns)

@@ -5,14 +5,13 @@ import (
 	"net/http"
 )
 
-// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed. The middleware must be inside
-// the mux, around its handlers, or use [EndpointOf].
+// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed. Put the middleware inside the
+// mux, or use [EndpointOf].
 var ErrNoPattern = errors.New(
 	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
-// Endpoint is a key function: the pattern that http.ServeMux has found for the request, "GET
-// /items/{id}". So there are as many keys as the program has patterns, however many paths clients
-// think of. It is for middleware inside the mux, around its handlers.
+// Endpoint is a key function: the pattern that http.ServeMux has found for the request, "GET /items/{id}". So there are
+// as many keys as patterns, whatever paths clients think of. It is for middleware inside the mux.
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", ErrNoPattern
@@ -20,8 +19,8 @@ func Endpoint(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// EndpointOf is Endpoint for middleware around the mux, before that has routed the request. It asks the mux for the
-// pattern, which costs as much as routing does. Requests that the mux has no pattern for share one key.
+// EndpointOf is [Endpoint] for middleware around the mux. It asks the mux for the pattern, which costs as much as
+// routing. Requests without a pattern share one key.
 func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
 	if mux == nil {
 		return nil, valueError("EndpointOf", nil, "a ServeMux")
@@ -38,8 +37,8 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one of
-// them is nil so is Both, and the tier reports it.
+// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one function is nil so is
+// Both, and the tier reports it.
 func Both[A, B comparable](
 	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
 ) func(*http.Request) (Pair[A, B], error) {

@@ -13,7 +13,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// The fields' names, as http.Header spells them.
 const (
 	fieldPolicy = "Ratelimit-Policy"
 	fieldLimit  = "Ratelimit"
@@ -27,26 +26,19 @@ type fields struct {
 	quotas     bool // RateLimit-Policy and RateLimit
 	xRateLimit bool
 	jitter     time.Duration
-	policies   string // the value of RateLimit-Policy, if no tier has a quota of its own for each key
-	perKey     bool   // some tier has
+	policies   string // the value of RateLimit-Policy, unless some tier has a quota for each key
 }
 
-// describe fills in what is the same in all responses.
-func (f *fields) describe(tiers []Tier) {
-	for i := range tiers {
-		f.perKey = f.perKey || tiers[i].quotaByKey()
-	}
-	if !f.perKey {
-		f.policies = policies(tiers, func(i int) quota { return tiers[i].quota })
-	}
-}
+// An outlooks function returns what the limiter of tier i has to give, and false if that is unknown.
+type outlooks func(i int) (engine.Outlook, bool)
 
-// A quota is so many requests in a window. The zero quota is not known, or there is no limit.
+func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
+
+// A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
 type quota struct{ requests, seconds int64 }
 
-// quotaOf describes a limiter by the time that fills its store, but at least 1 s
-// and long enough for one permit. The store itself is not counted: a client that uses the quota of
-// each window is then never refused.
+// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit. The store
+// itself is not counted, so a client that uses the quota of each window is never refused.
 func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
@@ -60,39 +52,14 @@ func quotaOf(o engine.Outlook) quota {
 	return quota{requests: int64(requests), seconds: int64(seconds)}
 }
 
-// maxInteger is the largest Integer that a structured field can hold (RFC 9651, section 3.3.1).
+// maxInteger is the largest Integer of a structured field (RFC 9651, section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// policies returns the value of RateLimit-Policy: "user";q=2;w=1, "global";q=20;w=1.
-func policies(tiers []Tier, quotaOf func(i int) quota) string {
-	var room [128]byte
-	b := room[:0]
-	for i := range tiers {
-		if tiers[i].dryRun {
-			continue
-		}
-		q := quotaOf(i)
-		if q == (quota{}) {
-			continue
-		}
-		if len(b) > 0 {
-			b = append(b, ", "...)
-		}
-		b = append(append(append(b, '"'), tiers[i].name...), `";q=`...)
-		b = append(strconv.AppendInt(b, q.requests, 10), ";w="...)
-		b = strconv.AppendInt(b, q.seconds, 10)
-	}
-	return string(b)
-}
-
-// A share is the number of requests that a client may send within a time.
-type share struct{ requests, seconds int64 }
-
-// shareOf describes the permits that a limiter has to give, in the terms of draft-11, section
-// 4.1.2: permits that flow in within the time count. The time is 1 s, or longer if no
-// request could pass before. At 50/s with nothing stored the first of 50 passes after 20 ms.
-func shareOf(o engine.Outlook) share {
-	s := share{seconds: ceilSeconds(o.Wait)}
+// shareOf describes the permits that a limiter has to give (draft-11, section 4.1.2): permits that flow in within the
+// time count. The time is 1 s, or longer if no request could pass before. At 50/s with nothing stored the first of 50
+// passes after 20 ms.
+func shareOf(o engine.Outlook) quota {
+	s := quota{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
 	if !o.Window {
 		const rounding = 1e-6
@@ -107,49 +74,12 @@ func shareOf(o engine.Outlook) share {
 	return s
 }
 
-// less reports whether a is closer to refusing than b: fewer requests in the same time.
-func (a share) less(b share) bool {
+// less reports whether a allows fewer requests in the same time than b.
+func (a quota) less(b quota) bool {
 	return float64(a.requests)*float64(b.seconds) < float64(b.requests)*float64(a.seconds)
 }
 
-// quotaFields sets the fields of a response to a request that passes.
-func (m *Middleware) quotaFields(h http.Header, claims []claim) {
-	if !m.fields.quotas && !m.fields.xRateLimit {
-		return
-	}
-	closest, least := -1, share{}
-	var outlook engine.Outlook
-	for i := range claims {
-		if m.tiers[i].dryRun || claims[i].cost < 1 {
-			continue
-		}
-		o, ok := m.tiers[i].outlook(&claims[i])
-		if !ok || math.IsInf(o.Rate, 1) { // no limit is close to nothing
-			continue
-		}
-		if s := shareOf(o); closest < 0 || s.less(least) {
-			closest, least, outlook = i, s, o
-		}
-	}
-	policies := m.fields.policies
-	if m.fields.perKey {
-		policies = m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i]) })
-	}
-	if closest < 0 {
-		m.setPolicies(h, policies)
-		return
-	}
-	m.set(h, closest, least, policies)
-	if m.fields.xRateLimit {
-		q := m.tiers[closest].quota
-		if q == (quota{}) {
-			q = quotaOf(outlook)
-		}
-		setX(h, q, int64(min(max(0, outlook.Stored), maxInteger)), full(outlook))
-	}
-}
-
-// full returns how long it takes at the most until all of a limit may be used again.
+// full returns how long it takes at most until all of a limit may be used again.
 func full(o engine.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
@@ -160,75 +90,115 @@ func full(o engine.Outlook) time.Duration {
 	return saturate.Add(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
 }
 
-// policies returns the value of RateLimit-Policy, where some tiers have a quota for each key.
-func (m *Middleware) policies(outlook func(i int) (engine.Outlook, bool)) string {
-	return policies(m.tiers, func(i int) quota {
-		t := &m.tiers[i]
-		if !t.quotaByKey() {
-			return t.quota
-		}
-		if o, ok := outlook(i); ok {
-			return quotaOf(o)
-		}
-		return quota{}
-	})
+func (m *Middleware) quota(i int, look outlooks) quota {
+	if t := &m.tiers[i]; !t.quotaByKey() {
+		return t.quota
+	}
+	if o, ok := look(i); ok {
+		return quotaOf(o)
+	}
+	return quota{}
 }
 
-// refusedFields sets the fields of a refusal at a tier. Nothing is left until the client is to come back, in so many
-// seconds. With 0 no time is said. All fields say the same time, so that clients which read another one than
-// Retry-After do not come back together either (draft-11, section 8.5).
+// policies returns the value of RateLimit-Policy: "user";q=2;w=1, "global";q=20;w=1.
+func (m *Middleware) policies(look outlooks) string {
+	if m.fields.policies != "" {
+		return m.fields.policies
+	}
+	var room [128]byte
+	b := room[:0]
+	for i := range m.tiers {
+		if m.tiers[i].dryRun {
+			continue
+		}
+		if q := m.quota(i, look); q != (quota{}) {
+			if len(b) > 0 {
+				b = append(b, ", "...)
+			}
+			b = append(append(append(b, '"'), m.tiers[i].name...), `";q=`...)
+			b = append(strconv.AppendInt(b, q.requests, 10), ";w="...)
+			b = strconv.AppendInt(b, q.seconds, 10)
+		}
+	}
+	return string(b)
+}
+
+// closest returns the tier that is closest to refusing, -1 if none is known, and what it has left.
+func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook engine.Outlook) {
+	tier = -1
+	for i := range claims {
+		if m.tiers[i].dryRun || claims[i].cost < 1 {
+			continue
+		}
+		o, ok := m.tiers[i].outlook(&claims[i])
+		if !ok || math.IsInf(o.Rate, 1) {
+			continue
+		}
+		if s := shareOf(o); tier < 0 || s.less(least) {
+			tier, least, outlook = i, s, o
+		}
+	}
+	return tier, least, outlook
+}
+
+// quotaFields sets the fields of a response to a request that passes.
+func (m *Middleware) quotaFields(h http.Header, claims []claim) {
+	if !m.fields.quotas && !m.fields.xRateLimit {
+		return
+	}
+	tier, least, outlook := m.closest(claims)
+	policies := m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i]) })
+	if tier < 0 {
+		m.setPolicies(h, policies)
+		return
+	}
+	m.set(h, tier, least, policies)
+	if m.fields.xRateLimit {
+		q := m.tiers[tier].quota
+		if q == (quota{}) {
+			q = quotaOf(outlook)
+		}
+		setX(h, q, int64(min(max(0, outlook.Stored), maxInteger)), full(outlook))
+	}
+}
+
+// refusedFields sets the fields of a refusal at a tier: nothing is left for retryAfter seconds; 0: no time is said. All
+// fields say the same time, so that clients do not come back together whichever they read (draft-11, section 8.5).
 func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
 	}
-	policies, look := m.fields.policies, func(i int) (engine.Outlook, bool) { return m.tiers[i].look(r) }
-	if m.fields.perKey {
-		policies = m.policies(look)
-	}
+	look := func(i int) (engine.Outlook, bool) { return m.tiers[i].look(r) }
+	policies := m.policies(look)
 	if retryAfter < 1 {
 		m.setPolicies(h, policies)
 		return
 	}
-	m.set(h, tier, share{requests: 0, seconds: int64(retryAfter)}, policies)
+	m.set(h, tier, quota{requests: 0, seconds: int64(retryAfter)}, policies)
 	if m.fields.xRateLimit {
-		q := m.tiers[tier].quota
-		if m.tiers[tier].quotaByKey() {
-			if o, ok := look(tier); ok {
-				q = quotaOf(o)
-			}
-		}
 		h.Del(fieldXLeft) // of a middleware around this one, which let the request pass
-		setX(h, q, 0, time.Duration(retryAfter)*time.Second)
+		setX(h, m.quota(tier, look), 0, time.Duration(retryAfter)*time.Second)
 	}
 }
 
-// failedFields sets the fields of an answer to a request for which a tier failed. What its key has is
-// not looked at: that would ask what has just failed.
-func (m *Middleware) failedFields(h http.Header) {
-	policies := m.fields.policies
-	if m.fields.perKey {
-		policies = m.policies(func(int) (engine.Outlook, bool) { return engine.Outlook{}, false })
-	}
-	m.setPolicies(h, policies)
-}
+// failedFields sets the fields of an answer to a request for which a tier failed. It does not look at the key's
+// limiter: that would ask what has just failed.
+func (m *Middleware) failedFields(h http.Header) { m.setPolicies(h, m.policies(noOutlooks)) }
 
-// setPolicies sets RateLimit-Policy alone, where no tier is known to be the closest. It appends to
-// that of a middleware around this one.
+// setPolicies sets RateLimit-Policy alone, or adds to that of a middleware around this one.
 func (m *Middleware) setPolicies(h http.Header, policies string) {
 	if m.fields.quotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
 		h[fieldPolicy] = append(slices.Clip(h[fieldPolicy]), policies)
 	}
 }
 
-// isOwn reports whether a value of RateLimit is of one of the middleware's tiers: of the same
-// middleware, around this one.
+// isOwn reports whether a value of RateLimit is of one of the middleware's tiers.
 func (m *Middleware) isOwn(value string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	return slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.name == name })
 }
 
-// set sets RateLimit-Policy and RateLimit.
-func (m *Middleware) set(h http.Header, tier int, s share, policies string) {
+func (m *Middleware) set(h http.Header, tier int, s quota, policies string) {
 	if !m.fields.quotas {
 		return
 	}
@@ -249,7 +219,7 @@ func (m *Middleware) set(h http.Header, tier int, s share, policies string) {
 	}
 }
 
-// fieldValues are the values of RateLimit and RateLimit-Policy, and room for the text of the first.
+// fieldValues are the values of RateLimit and RateLimit-Policy, and room for the first.
 type fieldValues struct {
 	values [2]string
 	text   [48]byte

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes for=203.0.113.7
-// or for="[2001:db8::1]:4711", perhaps with by, host and proto. A trusted proxy that wrote no
-// address (no for, two of them, unknown, or a name of its own such as _hidden) is an error.
+// Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes for=203.0.113.7 or
+// for="[2001:db8::1]:4711". A trusted proxy that wrote no address (no for, two of them, unknown, _hidden) is an error.
 func Forwarded(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return forwarded.pastProxies("Forwarded", trusted, opts)
 }
@@ -19,10 +18,9 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
-// lastUnquotedComma returns the position of the last comma that is not in a quoted string, -1 if there is none. It
-// reads from the right, where the nearest proxy has written: quotes further left, which the client may have left open,
-// change nothing. In well-formed text the result is the same as from the left. A quote ends or begins a string unless
-// it is escaped, by an odd number of backslashes before it.
+// lastUnquotedComma returns the position of the last comma outside of quoted strings, or -1. It reads from the right,
+// where the nearest proxy has written: quotes that the client left open further left change nothing. A quote counts
+// unless an odd number of backslashes precedes it.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -40,8 +38,7 @@ func lastUnquotedComma(s string) int {
 	return -1
 }
 
-// forwardedNode returns the address in one entry of Forwarded: of the one parameter that is called
-// for.
+// forwardedNode returns the address of the one parameter "for" in an entry of Forwarded.
 func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	for more := true; more; {
 		var pair string
@@ -60,17 +57,13 @@ func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	return addr, ok
 }
 
-// unquote returns the content of a quoted string, and text that begins with no quote as it is. A
-// quoted string that is malformed has no content.
+// unquote returns the content of a quoted string, nothing for a malformed one, and other text as it is.
 func unquote(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return s
 	}
-	if inner := s[1:]; !strings.Contains(inner, `\`) {
-		if end := strings.IndexByte(inner, '"'); end == len(inner)-1 && end >= 0 {
-			return inner[:end]
-		}
-		return ""
+	if inner := s[1:]; strings.IndexAny(inner, `"\`) == len(inner)-1 && strings.HasSuffix(inner, `"`) {
+		return inner[:len(inner)-1]
 	}
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -90,7 +83,7 @@ func unquote(s string) string {
 	return ""
 }
 
-// parseNode reads an address as RFC 7239, section 6, has it: IPv6 in brackets, and perhaps a port.
+// parseNode reads an address of RFC 7239, section 6: IPv6 in brackets, and perhaps a port.
 func parseNode(s string) (netip.Addr, bool) {
 	host, port, hasPort := strings.Cut(s, ":")
 	if strings.HasPrefix(s, "[") {
@@ -111,7 +104,7 @@ func parseNode(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// isPort reports whether s is a port: a number of up to 5 digits, or an underscore and a name.
+// isPort reports whether s is a number of up to 5 digits, or an underscore and a name.
 func isPort(s string) bool {
 	if name, ok := strings.CutPrefix(s, "_"); ok {
 		return name != "" && !strings.ContainsFunc(name, func(c rune) bool {

@@ -34,7 +34,7 @@ func TestBadInput(t *testing.T) {
 		"inbound: the key of tier x is <nil>; want a function":          {[]inbound.Tier{inbound.PerKey[int]("x", nil, policy)}, nil},
 		"inbound: the limiter of tier p is <nil>; want a limiter":       {[]inbound.Tier{inbound.GlobalBy("p", (*reserve.Limiter)(nil))}, nil},
 		"inbound: the limiters of tier p is <nil>; want limiters":       {[]inbound.Tier{inbound.PerKeyBy("p", user, (*keyed.Limiters[string])(nil))}, nil},
-		"inbound: the limiters of tier f is <nil>; want limiters":       {[]inbound.Tier{inbound.PerKeyBy("f", user, inbound.ReserverFunc[string](nil))}, nil},
+		"inbound: the limiters of tier f is <nil>; want limiters":       {[]inbound.Tier{inbound.PerKeyBy("f", user, byFunc[string](nil))}, nil},
 		"inbound: the key of tier y is <nil>; want a function":          {[]inbound.Tier{inbound.PerKeyBy("y", nil, keyed.New(func(int) (*reserve.Policy, error) { return policy, nil }))}, nil},
 		"inbound: the key of tier b is <nil>; want a function":          {[]inbound.Tier{inbound.PerKey("b", inbound.Both[int](nil, user), policy)}, nil},
 		"inbound: the key of tier d is <nil>; want a function":          {[]inbound.Tier{inbound.PerKey("d", inbound.Both[string, int](user, nil), policy)}, nil},

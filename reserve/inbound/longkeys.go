@@ -8,11 +8,10 @@ import (
 	"unsafe"
 )
 
-// longestKey is how many bytes a string in a key has at most when it is remembered. Of a longer one, its SHA-256 is
-// remembered, which is half as long.
+// longestKey is the length of the longest string in a key that is remembered as it is. Of a longer one the SHA-256 is.
 const longestKey = 64
 
-// shortened returns a key function whose keys have short strings.
+// shortened returns a key function without long strings.
 func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Request) (K, error) {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -31,8 +30,8 @@ func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Requ
 	}
 }
 
-// owned returns a function that copies the strings in a key, or nil if keys of that type have none. A
-// remembered key must not keep a longer string alive of which it is a part, such as a URL of 1 MB.
+// owned returns a function that copies the strings in a key, nil if there are none. A remembered key must not keep a
+// longer string alive of which it is a part, such as a URL of 1 MB.
 func owned[K comparable]() func(K) K {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -44,8 +43,8 @@ func owned[K comparable]() func(K) K {
 	}
 }
 
-// stringsIn returns the offsets of the strings in a value of a type that begins at base: of the value itself, if it is
-// a string, and of those in the fields and elements of structs and arrays.
+// stringsIn returns the offsets of the strings in a value of a type that begins at base: its own, and those in fields
+// and elements.
 func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.String:
@@ -64,8 +63,7 @@ func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	return offsets
 }
 
-// each replaces the strings in a key. (Reflection can't set fields that are not exported, and
-// allocates.)
+// each replaces the strings in a key. (Reflection allocates, and can't set unexported fields.)
 func each[K comparable](key *K, offsets []uintptr, replace func(string) string) {
 	for _, at := range offsets {
 		s := (*string)(unsafe.Add(unsafe.Pointer(key), at))

@@ -1,6 +1,7 @@
 package inbound_test
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -96,4 +97,15 @@ func counts(m *inbound.Middleware) inbound.Stats {
 	s := m.Stats()
 	s.Waits = inbound.Histogram{}
 	return s
+}
+
+// byFunc finds each key's limiter.
+type byFunc[K comparable] func(K) (reserve.Reserver, error)
+
+func (f byFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
+	by, err := f(key)
+	if err != nil {
+		return reserve.Reservation{}, err
+	}
+	return by.ReserveWithin(ctx, n, maxWait)
 }

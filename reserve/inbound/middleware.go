@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
-// A Middleware lets requests pass that all its tiers allow. Make it with [New]. Its zero value is not usable. It must
-// not be copied. All methods may be called at the same time.
+// A Middleware lets requests pass that all its tiers allow. Make it with [New]. It must not be copied. All methods may
+// be called at the same time.
 type Middleware struct {
 	tiers     []Tier
 	counts    []counters // by tier
@@ -42,9 +43,8 @@ type claim struct {
 	cost int // 0 or less: the tier is not asked
 }
 
-// New returns a middleware with the given tiers (at least one), which are asked in
-// that order. Their names, which appear in headers, are printable ASCII without quotes
-// and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
+// New returns a middleware with at least one tier, asked in that order. Their names, which appear in headers, are
+// printable ASCII without quotes and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
 func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
 		tiers:     append([]Tier(nil), tiers...),
@@ -69,16 +69,12 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		seen[t.name] = true
 		m.chargesAfter = m.chargesAfter || t.after != nil
 	}
-	for i, opt := range opts {
-		err := noOption(i)
-		if opt != nil {
-			err = opt(m)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := apply(m, opts); err != nil {
+		return nil, err
 	}
-	m.fields.describe(m.tiers)
+	if !slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.quotaByKey() }) {
+		m.fields.policies = m.policies(noOutlooks)
+	}
 	return m, nil
 }
 
@@ -88,68 +84,51 @@ func wellNamed(name string) bool {
 	})
 }
 
-// Handler returns a handler that passes to next the requests that the tiers allow. All handlers of
-// a middleware share its tiers. Handler panics if next is nil, as http.Handle does.
+// Handler returns a handler that passes to next the requests that the tiers allow. All handlers of a middleware share
+// its tiers. It panics if next is nil, as http.Handle does.
 //
-// Next gets the ResponseWriter as it is, so it can use all of its methods (Flush, Hijack). In two
-// cases the ResponseWriter is wrapped: after [WithQueue] has read a body, and where a tier has
-// [ChargeAfter]. The wrapper has Flush, Hijack, ReadFrom, and Unwrap for http.ResponseController. A
-// handler that hijacks the connection of a request that waited gets the whole body from the
-// bufio.ReadWriter, once it has arrived.
+// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and where a tier has [ChargeAfter].
+// That wrapper has Flush, Hijack, ReadFrom, and Unwrap for http.ResponseController. A handler that hijacks the
+// connection of a request that waited gets the whole body from the bufio.ReadWriter, once it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.chargesAfter {
-			m.serve(w, r, next)
-		} else if w, ok := m.passes(w, r); ok {
-			next.ServeHTTP(w, r)
-		}
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 }
 
-// passes reports whether a request may go on, and with which ResponseWriter. If not, it has been
-// answered.
-func (m *Middleware) passes(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	var few [4]claim // on the stack, for most middlewares
-	claims := few[:]
+	claims := few[:min(len(m.tiers), len(few))]
 	if len(m.tiers) > len(few) {
 		claims = make([]claim, len(m.tiers))
 	}
-	claims = claims[:len(m.tiers)]
 	body, ok := m.admit(w, r, claims)
-	if !ok {
-		return nil, false
+	switch {
+	case !ok:
+	case m.chargesAfter:
+		m.serveAndCharge(&responseWriter{ResponseWriter: w, body: body}, r, next, claims)
+	case body != nil:
+		next.ServeHTTP(&responseWriter{ResponseWriter: w, body: body}, r)
+	default:
+		next.ServeHTTP(w, r)
 	}
-	if body != nil {
-		w = &responseWriter{ResponseWriter: w, body: body}
-	}
-	return w, true
 }
 
-// serve is Handler's for tiers that charge after the answer: their claims last until then.
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	claims := make([]claim, len(m.tiers))
-	body, ok := m.admit(w, r, claims)
-	if !ok {
-		return
-	}
-	rw := &responseWriter{ResponseWriter: w, body: body}
+func (m *Middleware) serveAndCharge(w *responseWriter, r *http.Request, next http.Handler, claims []claim) {
 	returned := false
 	defer func() {
 		for i := range claims {
 			if after := m.tiers[i].after; after != nil && claims[i].cost >= 1 && returned { // or next panics
-				claims[i].Settle(max(0, after(r, rw.response())))
+				claims[i].Settle(max(0, after(r, w.response())))
 			}
 		}
 	}()
-	next.ServeHTTP(rw, r)
+	next.ServeHTTP(w, r)
 	returned = true
 }
 
-// admit fills in the claims of a request that passes all tiers. Otherwise it answers the request. If
-// it has read the body of a request that waited, it returns that.
+// admit fills in the claims of a request that passes all tiers, or answers it. It returns the body if it has read it.
 func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []claim) (body *earlyBody, ok bool) {
 	if m.skip != nil && m.skip(r) || !m.costs(r, claims) {
 		return nil, true
@@ -198,7 +177,7 @@ func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 	return any
 }
 
-// reserve reserves from every tier; or from none, and returns which one ended it and why.
+// reserve reserves from every tier; or from none, and returns which tier ended it and why.
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []claim) (tier int, err error) {
 	return allornothing.Reserve(len(claims), func(i int) (err error) {
 		c := &claims[i]

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// networkCounts count the keys that are remembered of each network, in tables of counters by hash. Once three quarters
-// of the room are taken, a /24 or /48 that has 1/4096 of it gets no more. Nor does a /16 or /32 that has 1/64. So one
-// network takes three quarters, and the last one is for others. (Networks whose hashes are the same count as one.)
+// networkCounts count the remembered keys of each network, by hash. Once three quarters of the room are taken, a /24 or
+// /48 with 1/4096 of it gets no more, nor does a /16 or /32 with 1/64. So one network takes three quarters, and the
+// last one is for others.
 type networkCounts[K comparable] struct {
 	address           func(K) (netip.Addr, bool)
 	seed              maphash.Seed

@@ -1,108 +1,71 @@
 package inbound
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/isnil"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("inbound")
 
-// defaultJitter is WithJitter's default.
 const defaultJitter = 3 * time.Second
 
 // An Option changes one setting of a middleware.
 type Option func(*Middleware) error
 
-// WithQueue lets requests wait for up to maxWait instead of refusing them, at most atMost of them at a time. This is
-// decided when a request arrives. One that would have to wait longer, or finds the queue full, is refused at once and
-// has taken nothing. The body of a request that waits is read meanwhile, if it is no longer than 64 KiB. So the queue
-// takes up to 64 KiB of memory for each request. Default: no request waits.
+// WithQueue lets requests wait for up to maxWait, at most atMost at a time, each with up to 64 KiB of its body in
+// memory. Others are refused on arrival. Default: no request waits.
 //
-// No client takes all places. Where a request waits for the limiter of its key, that key has at most as many places as
-// are left. Of 20 places one client takes 10, two take 6 each, and nine take 2 each. Where it waits for a limiter of
-// all clients, places are given first come, first served.
-//
-// Take 10/s for all, and WithQueue(2*time.Second, 15). Of 30 requests that come at one moment, one passes at once. The
-// next 15 wait for 0.1 to 1.5 s. The other 14 are refused because the queue is full.
+// At 10/s for all, with WithQueue(2*time.Second, 15), of 30 requests at one moment one passes at once, 15 wait for 0.1
+// to 1.5 s, and 14 are refused. At the limiter of its key, a key has at most as many places as are left: of 20 places
+// one client takes 10, two take 6 each, and nine take 2 each.
 func WithQueue(maxWait time.Duration, atMost int) Option {
-	return func(m *Middleware) error {
-		if maxWait <= 0 {
-			return valueError("WithQueue", maxWait, "a positive wait")
-		}
-		if atMost < 1 {
-			return valueError("WithQueue", atMost, "at least 1 request")
-		}
+	return waits("WithQueue", "wait", maxWait, atMost, func(m *Middleware) {
 		m.queue.maxWait, m.queue.places = maxWait, atMost
-		return nil
-	}
+	})
 }
 
-// WithTarpit delays refusals, at most atMost of them at a time. Others are sent at once. It slows down clients that
-// send their next request as soon as the last one was answered, even with a refusal. Default: none is delayed.
+// WithTarpit delays refusals, at most atMost at a time; others are sent at once. It slows down clients that send their
+// next request as soon as the last one was answered. Default: none is delayed.
 func WithTarpit(delay time.Duration, atMost int) Option {
-	return func(m *Middleware) error {
-		if delay <= 0 {
-			return valueError("WithTarpit", delay, "a positive delay")
-		}
-		if atMost < 1 {
-			return valueError("WithTarpit", atMost, "at least 1 request")
-		}
+	return waits("WithTarpit", "delay", delay, atMost, func(m *Middleware) {
 		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)
-		return nil
-	}
+	})
 }
 
-// WithCost sets how many permits a request takes of each tier that has no [Cost] of its own. A
-// request that costs 0 or less takes nothing. Default: 1.
+// WithCost sets how many permits a request takes of each tier without a [Cost]. 0 or less takes nothing. Default: 1.
 func WithCost(cost func(*http.Request) int) Option {
-	return func(m *Middleware) error {
-		m.cost = cost
-		return checkFunction("WithCost", cost == nil)
-	}
+	return function("WithCost", cost, func(m *Middleware) { m.cost = cost })
 }
 
-// WithSkip lets the requests pass for which skip is true: a health check, for one.
+// WithSkip lets the requests pass for which skip is true: health checks.
 func WithSkip(skip func(*http.Request) bool) Option {
-	return func(m *Middleware) error {
-		m.skip = skip
-		return checkFunction("WithSkip", skip == nil)
-	}
+	return function("WithSkip", skip, func(m *Middleware) { m.skip = skip })
 }
 
-// WithRefusal sets a function that answers refused requests. The headers are set already, and may be changed. The
-// function writes status and body. Default: (*Refusal).ServeHTTP.
+// WithRefusal sets a function that writes status and body of refusals. The headers are set already, and may be changed.
+// Default: (*Refusal).ServeHTTP.
 func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
-	return func(m *Middleware) error {
-		m.answer = answer
-		return checkFunction("WithRefusal", answer == nil)
-	}
+	return function("WithRefusal", answer, func(m *Middleware) { m.answer = answer })
 }
 
-// WithOnFailure sets a function that is called when a tier fails, open or closed: to log it.
-// Several requests may call it at the same time.
+// WithOnFailure sets a function that is called when a tier fails, open or closed. It may be called concurrently.
 func WithOnFailure(failed func(*http.Request, *TierError)) Option {
-	return func(m *Middleware) error {
-		m.onFailure = failed
-		return checkFunction("WithOnFailure", failed == nil)
-	}
+	return function("WithOnFailure", failed, func(m *Middleware) { m.onFailure = failed })
 }
 
-// WithOnWait sets a function that is called when a request has waited in the queue and is let through. It can trace
-// that: see package paceotel. Several requests may call it at the same time.
+// WithOnWait sets a function that is called when a request has waited in the queue and is let through: see package
+// paceotel. It may be called concurrently.
 func WithOnWait(waited func(*http.Request, time.Duration)) Option {
-	return func(m *Middleware) error {
-		m.onWait = waited
-		return checkFunction("WithOnWait", waited == nil)
-	}
+	return function("WithOnWait", waited, func(m *Middleware) { m.onWait = waited })
 }
 
-// WithJitter sets by how much longer than necessary a client may be told to stay
-// away, so that refused clients do not come back together. A wait longer than four
-// times that is spread by a quarter of itself. Clients that a global limiter refuses are told times one
-// after another, up to a minute more. 0: all are told the shortest time. Default: 3 s.
+// WithJitter sets by how much longer than necessary a client may be told to stay away, so that refused clients do not
+// come back together: by d, or a quarter of the wait if that is longer. A global limiter tells clients times one after
+// another, up to a minute more. 0: all are told the shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
@@ -113,23 +76,52 @@ func WithJitter(d time.Duration) Option {
 	}
 }
 
-// WithoutQuotas leaves out RateLimit-Policy and RateLimit: where clients are not to know
-// the limits.
+// WithoutQuotas leaves out RateLimit-Policy and RateLimit.
 func WithoutQuotas() Option {
 	return func(m *Middleware) error { m.fields.quotas = false; return nil }
 }
 
-// WithXRateLimit adds the older X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the tier that is
-// closest to refusing. Reset is in seconds since 1970, as at GitHub. It is when all of the limit may be used again, or
-// a little later. In a refusal it is when Retry-After ends. Default: they are not sent.
+// WithXRateLimit adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the tier that is closest to
+// refusing. Reset is in seconds since 1970, as at GitHub: when all of the limit may be used again, or a little later,
+// and in a refusal when Retry-After ends. Default: not sent.
 func WithXRateLimit() Option {
 	return func(m *Middleware) error { m.fields.xRateLimit = true; return nil }
 }
 
-// checkFunction returns the error of a function that is nil.
-func checkFunction(name string, isNil bool) error {
-	if isNil {
-		return valueError(name, nil, "a function")
+// function returns an option that sets a function, which must not be nil.
+func function[T, F any](name string, f F, set func(*T)) func(*T) error {
+	return func(t *T) error {
+		if isnil.Value(f) {
+			return valueError(name, nil, "a function")
+		}
+		set(t)
+		return nil
+	}
+}
+
+// apply applies options to t, up to the first bad one.
+func apply[T any, O ~func(*T) error](t *T, opts []O) error {
+	for i, opt := range opts {
+		if opt == nil {
+			return valueError(fmt.Sprint("option ", i+1), nil, "an option")
+		}
+		if err := opt(t); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// waits returns an option for a time and a number of requests, both positive.
+func waits(name, what string, d time.Duration, n int, set func(*Middleware)) Option {
+	return func(m *Middleware) error {
+		if d <= 0 {
+			return valueError(name, d, "a positive "+what)
+		}
+		if n < 1 {
+			return valueError(name, n, "at least 1 request")
+		}
+		set(m)
+		return nil
+	}
 }

@@ -126,7 +126,7 @@ func TestMaxKeysIsForPerKey(t *testing.T) {
 		`inbound: tier "a": inbound: MaxKeys is 5; want a tier from PerKey`: inbound.Global("a", bucket(1, 1), inbound.MaxKeys(5)),
 		`inbound: tier "b": inbound: MaxKeys is 0; want at least 1 key`:     inbound.PerKey("b", user, bucket(1, 1), inbound.MaxKeys(0)),
 		`inbound: tier "c": inbound: MaxKeys is 7; want a tier from PerKey`: inbound.PerKeyBy("c", func(*http.Request) (netip.Addr, error) { return netip.Addr{}, nil },
-			inbound.ReserverFunc[netip.Addr](func(netip.Addr) (reserve.Reserver, error) { return reserve.All(), nil }), inbound.MaxKeys(7)),
+			byFunc[netip.Addr](func(netip.Addr) (reserve.Reserver, error) { return reserve.All(), nil }), inbound.MaxKeys(7)),
 	} {
 		_, err := inbound.New([]inbound.Tier{tier})
 		require.EqualError(t, err, want)

@@ -18,8 +18,8 @@ import (
 	"github.com/nextfree/pace/reserve/window"
 )
 
-// plansOf makes limiters by the plan of each user, and a tier of them.
-func plansOf(t *testing.T) map[string]inbound.Tier {
+// planTier makes limiters by the plan of each user, and a tier of them.
+func planTier() inbound.Tier {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	policies := map[string]*reserve.Policy{
 		"free":      reserve.Must(window.Policy(2, time.Minute, clock)),
@@ -32,60 +32,41 @@ func plansOf(t *testing.T) map[string]inbound.Tier {
 		}
 		return nil, errors.New("no such user")
 	}
-	perUser, perUserToo := keyed.New(plan), keyed.New(plan)
-	limiters := map[string]*reserve.Limiter{}
-	for name, p := range policies {
-		limiters[name] = p.Limiter()
-	}
-	return map[string]inbound.Tier{
-		"keyed.Limiters": inbound.PerKeyBy("user", user, perUser),
-		"For": inbound.PerKeyBy("user", user, inbound.ReserverFunc[string](func(user string) (reserve.Reserver, error) {
-			return perUserToo.For(user), nil
-		})),
-		"limiters": inbound.PerKeyBy("user", user, inbound.ReserverFunc[string](func(user string) (reserve.Reserver, error) {
-			return limiters[user], nil
-		})),
-	}
+	return inbound.PerKeyBy("user", user, keyed.New(plan))
 }
 
 // The quota fields say the key's own policy, whatever finds its limiter; of a key without a limit
 // they say nothing.
 func TestQuotasOfPlans(t *testing.T) {
-	for name, tier := range plansOf(t) {
-		t.Run(name, func(t *testing.T) {
-			h := build(t, []inbound.Tier{tier}, inbound.WithXRateLimit()).Handler(ok)
-			for _, want := range []struct {
-				user, policy, limit, x string
-				status                 int
-			}{
-				{"free", `"user";q=2;w=60`, `"user";r=1;t=1`, "2", 200},
-				{"paid", `"user";q=100;w=1`, `"user";r=199;t=1`, "100", 200},
-				{"unlimited", "", "", "", 200},
-				{"free", `"user";q=2;w=60`, `"user";r=1;t=60`, "2", 200},
-				{"free", `"user";q=2;w=60`, `"user";r=0;t=60`, "2", 429},
-			} {
-				res := do(h, get(want.user, "/"))
-				require.Equal(t, want.status, res.StatusCode)
-				require.Equal(t, want.policy, res.Header.Get("RateLimit-Policy"), want.user)
-				require.Equal(t, want.limit, res.Header.Get("RateLimit"), want.user)
-				require.Equal(t, want.x, res.Header.Get("X-RateLimit-Limit"), want.user)
-			}
-		})
+	h := build(t, []inbound.Tier{planTier()}, inbound.WithXRateLimit()).Handler(ok)
+	for _, want := range []struct {
+		user, policy, limit, x string
+		status                 int
+	}{
+		{"free", `"user";q=2;w=60`, `"user";r=1;t=1`, "2", 200},
+		{"paid", `"user";q=100;w=1`, `"user";r=199;t=1`, "100", 200},
+		{"unlimited", "", "", "", 200},
+		{"free", `"user";q=2;w=60`, `"user";r=1;t=60`, "2", 200},
+		{"free", `"user";q=2;w=60`, `"user";r=0;t=60`, "2", 429},
+	} {
+		res := do(h, get(want.user, "/"))
+		require.Equal(t, want.status, res.StatusCode)
+		require.Equal(t, want.policy, res.Header.Get("RateLimit-Policy"), want.user)
+		require.Equal(t, want.limit, res.Header.Get("RateLimit"), want.user)
+		require.Equal(t, want.x, res.Header.Get("X-RateLimit-Limit"), want.user)
 	}
 }
 
 // Beside a tier for all, only the user's own part of the fields differs.
 func TestQuotasOfPlansAndOfAll(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
-	for name, tier := range plansOf(t) {
-		h := build(t, []inbound.Tier{tier, inbound.Global("all", bucket(5, 5, clock))}).Handler(ok)
-		for user, policy := range map[string]string{"free": `"user";q=2;w=60, `, "paid": `"user";q=100;w=1, `, "unlimited": ""} {
-			res := do(h, get(user, "/"))
-			require.Equal(t, policy+`"all";q=5;w=1`, res.Header.Get("RateLimit-Policy"), name)
-		}
-		res := do(h, get("unlimited", "/"))
-		require.Equal(t, `"all";r=6;t=1`, res.Header.Get("RateLimit"), name)
+	h := build(t, []inbound.Tier{planTier(), inbound.Global("all", bucket(5, 5, clock))}).Handler(ok)
+	for user, policy := range map[string]string{"free": `"user";q=2;w=60, `, "paid": `"user";q=100;w=1, `, "unlimited": ""} {
+		res := do(h, get(user, "/"))
+		require.Equal(t, policy+`"all";q=5;w=1`, res.Header.Get("RateLimit-Policy"), user)
 	}
+	res := do(h, get("unlimited", "/"))
+	require.Equal(t, `"all";r=6;t=1`, res.Header.Get("RateLimit"))
 }
 
 // A limit for all that is none is not in the fields either.
@@ -116,7 +97,7 @@ func TestNestedMiddlewares(t *testing.T) {
 
 // Also to those of one that knows a policy and nothing more.
 func TestNestedInOneThatKnowsLittle(t *testing.T) {
-	outer := build(t, []inbound.Tier{inbound.PerKeyBy("far", user, inbound.ReserverFunc[string](func(string) (reserve.Reserver, error) {
+	outer := build(t, []inbound.Tier{inbound.PerKeyBy("far", user, byFunc[string](func(string) (reserve.Reserver, error) {
 		return reserve.All(), nil
 	}), inbound.Quota(7, time.Minute))})
 	inner := build(t, []inbound.Tier{inbound.Global("near", bucket(5, 5))})

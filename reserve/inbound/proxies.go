@@ -8,23 +8,21 @@ import (
 	"strings"
 )
 
-// XForwardedFor finds the client's address. It begins with the connection itself, goes through X-Forwarded-For from
-// the right, and takes the first address that is not a trusted proxy's. There each proxy writes the address that it
-// got the request from. The client may have written the addresses further left. If all are trusted it is the leftmost.
-// A trusted proxy that wrote something else than an address is an error.
+// XForwardedFor finds the client's address. It begins with the connection, goes through X-Forwarded-For from the right,
+// and takes the first address that is not a trusted proxy's; if all are trusted, the leftmost. Addresses further left
+// may be the client's invention. A trusted proxy that wrote no address is an error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
 
-// XForwardedForHops is the address that the first of so many proxies (at least 1) wrote into X-Forwarded-For. With 1 it
-// is the last address in it, with 2 the one before. It is right if requests come in no other way than through all of
-// them, and each adds one address.
+// XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For: with
+// 1 the last address, with 2 the one before. It is right if requests come only through all of them, and each adds one
+// address.
 func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }
 
-// A trail is a header in which proxies write the addresses that requests came from, each to the
-// right of those before.
+// A trail is a header in which proxies write the addresses that requests came from, each to the right of those before.
 type trail struct {
 	header    string
 	lastComma func(string) int // that separates two entries, -1 if there is one entry
@@ -37,40 +35,35 @@ var xForwardedFor = trail{
 	parse:     parseAddress,
 }
 
-// pastProxies makes the key function of the given name that trusts networks of proxies.
 func (t *trail) pastProxies(name string, trusted []netip.Prefix, opts []AddressOption) (Address, error) {
 	if len(trusted) == 0 {
 		return nil, valueError(name, trusted, "at least 1 network of proxies")
 	}
-	proxies := make([]netip.Prefix, len(trusted))
-	for i, p := range trusted {
+	trusted = slices.Clone(trusted)
+	for _, p := range trusted {
 		if !p.IsValid() || p.Addr().Is4In6() {
 			return nil, valueError(name, p, "networks of IPv4 or IPv6 addresses")
 		}
-		proxies[i] = p.Masked()
 	}
 	isProxy := func(a netip.Addr) bool {
-		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 	}
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) {
 		client, err := peer(r)
-		if err != nil || !isProxy(client) {
-			return client, err
-		}
 		for entry := range t.fromTheRight(r) {
-			addr, ok := t.parse(entry)
-			if !ok {
-				return netip.Addr{}, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
-			}
-			if client = addr; !isProxy(client) {
+			if err != nil || !isProxy(client) {
 				break
 			}
+			addr, ok := t.parse(entry)
+			if !ok {
+				return addr, fmt.Errorf("%w: the proxy %v forwards for %s", ErrNoAddress, client, shorten(entry))
+			}
+			client = addr
 		}
-		return client, nil
+		return client, err
 	})
 }
 
-// pastHops makes the key function of the given name that trusts so many proxies.
 func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Address, error) {
 	if proxies < 1 {
 		return nil, valueError(name, proxies, "at least 1 proxy")
@@ -91,8 +84,8 @@ func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Addres
 	})
 }
 
-// fromTheRight yields the entries of the header, which may span several lines, the last
-// one first. It looks no further than it is asked to, so a long list costs nothing.
+// fromTheRight yields the entries of the header, which may span several lines, the last one first. It looks no further
+// than it is asked to.
 func (t *trail) fromTheRight(r *http.Request) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(r.Header[t.header]) {

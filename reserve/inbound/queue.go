@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting already,
-// in all or with the same key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting, in all
+// or with the same key.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
 // A queue bounds how many requests wait. They wait in their limiters, not here.
@@ -28,15 +28,14 @@ type queue struct {
 	waits  histogram
 }
 
-// A place is where a request waits: at a tier, with the hash of its key there. At a tier without keys the hash is 0.
+// A place is where a request waits: a tier, and the hash of its key there; 0 without keys.
 type place struct {
 	tier int
 	hash uint64
 }
 
-// join takes a place in the queue, if there is one. A key has at most as many places as are left. This is the threshold
-// of Choudhury and Hahne's shared buffers (1998), which adapts by itself. Of 20 places one key takes 10, two take 6
-// each, and nine take 2 each.
+// join takes a place in the queue, if there is one. A key has at most as many places as are left: the threshold of
+// Choudhury and Hahne's shared buffers (1998).
 func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,8 +74,7 @@ func (q *queue) length() int {
 	return q.waiting
 }
 
-// wait waits until all claims are due. If it has read the request's body meanwhile, it returns that.
-// Otherwise it returns which tier ended it and why.
+// wait waits until all claims are due, and returns the body if it has read it, or which tier ended it and why.
 func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) (body *earlyBody, tier int, err error) {
 	last, longest := allornothing.Last(len(claims), func(i int) time.Duration {
 		if m.tiers[i].dryRun {

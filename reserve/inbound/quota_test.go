@@ -75,10 +75,10 @@ func TestWhichHeaders(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	limited := inbound.Global("closest", bucket(2, 2, clock))
 	roomy := inbound.Global("roomy", bucket(100, 100, clock))
-	unknown := inbound.PerKeyBy("unknown", user, inbound.ReserverFunc[string](func(string) (reserve.Reserver, error) {
+	unknown := inbound.PerKeyBy("unknown", user, byFunc[string](func(string) (reserve.Reserver, error) {
 		return reserve.All(), nil
 	}))
-	told := inbound.PerKeyBy("told", user, inbound.ReserverFunc[string](func(string) (reserve.Reserver, error) {
+	told := inbound.PerKeyBy("told", user, byFunc[string](func(string) (reserve.Reserver, error) {
 		return reserve.All(), nil
 	}), inbound.Quota(7, time.Minute))
 	most := int(min(int64(math.MaxInt), 999_999_999_999_999)) // of an integer in a header, or of an int

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -11,11 +12,11 @@ import (
 
 // A Refusal is the reason why a request was refused, and the answer to its client.
 type Refusal struct {
-	// Status is 429 by default. It is 503 if a tier failed or is Overload, and 413 if a tier never grants as many permits
-	// at once as the request costs. It is 401 after an UnauthorizedError.
+	// Status is 429; 503 if a tier failed or is Overload; 413 if a tier never grants that many permits at once; 401
+	// after an UnauthorizedError.
 	Status int
-	// Tiers are the tiers that refuse it, in their order. There are none if a tier failed, or with 401. The first one
-	// decided; of those after it, limiters elsewhere are not asked.
+	// Tiers are the tiers that refuse it, in their order: none if a tier failed, or with 401. The first one decided;
+	// limiters elsewhere are not asked after it.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
 	Wait       time.Duration
@@ -26,8 +27,7 @@ type Refusal struct {
 	values [2]string // of Content-Type, and of X-Content-Type-Options
 }
 
-// ServeHTTP answers the request as package inbound does by default. It writes a problem (RFC 9457), or a line of text
-// if the client asks for text and not for JSON.
+// ServeHTTP writes a problem (RFC 9457), or a line of text if the client asks for text and not for JSON.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	title := http.StatusText(f.Status)
 	h, body := w.Header(), f.body[:0]
@@ -62,7 +62,6 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// kind returns the problem's type.
 func (f *Refusal) kind() string {
 	switch f.Status {
 	case http.StatusTooManyRequests:
@@ -73,7 +72,6 @@ func (f *Refusal) kind() string {
 	return "about:blank" // the status says it all (RFC 9457, section 4.2.1)
 }
 
-// appendDetail appends Try again in 3 s.
 func (f *Refusal) appendDetail(b []byte) []byte {
 	return append(strconv.AppendInt(append(b, "Try again in "...), int64(f.RetryAfter), 10), " s."...)
 }
@@ -89,7 +87,7 @@ func (f *Refusal) appendTiers(b []byte) []byte {
 	return b
 }
 
-// isRefusal reports whether a limiter has said no, rather than failed.
+// isRefusal reports whether a limiter has refused, rather than failed.
 func isRefusal(err error) bool { _, ok := waitOf(err); return ok }
 
 // waitOf returns the wait that was the reason for a refusal: forever, where no wait helps.
@@ -147,7 +145,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	values[0] = "no-store"
 	h["Cache-Control"] = values[0:1:1]
 	if f.Status != http.StatusUnauthorized && f.Status != http.StatusRequestEntityTooLarge {
-		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].turn(wait, interval, m.fields.jitter)))
+		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].next(wait, interval, m.fields.jitter)))
 		values[1] = strconv.Itoa(f.RetryAfter)
 		h["Retry-After"] = values[1:2:2]
 	}
@@ -163,9 +161,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	f.ServeHTTP(w, r)
 }
 
-// violated fills in which tiers refuse the request besides the first, and the status. It returns the
-// tier with the longest wait. Limiters elsewhere are not asked: a flood of refusals is not to reach
-// them.
+// violated fills in the status, and which tiers refuse the request besides the first. It returns the tier with the
+// longest wait. Limiters elsewhere are not asked: a flood of refusals must not reach them.
 func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Refusal) (longest int) {
 	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
@@ -202,12 +199,17 @@ func (t *Tier) wait(r *http.Request, cost int) (time.Duration, bool) {
 	return wait, true
 }
 
-// interval returns the time in which a tier that all clients share lets one such
-// request pass; 0 if there is none.
+// interval returns the time in which a tier of all clients lets one such request pass; 0 if unknown.
 func (m *Middleware) interval(i, cost int) time.Duration {
 	t := &m.tiers[i]
 	if t.rate == nil {
 		return 0
 	}
 	return seconds(float64(cost) / t.rate())
+}
+
+// wantsText reports whether a client asks for text, as browsers do, and not for JSON. Weights don't count.
+func wantsText(r *http.Request) bool {
+	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
+	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
 }

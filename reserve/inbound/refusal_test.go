@@ -109,7 +109,7 @@ func TestARefusalAsksNobodyElsewhere(t *testing.T) {
 	h := build(t, []inbound.Tier{
 		inbound.PerKey("user", user, bucket(1, 1, clock)),
 		inbound.GlobalBy("elsewhere", elsewhere),
-		inbound.PerKeyBy("each", user, inbound.ReserverFunc[string](func(string) (reserve.Reserver, error) { return elsewhere, nil })),
+		inbound.PerKeyBy("each", user, byFunc[string](func(string) (reserve.Reserver, error) { return elsewhere, nil })),
 		inbound.PerKeyBy("here", user, keyed.New(func(string) (*reserve.Policy, error) { return bucket(1./9, 1, clock), nil })),
 	}).Handler(ok)
 	require.Equal(t, 200, status(h, get("ann", "/")))

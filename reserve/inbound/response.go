@@ -13,8 +13,8 @@ type Response struct {
 	Bytes  int64 // of the body, before the server compresses or chunks it; none of a hijacked connection
 }
 
-// A responseWriter counts what a handler answers, and gives a handler that hijacks the connection
-// the body that the queue has read.
+// A responseWriter counts what a handler answers, and gives a handler that hijacks the connection the body that the
+// queue has read.
 type responseWriter struct {
 	http.ResponseWriter
 	status int // 0: none yet
@@ -33,7 +33,7 @@ func (w *responseWriter) response() Response {
 	return r
 }
 
-// WriteHeader notes the first final status.
+// WriteHeader keeps the first final status.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
@@ -46,19 +46,12 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return n, w.wrote(int64(n), err)
 }
 
-// WriteString implements io.StringWriter.
-func (w *responseWriter) WriteString(s string) (int, error) {
-	n, err := io.WriteString(w.ResponseWriter, s)
-	return n, w.wrote(int64(n), err)
-}
-
 // ReadFrom implements io.ReaderFrom, so that files are still sent by the system.
 func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
 	return n, w.wrote(n, err)
 }
 
-// wrote counts bytes.
 func (w *responseWriter) wrote(n int64, err error) error {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -75,8 +68,8 @@ func (w *responseWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker. The reader begins with what is left of the body, as net/http's does for a request
-// that did not wait. It is there once the body has arrived.
+// Hijack implements http.Hijacker. The reader begins with what is left of the body, once it has arrived, as net/http's
+// does for a request that did not wait.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.body != nil {
 		<-w.body.read // the goroutine uses the connection's buffer

@@ -13,15 +13,9 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// sharedLimiters are the limiters of a [PerKey] tier: one for each key, as long as there is room. A key for which there
-// is none shares a limiter with its neighbours, the clients of its network. So an attacker with very many addresses is
-// in the way of its neighbours only. All limiters have the same policy.
-//
-//   - There is room for a key in own, unless that is full, or three quarters full and the key's
-//     network has its share (see networkCounts).
-//   - Otherwise it shares a limiter with its /24 or /48.
-//   - When too many of these are in use, and for keys without an address, there are 1024 limiters. They are chosen by a
-//     hash with a random seed: of the /16 or /32, or of the key.
+// sharedLimiters are the limiters of a [PerKey] tier, all with the same policy: one for each key while there is room in
+// own (see networkCounts). Otherwise a key shares a limiter with its /24 or /48. When too many of these are in use, and
+// for keys without an address, there are 1024, chosen by a hash of the /16 or /32, or of the key.
 type sharedLimiters[K comparable] struct {
 	own      *bykey.Limiters[K]
 	networks *bykey.Limiters[netip.Prefix]
@@ -52,7 +46,6 @@ func limitersOf[K comparable](policy *reserve.Policy, maxKeys int) *bykey.Limite
 	return bykey.New(bykey.Settings[K]{Always: policy, MaxKeys: maxKeys})
 }
 
-// take takes n permits for a key, of its own limiter or of one that it shares.
 func (s *sharedLimiters[K]) take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
 ) (t bykey.Taken, err error) {
@@ -71,7 +64,6 @@ func (s *sharedLimiters[K]) take(
 	return
 }
 
-// peek returns how long the key would wait for n permits, of the limiter that hold would ask.
 func (s *sharedLimiters[K]) peek(key K, n int) (wait time.Duration, err error) {
 	wait, err = s.own.Peek(key, n)
 	if !errors.Is(err, keyed.ErrTooManyKeys) {
@@ -100,8 +92,8 @@ func (s *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, 
 	return near, group % manyGroups, false
 }
 
-// networksOf returns the networks of an address that share limiters. First comes its /24 or /48, the largest network
-// that one customer usually has. Then comes its /16 or /32, the usual network of a small provider.
+// networksOf returns the networks of an address that share limiters: its /24 or /48, the largest network of one
+// customer, and its /16 or /32, the network of a small provider.
 func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	nearBits, farBits := 48, 32
 	if a.Is4() {
@@ -124,7 +116,6 @@ func addressIn[K comparable]() func(K) (netip.Addr, bool) {
 	return nil
 }
 
-// An addressed is a key that may have an address in it: a Pair.
 type addressed interface{ address() (netip.Addr, bool) }
 
 func (p Pair[A, B]) address() (netip.Addr, bool) {

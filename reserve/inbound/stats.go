@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Stats count the requests of a middleware so far. Requests that [WithSkip] lets pass, or that cost
-// nothing, are not in them.
+// Stats count the requests of a middleware, without those that [WithSkip] lets pass or that cost nothing.
 type Stats struct {
 	Allowed      uint64 // requests that passed all tiers
 	Queued       uint64 // of those and of Gone: requests that waited
@@ -18,14 +17,13 @@ type Stats struct {
 	Tiers        []TierStats
 }
 
-// TierStats count the requests that one tier did not simply allow, by their outcome. The part that
-// a tier refuses is Refused / (Allowed + Refused), beside a middleware's other tiers.
+// TierStats count the requests that one tier did not simply allow. The part that it refuses is Refused / (Allowed +
+// Refused), beside other tiers.
 type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here
 	WouldRefuse uint64 // requests that would have ended here, but for DryRun
-	// Shared counts requests of a PerKey tier, in all its middlewares: those whose keys shared a limiter because there was
-	// no room for one of their own.
+	// Shared counts requests of a PerKey tier, in all its middlewares, whose keys shared a limiter for lack of room.
 	Shared uint64
 	Failed uint64 // requests for which the limiter or the key function failed, open or closed
 }
@@ -37,14 +35,12 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-// bounds are those of the histogram.
 var bounds = [...]time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond,
 	5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// histogram is a Histogram that is being filled.
 type histogram struct {
 	counts [len(bounds) + 1]atomic.Uint64
 	sum    atomic.Int64
@@ -68,10 +64,9 @@ func (h *histogram) snapshot() Histogram {
 	return s
 }
 
-// counters count requests at one tier of a middleware, by their outcome.
 type counters struct{ refused, wouldRefuse, failed atomic.Uint64 }
 
-// Stats returns the counts of the middleware so far.
+// Stats returns the counts so far.
 func (m *Middleware) Stats() Stats {
 	s := Stats{
 		Allowed:      m.allowed.Load(),

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// A tarpit delays refusals.
 type tarpit struct {
 	longest time.Duration // 0: none is delayed
 	places  int64
@@ -15,9 +14,8 @@ type tarpit struct {
 	delayed atomic.Uint64
 }
 
-// delay holds a refusal back if there is room for it, and returns for how long, and whether the context ended
-// meanwhile. That ends the delay, and the refusal is still sent. A client that has closed its half of the connection
-// may be reading the other one.
+// delay holds a refusal back if there is room for it, and returns for how long, and whether the context ended it. The
+// refusal is sent in any case: a client that has closed its half of the connection may still read.
 func (t *tarpit) delay(ctx context.Context) (took time.Duration, gone bool) {
 	defer t.stuck.Add(-1)
 	if t.stuck.Add(1) > t.places {

@@ -14,9 +14,9 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A Tier is one of the limits that a request has to pass: a name and a limiter, for all clients or for each key. Make
-// it with [Global], [GlobalBy], [PerKey] or [PerKeyBy]. [New] reports what is wrong with it. A Tier may be used in
-// several middlewares, which then share its limiter.
+// A Tier is one limit that a request has to pass: a name and a limiter, for all clients or for each key. Make it with
+// [Global], [GlobalBy], [PerKey] or [PerKeyBy]; [New] reports its errors. Middlewares with the same Tier share its
+// limiter.
 type Tier struct {
 	name string
 	// reserve takes a request's permits. Used says that they are used in any case, if they are available now.
@@ -24,13 +24,11 @@ type Tier struct {
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // of all keys; zero if it isn't known
-	// peek returns how long a request would wait, and takes nothing; nil if the limiter is not in this
-	// process.
+	// peek returns how long a request would wait; nil if the limiter is not in this process.
 	peek func(r *http.Request, n int) (time.Duration, error)
-	// look returns what the limiter of the request's key has to give now, if that is known. It is nil if the policy is the
-	// same for all keys.
+	// look returns what the limiter of the request's key has to give; nil if all keys have one policy.
 	look func(r *http.Request) (engine.Outlook, bool)
-	// hash returns a hash of the request's key, for its share of the queue; nil if there are no keys.
+	// hash returns a hash of the request's key, for its part of the queue; nil without keys.
 	hash func(r *http.Request) uint64
 
 	maxKeys int           // of a PerKey tier
@@ -44,22 +42,20 @@ type Tier struct {
 	err      error
 }
 
-// Global limits all requests together, by a limiter of the policy's.
+// Global limits all requests together, by a limiter of the policy.
 func Global(name string, policy *reserve.Policy, opts ...TierOption) Tier {
 	if policy == nil {
-		return Tier{name: name, err: noPolicy(name)}
+		return bad(name, "policy", "a policy")
 	}
 	return GlobalBy(name, policy.Limiter(), opts...)
 }
 
-// GlobalBy limits all requests together, by a limiter of one's own: one that is used elsewhere too,
-// or is shared between machines.
+// GlobalBy limits all requests together, by a limiter that is used elsewhere too, or is shared between machines.
 func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
-	t := Tier{name: name}
 	if isnil.Value(by) {
-		t.err = valueError("the limiter of tier "+name, nil, "a limiter")
-		return t
+		return bad(name, "limiter", "a limiter")
 	}
+	t := Tier{name: name}
 	t.reserve = func(
 		ctx context.Context, _ *http.Request, n int, maxWait time.Duration, used bool,
 	) (bykey.Taken, error) {
@@ -75,7 +71,6 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	return t.with(opts)
 }
 
-// take takes permits of a limiter.
 func take(
 	ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, used bool,
 ) (t bykey.Taken, err error) {
@@ -86,8 +81,7 @@ func take(
 	return
 }
 
-// outlook returns what the limiter of the tier had to give after a request got its permits, and false
-// if that is not known.
+// outlook returns what the limiter had to give after a request got its permits, and false if that is unknown.
 func (t *Tier) outlook(c *claim) (engine.Outlook, bool) {
 	if t.limiter != nil {
 		return (*engine.Limiter)(t.limiter).Latest(), true
@@ -95,22 +89,16 @@ func (t *Tier) outlook(c *claim) (engine.Outlook, bool) {
 	return c.Outlook()
 }
 
-// quotaByKey reports whether keys may have different quotas.
 func (t *Tier) quotaByKey() bool { return t.look != nil && t.quota == quota{} }
 
-func noKey(name string) error {
-	return valueError("the key of tier "+name, nil, "a function")
-}
-
-func noPolicy(name string) error {
-	return valueError("the policy of tier "+name, nil, "a policy")
+func bad(name, what, want string) Tier {
+	return Tier{name: name, err: valueError("the "+what+" of tier "+name, nil, want)}
 }
 
 // A TierError says which tier an error comes from.
 type TierError struct {
 	Tier string
-	// Err is a *reserve.WaitError or *reserve.SizeError, ErrQueueFull, an *UnauthorizedError, or the failure of
-	// the tier.
+	// Err is a *reserve.WaitError, a *reserve.SizeError, ErrQueueFull, an *UnauthorizedError, or the tier's failure.
 	Err error
 }
 
@@ -119,30 +107,24 @@ func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", 
 // Unwrap returns Err.
 func (e *TierError) Unwrap() error { return e.Err }
 
-// ErrSkip is the error that a key function returns for a request to which its tier does not apply. Where the tier is
-// per user, that may be an anonymous request.
+// ErrSkip is the error of a key function for a request to which its tier does not apply: an anonymous one, where the
+// tier is per user.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
-// An UnauthorizedError is the error that a key function, or the policy function of limiters by key, returns for a
-// request without valid credentials. It has no API key, or an unknown one. The request is answered with 401, the tiers
-// behind are not asked, and no permits are taken. It is no failure of the tier: [FailOpen] does not let it pass, but
-// [DryRun] does.
+// An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
+// without valid credentials. The request is answered with 401 and takes no permits. [FailOpen] does not let it pass,
+// but [DryRun] does.
 //
-// It is [keyed.ErrUnknown]: limiters by key forget a key for which their policy function returns it. A policy
-// function may return that one in its place, for the challenge Bearer.
-//
-// An unknown key is not remembered, so a policy function that asks a database is called for each of
-// its requests. Where that matters, check credentials in a handler around the middleware.
+// It is [keyed.ErrUnknown], which makes limiters by key forget a key. An unknown key is not remembered: a policy
+// function that asks a database is called for each of its requests.
 type UnauthorizedError struct {
-	// Challenge is the value of WWW-Authenticate, which a 401 must have (RFC 9110, section 11.6.1):
-	// `Basic realm="api"`. Default: Bearer.
+	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string
 }
 
 func (e *UnauthorizedError) Error() string { return "inbound: no valid credentials" }
 
-// Is reports whether the target is [keyed.ErrUnknown]: a policy function that returns an UnauthorizedError
-// does not know the key.
+// Is reports whether the target is [keyed.ErrUnknown].
 func (e *UnauthorizedError) Is(target error) bool { return target == keyed.ErrUnknown }
 
 func isUnauthorized(err error) bool {
@@ -150,7 +132,7 @@ func isUnauthorized(err error) bool {
 	return ok
 }
 
-// unauthorized returns the challenge for a request without valid credentials, and whether the error is of one.
+// unauthorized returns the challenge for a request without valid credentials, and whether the error is about one.
 func unauthorized(err error) (challenge string, ok bool) {
 	var e *UnauthorizedError
 	if errors.As(err, &e) && e.Challenge != "" {

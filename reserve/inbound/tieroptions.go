@@ -9,22 +9,21 @@ import (
 // A TierOption changes one setting of a tier.
 type TierOption func(*Tier) error
 
-// DryRun lets all requests pass the tier, and counts the requests that it would have
-// refused: to try a limit out. It charges as it would in earnest.
+// DryRun lets all requests pass the tier, and counts those that it would have refused. It charges as it would in
+// earnest.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
-// FailOpen lets requests pass the tier when it fails. A tier fails when its key function returns an error, or when its
-// limiter returns one that is not a refusal: Redis is down, there are too many keys. Default: closed, such a request is
-// answered with 503. Either way it is counted.
+// FailOpen lets requests pass the tier when its key function or its limiter fails: Redis is down, there are too many
+// keys. Default: closed, such a request is answered with 503. Either way it is counted.
 func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
 
-// Overload says that the tier protects the server, and is no client's quota. A refusal by it alone is answered with 503
-// and the problem type temporary-reduced-capacity. Default: 429 and quota-exceeded.
+// Overload says that the tier protects the server. A refusal by it alone is answered with 503 and the problem type
+// temporary-reduced-capacity. Default: 429 and quota-exceeded.
 func Overload() TierOption { return func(t *Tier) error { t.overload = true; return nil } }
 
-// Quota sets the tier's entry in RateLimit-Policy: so many requests (1 to 999999999999999) in a window (whole seconds).
-// Default: the rate of the policy, if it is known. At 20/s that is 20 in 1 s. At 1000 an hour, with a store for as
-// many, it is 1000 in 3600 s.
+// Quota sets the tier's entry in RateLimit-Policy: requests (1 to 999999999999999) in a window of whole seconds.
+// Default: the rate of the policy, if it is known. At 20/s that is 20 in 1 s; at 1000 an hour, with a store for as
+// many, 1000 in 3600 s.
 func Quota(requests int, window time.Duration) TierOption {
 	return func(t *Tier) error {
 		if requests < 1 || int64(requests) > maxInteger {
@@ -38,53 +37,26 @@ func Quota(requests int, window time.Duration) TierOption {
 	}
 }
 
-// Cost sets how many permits a request takes of this tier, in place of [WithCost]'s. A request that
-// costs 0 or less takes nothing of it. So one request may cost 1 of "requests" and 200 of "rows", all
-// or nothing.
+// Cost sets how many permits a request takes of this tier, instead of [WithCost]. 0 or less takes nothing. So one
+// request may cost 1 of "requests" and 200 of "rows", all or nothing.
 func Cost(cost func(*http.Request) int) TierOption {
-	return func(t *Tier) error {
-		t.cost = cost
-		return checkFunction("Cost", cost == nil)
-	}
+	return function("Cost", cost, func(t *Tier) { t.cost = cost })
 }
 
-// ChargeAfter has a request pay by its answer: failed logins, or bytes. The request still takes its cost beforehand (1,
-// or what [Cost] and [WithCost] say), so that many requests at once don't pass unpaid. When the handler has returned,
-// the function says what the request costs. If that is less, the rest comes back. If it is more, the key's next
-// requests pay for it. 0 or less means nothing. If the handler panics, its request pays its cost.
+// ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost beforehand (1, or
+// what [Cost] and [WithCost] say), so that many requests at once don't pass unpaid. When the handler has returned, the
+// function says what the request costs. The rest comes back, or the key's next requests pay for the excess. 0 or less
+// means nothing. If the handler panics, its request pays its cost.
 //
-//	// 5 failures in 15 minutes; a correct password costs nothing.
-//	inbound.PerKey("failures", client, reserve.Must(window.Policy(5, 15*time.Minute)),
-//		inbound.ChargeAfter(func(r *http.Request, res inbound.Response) int {
-//			if res.Status == http.StatusUnauthorized {
-//				return 1
-//			}
-//			return 0
-//		}))
-//
-// Of 100 attempts at one moment, 5 reach the handler. The ResponseWriter is wrapped: see
+// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped: see
 // [Middleware.Handler].
 func ChargeAfter(cost func(*http.Request, Response) int) TierOption {
-	return func(t *Tier) error {
-		t.after = cost
-		return checkFunction("ChargeAfter", cost == nil)
-	}
+	return function("ChargeAfter", cost, func(t *Tier) { t.after = cost })
 }
 
 func (t Tier) with(opts []TierOption) Tier {
-	for i, opt := range opts {
-		err := noOption(i)
-		if opt != nil {
-			err = opt(&t)
-		}
-		if err != nil && t.err == nil {
-			t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
-		}
+	if err := apply(&t, opts); err != nil && t.err == nil {
+		t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
 	}
 	return t
-}
-
-// noOption is the error of an option that is nil.
-func noOption(i int) error {
-	return valueError(fmt.Sprint("option ", i+1), nil, "an option")
 }
