@@ -8,16 +8,7 @@ import (
 	"time"
 )
 
-// decode reads JSON. Other fields are ignored; so is a value of another type than expected.
 func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
-
-// seconds returns a number of seconds of a body as a time.
-func seconds(n float64) time.Duration {
-	if d := times(n, time.Second); d <= Longest {
-		return d
-	}
-	return 0
-}
 
 // quotaIsUsedUp reads OpenAI's refusals that last: for want of money, and of a request that is
 // larger than its limit.
@@ -56,7 +47,7 @@ func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	if !decode(body, &b) || !(b.RetryAfter > 0) {
 		return Refusal{}, false
 	}
-	return Refusal{RetryAfter: seconds(b.RetryAfter), Whole: b.Global == true}, true
+	return Refusal{RetryAfter: times(b.RetryAfter, time.Second), Whole: b.Global == true}, true
 }
 
 // secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation
@@ -78,34 +69,18 @@ func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
 
 // retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status, and the reasons of Google's older APIs,
 // which refuse with 403: Drive, Gmail, YouTube, Calendar.
-func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
-	type status struct {
-		Error struct {
-			Details []struct {
-				Type       string `json:"@type"`
-				RetryDelay string
-				Violations []struct{ QuotaID string }
-			}
-			Errors []struct{ Reason string }
-		}
-	}
-	var b status
+func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
+	var b googleStatus
 	if !decode(body, &b) { // a stream's refusal is in a list
-		var list []status
+		var list []googleStatus
 		if !decode(body, &list) || len(list) == 0 {
 			return Refusal{}, false
 		}
 		b = list[0]
 	}
-	var s Refusal
-	ok := false
 	for _, e := range b.Error.Errors {
-		switch e.Reason {
-		case "userRateLimitExceeded", "rateLimitExceeded":
-			ok = true
-		case "quotaExceeded", "dailyLimitExceeded", "dailyLimitExceededUnreg":
-			ok, s.Final = true, true
-		}
+		final, known := googleReasons[e.Reason]
+		s.Final, ok = s.Final || final, ok || known
 	}
 	for _, d := range b.Error.Details {
 		switch {
@@ -121,6 +96,23 @@ func retryInfo(_ *http.Response, body []byte) (Refusal, bool) {
 		}
 	}
 	return s, ok
+}
+
+type googleStatus struct {
+	Error struct {
+		Details []struct {
+			Type       string `json:"@type"`
+			RetryDelay string
+			Violations []struct{ QuotaID string }
+		}
+		Errors []struct{ Reason string }
+	}
+}
+
+// googleReasons tells which reasons are final.
+var googleReasons = map[string]bool{
+	"userRateLimitExceeded": false, "rateLimitExceeded": false,
+	"quotaExceeded": true, "dailyLimitExceeded": true, "dailyLimitExceededUnreg": true,
 }
 
 func isShopifyGraphQL(r *http.Response) bool {
@@ -150,7 +142,7 @@ func throttleStatus(_ *http.Response, body []byte) (Refusal, bool) {
 	case c.RequestedQueryCost > c.ThrottleStatus.MaximumAvailable && c.ThrottleStatus.MaximumAvailable > 0:
 		return Refusal{Final: true}, true // it will never be available
 	case missing > 0 && c.ThrottleStatus.RestoreRate > 0:
-		return Refusal{RetryAfter: seconds(math.Ceil(1000*missing/c.ThrottleStatus.RestoreRate) / 1000)}, true
+		return Refusal{RetryAfter: times(math.Ceil(1000*missing/c.ThrottleStatus.RestoreRate), time.Millisecond)}, true
 	default:
 		return Refusal{}, true
 	}

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// A body is that of a response: its begin is read at most once.
+// A body is a response's, whose begin is read at most once.
 type body struct {
 	of    *http.Response
 	begin []byte
 	ready bool
 }
 
-// bytes returns the begin of the body.
 func (b *body) bytes() []byte {
 	if !b.ready && b.of.Body != nil {
 		b.begin = peek(b.of)
@@ -41,7 +40,7 @@ func (s *Sign) on(b *body) bool {
 		return false
 	}
 	if s.Header != "" {
-		if v := b.of.Header.Values(s.Header); len(v) == 0 || !strings.Contains(v[0], s.Value) {
+		if v := b.of.Header[s.Header]; len(v) == 0 || !strings.Contains(v[0], s.Value) {
 			return false
 		}
 	}
@@ -51,7 +50,7 @@ func (s *Sign) on(b *body) bool {
 	return s.Header != "" || s.Status != 0
 }
 
-// throttles reports whether a dialect wants to read the body of a response that is no refusal by its status.
+// throttles reports whether a dialect asks for the body of a response that is no refusal by its status.
 func (b *body) throttles(dialects []Dialect) bool {
 	for i := range dialects {
 		if d := &dialects[i]; d.Body != nil && d.Throttles != nil && d.Throttles(b.of) {
@@ -61,7 +60,7 @@ func (b *body) throttles(dialects []Dialect) bool {
 	return false
 }
 
-// read lets the dialects read the body.
+// read has the first dialect that knows the body read it.
 func (b *body) read(dialects []Dialect, s *Reply) {
 	for i := range dialects {
 		d := &dialects[i]
@@ -78,10 +77,8 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		s.Refused = true
 		s.Final = s.Final || said.Final
 		s.Whole = s.Whole || said.Whole
-		// What a body says is more precise than the header's whole seconds, and else only counts
-		// without one.
-		wait := min(said.RetryAfter, Longest)
-		if wait > 0 && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
+		// A body is more precise than a header's whole seconds. If they differ by more, the header counts.
+		if wait := said.RetryAfter; wait > 0 && wait <= Longest && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
 			s.After, s.Told = wait, true
 		}
 		return

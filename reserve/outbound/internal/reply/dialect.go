@@ -22,7 +22,7 @@ type Dialect struct {
 	Read                    func(h http.Header) []Left
 
 	each  bool    // see Key
-	names []names // for each of Of; nil: see expanded
+	names []names // for each of Of
 	rates bool    // all of its headers' names have "Rate" in them
 }
 
@@ -42,20 +42,23 @@ type Left struct {
 	Reset   time.Duration
 }
 
-// names are the names of a dialect's headers for one limit, in the form that http.Header keeps.
+// A Refusal is what the body of a refusal says: outbound's RefusalBody.
+type Refusal struct {
+	RetryAfter time.Duration
+	Final      bool
+	Whole      bool
+}
+
+// names are those of a dialect's headers for one limit, in canonical form.
 type names struct{ of, limit, remaining, reset, fill, interval string }
 
-// Expanded returns the dialect with the names of its headers spelled out, so that this need not be
-// done for each response.
+// Expanded returns the dialect with its headers' names spelled out in canonical form. [Read] takes no other dialects.
 func (d Dialect) Expanded() Dialect {
 	of := d.Of
 	if len(of) == 0 {
 		of = []string{""}
 	}
-	d.names, d.rates = nil, true
-	if d.Read != nil {
-		d.rates = false
-	}
+	d.names, d.rates = nil, d.Read == nil
 	for _, pattern := range []string{d.Limit, d.Remaining, d.Reset, d.Fill, d.Interval} {
 		d.rates = d.rates && (pattern == "" || strings.Contains(http.CanonicalHeaderKey(pattern), "Rate"))
 	}
@@ -64,6 +67,12 @@ func (d Dialect) Expanded() Dialect {
 			return http.CanonicalHeaderKey(strings.Replace(pattern, "*", name, 1))
 		}
 		d.names = append(d.names, names{name, header(d.Limit), header(d.Remaining), header(d.Reset), header(d.Fill), header(d.Interval)})
+	}
+	for _, name := range []*string{&d.Reason, &d.Key, &d.Whole} {
+		*name = http.CanonicalHeaderKey(*name)
+	}
+	for i := range d.Signs {
+		d.Signs[i].Header = http.CanonicalHeaderKey(d.Signs[i].Header)
 	}
 	return d
 }
@@ -75,40 +84,25 @@ func expanded(dialects ...Dialect) []Dialect {
 	return dialects
 }
 
-// get returns a header whose name is in the form in which it is kept; "": it is not there, or has
-// no name.
+// get returns the header with that canonical name; "": it is not there, or the name is empty.
 func get(h http.Header, name string) string {
-	if v := h[name]; len(v) > 0 && name != "" {
+	if name == "" {
+		return ""
+	}
+	if v := h[name]; len(v) > 0 {
 		return v[0]
 	}
 	return ""
 }
 
-// A Refusal is what the body of a refusal says.
-type Refusal struct {
-	RetryAfter time.Duration // 0: it does not say
-	Final      bool          // no retry can mend it
-	Whole      bool          // it concerns all calls to the server
-}
-
-// readReason returns which limit has refused, if the server says so.
-func readReason(h http.Header, dialects []Dialect) string {
+// told returns the first dialect whose header, of that name, is there, and its value; nil: none is.
+func told(h http.Header, dialects []Dialect, name func(*Dialect) string) (*Dialect, string) {
 	for i := range dialects {
-		if name := dialects[i].Reason; name != "" && h.Get(name) != "" {
-			return h.Get(name)
+		if v := get(h, name(&dialects[i])); v != "" {
+			return &dialects[i], v
 		}
 	}
-	return ""
-}
-
-// readKey returns which calls share the limits, if the server says so.
-func readKey(h http.Header, dialects []Dialect) Key {
-	for i := range dialects {
-		if d := &dialects[i]; d.Key != "" && h.Get(d.Key) != "" {
-			return Key{cut(h.Get(d.Key)), d.each}
-		}
-	}
-	return Key{}
+	return nil, ""
 }
 
 // cut shortens a name, and copies it, so that a memory of names stays small.
@@ -116,18 +110,8 @@ func cut(name string) string { return strings.Clone(name[:min(len(name), maxName
 
 const maxName = 64
 
-// readWhole reports whether a refusal concerns all calls.
-func readWhole(h http.Header, dialects []Dialect) bool {
-	for i := range dialects {
-		if name := dialects[i].Whole; name != "" && (h.Get(name) == "true" || h.Get(name) == "global") {
-			return true
-		}
-	}
-	return false
-}
-
-// Resource returns the channel, guild or webhook that a request to Discord is about: the limit of a bucket is one
-// for each of them. "": it is about none.
+// Resource returns the channel, guild or webhook that a request to Discord is about, each of which has its own limit in a
+// bucket; "": none.
 func Resource(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i, part := range parts[:len(parts)-1] {

@@ -49,7 +49,7 @@ var Dialects = expanded([]Dialect{
 
 // zendesk reads the limit of exports, beside that of the account: "total=10; remaining=0; resets=57".
 func zendesk(h http.Header) []Left {
-	v := h.Get("Zendesk-Ratelimit-Incremental-Exports")
+	v := get(h, "Zendesk-Ratelimit-Incremental-Exports")
 	if v == "" {
 		return nil
 	}
@@ -68,7 +68,7 @@ func zendesk(h http.Header) []Left {
 
 // shopify reads "32/40": a bucket of 40, of which 32 are used.
 func shopify(h http.Header) []Left {
-	used, size, ok := strings.Cut(h.Get("X-Shopify-Shop-Api-Call-Limit"), "/")
+	used, size, ok := strings.Cut(get(h, "X-Shopify-Shop-Api-Call-Limit"), "/")
 	u, uOK := number(used)
 	n, nOK := number(size)
 	if !ok || !uOK || !nOK {

@@ -7,37 +7,28 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// readDraft reads RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11
-// has them, lists of RFC 9651:
+// readDraft reads RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11 has them, lists of RFC 9651:
 //
 //	RateLimit-Policy: "default";q=100;w=60    100 requests in 60 s
 //	RateLimit: "default";r=50;t=30            50 of them left, for 30 s
 //
-// and as its drafts 3 to 7 had them. It reports whether the server said what is left (until draft
-// 6, that was in fields of their own: see dialects).
+// and as drafts 3 to 7 had them. It reports whether the server told what is left. (Until draft 6 that was in fields of
+// their own: see Dialects.)
 func readDraft(h http.Header, s *Reply) (read bool) {
-	if len(h["Ratelimit-Policy"]) == 0 && len(h["Ratelimit"]) == 0 {
+	policies, fields := h["Ratelimit-Policy"], h["Ratelimit"]
+	if len(policies) == 0 && len(fields) == 0 {
 		return false
 	}
-	policies, others := readPolicies(h["Ratelimit-Policy"])
-	for _, p := range policies {
-		s.Key.add(p.name)
-		if p.window <= widest {
-			s.limit("").allow(p.quota / p.window.Seconds())
-		}
-	}
-	fields := h["Ratelimit"]
+	others := readPolicies(policies, s)
+	policyTold := s.Key.Name != ""
 	for _, item := range items(fields) {
 		policy, ok := name(item.Value)
-		if !ok || others[policy] {
-			continue
-		}
-		r, ok := integer(item.Params, "r")
-		if !ok {
+		r, told := integer(item.Params, "r")
+		if !ok || !told || others[policy] {
 			continue
 		}
 		read = true
-		if len(policies) == 0 {
+		if !policyTold {
 			s.Key.add(policy)
 		}
 		if t, ok := integer(item.Params, "t"); ok {
@@ -57,36 +48,30 @@ func (k *Key) add(policy string) {
 	}
 }
 
-// A policy is a quota of requests in a window.
-type policy struct {
-	name   string // "": it has none
-	quota  float64
-	window time.Duration
-}
-
-// readPolicies returns the policies that say how many requests are allowed in how long, and
-// the names of others, that count bytes or the like.
-func readPolicies(fields []string) (policies []policy, others map[string]bool) {
+// readPolicies reads how many requests are allowed in how long, and returns the names of the policies that count bytes or
+// the like.
+func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	others = map[string]bool{}
 	for _, item := range items(fields) {
-		q, ok := integer(item.Params, "q")
-		policyName, named := name(item.Value)
+		quota, ok := integer(item.Params, "q")
+		policy, named := name(item.Value)
 		if n, old := item.Value.(int64); old && !ok { // drafts 3 to 7: 100;w=60
-			q, ok = n, n >= 0
-		} else if !named {
+			quota, ok, named = n, n >= 0, true
+		}
+		if unit, told := item.Params.Get("qu"); named && told && unit != "requests" {
+			others[policy] = true
 			continue
 		}
-		if unit, told := item.Params.Get("qu"); told && unit != "requests" {
-			others[policyName] = true
+		seconds, windowed := integer(item.Params, "w")
+		if !ok || !named || !windowed || seconds == 0 {
 			continue
 		}
-		w, windowed := integer(item.Params, "w")
-		if !ok || !windowed || w == 0 {
-			continue
+		s.Key.add(policy)
+		if window := times(float64(seconds), time.Second); window <= widest {
+			s.limit("").allow(float64(quota) / window.Seconds())
 		}
-		policies = append(policies, policy{name: policyName, quota: float64(q), window: times(float64(w), time.Second)})
 	}
-	return policies, others
+	return others
 }
 
 // readDraft7 reads RateLimit as draft 7 had it: limit=20, remaining=19, reset=1.
@@ -115,8 +100,7 @@ func readDraft7(fields []string, s *Reply) bool {
 	return true
 }
 
-// items returns the items of a list: of none, if the field is malformed, as RFC 9651
-// wants it.
+// items returns the items of a list; none, if the field is malformed, as RFC 9651 requires.
 func items(fields []string) (items []httpsfv.Item) {
 	if len(fields) == 0 || size(fields) > maxField {
 		return nil
@@ -140,8 +124,7 @@ func size(fields []string) (n int) {
 	return n
 }
 
-// name returns a policy's name. The draft wants a String; a Token is what some
-// servers send, and what a later draft may allow.
+// name returns a policy's name. The draft requires a String; some servers send a Token.
 func name(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:

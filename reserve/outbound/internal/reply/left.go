@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// readDialects reads the first dialect that the server speaks, and those that have a function for it.
-func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
+// readDialects reads the first dialect that the server speaks, and those with a function for a limit beside others.
+func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 	rates, found := false, false // most responses have no such header, and there are many dialects
 	for name := range h {
 		rates = rates || strings.Contains(name, "Rate")
@@ -16,79 +16,63 @@ func readDialects(h http.Header, now time.Time, dialects []Dialect, s *Reply) {
 		d := &dialects[i]
 		switch {
 		case d.rates && !rates:
-		case d.Read != nil: // of a limit beside others
-			d.readLeft(h, s)
+		case d.Read != nil:
+			for _, l := range d.Read(h) {
+				if l.Permits >= 0 && l.Limit >= 0 && l.Reset >= 0 && l.Reset <= Longest {
+					d.left(s, l)
+				}
+			}
 		case !found:
-			found = d.readAll(h, now, s)
+			for i := range d.names {
+				found = d.read(h, clock, &d.names[i], s) || found
+			}
 		}
 	}
-}
-
-// readAll reads what a dialect says of each limit.
-func (d *Dialect) readAll(h http.Header, now time.Time, s *Reply) (read bool) {
-	if d.names == nil {
-		whole := d.Expanded()
-		d = &whole
-	}
-	for i := range d.names {
-		read = d.read(h, now, &d.names[i], s) || read
-	}
-	return read
 }
 
 // read reads what a dialect says of a limit.
-func (d *Dialect) read(h http.Header, now time.Time, names *names, s *Reply) bool {
+func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool {
 	left, leftTold := number(get(h, names.remaining))
-	if d.Fill != "" {
-		fill, ok := number(get(h, names.fill))
-		interval, also := number(get(h, names.interval))
-		if !leftTold || !ok || !also || !(fill > 0) || !(interval > 0) {
-			return false
-		}
-		l := s.limit(names.of)
-		l.Bucket, l.Left = true, left
-		l.allow(fill / interval)
-		return true
-	}
-	if d.Every > 0 || d.Refill > 0 {
-		limit, _ := number(get(h, names.limit))
+	size, _ := number(get(h, names.limit))
+	switch {
+	case d.Fill != "":
+		return leftTold && readFill(h, names, left, s)
+	case d.Every > 0 || d.Refill > 0:
 		if leftTold {
-			d.left(s, Left{Of: names.of, Permits: left, Limit: limit})
+			d.left(s, Left{Of: names.of, Permits: left, Limit: size})
 		}
 		return leftTold
 	}
-	last, epoch, ok := reset(get(h, names.reset), now)
-	if !ok || last > Longest {
+	last, epoch, ok := reset(get(h, names.reset), clock)
+	switch {
+	case !ok || last > Longest:
 		return false
-	}
-	if !leftTold {
-		if get(h, names.remaining) == "" && epoch && !d.Bucket { // GitHub's 403 for a secondary limit
-			s.limit(names.of).Stop = last
-			return true
-		}
-		return false
-	}
-	l := s.limit(names.of)
-	if d.Bucket {
-		limit, _ := number(get(h, names.limit))
-		l.bucket(limit, left, last)
-		return true
-	}
-	if size, ok := number(get(h, names.limit)); ok {
+	case leftTold && d.Bucket:
+		s.limit(names.of).bucket(size, left, last)
+	case leftTold:
+		l := s.limit(names.of)
 		l.Size = size
+		l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
+		l.Undated = epoch && get(h, "Date") == ""
+	case get(h, names.remaining) == "" && epoch && !d.Bucket: // GitHub's 403 for a secondary limit
+		s.limit(names.of).Stop = last
+	default:
+		return false
 	}
-	l.left(left, last, epoch || strings.HasSuffix(d.Reset, "-After"))
-	l.Undated = epoch && h.Get("Date") == ""
 	return true
 }
 
-// readLeft reads what the dialect's function returns.
-func (d *Dialect) readLeft(h http.Header, s *Reply) {
-	for _, l := range d.Read(h) {
-		if l.Permits >= 0 && l.Limit >= 0 && l.Reset >= 0 && l.Reset <= Longest {
-			d.left(s, l)
-		}
+// readFill reads a bucket that gets so many permits in so many seconds.
+func readFill(h http.Header, names *names, left float64, s *Reply) bool {
+	fill, _ := number(get(h, names.fill))
+	interval, _ := number(get(h, names.interval))
+	if !(fill > 0) || !(interval > 0) {
+		return false
 	}
+	l := s.limit(names.of)
+	l.Bucket, l.Left = true, left
+	l.allow(fill / interval)
+	return true
 }
 
 // left sets what follows from permits that are left, with the dialect's constants where the server says less.
@@ -126,8 +110,8 @@ func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.allow(refill)
 }
 
-// left sets what follows from permits that are left and must last for a time. Window says that this is
-// surely the end of a window.
+// left sets what follows from permits that must last for a time, which is surely until the end of a window, or may be
+// until a bucket is full.
 func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
 		return
@@ -157,24 +141,19 @@ func (l *Limit) allow(rate float64) {
 	}
 }
 
-// reset reads when a window ends: as seconds from now, as a point in time in
-// seconds or milliseconds since 1970, as a duration ("6m0s"), or as a date. Of a window that
-// has ended already nothing is to be learned.
-func reset(v string, now time.Time) (d time.Duration, epoch, ok bool) {
+// reset reads when a window ends: seconds from now, seconds or milliseconds since 1970 (an epoch), a duration ("6m0s"),
+// or a date. A window that has ended says nothing.
+func reset(v string, clock clock) (d time.Duration, epoch, ok bool) {
 	v = strings.TrimSpace(v)
-	if v == "" {
-		return 0, false, false
-	}
 	if n, ok := number(v); ok {
-		d, epoch := delayOrEpoch(n, now)
+		d, epoch = delayOrEpoch(n, clock.now())
 		return d, epoch, d > 0
 	}
 	if d, err := time.ParseDuration(v); err == nil {
 		return d, false, d > 0
 	}
 	if t, ok := date(v); ok {
-		d := until(t, now)
-		return d, true, d > 0
+		d = until(t, clock.now())
 	}
-	return 0, false, false
+	return d, true, d > 0
 }

@@ -9,51 +9,36 @@ import (
 
 // A Reply is what a response says. The zero value says nothing.
 type Reply struct {
-	Status int
-	// Refused says that there were too many requests; Final, that sending it again is of no use: a
-	// quota for the day, or for money.
-	Refused, Final bool
-	// After is how long the server wants no other request, if Told.
-	After time.Duration
-	Told  bool
-	// Key is which calls share the limits of which the server says something; zero: it does not say.
-	Key Key
-	// Whole says that a refusal concerns all calls to the server, whatever limit they share.
-	Whole bool
-	// Reason is the name of the limit that has refused; "": it does not say which.
-	Reason string
-	// Cached says that a cache has answered: all else is zero.
-	Cached bool
-	// Limits are the limits of which the server says something.
-	Limits []Limit
+	Status  int
+	Refused bool          // there were too many requests
+	Final   bool          // sending it again is of no use: a quota for the day, or for money
+	After   time.Duration // for how long the server wants no other request, if Told
+	Told    bool
+	Key     Key    // which calls share the limits; zero: not told
+	Whole   bool   // the refusal concerns all calls to the server
+	Reason  string // the name of the limit that refused; "": not told
+	Cached  bool   // a cache has answered: all else is zero
+	Limits  []Limit
 }
 
 // A Key names the calls that share a limit.
 type Key struct {
 	Name string // in the server's words: "core", "search"
-	// Each says that the limit is not one for all calls with that name, but one for each of Discord's
-	// channels, guilds and webhooks: see [Resource].
-	Each bool
+	Each bool   // the limit is one for each of Discord's channels, guilds and webhooks: see [Resource]
 }
 
 // A Limit is what a server says of one of its limits.
 type Limit struct {
-	Name string  // "requests", "tokens"; "": it does not say of what
-	Left float64 // what is left; -1: it does not say
-	Size float64 // of so many; 0: it does not say
-	// Rate is what the server allows, per second; 0: it does not say.
-	Rate float64
-	// Stop is for how long nothing is left; 0: something is, or it does not say.
-	Stop time.Duration
-	// Short says that nothing is left for a moment, too short to stop for.
-	Short bool
-	// Ends is when the window ends that Left is of; 0: it does not say, or it is a bucket.
-	Ends time.Duration
-	// Undated says that the end was given as a point in time by a server that does not tell its own time: if the local
-	// clock is wrong, so is Ends.
+	Name  string        // "requests", "tokens"; "": not told
+	Left  float64       // -1: not told
+	Size  float64       // 0: not told
+	Rate  float64       // allowed per second; 0: not told
+	Stop  time.Duration // for how long nothing is left
+	Short bool          // nothing is left for a moment, too short to stop for
+	Ends  time.Duration // until the end of the window that Left is of; 0: not told, or a bucket
+	// Undated: the end is a point in time, and the server does not tell its own time. Ends is wrong if the local clock is.
 	Undated bool
-	// Bucket says that what is left grows steadily, at Rate, and not at the end of a window.
-	Bucket bool
+	Bucket  bool // Left grows steadily, at Rate
 }
 
 // Ahead corrects what follows from the end of a window, for a server whose clock is ahead of the local one.
@@ -66,7 +51,7 @@ func (l *Limit) Ahead(by time.Duration) {
 	}
 }
 
-// Wants returns for how long, of a bucket, a request of that cost is too much.
+// Wants returns for how long a bucket has too little for a request of that cost.
 func (l *Limit) Wants(cost float64) time.Duration {
 	if !l.Bucket || l.Rate <= 0 || l.Left < 0 || l.Left >= cost {
 		return 0
@@ -74,7 +59,7 @@ func (l *Limit) Wants(cost float64) time.Duration {
 	return times((cost-l.Left)/l.Rate, time.Second)
 }
 
-// HasRoom reports whether the server says that something is left of each limit that it tells of.
+// HasRoom reports whether the server says that something is left of each limit.
 func (s *Reply) HasRoom() bool {
 	for i := range s.Limits {
 		if l := &s.Limits[i]; l.Left < 1 || l.Stop > 0 || l.Short {
@@ -84,43 +69,46 @@ func (s *Reply) HasRoom() bool {
 	return len(s.Limits) > 0
 }
 
-// Read reads a response that was received at the given time. Malformed headers are ignored, and a
-// response from a cache says nothing about the server. It may read the body, and puts back what it has
-// read.
+// Read reads a response that was received at the given time. Malformed headers are ignored. It may read the body, and
+// puts back what it has read.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
 		return Reply{Cached: true}
 	}
 	s.Status = r.StatusCode
-	now := serverTime(r.Header, received)
-	s.After, s.Told = readRetryAfter(r.Header, now)
+	clock := clock{r.Header, received}
+	s.After, s.Told = readRetryAfter(r.Header, clock)
 	if !readDraft(r.Header, &s) {
-		readDialects(r.Header, now, dialects, &s)
+		readDialects(r.Header, clock, dialects, &s)
 	}
-	s.Final = r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
 	s.Refused = refused(r, &s)
 	body := body{of: r}
-	if sign := body.sign(dialects); sign != nil {
-		s.Refused, s.Final = true, s.Final || sign.Final
+	sign := body.sign(dialects)
+	if sign != nil {
+		s.Refused = true
 	}
 	if s.Refused || r.StatusCode == http.StatusForbidden || body.throttles(dialects) {
 		body.read(dialects, &s)
 	}
-	if s.Key.Name == "" {
-		s.Key = readKey(r.Header, dialects)
+	if d, name := told(r.Header, dialects, func(d *Dialect) string { return d.Key }); s.Key.Name == "" && d != nil {
+		s.Key = Key{cut(name), d.each}
 	}
-	if s.Refused {
-		s.Reason = readReason(r.Header, dialects)
-		s.Whole = s.Whole || readWhole(r.Header, dialects)
-	} else {
+	if !s.Refused {
 		s.Final = false
+		return s
+	}
+	s.Final = s.Final || sign != nil && sign.Final ||
+		r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
+	_, s.Reason = told(r.Header, dialects, func(d *Dialect) string { return d.Reason })
+	for i := range dialects {
+		scope := get(r.Header, dialects[i].Whole)
+		s.Whole = s.Whole || scope == "true" || scope == "global"
 	}
 	return s
 }
 
-// refused reports whether a response says that there were too many requests: 429, 503, 529; and 403
-// with Retry-After, with nothing left, or with nothing but the time of a reset, which are GitHub's
-// ways.
+// refused reports whether a response says that there were too many requests: 429, 503, 529; and GitHub's 403, with
+// Retry-After, with nothing left, or with nothing but the time of a reset.
 func refused(r *http.Response, s *Reply) bool {
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:

@@ -315,3 +315,27 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, want, Resource(&http.Request{URL: &url.URL{Path: path}}), path)
 	}
 }
+
+// A time that is too long is malformed: whatever else the response says counts.
+func TestTooLongIsMalformed(t *testing.T) {
+	const tooLong = "99999999999999"
+	for _, c := range []struct {
+		line string // with a time in it
+		more []string
+		body string
+	}{
+		{line: "Retry-After-Ms: ", more: []string{"Retry-After: 7"}},
+		{line: "X-Ms-Retry-After-Ms: ", more: []string{"Retry-After: 7"}},
+		{line: "Retry-After: ", more: []string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1795262460"}},
+		{line: "X-RateLimit-Reset: ", more: []string{"X-RateLimit-Remaining: 0", "RateLimit-Remaining: 0", "RateLimit-Reset: 60"}},
+		{line: "X-A: ", more: []string{"Retry-After: 7"}, body: `{"retry_after":99999999}`},
+		{line: "X-A: ", body: `{"retry_after":99999999}`},
+	} {
+		of := func(value string) Reply {
+			h := headers(append(c.more, c.line+value)...)
+			body := strings.ReplaceAll(c.body, "99999999", map[bool]string{true: "99999999", false: `"soon"`}[value == tooLong])
+			return Read(&http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader(body))}, received, Dialects)
+		}
+		require.Equal(t, of("soon"), of(tooLong), c.line)
+	}
+}
