@@ -9,28 +9,26 @@ import (
 	"time"
 )
 
-// A Dialect is how a server says how much is left, and for how long a refused client is to stay
-// away. The zero Dialect says nothing: a bare 429. In the names of headers, a * stands for the name
-// of the limit.
+// A Dialect is how a server says how much is left, and for how long a refused client must stay away. The zero Dialect
+// says nothing: a bare 429. In the names of headers, a * stands for the name of the limit.
 type Dialect struct {
 	Name   string // for people: "GitHub"
 	Status int    // of refusals; 0: 429
-	// RetryAfter is the header in which a refusal says how long, if it knows. The unit is whole seconds, rounded up, or
-	// milliseconds where the name ends in "-Ms".
+	// RetryAfter is the header of a refusal's wait, if it is known: in whole seconds, rounded up, or in milliseconds
+	// where the name ends in "-Ms".
 	RetryAfter string
-	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with
-	// Bucket, when all would be there if they came back at the rate.
+	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with Bucket, when all would
+	// be there.
 	Limit, Remaining, Reset string
 	Form                    Form // of Reset
 	Bucket                  bool
-	// Fill and Interval say how many permits there are each second.
+	// Fill and Interval are the headers of permits a second.
 	Fill, Interval string
-	// Draft has RateLimit-Policy and RateLimit in all answers:
-	// draft-ietf-httpapi-ratelimit-headers-11.
+	// Draft adds RateLimit-Policy and RateLimit: draft-ietf-httpapi-ratelimit-headers-11.
 	Draft bool
 	// Header is in all answers.
 	Header http.Header
-	// Body, if it is not nil, is the body of a refusal.
+	// Body, if not nil, is the body of a refusal.
 	Body func(State) string
 }
 
@@ -98,8 +96,7 @@ var (
 		}
 		return `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"` + details + `}}`
 	}}
-	// Shopify is that of its GraphQL API, at paths that end in /graphql.json: it refuses with
-	// status 200.
+	// Shopify is that of its GraphQL API, at paths that end in /graphql.json. It refuses with status 200.
 	Shopify = Dialect{
 		Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
 		Body: func(s State) string {
@@ -121,7 +118,7 @@ var Dialects = []Dialect{
 	Atlassian, Google, Shopify,
 }
 
-// write says in headers what a limit says of itself after a call.
+// write sets the headers of a limit after a call.
 func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	set := func(name, value string) {
 		if name != "" {
@@ -154,7 +151,7 @@ func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	}
 }
 
-// refuse says in a header for how long a call is refused, and returns the body of the refusal.
+// refuse sets the header of a refusal, and returns its body.
 func (d *Dialect) refuse(h http.Header, s State) (body string) {
 	if s.Wait > 0 && d.RetryAfter != "" {
 		unit := time.Second
@@ -184,5 +181,4 @@ func (f Form) format(now time.Time, d time.Duration) string {
 	}
 }
 
-// ceil returns how many units there are in d, rounded up.
 func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

@@ -10,13 +10,11 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory. It is real HTTP/1.1
-// without a network, so it works in a bubble of testing/synctest. In a bubble t must be the bubble's. When the test
-// ends the connections are closed. The cleanup waits up to 5 s until the server has left them: net/http waits for half
-// a second after an upload that was not read.
+// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory: HTTP/1.1 without a
+// network, for a bubble of testing/synctest too. When the test ends the connections are closed; the cleanup waits up to
+// 5 s until the server has left them. It panics if the handler is nil.
 //
 // To pace the client, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
-// It panics if the handler is nil.
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	if isnil.Value(handler) {
 		panic(valueError("Client", nil, "a handler"))
@@ -49,9 +47,8 @@ func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A Listener is a net.Listener whose connections are pipes in memory: for servers and clients of
-// any protocol in a bubble of testing/synctest. It comes from [Listen]. All methods may be called
-// at the same time.
+// A Listener is a net.Listener whose connections are pipes in memory, for servers and clients of any protocol in a
+// bubble of testing/synctest. It comes from [Listen]. All methods may be called at the same time.
 type Listener struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -65,8 +62,7 @@ func Listen() *Listener {
 	return l
 }
 
-// DialContext connects to the listener, whatever the network and the address. If that is closed it
-// is net.ErrClosed.
+// DialContext connects to the listener, whatever the address. If the listener is closed the error is net.ErrClosed.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {

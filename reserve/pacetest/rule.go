@@ -5,25 +5,23 @@ import (
 	"time"
 )
 
-// A Rule says for which calls a [Server] has room. It comes from [Window], [FixedWindow], [Bucket],
-// [InFlight] or [Unlimited]. It is only a description: servers with the same Rule count apart.
+// A Rule says for which calls a [Server] has room: [Window], [FixedWindow], [Bucket], [InFlight] or [Unlimited].
+// Servers with the same Rule count apart.
 type Rule struct {
-	start func(now time.Time) rule
-	err   error // a number makes no sense
+	start func() rule
+	err   error
 }
 
-// rule is what a server remembers for a Rule. It is used under the server's lock.
+// rule is what a server remembers for a Rule, under the server's lock.
 type rule interface {
 	// state returns what there is, before a call that costs n. It takes nothing.
 	state(now time.Time, n int) State
 	take(now time.Time, n int)
-	// settle has a call that was let in at a time cost so many permits more, or less.
+	// settle changes the cost of a call that was let in at a time.
 	settle(now, at time.Time, more int)
-	// done is told that a call that was let in has been answered.
-	done(n int)
 }
 
-// A State is what a limit of a server says of itself when a call of some cost arrives.
+// A State is what a limit of a server says when a call arrives.
 type State struct {
 	Name        string        // of the limit: "requests"
 	Cost        int           // of the call
@@ -34,23 +32,21 @@ type State struct {
 	Refused     bool
 }
 
-// Window has room for n permits in any stretch of per, however it is cut.
+// Window has room for n permits in any stretch of per.
 func Window(n int, per time.Duration) Rule {
-	return Rule{func(time.Time) rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
+	return Rule{func() rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
 }
 
-// FixedWindow has room for n permits in each of the windows that follow one another, as many APIs
-// do. They begin at multiples of per since the zero time: with an hour, at each full hour of UTC.
-// So up to 2n pass around such a moment.
+// FixedWindow has room for n permits in each of the windows that follow one another, as many APIs do. They begin at
+// multiples of per since the zero time: with an hour, at each full hour of UTC. So up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
-	return Rule{func(time.Time) rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
+	return Rule{func() rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
 }
 
-// Bucket has room for size permits at once, and gets permitsPerSecond back. It is full at the
-// start.
+// Bucket has room for size permits at once, and gets permitsPerSecond back. It starts full.
 func Bucket(permitsPerSecond float64, size int) Rule {
-	r := Rule{start: func(now time.Time) rule {
-		return &bucket{rate: permitsPerSecond, size: float64(size), level: float64(size), last: now}
+	r := Rule{start: func() rule {
+		return &bucket{rate: permitsPerSecond, size: float64(size), level: float64(size), last: time.Now()}
 	}}
 	if !(permitsPerSecond > 0) || math.IsInf(permitsPerSecond, 1) {
 		r.err = valueError("Bucket", permitsPerSecond, "a positive number of permits per second")
@@ -60,11 +56,9 @@ func Bucket(permitsPerSecond float64, size int) Rule {
 	return r
 }
 
-// InFlight has room for n permits at a time: a call holds its own until it has been answered. See
-// [WithHandler] for calls that take a while. A server can't know when there will be room again, so its
-// refusals say no time.
+// InFlight has room for n permits at a time: a call holds its own until it has been answered. Its refusals say no time.
 func InFlight(n int) Rule {
-	r := Rule{start: func(time.Time) rule { return &inFlight{n: n} }}
+	r := Rule{start: func() rule { return &inFlight{n: n} }}
 	if n < 1 {
 		r.err = valueError("InFlight", n, "at least 1")
 	}
@@ -72,7 +66,7 @@ func InFlight(n int) Rule {
 }
 
 // Unlimited has room for all calls: only the script refuses.
-func Unlimited() Rule { return Rule{start: func(time.Time) rule { return unlimited{} }} }
+func Unlimited() Rule { return Rule{start: func() rule { return unlimited{} }} }
 
 func checkWindow(name string, n int, per time.Duration) error {
 	switch {
@@ -111,7 +105,7 @@ func (w *window) state(now time.Time, n int) State {
 	return s
 }
 
-// until returns how long it takes until n of the permits that were taken have come back.
+// until returns how long it takes until n of the taken permits have come back.
 func (w *window) until(now time.Time, n int) time.Duration {
 	for _, t := range w.taken {
 		if n -= t.n; n <= 0 {
@@ -135,8 +129,6 @@ func (w *window) settle(_, at time.Time, more int) {
 		}
 	}
 }
-
-func (w *window) done(int) {}
 
 // fixed counts in windows of the clock.
 type fixed struct {
@@ -167,8 +159,6 @@ func (f *fixed) settle(_, at time.Time, more int) {
 	}
 }
 
-func (f *fixed) done(int) {}
-
 // bucket is a token bucket.
 type bucket struct {
 	rate, size, level float64
@@ -188,7 +178,7 @@ func (b *bucket) state(now time.Time, n int) State {
 	return s
 }
 
-// until returns how long it takes until the bucket is that full, rounded up.
+// until returns how long it takes until the bucket holds level, rounded up.
 func (b *bucket) until(level float64) time.Duration {
 	return time.Duration(math.Ceil(max(0, level-b.level) / b.rate * float64(time.Second)))
 }
@@ -199,8 +189,6 @@ func (b *bucket) settle(now, _ time.Time, more int) {
 	b.state(now, 0)
 	b.level = min(b.size, b.level-float64(more))
 }
-
-func (b *bucket) done(int) {}
 
 // inFlight counts the permits of the calls that are being answered.
 type inFlight struct{ n, busy int }
@@ -213,11 +201,8 @@ func (f *inFlight) take(_ time.Time, n int) { f.busy += n }
 
 func (f *inFlight) settle(_, _ time.Time, more int) { f.busy += more }
 
-func (f *inFlight) done(n int) { f.busy -= n }
-
 type unlimited struct{}
 
 func (unlimited) state(time.Time, int) State   { return State{} }
 func (unlimited) take(time.Time, int)          {}
 func (unlimited) settle(_, _ time.Time, _ int) {}
-func (unlimited) done(int)                     {}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/reserve"
@@ -156,7 +155,6 @@ func TestBadInput(t *testing.T) {
 			pacetest.Rule{}),
 		"the cost of tokens is <nil>; want a function": made(fine, pacetest.WithLimit("tokens", fine, nil)),
 		"WithHandler is <nil>; want a handler":         made(fine, pacetest.WithHandler(nil)),
-		"WithClock is <nil>; want a clock":             made(fine, pacetest.WithClock(nil)),
 		"the status of WithDialect is 99; want an HTTP status": made(fine,
 			pacetest.WithDialect(pacetest.Dialect{Status: 99})),
 		"an option is <nil>; want one that is not nil": made(fine, nil),
@@ -170,9 +168,7 @@ func TestBadInput(t *testing.T) {
 		require.IsType(t, &reserve.ValueError{}, err)
 	}
 	var handler http.HandlerFunc
-	var clock *clockwork.FakeClock
 	require.EqualError(t, made(fine, pacetest.WithHandler(handler)), "pacetest: WithHandler is <nil>; want a handler")
-	require.EqualError(t, made(fine, pacetest.WithClock(clock)), "pacetest: WithClock is <nil>; want a clock")
 }
 
 // Where it is not known when there is room again, no dialect says a time: a client would come back at

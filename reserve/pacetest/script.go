@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// An Answer is what a [Server] does with one call, instead of asking its limits. The zero Answer has it ask them. A
-// call that is answered so costs nothing.
+// An Answer is what a [Server] does with one call instead of asking its limits. It costs nothing. The zero Answer asks
+// the limits.
 type Answer struct {
-	// Refuse has the call refused in the server's dialect, which says that there is room again
-	// after that time; 0: it does not say when.
+	// Refuse refuses the call in the server's dialect, with room again after After; 0: it says no time.
 	Refuse bool
 	After  time.Duration
 
@@ -18,14 +17,14 @@ type Answer struct {
 	Header http.Header
 	Body   string
 
-	// Stall is how long the server takes before it does anything else.
+	// Stall is how long the server waits first.
 	Stall time.Duration
-	// Drop has the connection closed without an answer.
+	// Drop closes the connection without an answer.
 	Drop bool
 }
 
-// Script has the next calls answered so, one each, in the order in which they arrive. After that the server goes by its
-// limits again. Further scripts are added at the end.
+// Script answers the next calls, one each, in the order in which they arrive. Then the limits are asked again. Further
+// scripts are added at the end.
 //
 //	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {
@@ -34,12 +33,11 @@ func (s *Server) Script(answers ...Answer) {
 	s.script = append(s.script, answers...)
 }
 
-// Stop has all calls refused for that time from now on, in the server's dialect, which says when it
-// ends. The script goes before it.
+// Stop refuses all calls for d from now, in the server's dialect, which says when it ends. The script goes before it.
 func (s *Server) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopped = s.clock.Now().Add(d)
+	s.stopped = time.Now().Add(d)
 }
 
 // next returns the answer for the next call. The server must be locked.

@@ -7,15 +7,12 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // A Server is an http.Handler that limits its callers. It comes from [New]. All methods may be called at the same time.
 type Server struct {
 	dialect Dialect
 	handler http.Handler
-	clock   clockwork.Clock
 
 	mu       sync.Mutex
 	limits   []limit
@@ -26,7 +23,6 @@ type Server struct {
 	most     int
 }
 
-// limit is one of a server's limits, and what it remembers.
 type limit struct {
 	name string
 	cost func(*http.Request) int
@@ -46,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	if answer.Stall > 0 {
 		select {
-		case <-s.clock.After(answer.Stall):
+		case <-time.After(answer.Stall):
 		case <-r.Context().Done():
 			panic(http.ErrAbortHandler) // the client has left
 		}
@@ -67,13 +63,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a call that arrives, and returns what the script says of it.
+// enter counts a call that arrives, and returns its answer by the script.
 func (s *Server) enter() Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight++
 	s.most = max(s.most, s.inFlight)
-	return s.next(s.clock.Now())
+	return s.next(time.Now())
 }
 
 func (s *Server) leave() {
@@ -82,54 +78,68 @@ func (s *Server) leave() {
 	s.inFlight--
 }
 
-// decide lets a call in or refuses it, sets the headers that say so, and remembers it. The charge is
-// nil if it costs nothing. The answer's body becomes that of a refusal.
+// decide lets a call in or refuses it, sets the headers, and records it. The charge is nil if the limits were not
+// asked. The answer's body becomes that of a refusal.
 func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now()
-	var costs []int
-	accepted = !a.Refuse && !a.Drop && a.Status < http.StatusBadRequest
-	defer func() { s.calls = append(s.calls, Call{At: now, Request: r, Accepted: accepted}) }()
+	now := time.Now()
 	if a.Drop || a.Status != 0 {
+		accepted = !a.Drop && !a.Refuse && a.Status < http.StatusBadRequest
 		for name, values := range a.Header {
 			h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
-		return nil, accepted
+	} else {
+		c, accepted = s.ask(h, r, a, now)
 	}
+	s.calls = append(s.calls, Call{At: now, Request: r, Accepted: accepted})
+	return c, accepted
+}
+
+// ask asks the limits, and writes what they say.
+func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (c *charge, accepted bool) {
 	states := make([]State, len(s.limits))
 	worst := 0 // the limit that refuses for the longest time
 	for i := range s.limits {
-		l := &s.limits[i]
-		n := max(0, l.cost(r))
-		costs = append(costs, n)
-		states[i] = l.state(now, n)
-		states[i].Name, states[i].Cost = l.name, n
-		accepted = accepted && !states[i].Refused
-		if s := &states[worst]; states[i].Refused && (!s.Refused || states[i].Wait > s.Wait) {
+		states[i] = s.limits[i].before(now, r)
+		if state := &states[i]; state.Refused && (!states[worst].Refused || state.Wait > states[worst].Wait) {
 			worst = i
 		}
 	}
-	for i := range s.limits {
-		if accepted {
-			s.limits[i].take(now, costs[i])
-			name, cost := states[i].Name, states[i].Cost
-			states[i] = s.limits[i].state(now, 0)
-			states[i].Name, states[i].Cost = name, cost
-		}
-	}
+	w := &states[worst]
 	if a.Refuse {
-		s := &states[worst]
-		s.Refused, s.Limit, s.Left, s.Wait, s.Next = true, max(1, s.Limit), 0, a.After, a.After
+		w.Refused, w.Limit, w.Left, w.Wait, w.Next = true, max(1, w.Limit), 0, a.After, a.After
+	}
+	if !w.Refused {
+		c = &charge{server: s, at: now}
+		for i := range s.limits {
+			c.costs = append(c.costs, states[i].Cost)
+			states[i] = s.limits[i].take(now, states[i].Cost)
+		}
 	}
 	for i := range states {
 		s.dialect.write(h, now, states[i])
 	}
-	if accepted {
-		return &charge{s, now, costs}, true
+	if c == nil {
+		a.Body = s.dialect.refuse(h, *w)
 	}
-	a.Body = s.dialect.refuse(h, states[worst])
-	return nil, false
+	return c, c != nil
+}
+
+// before returns what the limit has, before the call.
+func (l *limit) before(now time.Time, r *http.Request) State {
+	cost := max(0, l.cost(r))
+	state := l.state(now, cost)
+	state.Name, state.Cost = l.name, cost
+	return state
+}
+
+// take takes permits, and returns what is left.
+func (l *limit) take(now time.Time, cost int) State {
+	l.rule.take(now, cost)
+	state := l.state(now, 0)
+	state.Name, state.Cost = l.name, cost
+	return state
 }
 
 // done gives back what a call held while it was answered.
@@ -140,7 +150,9 @@ func (s *Server) done(c *charge) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, n := range c.costs {
-		s.limits[i].done(n)
+		if f, ok := s.limits[i].rule.(*inFlight); ok {
+			f.busy -= n
+		}
 	}
 	c.costs = nil
 }
@@ -167,7 +179,7 @@ func (s *Server) times(accepted bool) (at []time.Time) {
 	return at
 }
 
-// MostInFlight returns how many calls there were at a time, at most, the refused ones included.
+// MostInFlight returns how many calls there were at a time, at most, refused calls included.
 func (s *Server) MostInFlight() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,18 +15,15 @@ type charge struct {
 
 type chargeKey struct{}
 
-// Settle has a call cost n of the limit of that name, whatever it was charged when it was let in. A handler calls it
-// for the request that it answers, once it knows the call's cost. Many APIs charge so, such as those of language
-// models.
+// Settle sets what a call costs of the limit of that name. The call's handler calls it, once it knows the cost: APIs of
+// language models charge so.
 //
-// A call of 60 leaves 40 in a [Bucket] of 100. If it settles at 30, there are 70. In a [Window] the
-// 30 count from when the call was let in. A call that settles at more than there is leaves a debt:
-// nothing is left until that has come back.
+// A call of 60 leaves 40 in a [Bucket] of 100. If it settles at 30, there are 70. In a [Window] the 30 count from when
+// the call was let in. A call that settles at more than there is leaves a debt.
 //
 //	pacetest.Settle(r, "tokens", used)
 //
-// It panics with a *[reserve.ValueError] if the request is not one that a [Server] is answering, or
-// if the Server has no limit of that name.
+// It panics with a *[reserve.ValueError] if no [Server] is answering the request, or has a limit of that name.
 func Settle(r *http.Request, limit string, n int) {
 	c, _ := r.Context().Value(chargeKey{}).(*charge)
 	if c == nil {
@@ -40,7 +37,7 @@ func Settle(r *http.Request, limit string, n int) {
 	}
 	for i, l := range s.limits {
 		if l.name == limit {
-			l.settle(s.clock.Now(), c.at, max(0, n)-c.costs[i])
+			l.settle(time.Now(), c.at, max(0, n)-c.costs[i])
 			c.costs[i] = max(0, n)
 			return
 		}

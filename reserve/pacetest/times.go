@@ -12,10 +12,9 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// NeverMoreThan fails the test if some stretch of d holds more than n of the times, which may be in any order. A
-// stretch has its beginning and not its end, as a window has. At 10 in any second, the eleventh may come exactly a
-// second after the first. It also fails where it would assert nothing: if d is not positive, if n is negative, or if
-// there are no times and n is not 0.
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order. A stretch has its
+// beginning and not its end: at 10 in any second, the eleventh may come exactly a second after the first. It also fails
+// if d is not positive, if n is negative, or if there are no times and n is not 0.
 //
 //	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
@@ -37,8 +36,7 @@ func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	}
 }
 
-// MostIn returns how many of the times there are in that stretch of d that has the most, and when
-// the first of those is.
+// MostIn returns how many of the times there are in the fullest stretch of d, and when its first is.
 func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	first := 0
