@@ -25,9 +25,9 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	c.unsent = false // its body is not touched
 	going := false
-	defer c.release()
 	defer func() {
 		if !going { // refused, or a hook has panicked
+			defer c.release()
 			c.end()
 		}
 	}()
@@ -38,6 +38,7 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 		return nil, c.refuse(err)
 	}
 	c.goes()
+	c.count(1)
 	c.phase, going = out, true
 	return &Attempt{call: c}, nil
 }
@@ -46,9 +47,7 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 // The body is read to its end and closed. A server may say more later, as when it refuses in the
 // middle of a stream: then Answered is called again.
 func (a *Attempt) Answered(r *http.Response) {
-	a.mu.Lock()
-	a.answered = true
-	a.mu.Unlock()
+	a.comesBack()
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
@@ -63,14 +62,23 @@ func (a *Attempt) Answered(r *http.Response) {
 	io.Copy(io.Discard, r.Body)
 }
 
+// comesBack ends the time in which the attempt is out, and reports whether it was.
+func (a *Attempt) comesBack() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answered {
+		return false
+	}
+	a.answered = true
+	a.call.count(-1)
+	a.call.release()
+	return true
+}
+
 // Close ends the call. Without an answer the call may have reached the server, so it has cost its
 // permits. A second Close does nothing.
 func (a *Attempt) Close() {
-	a.mu.Lock()
-	answered := a.answered
-	a.answered = true
-	a.mu.Unlock()
-	if answered { // a hook may call Close from within Answered, so there is nothing to wait for
+	if !a.comesBack() { // a hook may call Close from within Answered, so there is nothing to wait for
 		a.close.Do(func() { leave(a.call.seats) })
 		return
 	}

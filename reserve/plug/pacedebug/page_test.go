@@ -38,6 +38,7 @@ type row struct {
 	StoppedUntil           time.Time `json:"stopped_until"`
 	Refused                uint64
 	Keys                   int
+	LongestWait            float64 `json:"longest_wait_seconds"`
 	Error                  string
 	Before                 []int `json:"waiting_before"`
 }
@@ -100,6 +101,7 @@ func TestRows(t *testing.T) {
 		require.Equal(t, row{Kind: "keys", Name: "users", Stored: 0.0, Keys: 1, Before: make([]int, 60)}, got[2])
 		require.Equal(t, "people", got[3].Limit)
 		require.Equal(t, "batch", got[4].Limit)
+		require.Equal(t, 1, got[4].Waiting)
 		require.Equal(t, 17, got[5].Waiting)
 		require.Equal(t, "search", got[5].Limit)
 		require.True(t, until.Equal(got[5].StoppedUntil))
@@ -111,6 +113,9 @@ func TestRows(t *testing.T) {
 		require.Contains(t, text, "no limit")
 		require.NotContains(t, text, "http://")
 		require.NotContains(t, text, "https://")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 5.0, rows(t, page)[4].LongestWait)
+		require.Contains(t, get(t, page, "").Body.String(), "longest wait 5 s")
 		time.Sleep(time.Minute) // in the bubble: the waiting caller goes
 	})
 }

@@ -29,6 +29,8 @@ type Row struct {
 	StoppedUntil time.Time `json:"stopped_until,omitzero"`
 	Refused      uint64    `json:"refused"`
 	Keys         int       `json:"keys,omitempty"`
+	Tenants      int       `json:"tenants,omitempty"`              // of a queue's class
+	LongestWait  number    `json:"longest_wait_seconds,omitempty"` // of a queue's class, so far
 	Error        string    `json:"error,omitempty"`
 	History      []int     `json:"waiting_before,omitempty"` // callers waiting in each five seconds, oldest first
 }
@@ -52,7 +54,10 @@ func ofLimiter(s reserve.Snapshot) Row {
 
 func ofClasses(s fair.Snapshot) (rows []Row) {
 	for _, c := range s.Classes {
-		rows = append(rows, Row{Limit: c.Class, Waiting: c.Waiting, Refused: c.Refused})
+		rows = append(rows, Row{
+			Limit: c.Class, Waiting: c.Waiting, Refused: c.Refused, Tenants: c.Tenants,
+			LongestWait: number(c.LongestWait.Round(time.Millisecond).Seconds()),
+		})
 	}
 	return rows
 }

@@ -3,6 +3,7 @@ package pacegrpc_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"sync"
@@ -411,5 +412,33 @@ func TestNoCost(t *testing.T) {
 		_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{})
 		require.NoError(t, err)
 		require.Zero(t, time.Since(begin))
+	})
+}
+
+// A call that is out is in the transport's Snapshot until the server has answered.
+func TestCallsInFlightAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := reserve.Must(pace.NewBursty(10))
+		transport := reserve.Must(outbound.New(nil, limiter))
+		client := reserve.Must(pacegrpc.NewClient(transport))
+		inFlight := func() int { return transport.Snapshot().Limits[0].InFlight }
+		during := 0
+		s := &service{
+			unary:  func(context.Context, int) error { during = inFlight(); return nil },
+			duplex: func(testpb.TestService_FullDuplexCallServer) error { during = inFlight(); return nil },
+		}
+		server := connect(t, s, nil, grpc.WithUnaryInterceptor(client.Unary), grpc.WithStreamInterceptor(client.Stream))
+		_, err := server.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+		require.NoError(t, err)
+		require.Equal(t, 1, during)
+		require.Zero(t, inFlight())
+
+		during = 0
+		stream, err := server.FullDuplexCall(t.Context())
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, 1, during)
+		require.Zero(t, inFlight())
 	})
 }
