@@ -19,7 +19,6 @@ const (
 	body  = pace + "/reserve/plug/xtime/rate"
 )
 
-// A kind is what a call does with a limiter.
 type kind int
 
 const (
@@ -38,13 +37,11 @@ type use struct {
 	n    ast.Expr // how many permits; nil: one
 }
 
-// path returns the path of the package that has the function.
 func (u use) path() string { return u.fn.Pkg().Path() }
 
-// isRate reports whether it is one of the API of golang.org/x/time/rate.
+// isRate reports whether the function is of the API of golang.org/x/time/rate.
 func (u use) isRate() bool { return u.path() == xtime || u.path() == body }
 
-// isOne reports whether the call asks for one permit.
 func (u use) isOne(info *types.Info) bool {
 	if u.n == nil {
 		return true
@@ -53,7 +50,6 @@ func (u use) isOne(info *types.Info) bool {
 	return v != nil && constant.Compare(v, token.EQL, constant.MakeInt64(1))
 }
 
-// useOf says what a call does.
 func useOf(info *types.Info, call *ast.CallExpr) (u use) {
 	fn, _ := typeutil.Callee(info, call).(*types.Func)
 	if fn == nil || fn.Pkg() == nil {
@@ -74,7 +70,6 @@ func useOf(info *types.Info, call *ast.CallExpr) (u use) {
 	return
 }
 
-// rateKinds are what the functions and methods of golang.org/x/time/rate do.
 var rateKinds = map[string]kind{
 	"NewLimiter": create,
 	"Wait":       wait, "WaitN": wait,
@@ -83,7 +78,6 @@ var rateKinds = map[string]kind{
 	"Cancel": cancel, "CancelAt": cancel,
 }
 
-// paceKind says what a function or a method of pace does.
 func paceKind(fn *types.Func) kind {
 	name, results, method := fn.Name(), fn.Signature().Results(), fn.Signature().Recv()
 	returns := func(typ string) bool { return results.Len() > 0 && isNamed(results.At(0).Type(), pace+"/reserve", typ) }
@@ -117,7 +111,7 @@ func permitsOf(fn *types.Func, call *ast.CallExpr) (n ast.Expr) {
 	return n
 }
 
-// isNamed reports whether it is the type, or a pointer to it.
+// isNamed reports whether t is the type, or a pointer to it.
 func isNamed(t types.Type, path, name string) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -126,7 +120,6 @@ func isNamed(t types.Type, path, name string) bool {
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
 }
 
-// has reports whether the type is one of the tuple's.
 func has(tuple *types.Tuple, path, name string) bool {
 	for i := range tuple.Len() {
 		if isNamed(tuple.At(i).Type(), path, name) {
@@ -138,8 +131,7 @@ func has(tuple *types.Tuple, path, name string) bool {
 
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// isFunc reports whether the call is of a function of a package, or a method of one of its types, by one of the
-// names.
+// isFunc reports whether the call is of a function or method of a package by one of the names.
 func isFunc(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
 	fn, _ := typeutil.Callee(info, call).(*types.Func)
 	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != path {
@@ -162,7 +154,6 @@ func variable(info *types.Info, e ast.Expr) *types.Var {
 	return nil
 }
 
-// receiver returns what a method is called of.
 func receiver(call *ast.CallExpr) ast.Expr {
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		return sel.X
@@ -170,7 +161,6 @@ func receiver(call *ast.CallExpr) ast.Expr {
 	return nil
 }
 
-// calls lists the calls in a tree.
 func calls(root ast.Node) (all []*ast.CallExpr) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
@@ -194,18 +184,15 @@ func enclosing(c inspector.Cursor) (*ast.BlockStmt, ast.Node) {
 	return nil, nil
 }
 
-// root returns the cursor of all files.
 func root(pass *analysis.Pass) inspector.Cursor {
 	return pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 }
 
-// inTest reports whether the node is in a test.
 func inTest(pass *analysis.Pass, n ast.Node) bool {
 	return strings.HasSuffix(pass.Fset.Position(n.Pos()).Filename, "_test.go")
 }
 
-// neverEnds reports whether a context is context.Background() or context.TODO(), directly or by a variable that
-// is never anything else.
+// neverEnds reports whether a context is context.Background() or TODO(), or a variable that is never anything else.
 func neverEnds(info *types.Info, around ast.Node, ctx ast.Expr) bool {
 	if call, ok := ast.Unparen(ctx).(*ast.CallExpr); ok {
 		return isFunc(info, call, "context", "Background", "TODO")

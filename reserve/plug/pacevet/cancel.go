@@ -17,11 +17,9 @@ var DeferCancel = &analysis.Analyzer{
 	r := lim.Reserve()
 	defer r.Cancel()
 
-In golang.org/x/time/rate a Cancel does nothing once the reservation's time has come, so this is harmless
-there. In pace it gives back whatever would still be there. Deferred, it gives back what the function has
-used: at 10/s a caller whose calls take 50 ms would make 20 a second.
-
-Cancel where the function leaves without having used the tokens:
+In golang.org/x/time/rate this does nothing once the reservation's time has come. In pace it gives back what
+the function has used: at 10/s a caller whose calls take 50 ms would make 20 a second. Cancel where the function
+leaves without having used the tokens:
 
 	select {
 	case <-time.After(r.Delay()):
@@ -30,9 +28,8 @@ Cancel where the function leaves without having used the tokens:
 		return ctx.Err()
 	}
 
-or Wait, which does that by itself. It leaves alone: a Cancel under a condition; a function that calls Settle
-(after which Cancel does nothing) or hands its reservation of pace on; a function that only looks at the time
-and does nothing else; tests.`,
+It leaves alone: a Cancel under a condition; a function that calls Settle, hands its reservation of pace on, or
+only looks at the time; tests.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#DeferCancel",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      deferCancel,
@@ -57,7 +54,7 @@ func deferCancel(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// certainCancel returns the call of Cancel that a defer makes in any case: directly, or in a function literal.
+// certainCancel returns the call of Cancel that a defer always makes, directly or in a function literal.
 func certainCancel(info *types.Info, d *ast.DeferStmt) *ast.CallExpr {
 	if useOf(info, d.Call).kind == cancel {
 		return d.Call
@@ -80,8 +77,7 @@ func certainCancel(info *types.Info, d *ast.DeferStmt) *ast.CallExpr {
 	return nil
 }
 
-// handedOn reports whether the function settles the reservation, gives it away, or assigns it again. Then what is
-// cancelled in the end may be another one or settled.
+// handedOn reports whether the function settles the reservation, gives it away, or assigns it again.
 func handedOn(info *types.Info, around ast.Node, d *ast.DeferStmt, r *types.Var) (yes bool) {
 	isPace := isNamed(r.Type(), pace+"/reserve", "Reservation")
 	methods := map[*ast.Ident]bool{}
@@ -109,8 +105,7 @@ func handedOn(info *types.Info, around ast.Node, d *ast.DeferStmt, r *types.Var)
 	return
 }
 
-// onlyLooks reports whether nothing that follows the defer can be what the permits are for: the function asks
-// for a time.
+// onlyLooks reports whether nothing after the defer can be what the permits are for.
 func onlyLooks(info *types.Info, around ast.Node, d *ast.DeferStmt, r *types.Var) bool {
 	for _, call := range calls(around) {
 		if call.Pos() < d.End() {

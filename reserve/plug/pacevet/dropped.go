@@ -13,20 +13,17 @@ var Dropped = &analysis.Analyzer{
 	Name: "dropped",
 	Doc: `dropped: a reservation is taken, and nobody waits for it
 
-Reserve does not wait. It takes the permits and says when they may be used, and who does not look at that time
-goes at once:
+Reserve takes permits and says when they may be used. A caller that does not look at that time goes at once:
 
 	if !lim.Reserve().OK() { // true for all but requests above the burst
 		return errTooMany
 	}
 
-Use Allow (TryAcquire) for what is dropped when there is nothing, Wait (Acquire) for what waits; or keep the
-reservation, and look at its Delay. For permits that are taken after the fact, say that nobody is to wait: _ =
-lim.ReserveN(now, n).
+Use Allow (TryAcquire) for calls that are dropped, Wait (Acquire) for calls that wait, or keep the reservation and
+look at its Delay. For permits that are taken after the fact write _ = lim.ReserveN(now, n).
 
-It names a call whose reservation is not kept, or of which only OK is asked, and one of pace of which only the
-error is kept. It leaves alone: a reservation that is assigned to the blank identifier alone or with its
-error; one of which anything else is asked, or that goes elsewhere; tests.`,
+It names a call whose reservation is not kept, or asked only for OK, and one of pace of which only the error is
+kept. It leaves tests alone, and a reservation that is assigned to the blank identifier.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Dropped",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      dropped,
@@ -72,7 +69,7 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// onlyOK reports whether the variable is used by calls of OK and in no other way, besides where it is set.
+// onlyOK reports whether the variable is used by calls of OK alone, besides where it is set.
 func onlyOK(info *types.Info, around ast.Node, set ast.Expr, r *types.Var) bool {
 	if r.Pos() < around.Pos() || r.Pos() > around.End() { // of the package, a parameter, or of a function around
 		return false

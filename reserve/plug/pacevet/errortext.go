@@ -16,29 +16,27 @@ import (
 // ErrorText names comparisons of errors by their text.
 var ErrorText = &analysis.Analyzer{
 	Name: "errortext",
-	Doc: `errortext: a limiter's error is told by its text
+	Doc: `errortext: a limiter's error is recognized by its text
 
 	if strings.Contains(err.Error(), "would exceed context deadline") {
 
-The text is for people, and pace's differs. The errors of reserve/plug/xtime/rate and of pace are
-context.DeadlineExceeded where a deadline is the reason, and pace's have types:
+pace's texts differ. Its errors, and those of reserve/plug/xtime/rate, are context.DeadlineExceeded where a deadline
+is the reason, and have types:
 
 	if errors.Is(err, context.DeadlineExceeded) {
 
 	if late, ok := errors.AsType[*pace.WaitError](err); ok { // late.Wait says for how long
 
-golang.org/x/time/rate's are neither; there its text is the only way until the import path is changed.
+golang.org/x/time/rate's are neither; there the text is the only way until the import path is changed.
 
-It names comparisons (==, !=, switch) and strings.Contains, HasPrefix, HasSuffix and EqualFold of err.Error(),
-if the text is one of x/time/rate's, or if in this function err comes from a limiter only. It leaves alone:
-all other texts and errors; text that is printed. Where errors and context are imported and the limiter is not
-x/time/rate's, it offers a fix.`,
+It names comparisons (==, !=, switch) and strings.Contains, HasPrefix, HasSuffix and EqualFold of err.Error(), if
+the text is one of x/time/rate's, or if err comes from a limiter only. Where errors and context are imported and
+the limiter is not x/time/rate's, it offers a fix.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#ErrorText",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      errorText,
 }
 
-// texts are what only errors of limiters with the API of golang.org/x/time/rate say.
 var texts = []string{"would exceed context deadline", "exceeds limiter's burst", "rate: Wait(n="}
 
 func errorText(pass *analysis.Pass) (any, error) {
@@ -61,9 +59,9 @@ func errorText(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			d := analysis.Diagnostic{Pos: c.Node().Pos(), End: c.Node().End()}
-			d.Message = "a limiter's error is told by its text: use errors.Is with context.DeadlineExceeded, or errors.As"
+			d.Message = "a limiter's error is recognized by its text: use errors.Is with context.DeadlineExceeded, or errors.As"
 			if path == xtime {
-				d.Message = "a limiter's error is told by its text, for golang.org/x/time/rate's has no type: " +
+				d.Message = "a limiter's error is recognized by its text, for golang.org/x/time/rate's has no type: " +
 					"that of reserve/plug/xtime/rate is context.DeadlineExceeded"
 			} else if path != "" && strings.Contains(text, texts[0]) {
 				d.SuggestedFixes = useIs(c, err)
@@ -75,7 +73,7 @@ func errorText(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// comparisons returns the pairs of expressions that a node compares as texts, each with what may be an error's first.
+// comparisons returns the pairs of expressions that a node compares as texts, the possible error first.
 func comparisons(info *types.Info, node ast.Node) (pairs [][2]ast.Expr) {
 	switch n := node.(type) {
 	case *ast.BinaryExpr:
@@ -99,7 +97,7 @@ func comparisons(info *types.Info, node ast.Node) (pairs [][2]ast.Expr) {
 	return pairs
 }
 
-// useIs offers errors.Is in place of a comparison with the text of a deadline, where the names it needs are there.
+// useIs offers errors.Is, where the names it needs are imported.
 func useIs(c inspector.Cursor, err ast.Expr) []analysis.SuggestedFix {
 	id, isIdent := ast.Unparen(err).(*ast.Ident)
 	_, isSwitch := c.Node().(*ast.SwitchStmt)
@@ -134,8 +132,7 @@ func isTheirs(text string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(text, t) })
 }
 
-// source returns the path of the limiter's package from which alone the error's variable is set; "" if there are
-// others.
+// source returns the path of the limiter's package that alone sets the error's variable, or "".
 func source(info *types.Info, around ast.Node, err ast.Expr) (path string) {
 	v := variable(info, err)
 	if v == nil || around == nil {

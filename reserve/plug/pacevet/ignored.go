@@ -14,17 +14,16 @@ var Ignored = &analysis.Analyzer{
 	Name: "ignored",
 	Doc: `ignored: the error of Wait or Acquire is ignored
 
-Wait returns an error when there are no permits: the context has ended, its deadline would come first (at
-once, while the context still lives), or more than the burst is asked for. Who ignores it goes without
-permits, and goes the faster, the more others wait.
+Wait returns an error when there are no permits: the context has ended, its deadline would come first, or more
+than the burst is asked for. A caller that ignores it goes without permits.
 
 	if err := lim.Wait(ctx); err != nil {
 		return err
 	}
 
 It leaves alone: an error that is assigned to the blank identifier; one permit under context.Background() or
-TODO(), for which there is always a time; a call whose next statement asks the context itself; tests. In a
-function whose only result is an error it offers a fix.`,
+TODO(); a call whose next statement asks the context; tests. In a function whose only result is an error it
+offers a fix.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Ignored",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      ignored,
@@ -73,7 +72,6 @@ func ignored(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// asksContext reports whether a statement calls Err or Done of a context.
 func asksContext(info *types.Info, n ast.Node) bool {
 	if b, ok := n.(*ast.IfStmt); ok { // its condition, not what it does
 		n = &ast.IfStmt{Init: b.Init, Cond: b.Cond, Body: &ast.BlockStmt{}}
@@ -86,7 +84,6 @@ func asksContext(info *types.Info, n ast.Node) bool {
 	return false
 }
 
-// returnsError reports whether a function returns an error and nothing else.
 func returnsError(info *types.Info, fn ast.Node) bool {
 	var t types.Type
 	switch fn := fn.(type) {

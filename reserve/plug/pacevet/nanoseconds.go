@@ -16,14 +16,14 @@ var Nanoseconds = &analysis.Analyzer{
 	Name: "nanoseconds",
 	Doc: `nanoseconds: a duration without a unit
 
-An integer constant is nanoseconds where a time.Duration is wanted. So window.New(100, 60) allows 100 calls
-in 60 ns, which limits nothing, and shared.WithTimeout(5) gives up after 5 ns. Write the unit:
+An integer constant is nanoseconds where a time.Duration is wanted: window.New(100, 60) allows 100 calls in 60 ns.
+Write the unit:
 
 	window.New(100, 60*time.Second)
 	fair.Class{Name: "batch", MaxAge: 30 * time.Second}
 
 It names a constant below a millisecond that is made of plain numbers, as an argument of a function of pace or in
-one of its structs. It leaves 0 alone, constants of type time.Duration, and numbers from a million on.`,
+one of its structs. It leaves alone: 0, constants of type time.Duration, and numbers from a million on.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Nanoseconds",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      nanoseconds,
@@ -105,7 +105,6 @@ func isUnitless(info *types.Info, e ast.Expr) bool {
 	return !unit
 }
 
-// valueOf returns the value of a constant expression, and an unknown value for any other expression.
 func valueOf(info *types.Info, e ast.Expr) constant.Value {
 	if v := info.Types[e].Value; v != nil {
 		return v

@@ -15,12 +15,8 @@ var Negative = &analysis.Analyzer{
 	Name: "negative",
 	Doc: `negative: a negative number of tokens, to give some back
 
-golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. Callers that wait already
-do not move up, and pace's limiters take no negative numbers: reserve/plug/xtime/rate gives nothing back for
-them.
-
-Keep the reservation and Cancel it, if nothing was used. If less was used than was reserved, pace's Settle
-says how much:
+golang.org/x/time/rate's ReserveN(now, -n) adds n tokens, which no document promises. reserve/plug/xtime/rate
+gives nothing back for them. Cancel the reservation if nothing was used, or settle it with pace:
 
 	r, err := lim.Pace().Reserve(ctx, estimate)
 	...
@@ -46,7 +42,6 @@ func negative(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// isNegative reports whether an expression is a constant below zero, or begins with a minus.
 func isNegative(info *types.Info, n ast.Expr) bool {
 	if v := info.Types[n].Value; v != nil {
 		return constant.Sign(v) < 0

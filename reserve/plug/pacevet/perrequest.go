@@ -19,15 +19,13 @@ var PerRequest = &analysis.Analyzer{
 		lim := rate.NewLimiter(10, 5)
 		if !lim.Allow() {
 
-A new limiter is full, so its first request always goes. Make one for all requests: in the handler's struct, a
-package's variable, or outside of the function that is returned. For a limiter for each client keep them in a
-map, or use pace's keyed.
+A new limiter is full, so its first request always goes. Make one for all requests: a package's variable, or a field
+of the handler. For a limiter for each client use pace's keyed.
 
-It names a limiter that is made in an HTTP handler (also gin's, echo's, fiber's), a RoundTrip, a gRPC
-interceptor or in the body of a loop, and does not outlive it: a local variable that is only asked there, once
-each time. It leaves alone: a limiter that is stored, returned, handed on or captured by a function; one that
-is asked in a loop inside, as for the chunks of a download; one in a loop whose rate depends on what the loop
-is about; tests. A limiter that is asked where it is made it names everywhere.`,
+It names a limiter that is made where it is asked, or made in an HTTP handler (also gin's, echo's, fiber's), a
+RoundTrip, a gRPC interceptor or the body of a loop, and only asked there. It leaves alone: a limiter that is
+stored, returned, handed on or captured; one that is asked in a loop inside, as for the chunks of a download; one
+in a loop whose rate depends on the loop's variables; tests.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#PerRequest",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      perRequest,
@@ -72,7 +70,7 @@ func whole(info *types.Info, made inspector.Cursor) inspector.Cursor {
 	}
 }
 
-// repeated says for what a limiter is made again and again; "": it is not.
+// repeated says for what a limiter is made again and again, or "".
 func repeated(info *types.Info, made inspector.Cursor, call *ast.CallExpr) string {
 	loop, fn := around(made)
 	switch {
@@ -114,7 +112,7 @@ func ident(e ast.Expr) *ast.Ident {
 	return id
 }
 
-// around returns the innermost loop around a node, if it is in the innermost function's, and that function.
+// around returns the innermost loop around a node within its function, and that function.
 func around(c inspector.Cursor) (loop, fn ast.Node) {
 	for child := c; ; {
 		p := child.Parent()
@@ -136,7 +134,7 @@ func around(c inspector.Cursor) (loop, fn ast.Node) {
 	}
 }
 
-// dependsOn reports whether an expression uses what is declared in the loop.
+// dependsOn reports whether an expression uses a variable that is declared in the loop.
 func dependsOn(info *types.Info, e ast.Expr, loop ast.Node) (yes bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
@@ -149,8 +147,7 @@ func dependsOn(info *types.Info, e ast.Expr, loop ast.Node) (yes bool) {
 	return
 }
 
-// onlyAsked reports whether the variable's limiter is asked for permits where it is made, and nothing else happens to
-// it. No loop and no function inside asks it, and it goes nowhere.
+// onlyAsked reports whether the limiter is only asked, where it is made: in no loop or function inside.
 func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
 	block, _ := enclosing(made)
 	loop, fn := around(made)
@@ -174,7 +171,6 @@ func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
 	return asked
 }
 
-// up returns the cursor of a node around.
 func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
 	for c.Node() != n {
 		c = c.Parent()
@@ -182,7 +178,6 @@ func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
 	return c
 }
 
-// isHandler reports whether a function is called for each request.
 func isHandler(info *types.Info, fn ast.Node) bool {
 	var sig *types.Signature
 	name := ""

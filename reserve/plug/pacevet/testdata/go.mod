@@ -4,7 +4,6 @@ module example.com/testdata
 go 1.25.0
 
 require (
-	github.com/cenkalti/backoff/v5 v5.0.0
 	github.com/gin-gonic/gin v1.0.0
 	github.com/nextfree/pace v0.0.0
 	github.com/nextfree/pace/reserve/plug/xtime v0.0.0
@@ -15,7 +14,6 @@ require (
 require github.com/jonboulle/clockwork v0.5.0 // indirect
 
 replace (
-	github.com/cenkalti/backoff/v5 => ./stub/backoff
 	github.com/gin-gonic/gin => ./stub/gin
 	github.com/nextfree/pace => ../../../..
 	github.com/nextfree/pace/reserve/plug/xtime => ../../xtime
