@@ -53,9 +53,16 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	} else {
 		permits = scaleStore(1, old, curve)
 	}
-	worth, inDebt := stored, l.level(now) < 0
+	if l.upfront && l.waits { // what a request has collected shrinks, or else grows
+		if h := l.history; stored < owed {
+			h.shrunk = h.number
+		} else if h.queue.first().number <= h.shrunk {
+			stored = owed
+		}
+	}
+	granted, inDebt := stored, l.level(now) < 0
 	if l.waits || inDebt {
-		worth = min(stored, owed)
+		granted = min(stored, owed)
 	} else if l.span > 0 && stored != 1 {
 		l.lift(now)
 	}
@@ -63,7 +70,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	if owed != 1 || stored != 1 {
 		l.stretch(now, owed, stored)
 	}
-	l.history.rescale(worth, owed)
+	l.history.rescale(granted, owed)
 	l.curve, l.span = curve, curve.span()
 	if old.unlimited() || curve.unlimited() {
 		l.unlimit(now, old, inDebt)
@@ -116,14 +123,15 @@ func (l *Ledger) stretch(now int64, owed, stored float64) {
 }
 
 // rescale has a nanosecond that was sold before be worth so many.
-func (h *history) rescale(worth, owed float64) {
-	h.scale, h.owed = h.scale*worth, h.owed*owed
-	if !(min(h.scale, h.owed) > 1e-100 && max(h.scale, h.owed) < 1e100) { // after SetRate up and Retime down, over and over
-		h.scale, h.owed = 1, 1
+func (h *history) rescale(granted, owed float64) {
+	w := &h.worth
+	w.granted, w.owed = w.granted*granted, w.owed*owed
+	if !(min(w.granted, w.owed) > 1e-100 && max(w.granted, w.owed) < 1e100) { // after SetRate up and Retime down, over and over
+		*w = worth{1, 1}
 		h.headrooms.push(headroom{h.number, 0})
 	}
 	for i := range h.headrooms {
-		h.headrooms[i].time = max(0, roundDown(float64(h.headrooms[i].time)*worth))
+		h.headrooms[i].time = max(0, roundDown(float64(h.headrooms[i].time)*granted))
 	}
 }
 

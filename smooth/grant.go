@@ -15,7 +15,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	if ready = max(now, l.promise(l.owed(), amount)); ready > latest {
 		return Slot{}, ready, false
 	}
-	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, scale: h.scale, owed: h.owed}
+	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, worth: h.worth}
 	slot.Number = l.sell(now, amount, 0, ready > now)
 	l.stored, l.early = l.stored-taken, early
 	return slot, ready, true
@@ -100,6 +100,9 @@ func (l *Ledger) advance(now int64) {
 				return
 			}
 			l.note(at)
+			if h.large[1].number == h.queue.first().number {
+				h.large[0] = h.large[1]
+			}
 			l.empty += h.queue.pop(at)
 		}
 		l.waits = false

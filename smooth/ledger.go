@@ -21,12 +21,25 @@ type Ledger struct {
 type history struct {
 	queue     queue
 	headrooms headrooms
-	number    uint64  // of the newest request. Those of charges are odd
-	scale     float64 // what a nanosecond that was sold at the beginning is worth now
-	owed      float64 // and what it is if it is still owed
-	moved     int64   // when waiting requests last got earlier times; none is granted before
-	until     int64   // the end of the latest pause
-	retimed   bool    // Retime was called
+	number    uint64 // of the newest request. Those of charges are odd
+	worth     worth
+	large     [2]large // the latest granted, and the first that waits
+	moved     int64    // when waiting requests last got earlier times; none is granted before
+	until     int64    // the end of the latest pause
+	retimed   bool     // Retime was called
+	shrunk    uint64   // the newest request when SetRate last made collected time shrink
+}
+
+// A worth is what a nanosecond that was sold at the beginning is worth now, if it was granted, and what it is if it is
+// still owed.
+type worth struct{ granted, owed float64 }
+
+// A large is a request, paid upfront, for which the bucket held more than its span. Nothing that was granted before it
+// comes back: the bucket was full when it was granted.
+type large struct {
+	number       uint64
+	amount, span int64
+	worth        worth // the history's, then
 }
 
 // A Slot is the place of a request in the order of all. Its time may become earlier: see
@@ -37,8 +50,7 @@ type Slot struct {
 
 	curve  *Curve  // that it was sold at
 	stored float64 // permits beside the bucket right before it
-	scale  float64 // the history's, then
-	owed   float64
+	worth  worth   // the history's, then
 }
 
 // New returns the ledger of a limiter that is free from now on and holds the given
@@ -56,7 +68,7 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 // record returns the history, and begins it.
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{scale: 1, owed: 1, moved: math.MinInt64, until: math.MinInt64}
+		l.history = &history{worth: worth{1, 1}, moved: math.MinInt64, until: math.MinInt64}
 	}
 	return l.history
 }
@@ -159,12 +171,23 @@ func (l *Ledger) limit() int64 {
 	return l.span
 }
 
+// enlarge records that the bucket holds more than its span for a request, unless its span was smaller before.
+func (h *history) enlarge(e entry, span int64) {
+	old := h.large[1]
+	if e.number != old.number || float64(old.span)*(h.worth.granted/old.worth.granted) > float64(span) {
+		h.large[1] = large{e.number, e.amount, span, h.worth}
+	}
+}
+
 // note records how much more the bucket could hold now.
 func (l *Ledger) note(now int64) {
 	h := l.history
 	after := h.number
 	if l.waits {
-		after = h.queue.first().number - 1
+		first := h.queue.first()
+		if after = first.number - 1; l.upfront && l.level(now) > l.span {
+			h.enlarge(first, l.span)
+		}
 	}
 	h.headrooms.push(headroom{after, min(l.low, max(0, addSaturating(l.limit(), -l.level(now))))})
 	l.low = math.MaxInt64

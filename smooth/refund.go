@@ -15,22 +15,24 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	used, part := slot.curve.Price(slot.stored, float64(kept))
 	taken, cost := slot.curve.Price(slot.stored, float64(slot.Permits))
 	cost = min(cost, math.MaxFloat64)
-	ratio := h.scale / slot.scale // what a nanosecond of it is worth now
-	worth := min(cost*ratio, math.MaxFloat64)
+	worth := min(cost*(h.worth.granted/slot.worth.granted), math.MaxFloat64)
 	back := 0.0 // the part of it that comes back
 	if part < cost {
 		back = 1 - part/cost
 	}
 	switch i, known := h.queue.index(slot.Number); {
 	case known && i >= h.queue.granted && kept == 0:
-		l.drop(i, cost*(h.owed/slot.owed))
+		l.drop(i, cost*(h.worth.owed/slot.worth.owed))
 	case known && i >= h.queue.granted:
 		l.shorten(i, worth, back)
 	default:
 		most := h.headrooms.least(slot.Number)
-		if l.upfront { // it may have held more, but not if it had known
-			holds := min(float64(slot.curve.span())*ratio, float64(l.span))
-			most = min(most, max(0, roundDown(holds-float64(part*ratio))))
+		if large := h.large[0]; l.upfront && slot.Number == large.number { // the bucket would have held less for less
+			need := 0.0
+			if kept > 0 {
+				need = float64(large.amount) - (cost-part)*(large.worth.granted/slot.worth.granted)
+			}
+			most = min(most, max(0, roundDown((float64(large.span)-need)*(h.worth.granted/large.worth.granted))))
 		}
 		l.repay(slot.Number, worth*back, most)
 	}

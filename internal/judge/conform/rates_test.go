@@ -77,6 +77,43 @@ func TestRatesMintNothing(t *testing.T) {
 		require.Zero(t, large.Delay())
 		s.Waits(1, 60*ms)
 	})
+	t.Run("larger than the store when it was granted, settled at less when the store is larger", func(t *testing.T) {
+		s := limitertest.Bursty(t, 4, pace.WithBurst(time.Second), reserve.PayUpfront())
+		large := s.Waits(4, time.Second)
+		require.NoError(t, s.Retime(2))
+		s.Advance(2 * time.Second) // it goes, where the store holds 2
+		require.NoError(t, s.Retime(4))
+		large.Settle(1)
+		require.InDelta(t, 1, s.Stored(), 1e-6)
+	})
+	t.Run("larger than the store only since the rate changed, settled at less", func(t *testing.T) {
+		s := limitertest.TokenBucket(t, 5, 10)
+		s.Take(6)
+		large := s.Waits(8, 800*ms)
+		require.NoError(t, s.SetRate(10)) // it has 4, and 4 more cost 800 ms, which are 8 now
+		s.Advance(800 * ms)
+		large.Settle(7) // that would have cost 10, which is all that fits
+		s.Waits(1, 100*ms)
+	})
+	t.Run("larger than the store for a moment, cancelled when granted", func(t *testing.T) {
+		s := limitertest.Bursty(t, 10, pace.WithBurst(300*ms), reserve.WithStored(2), reserve.PayUpfront())
+		large := s.Waits(3, 100*ms)
+		require.NoError(t, s.Retime(5)) // the store holds 1.5
+		require.NoError(t, s.Retime(10))
+		s.Advance(100 * ms)
+		large.Cancel()
+		require.LessOrEqual(t, s.Stored(), 2.5)
+	})
+	t.Run("collected at a higher rate, left at a lower one", func(t *testing.T) {
+		s := limitertest.TokenBucket(t, 10, 10)
+		s.Take(9)
+		first := s.Waits(2, 100*ms)
+		require.NoError(t, s.SetRate(20))
+		second := s.Waits(2, 200*ms)
+		require.NoError(t, s.SetRate(5))
+		first.Cancel() // 1 is stored, and 1 at 20/s is missing
+		require.Equal(t, 50*ms, second.Delay())
+	})
 }
 
 // A waiting request that has collected 9.99 of its 10 permits leaves these.
