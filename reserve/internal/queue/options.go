@@ -15,8 +15,11 @@ import (
 // A choice is an option, and how long a place would wait there.
 type choice struct {
 	option int
-	wait   time.Duration // reserve.Forever: it is none
+	wait   time.Duration // someday: it is not known; reserve.Forever: the option is none
 }
+
+// someday is how long a place waits at an option if nobody can know.
+const someday = reserve.Forever - 1
 
 // asked reports whether what the limits tell is all that there is to know.
 func (o *Option) asked() bool {
@@ -34,14 +37,14 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	for i := range o.Limits {
 		l := &o.Limits[i]
 		if j := h.at(l); j >= 0 {
-			longest = max(longest, h.delayOf(j))
+			longest = max(longest, min(h.delayOf(j), someday))
 			continue
 		}
 		d, err := l.known(l.permits(p))
 		if err != nil {
 			return reserve.Forever
 		}
-		longest = max(longest, d)
+		longest = max(longest, min(d, someday))
 	}
 	return longest
 }
@@ -79,7 +82,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 			continue
 		}
 		if h != nil && h.option == i {
-			all[i].wait = h.wouldWait()
+			all[i].wait = min(h.wouldWait(), someday)
 			continue
 		}
 		if all[i].wait = o.wait(p, h); !o.asked() {
@@ -166,7 +169,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		var late *reserve.WaitError
 		if err = h.fill(ctx, maxWait); err == nil {
 			held[current] = h
-			all[current].wait = h.delay()
+			all[current].wait = min(h.delay(), someday)
 		} else if errors.As(err, &late) {
 			all[current].wait = late.Wait
 		}
@@ -181,9 +184,6 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		return nil, q.none(p, maxWait)
 	}
 	o := q.choose(all, p, current, maxWait)
-	if i := slices.IndexFunc(held, func(h *hold) bool { return h != nil }); i >= 0 && (o.option < 0 || held[o.option] == nil) {
-		o = all[i] // all wait for places in flight: nobody knows how long
-	}
 	if o.option >= 0 && held[o.option] != nil {
 		q.served++
 		q.options[o.option].last = q.served
@@ -234,7 +234,7 @@ func (q *Queue) fillUp(p *Place, ahead iter.Seq[*Place]) time.Duration {
 	slices.SortFunc(all, byWait)
 	rate, granted := 0.0, 0.0
 	for i, o := range all {
-		if o.wait == reserve.Forever {
+		if o.wait >= someday {
 			break
 		}
 		one := p.Options[o.option].rate(p)
@@ -251,6 +251,9 @@ func (q *Queue) fillUp(p *Place, ahead iter.Seq[*Place]) time.Duration {
 			return add(o.wait, need)
 		}
 		granted += rate * (until - o.wait).Seconds()
+	}
+	if all[0].wait == someday {
+		return 0
 	}
 	return all[0].wait
 }

@@ -151,6 +151,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.grant(now, h)
 	default:
 		q.detach(p)
+		h.epoch = -1 // another option may be earlier by now
 		q.bind(p, h, p.remaining(now))
 	}
 	return true
@@ -183,7 +184,7 @@ func (q *Queue) letsPass(p *Place) bool {
 func (p *Place) partial(l *Limit) bool {
 	if p.Except != nil {
 		for i := range p.Options {
-			if p.Except(i) && !slices.ContainsFunc(p.Options[i].Limits, l.same) {
+			if p.Except(i) && len(p.Options[i].Limits) > 0 && !slices.ContainsFunc(p.Options[i].Limits, l.same) {
 				return true
 			}
 		}
