@@ -8,27 +8,38 @@ import (
 	"strings"
 )
 
-// rewrite returns the request as it goes to the upstream.
-func (u *upstream) rewrite(r *http.Request) *http.Request {
+// Address returns a request as it goes to the upstream: with its Base and its Header.
+func (u *Upstream) Address(r *http.Request) *http.Request {
 	own := r.WithContext(r.Context())
 	own.Header = r.Header.Clone()
 	if own.Header == nil {
 		own.Header = http.Header{}
 	}
-	for name, values := range u.header {
+	for name, values := range u.Header {
 		own.Header[http.CanonicalHeaderKey(name)] = values[:len(values):len(values)]
 	}
 	to := *r.URL
-	to.Scheme, to.Host, to.User = u.base.Scheme, u.base.Host, u.base.User
-	joined := u.base.JoinPath(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
-	if to.Path, to.RawPath = joined.Path, joined.RawPath; r.URL.Path == "" {
-		to.Path, to.RawPath = u.base.Path, u.base.RawPath
+	base := *u.Base
+	if base.Path == "" {
+		base.Path = "/" // else a request's path would have no slash
 	}
-	if to.RawQuery = u.base.RawQuery; r.URL.RawQuery != "" {
-		to.RawQuery = strings.TrimPrefix(u.base.RawQuery+"&"+r.URL.RawQuery, "&")
+	to.Scheme, to.Host, to.User = base.Scheme, base.Host, base.User
+	joined := base.JoinPath(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
+	if to.Path, to.RawPath = joined.Path, joined.RawPath; r.URL.Path == "" {
+		to.Path, to.RawPath = base.Path, base.RawPath
+	}
+	if to.RawQuery = base.RawQuery; r.URL.RawQuery != "" {
+		to.RawQuery = strings.TrimPrefix(base.RawQuery+"&"+r.URL.RawQuery, "&")
 	}
 	to.Opaque = "" // it could name another host to a proxy
 	own.URL, own.Host = &to, ""
+	return own
+}
+
+// withBodyOf returns a request with the body of another one.
+func withBodyOf(r, other *http.Request) *http.Request {
+	own := r.WithContext(r.Context())
+	own.Body, own.GetBody, own.ContentLength = other.Body, other.GetBody, other.ContentLength
 	return own
 }
 
@@ -38,13 +49,13 @@ func (c *call) answer(r *http.Response) {
 		return
 	}
 	r.Header.Del("Set-Cookie")
-	r.Request = c.request
+	r.Request = c.caller
 	if location := r.Header.Get("Location"); location != "" {
 		if to, err := c.outgoing.URL.Parse(location); err == nil {
-			own, within := c.upstream.own(to, c.request.URL)
+			own, within := c.upstream.own(to, c.caller.URL)
 			r.Header.Set("Location", own.String())
 			if !within {
-				r.Request = c.request.WithContext(context.WithValue(c.request.Context(), leaves{}, true))
+				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), leaves{}, true))
 			}
 		}
 	}
@@ -55,18 +66,18 @@ type leaves struct{}
 
 // own returns a URL of the upstream as one of the caller's, and any other as it is.
 func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
-	prefix := strings.TrimSuffix(u.base.Path, "/")
+	prefix := strings.TrimSuffix(u.Base.Path, "/")
 	rest, within := strings.CutPrefix(to.Path, prefix)
-	if !sameServer(to, &u.base) || !within || rest != "" && rest[0] != '/' {
+	if !sameServer(to, u.Base) || !within || rest != "" && rest[0] != '/' {
 		return to, false
 	}
 	copied := *to
 	own = &copied
 	own.Scheme, own.Host, own.User, own.Path, own.RawPath = callers.Scheme, callers.Host, nil, rest, ""
-	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.base.EscapedPath(), "/")); ok {
+	if raw, ok := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(u.Base.EscapedPath(), "/")); ok {
 		own.RawPath = raw
 	}
-	if added := u.base.Query(); len(added) > 0 {
+	if added := u.Base.Query(); len(added) > 0 {
 		own.RawQuery = without(to.RawQuery, added)
 	}
 	return own, true

@@ -48,8 +48,10 @@ func (c *call) admit() error {
 
 // wait waits for the end of a backoff, and then for permits and places.
 func (c *call) wait() error {
-	for i := range c.seats {
-		c.seats[i].places() // what else looks at the call finds it so
+	for _, w := range c.served {
+		for i := range w.seats {
+			w.seats[i].places() // what else looks at the call finds it so
+		}
 	}
 	w, counted := c.waits()
 	defer w.waited(counted)
@@ -58,10 +60,12 @@ func (c *call) wait() error {
 	}
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
 		err := c.acquire(maxWait)
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errMoved) && !errors.Is(err, errChanged) {
 			return err
 		}
-		c.plan()
+		if err = c.replan(err); err != nil {
+			return err
+		}
 		if c.t.maxWait < reserve.Forever {
 			maxWait = max(0, c.t.maxWait-c.t.now().Sub(begin))
 		}
@@ -95,13 +99,16 @@ func (c *call) ask() (err error) {
 			return err
 		}
 	}
-	if len(c.charges) > 0 {
-		c.place.Permits = c.dearest().Permits
-	}
-	if c.hasLearned() || c.recosts() {
-		c.place.Renew = c.renew
+	for _, w := range c.served {
+		if a := w.dearest(); a != nil {
+			c.place.Permits = max(c.place.Permits, a.Permits)
+		}
+		if c.hasLearned(w) || w.recosts() {
+			c.place.Renew = c.renew
+		}
 	}
 	c.options(class, again)
+	c.identify()
 	c.line = c.t.lines.enter(c)
 	if c.line.order != nil {
 		c.line.order.Of(entry, class, tenant, 1)
@@ -109,38 +116,39 @@ func (c *call) ask() (err error) {
 	return nil
 }
 
-// options makes the ways in which the call can be served.
+// options makes an option of each way in which the call can be served.
 func (c *call) options(class int, again bool) {
 	u := c.t.upstreams
+	options, room := c.only[:], c.limits[:0]
+	if again || u != nil {
+		options, room = make([]queue.Option, max(1, len(c.ways))), nil
+	}
+	c.place.Options = options
+	for i, w := range c.served {
+		options[i].Limits = c.asks(w, room, class)
+	}
 	if u == nil {
-		options, room := c.only[:], c.limits[:0]
-		if again {
-			options, room = make([]queue.Option, 1), nil
-		}
-		options[0].Limits = c.asks(room, class)
-		c.place.Options = options
 		return
 	}
-	c.place.Options, c.place.Except = make([]queue.Option, len(u.all)), c.except
-	for i, own := range u.all {
-		c.charges[0].By = own.by
-		c.place.Options[i] = queue.Option{Limits: c.asks(nil, class), Tier: own.tier}
-		c.place.Options[i].Limits[0].Pause = own.pause
+	c.place.Except, c.upstream = c.except, nil
+	c.compare()
+	for i := range c.served {
+		options[i].Tier = u.all[i].Tier
+		options[i].Limits[0].Pause = u.all[i].pause
 	}
-	c.charges[0].By, c.charges[0].key, c.upstream = nil, u, nil
 }
 
 // asks appends what the call asks at one option: permits of its charges, places in flight, gates (the probe of an unknown
 // rate, and the pauser of a limiter that can't be paused), and last permits of its class's limits, which are Own.
-func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
-	for i := range c.charges {
-		limits = append(limits, queue.Limit{By: c.charges[i].By, Permits: c.charges[i].Permits, Clip: true})
+func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
+	for i := range w.charges {
+		limits = append(limits, queue.Limit{By: w.charges[i].By, Permits: w.charges[i].Permits, Clip: true})
 	}
-	for i := range c.seats {
-		limits = append(limits, queue.Limit{By: c.seats[i].places(), Permits: 1})
+	for i := range w.seats {
+		limits = append(limits, queue.Limit{By: w.seats[i].places(), Permits: 1})
 	}
-	for i := range c.charges {
-		a := &c.charges[i]
+	for i := range w.charges {
+		a := &w.charges[i]
 		if a.rate != nil && a.rate.unknown() {
 			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
 		}
@@ -160,19 +168,20 @@ func (c *call) asks(limits []queue.Limit, class int) []queue.Limit {
 	return limits
 }
 
-// renew updates what the call asks when it is the first: its estimates, or errMoved if its limits have changed.
+// renew updates what the call asks when it is the first: its estimates, or an error if its limits have changed.
 func (c *call) renew() error {
-	if c.hasLearned() && c.t.learned.plan(c.request) != c.planned {
-		return errMoved
-	}
-	for i := range c.charges {
-		a := &c.charges[i]
-		if a.limit.again == nil {
-			continue
+	for o, w := range c.served {
+		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned {
+			return errMoved
 		}
-		a.Permits = max(1, a.limit.again(c.request))
-		for j := range c.place.Options {
-			c.place.Options[j].Limits[i].Permits = a.Permits
+		if w.changed(c.t.limits) {
+			return errChanged
+		}
+		for i := range w.charges {
+			if a := &w.charges[i]; a.limit.again != nil {
+				a.Permits = max(1, a.limit.again(w.subject))
+				c.place.Options[o].Limits[i].Permits = a.Permits
+			}
 		}
 	}
 	return nil
@@ -181,6 +190,7 @@ func (c *call) renew() error {
 // take hands out the reservations of the call's place, in the order of asks.
 func (c *call) take() {
 	if u := c.t.upstreams; u != nil {
+		c.choose(c.place.Option())
 		c.goTo(u, c.place.Option())
 	}
 	n := len(c.charges)

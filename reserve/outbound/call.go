@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -13,6 +12,7 @@ import (
 // attempt did not complete.
 type call struct {
 	t       *Transport
+	caller  *http.Request // as it came
 	request *http.Request // for the caller's functions: it remembers its body
 
 	asking          // what it asks: charge.go, learn.go, inflight.go
@@ -45,39 +45,9 @@ const (
 
 func (t *Transport) newCall(r *http.Request) *call {
 	return &call{
-		t: t, request: withContent(r), sending: sending{outgoing: r, unsent: true},
+		t: t, caller: r, request: withContent(r), sending: sending{outgoing: r, unsent: true},
 		attempt: attempt{number: 1, repeatable: repeatable(r)},
 	}
-}
-
-// prepare finds the limits of a request, and what it costs.
-func (c *call) prepare() error {
-	t, r := c.t, c.request
-	for _, f := range t.inFlight {
-		if f.cost(r) > 0 {
-			c.seats = append(c.seats, seat{of: f, key: f.key(r)})
-		}
-	}
-	c.charges = c.few[:0]
-	for i := range t.limits {
-		l := &t.limits[i]
-		n := l.cost(r)
-		if l.upstream {
-			n = max(1, n) // it has to go to one of them
-		}
-		if n < 1 {
-			continue
-		}
-		key, by := l.scope(r)
-		if isnil.Value(by) && !l.upstream {
-			return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
-		}
-		c.charge(l, key, by, n)
-	}
-	c.own = len(c.charges)
-	c.plan()
-	t.upstreams.choose(c)
-	return nil
 }
 
 // free reports whether nothing holds the call back.
@@ -133,6 +103,7 @@ func (c *call) deliver() *http.Response {
 func (c *call) end() {
 	phase := c.phase
 	c.phase = idle
+	defer c.leaveWays()
 	defer leave(c.seats)
 	defer c.endProbes()
 	defer c.closeBodies()

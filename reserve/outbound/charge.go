@@ -7,12 +7,10 @@ import (
 
 // asking is what a call asks of its limits.
 type asking struct {
-	charges []charge // to the limits that the caller gave, and then to learned ones
-	own     int      // the number of the former
-	named   []charge // those that the response concerns, if it names limits that the call was not paced by; nil: charges
-	seats   []seat
-	keys    any  // of all limits, a keySet: calls with the same keys have one line
-	planned plan // by which the learned limits were chosen
+	way
+	ways  []way    // one for each upstream; nil: there are none, and only one
+	named []charge // those that the response concerns, if it names limits that the call was not paced by; nil: charges
+	keys  any      // of all limits, a keySet: calls with the same keys have one line
 
 	states    []*limitState // of the limits that the call uses
 	few       [few]charge
@@ -67,7 +65,9 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 
 // use finds the state of a charge's limit and key.
 func (c *call) use(a *charge) {
-	c.watchState(a)
+	if c.watchState(a); a.limit.upstream {
+		return
+	}
 	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
@@ -78,37 +78,24 @@ func (c *call) use(a *charge) {
 // identify sets the keys of the call's line.
 func (c *call) identify() {
 	c.keys = nil
-	for i := range c.seats { // a full host stops no other
-		c.keys = keySet{nil, keys{c.seats[i].of, c.seats[i].key}, c.keys}
-	}
-	for i := range c.charges {
-		key := c.charges[i].key
-		if c.charges[i].limit.upstream {
-			key = c.t.upstreams
+	for i, w := range c.served {
+		w.identify(c)
+		if u := c.t.upstreams; u != nil && u.all[i].Prepare == nil {
+			return // the others have the same
 		}
-		c.keys = keySet{c.charges[i].limit, key, c.keys}
 	}
 }
 
-// dearest returns the charge at which the call costs most.
-func (c *call) dearest() *charge {
-	most := &c.charges[0]
-	for i := range c.charges {
-		if c.charges[i].Permits > most.Permits {
-			most = &c.charges[i]
+func (w *way) identify(c *call) {
+	for i := range w.seats { // a full host stops no other
+		s := &w.seats[i]
+		if c.keys = (keySet{nil, keys{s.of, s.key}, c.keys}); s.limit != nil {
+			c.keys = keySet{s.limit, s.at.Places, c.keys}
 		}
 	}
-	return most
-}
-
-// recosts reports whether a limit asks for the cost once more.
-func (c *call) recosts() bool {
-	for i := range c.charges {
-		if c.charges[i].limit.again != nil {
-			return true
-		}
+	for i := range w.charges {
+		c.keys = keySet{w.charges[i].limit, w.charges[i].key, c.keys}
 	}
-	return false
 }
 
 func (c *call) settled(a *charge, used int) {
@@ -128,7 +115,7 @@ func (a *charge) keep() {
 func (c *call) lose(a *charge) {
 	a.Held.End()
 	if a.limit.lost != nil {
-		if n, known := a.limit.lost(c.request); known {
+		if n, known := a.limit.lost(c.subject); known {
 			c.settled(a, n)
 			return
 		}

@@ -83,8 +83,8 @@ func (c *call) another(v *verdict, err error) bool {
 		return false
 	}
 	c.refusedBy[c.upstream.number] = true
-	for _, refused := range c.refusedBy {
-		if !refused {
+	for i, refused := range c.refusedBy {
+		if !refused && c.ways[i].subject != nil {
 			return c.again(0)
 		}
 	}

@@ -29,10 +29,11 @@ type places struct {
 
 // A seat is a call's place in flight, whether it has it or not.
 type seat struct {
-	of   *inFlight
-	key  string
-	at   *places
-	held *reserve.Reservation // nil: it does not have it
+	of    *inFlight
+	key   string
+	limit *limit // whose limiter is at; nil: it is one of
+	at    *places
+	held  *reserve.Reservation // nil: it does not have it
 }
 
 // enter returns the places of a key for a call that will want one, and later leaves.
@@ -60,9 +61,9 @@ func (s *seat) places() *queue.Places {
 }
 
 // crowded reports whether as many calls are out as may be.
-func (c *call) crowded() bool {
-	for i := range c.seats {
-		if s := &c.seats[i]; s.at != nil && s.at.Out() >= s.of.n {
+func crowded(seats []seat) bool {
+	for i := range seats {
+		if s := &seats[i]; s.of != nil && s.at != nil && s.at.Out() >= s.of.n {
 			return true
 		}
 	}
@@ -82,13 +83,24 @@ func (s *seat) leave() {
 	}
 	if s.held != nil {
 		s.held.Cancel()
+		s.held = nil
+	}
+	if s.of == nil {
+		return
 	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	if s.at.calls--; s.at.calls == 0 {
 		delete(s.of.keys, s.key)
 	}
-	s.at, s.held = nil, nil
+	s.at = nil
+}
+
+// moved says that a copy of the seat is the call's.
+func (s *seat) moved() {
+	if s.of != nil {
+		s.at = nil
+	}
 }
 
 // placed returns a response's body that gives places in flight back when it is closed, and not before: until then the

@@ -149,10 +149,9 @@ var errMoved = errors.New("outbound: the call has another limit")
 
 // plan charges the call to limits that the caller did not give.
 func (c *call) plan() {
-	l, r := c.t.learned, c.request
+	l, r := c.t.learned, c.subject
 	learns, none := c.learns(), len(c.t.limits) == 0
 	c.charges, c.named = c.charges[:c.own], nil
-	defer c.identify()
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
@@ -179,11 +178,11 @@ func resource(r *http.Request, key reply.Key) string {
 }
 
 // hasLearned reports whether the call is charged to a limit that its caller did not give.
-func (c *call) hasLearned() bool { return len(c.charges) > c.own || c.learns() }
+func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
 
 // listen learns from a response which calls it concerns, and charges the call to the limits that it names.
 func (c *call) listen(s *reply.Reply) {
-	l, r := c.t.learned, c.request
+	l, r := c.t.learned, c.subject
 	c.named = nil
 	if len(c.charges) == 0 {
 		return

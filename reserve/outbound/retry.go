@@ -23,8 +23,10 @@ func (c *call) again(after time.Duration) bool {
 	if c.resume = (time.Time{}); after > 0 {
 		c.resume = c.heard.Add(after)
 	}
-	c.charges = slices.Clone(c.charges) // a body that is read may yet settle them
-	c.plan()                            // by what was learned since
+	if c.ways == nil {
+		c.charges = slices.Clone(c.charges) // a body that is read may yet settle them
+		c.plan()                            // by what was learned since
+	}
 	if !c.mayWait() || !c.t.budget.retry() {
 		bodies.Close(next)
 		return false

@@ -128,7 +128,7 @@ func (t *limitStates) all() []*limitState {
 
 // watchState puts the state of a charge among those that the call uses.
 func (c *call) watchState(a *charge) {
-	s := c.t.states.use(a, c.request, c.t.now)
+	s := c.t.states.use(a, c.subject, c.t.now)
 	if a.state = s; slices.Contains(c.states, s) {
 		s.users.Add(-1)
 		return
@@ -210,7 +210,7 @@ func (l *limitState) probing() bool {
 
 // count counts an attempt that goes out, or comes back.
 func (c *call) count(n int64) {
-	for _, s := range c.states {
-		s.out.Add(n)
+	for i := range c.charges {
+		c.charges[i].state.out.Add(n)
 	}
 }

@@ -22,6 +22,10 @@ type Upstream struct {
 	By reserve.Reserver
 	// Tier: upstreams of a lower tier are used first, as long as one of them is free.
 	Tier int
+	// Prepare returns a request as it goes to the upstream, but for its body, or nil if the upstream does not serve it. The
+	// limits of [WithLimit] and [PerKey] are asked with what it returns: so each upstream may have limits of its own. If By
+	// is nil too, only those hold. Nil: Address, and the limits are asked with the caller's request.
+	Prepare func(*http.Request) *http.Request
 }
 
 // NewUpstreams returns a transport that sends each request to the upstream that has permits for it first: several keys, or
@@ -57,15 +61,13 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	if len(members) == 0 {
 		return nil, valueError("the number of upstreams", 0, "at least 1")
 	}
-	u := &upstreams{}
+	u := &upstreams{limit: limit{upstream: true}}
 	for i, m := range members {
 		if m.Base == nil || m.Base.Scheme == "" || m.Base.Host == "" {
 			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
 		}
-		own := &upstream{base: *m.Base, header: m.Header.Clone(), by: m.By, tier: m.Tier, number: i}
-		if own.base.Path == "" {
-			own.base.Path = "/" // else a request's path would have no slash
-		}
+		own, base := &upstream{Upstream: m, limited: m.By != nil, number: i}, *m.Base
+		own.Base, own.Header = &base, m.Header.Clone()
 		if m.By != nil && isnil.Value(m.By) {
 			return nil, valueError(fmt.Sprintf("By of upstream %d", i), nil, "a Reserver, or nil without a type")
 		}
@@ -73,14 +75,14 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	}
 	return New(base, nil, append([]Option{func(s *settings) error {
 		s.upstreams = u
-		s.limits = append(s.limits, limit{upstream: true, scope: func(*http.Request) (any, reserve.Reserver) { return u, nil }})
+		s.limits = append(s.limits, u.limit)
 		return nil
 	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
 		policy := unlimited(s.clock)
 		for _, own := range u.all {
 			own.pause = policy.Limiter()
-			if own.by == nil {
-				own.by = policy.Limiter()
+			if own.By == nil {
+				own.By = policy.Limiter()
 			}
 		}
 		return nil
@@ -90,28 +92,23 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 // upstreams are what requests may be sent to.
 type upstreams struct {
 	all    []*upstream
+	limit  limit       // stands for that of each
 	latest memory[int] // by the requests' keys: which has served the latest
 }
 
 type upstream struct {
-	base   url.URL
-	header http.Header
-	by     reserve.Reserver
-	tier   int
-	number int
-	pause  *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
-	health health.Health
-}
-
-// choose begins a call: each of its attempts goes to an upstream that has not refused it. U may be nil.
-func (u *upstreams) choose(c *call) {
-	if u != nil {
-		c.refusedBy = make([]bool, len(u.all))
-	}
+	Upstream
+	limited bool // By was given
+	number  int
+	pause   *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
+	health  health.Health
 }
 
 // except reports whether a member must not get the call.
-func (c *call) except(member int) bool { return c.refusedBy[member] }
+func (c *call) except(member int) bool {
+	w := &c.ways[member]
+	return c.refusedBy[member] || w.subject == nil || w.large
+}
 
 // prefers returns the member that served the request's key last, or -1.
 func (u *upstreams) prefers(p *queue.Place) int {
@@ -133,10 +130,12 @@ func (u *upstreams) chosen(p *queue.Place, member int) {
 // goTo makes an attempt one at the upstream that its permits are of.
 func (c *call) goTo(u *upstreams, member int) {
 	own := u.all[member]
-	a := &c.charges[0]
-	a.By, a.key = own.by, member
 	c.upstream = own
-	c.outgoing = own.rewrite(c.outgoing)
+	if own.Prepare == nil {
+		c.outgoing = own.Address(c.outgoing)
+	} else {
+		c.outgoing = withBodyOf(c.subject, c.outgoing)
+	}
 	if hold := own.health.Probe(); hold > 0 {
 		own.pause.PauseUntil(c.t.now().Add(hold))
 	}

@@ -55,6 +55,7 @@ type watch struct {
 	t      *Transport
 	c      *call // what does not change while it waits
 	states []*limitState
+	seats  []seat
 	resume time.Time // the end of the call's own backoff
 	clock  clockwork.Clock
 
@@ -71,7 +72,7 @@ func (c *call) watch(states []*limitState) *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
 	}
-	w := &watch{t: c.t, c: c, states: slices.Clone(states), resume: c.resume, clock: c.t.clock}
+	w := &watch{t: c.t, c: c, states: slices.Clone(states), seats: slices.Clone(c.seats), resume: c.resume, clock: c.t.clock}
 	if w.clock == nil {
 		w.clock = clockwork.NewRealClock()
 	}
@@ -153,7 +154,7 @@ func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if ok {
 		return why, true
 	}
-	if w.c.crowded() {
+	if crowded(w.seats) {
 		return Waiting{Why: Crowded}, true
 	}
 	for _, s := range w.states {
@@ -175,7 +176,7 @@ func (c *call) blame(err error) error {
 	if !errors.As(err, &wait) || wait.Limit != "" {
 		return err
 	}
-	why, _ := (&watch{t: c.t, c: c, states: c.states, resume: c.resume}).why(c.t.now())
+	why, _ := (&watch{t: c.t, c: c, states: c.states, seats: c.seats, resume: c.resume}).why(c.t.now())
 	if why.Limit == "" || err != error(wait) {
 		return err
 	}
