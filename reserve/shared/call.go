@@ -21,7 +21,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
-		if owes.charge, owed = l.owed.take(begin, l.terms.Load().curve); owes.charge.permits > 0 {
+		if owes.charge, owed = l.takeOwed(begin); owes.charge.permits > 0 {
 			list = append([]*request{owes}, list...)
 		}
 	}
@@ -34,7 +34,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 		l.report(n, err, !late(err) || !l.hasty(by-begin))
 		l.fail(n, list, err)
 		if !owes.charged {
-			l.owed.add(owed)
+			l.owed.giveBack(owes.charge, owed)
 		}
 	}()
 	by = l.until(list, begin)
@@ -175,7 +175,7 @@ func (l *Limiter) learn(o outlook, sent int64) {
 	if rounded := int64(1000); o.wait > rounded {
 		until = sent + min(o.wait-rounded, int64(time.Second))
 	}
-	l.due.Store(saturate.Add(sent, o.wait))
+	l.last.set(o, saturate.Add(sent, o.wait))
 	l.busy.Store(until)
 	if o.queued != l.queue.order.Load() {
 		l.queue.order.Store(o.queued)

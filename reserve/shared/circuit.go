@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A circuit keeps callers from waiting for a server that does not answer. Three failures in a row open it. Then one
-// caller probes the server, at distances that double from 50 to 400 ms, while the others go on without it. The times
-// are multiples of the distance since 1970. So processes that lost the server at different times find it again
-// together, as far as their clocks agree. No process has the server to itself while others still use their shares.
+// A circuit keeps callers from waiting for a server that does not answer. Three failures in a row, and no answer for
+// 50 ms, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server, at
+// distances that double from 50 to 400 ms, while the others go on without it. The times are multiples of the distance
+// since 1970, so all processes find the server again together, as far as their clocks agree.
 //
 // An outage without callers tells nothing about the server. So callers that come when none has probed for longer than
 // the distance wait for the result of the probe.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
-	answers  atomic.Int64 // how many there have been
+	answered atomic.Int64 // when the last answer came, or the first call failed; 0: neither
 	epoch    int64        // when the limiter's time began, in nanoseconds since 1970
 
 	mu       sync.Mutex
@@ -77,7 +77,7 @@ func (c *circuit) isOpen() bool {
 // the server's does not count.
 func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
-		c.answers.Add(1)
+		c.answered.Store(max(1, now))
 		if !c.troubled.Load() {
 			return
 		}
@@ -111,7 +111,7 @@ func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	if c.found += answers; c.found < tolerated {
 		return false
 	}
-	c.answers.Add(1)
+	c.answered.Store(max(1, now))
 	c.close()
 	return true
 }
@@ -123,7 +123,9 @@ func (c *circuit) close() {
 
 func (c *circuit) fail(now int64, err error) {
 	if c.until == 0 {
-		if c.failures++; c.failures >= tolerated {
+		c.failures++
+		c.answered.CompareAndSwap(0, max(1, now))
+		if c.failures >= tolerated && now-c.answered.Load() >= firstPause {
 			c.wait(now, firstPause)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A debtAfterOutage counts permits granted during an outage, to be charged afterwards, and permits charged by calls
-// whose answers were lost. Together at most a capacity is charged, and nothing where more than a capacity is owed
-// already.
+// A debtAfterOutage counts permits granted without the store, to be charged afterwards, and permits charged by calls
+// whose answers were lost. After an outage at most about a capacity is charged.
 type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
+	outage  atomic.Bool  // some of them were granted while the circuit was open
 
 	mu   sync.Mutex
 	lost float64 // permits, less what has flowed into a store since
@@ -37,6 +37,9 @@ func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 func (l *Limiter) owe(n int) {
 	if n > 0 {
 		l.owed.last.Store(l.now())
+		if l.node().circuit.isOpen() {
+			l.owed.outage.Store(true)
+		}
 	}
 	l.owed.add(int64(n))
 }
@@ -51,29 +54,42 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
-// take sets what is owed to 0. It returns the charge, and how many permits were owed.
-func (o *debtAfterOutage) take(now int64, c *smooth.Curve) (due charge, all int64) {
+// takeOwed sets what is owed to 0. It returns the charge, and how many permits were owed.
+func (l *Limiter) takeOwed(now int64) (due charge, all int64) {
+	o, c := &l.owed, l.terms.Load().curve
 	if o.permits.Load() == 0 {
 		return charge{}, 0
 	}
 	all = o.permits.Swap(0)
-	return charge{permits: o.due(all, now, c), age: max(0, now-o.last.Load()), bounded: true}, all
+	due = charge{permits: int(min(all, 1<<53)), age: max(0, now-o.last.Load()), bounded: o.outage.Swap(false)}
+	if due.bounded {
+		due.permits = o.due(all, now, c, l.ahead())
+	}
+	return due, all
 }
 
-// due returns how many of the permits are to be charged: at most a capacity of them, less what calls without an answer
-// may have charged. What has overflowed since they were granted is the store's to forgive: a process can't know how
+// giveBack undoes a take whose charge did not reach the store.
+func (o *debtAfterOutage) giveBack(due charge, all int64) {
+	o.add(all)
+	if due.bounded {
+		o.outage.Store(true)
+	}
+}
+
+// due returns how many of the permits are to be charged: at most a capacity and those whose time is still ahead, less
+// what calls without an answer may have charged. What has overflowed since they were granted is the store's to forgive: a process can't know how
 // much of it others have used.
-func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve) int {
+func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
 	}
 	o.mu.Lock()
 	lost := max(0, o.lost-float64(now-o.at)*c.Refill)
 	o.mu.Unlock()
-	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)-lost, 1<<53)))) // all that a double can count
+	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53)))) // all that a double can count
 }
 
 // forgotten reports whether all that is owed would have overflowed, had nobody else used the limiter since.
 func (o *debtAfterOutage) forgotten(now int64, c *smooth.Curve) bool {
-	return float64(o.due(o.permits.Load(), now, c)) <= float64(now-o.last.Load())*c.Refill
+	return float64(o.due(o.permits.Load(), now, c, 0)) <= float64(now-o.last.Load())*c.Refill
 }

@@ -40,15 +40,18 @@
 //
 // # When the store fails
 //
-// [FailClosed] (the default) refuses. [FailOpen] grants. [Local] limits each process alone, at a share of the rate.
-// Permits that the last two have granted are charged when the store is back, as of the time at which they were granted:
-// at most one capacity of them, less what calls without an answer may have charged. The store forgives what has
-// overflowed since. All processes together charge two capacities at most, so no caller is refused for long. So a store
-// that refuses every fourth call for hours lets the processes have at most one capacity more than the limit, but for
-// what they grant while their circuits are open.
+// [FailClosed] (the default) refuses. [FailOpen] lets each process use the whole limit alone, and [Local] a share of it.
+// Both grant nothing before what the last answer said is owed has been paid. Their grants are charged when the store is
+// back, as of the time at which they were made. The store forgives what has overflowed since. After an outage all
+// processes together charge about two capacities at most, so no caller is refused for long.
+//
+// So a store that refuses every fourth call for hours lets the processes have at most one capacity more than the limit.
+// The same holds for outages with [Local], if the shares add up to 1. With [FailOpen] each of n processes without a
+// store has the limit to itself: n times the limit.
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]). One that probes the store first takes half as much again.
-// Three failures in a row open a circuit: then only one caller at a time probes the store, and the others don't wait.
+// Three failures in a row, and no answer for 50 ms, open a circuit: then only one caller at a time probes the store, and
+// the others don't wait. A store that answers other calls meanwhile opens none.
 // The circuit also opens when lost answers may have charged a whole capacity. The first probe is after 50 ms.
 // The distances double up to 400 ms, at the same moments in all processes. The store must answer three times in a row.
 // If no caller has come for longer than that, callers that come together wait for the first one's probe. Of a cluster

@@ -137,7 +137,10 @@ func owedIn(arg []byte) int {
 }
 
 // Owe counts permits as granted without the store, as of now.
-func (l *Limiter) Owe(n int) { l.owe(n) }
+func (l *Limiter) Owe(n int) {
+	l.owe(n)
+	l.owed.outage.Store(true)
+}
 
 // Terms are what a policy says in numbers.
 func Terms(p *reserve.Policy) *engine.Terms { return (*engine.Policy)(p).Terms() }

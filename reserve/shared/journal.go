@@ -223,22 +223,17 @@ func (j *journal) pause(d int64) {
 // charge charges permits that were used some time ago, as if that had been known then. While requests wait, nothing can
 // have overflowed, so it comes behind them.
 func (j *journal) charge(c charge) error {
-	permits := float64(c.permits)
 	if c.bounded {
 		l, err := j.replay()
-		if err != nil {
+		if err != nil || l.Level(j.now) < -max(1, j.terms.limits().capacity) {
 			return err
-		}
-		most := max(1, j.terms.limits().capacity)
-		if permits = min(permits, math.Floor(most)); l.Level(j.now) < -most {
-			return nil
 		}
 	}
 	at := max(j.then, saturate.Add(j.now, -c.age))
 	if from := j.lastGrant(); from > j.now && j.terms.other == nil {
 		at = from
 	}
-	j.add(record{at: at, kind: used, amount: int64(permits)})
+	j.add(record{at: at, kind: used, amount: int64(c.permits)})
 	return nil
 }
 

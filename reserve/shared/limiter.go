@@ -38,12 +38,12 @@ type Limiter struct {
 	queue    queue
 	counters *counters
 	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
-	due      atomic.Int64 // when it can, by that answer
+	last     lastAnswer
 	owed     debtAfterOutage
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
-	since int64            // how many answers there had been when that was made
+	since int64            // when the last answer before that was made had come
 }
 
 // New returns a limiter of that name, kept in Redis. The policy gives its curve, rate, longest wait and way of
@@ -263,41 +263,4 @@ func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, e
 	}
 	r.by = min(until, saturate.Add(now, timeout/2*3))
 	return false, n.circuit.outcome()
-}
-
-// fallback returns the limiter that this process uses alone while the store fails.
-func (l *Limiter) fallback() (*reserve.Limiter, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	answers := l.node().circuit.answers.Load()
-	// A fallback of an earlier outage is used again only for its debt: what it has stored since was the store's to
-	// grant.
-	if l.alone != nil && (l.since == answers || l.alone.NextFree().After(time.Now())) {
-		return l.alone, nil
-	}
-	t := l.terms.Load()
-	if t.other != nil {
-		alone := t.other.policy.Limiter()
-		if err := alone.SetRate(t.curve.Rate * l.share); err != nil {
-			return nil, err
-		}
-		l.alone, l.since = alone, answers
-		return l.alone, nil
-	}
-	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
-	if t.upfront {
-		opts = append(opts, reserve.PayUpfront())
-	}
-	stored := 0.0 // a bursty one begins with an empty store, and a warming-up one cold
-	if !t.curve.Free() {
-		stored = t.curve.Capacity
-	}
-	p, err := reserve.NewPolicy(reserve.Variant{
-		Package: "shared", Limiter: "a fallback", Curve: t.curve.AtRate, Stored: stored,
-	}, t.curve.Rate*l.share, opts...)
-	if err != nil {
-		return nil, err
-	}
-	l.alone, l.since = p.Limiter(), answers
-	return l.alone, nil
 }

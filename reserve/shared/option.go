@@ -98,21 +98,25 @@ func FailClosed() Option {
 	}
 }
 
-// FailOpen grants every request at once while the store fails: for limits that matter less than the calls. Permits
-// granted so are charged when the store is back: at most a capacity of them. From that are taken the permits that calls
-// without an answer may have charged, and what has overflowed since. A caller with a deadline is answered before that:
-// the store gets at most three quarters of its time.
+// FailOpen lets each process use the whole limit alone while the store fails. It goes on from what the store's last
+// answer said; a limiter without an answer so far is full. So one process keeps the limit, and of n processes that have
+// lost the store each grants up to the limit: together n times as much. With 100/s, a capacity of 100 and 60 left, a
+// process grants 61 at once, and then 100 a second.
+//
+// Permits granted so are charged when the store is back: those of single calls that failed in full, those of an outage
+// (an open circuit) up to a capacity and what still waits, less what calls without an answer may have charged. A caller
+// with a deadline is answered in time: the store gets at most three quarters of it. To let every request pass, use
+// [FailClosed] and go on after an *[UnavailableError].
 func FailOpen() Option {
 	return func(s *settings) error {
-		s.mode = open
+		s.mode, s.share = open, 1
 		return nil
 	}
 }
 
-// Local limits each process alone while the store fails, at the given share of the rate, in (0, 1]. With 4 processes at
-// 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) is as much
-// smaller. Permits granted so are charged when the store is back, and callers with a deadline are answered in time, as
-// with [FailOpen].
+// Local limits each process alone while the store fails, at a share of the rate in (0, 1], and begins with nothing
+// stored. With 4 processes at 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst,
+// warm-up) is as much smaller. Charges and deadlines are as with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

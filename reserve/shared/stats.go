@@ -134,7 +134,7 @@ type Decision struct {
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {
-		wait := float64(l.due.Load() - now)
+		wait := float64(l.last.due.Load() - now)
 		if t.upfront {
 			wait += float64(n-1) * t.curve.Interval
 		}
@@ -151,7 +151,7 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	d := Decision{Granted: true}
 	switch of := p.(type) {
 	case *localGrant:
-		d.Left = of.limiter.alone.Stored()
+		d.Left = of.alone.Stored()
 	case *promise:
 		d.Left, d.Wait = r.after.left, time.Duration(r.again)
 	}

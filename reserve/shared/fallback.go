@@ -1,0 +1,150 @@
+package shared
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+)
+
+// A lastAnswer is what the store's last answer said: what the limiter could grant, and when.
+type lastAnswer struct {
+	known atomic.Bool
+	left  atomic.Uint64 // permits that could be used at once, as math.Float64bits
+	due   atomic.Int64  // when a request for one permit would be granted, on the limiter's clock
+}
+
+func (a *lastAnswer) set(o outlook, due int64) {
+	a.left.Store(math.Float64bits(o.left))
+	a.due.Store(due)
+	a.known.Store(true)
+}
+
+// stored estimates what is stored now: what the last answer said, and what has flowed in since.
+func (a *lastAnswer) stored(now int64, t *terms) float64 {
+	if !a.known.Load() {
+		return t.curve.Capacity
+	}
+	left := math.Float64frombits(a.left.Load())
+	return min(t.curve.Capacity, left+float64(max(0, now-a.due.Load()))*t.curve.Refill)
+}
+
+// withoutStore decides a request for a process that can't ask the store.
+func (l *Limiter) withoutStore(
+	ctx context.Context, r *request, maxWait time.Duration, why error,
+) (reserve.Promise, error) {
+	l.counters.fallbacks.Add(1)
+	if l.mode == closed {
+		return nil, why
+	}
+	alone, err := l.fallback()
+	if err != nil {
+		return nil, err
+	}
+	g := &localGrant{limiter: l, alone: alone, permits: r.permits, charged: r.charged}
+	if g.Reservation, err = alone.ReserveWithin(ctx, r.permits, maxWait); err != nil {
+		return nil, err
+	}
+	if !g.charged {
+		l.owe(g.permits)
+	}
+	return g, nil
+}
+
+// fallback returns the limiter that this process uses alone while the store fails. It grants nothing before what the
+// store's last answer said is owed has been paid.
+func (l *Limiter) fallback() (*reserve.Limiter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answered := l.node().circuit.answered.Load()
+	// A fallback of an earlier outage is used again only for its debt: what it has stored since was the store's to
+	// grant.
+	if l.alone != nil && (l.since == answered || l.alone.NextFree().After(time.Now())) {
+		return l.alone, nil
+	}
+	alone, err := l.newFallback()
+	if err != nil {
+		return nil, err
+	}
+	if debt := l.last.due.Load() - l.now(); debt > 0 {
+		alone.PauseUntil(time.Now().Add(time.Duration(debt)))
+	}
+	l.alone, l.since = alone, answered
+	return alone, nil
+}
+
+func (l *Limiter) newFallback() (*reserve.Limiter, error) {
+	t := l.terms.Load()
+	rate := t.curve.Rate * l.share
+	if t.other != nil {
+		alone := t.other.policy.Limiter()
+		return alone, alone.SetRate(rate)
+	}
+	stored := 0.0
+	switch {
+	case l.mode == open && !t.unlimited():
+		stored = l.last.stored(l.now(), t)
+	case !t.curve.Free():
+		stored = t.curve.Capacity // cold
+	}
+	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
+	if t.upfront {
+		opts = append(opts, reserve.PayUpfront())
+	}
+	p, err := reserve.NewPolicy(reserve.Variant{
+		Package: "shared", Limiter: "a fallback", Curve: t.curve.AtRate, Stored: stored,
+	}, rate, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Limiter(), nil
+}
+
+// ahead returns how many permits of the fallback's were promised, by its last grant, for times to come.
+func (l *Limiter) ahead() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone == nil {
+		return 0
+	}
+	last := l.begin.Add(time.Duration(l.owed.last.Load()))
+	return max(0, l.alone.NextFree().Sub(last).Seconds()) * l.alone.Rate()
+}
+
+// A localGrant is a reservation by the limiter of this process alone. The store does not know of it yet.
+type localGrant struct {
+	reserve.Reservation
+	limiter *Limiter
+	alone   *reserve.Limiter
+	permits int
+	charged bool // the store may know of it: its answer was lost
+	mu      sync.Mutex
+	over    bool
+}
+
+// Wait gives the permits back if it fails, as Reservation's does.
+func (g *localGrant) Wait(ctx context.Context) error {
+	err := g.Reservation.Wait(ctx)
+	if err != nil {
+		g.Settle(0)
+	}
+	return err
+}
+
+func (g *localGrant) Cancel() { g.Settle(0) }
+
+func (g *localGrant) Settle(actual int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over {
+		return
+	}
+	g.over = true
+	if more := max(0, actual) - g.permits; more > 0 || !g.charged {
+		g.limiter.owe(more)
+	}
+	g.Reservation.Settle(actual)
+}
