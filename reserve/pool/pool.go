@@ -165,9 +165,8 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
-	refused := queue.ExceptOf(ctx)
 	place := &queue.Place{Permits: n, Options: m.options, Hint: key, Except: func(member int) bool {
-		return m.dropped[member].Load() || refused != nil && refused(member)
+		return m.dropped[member].Load()
 	}}
 	return place, m.queue.Enter(ctx, place, maxWait)
 }

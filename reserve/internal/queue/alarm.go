@@ -60,7 +60,7 @@ func (q *Queue) arm(now int64) {
 	at := q.order.Changes(now)
 	for i := range q.lapse {
 		if h := q.lapse[i]; len(h) > 0 {
-			at = min(at, add(h[0].latest(), 1))
+			at = min(at, add(h[0].Key, 1))
 		}
 	}
 	for _, p := range q.passed {

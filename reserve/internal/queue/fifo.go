@@ -2,59 +2,35 @@ package queue
 
 import "iter"
 
-// FIFO is the order first come, first served. A place that asks again has its old number: see [Rank]. The zero value is
+// FIFO is the order first come, first served. A request that asks again keeps its number: see [Rank]. The zero value is
 // empty.
 type FIFO struct {
-	head, tail *Place
-	sums       Sums
+	List
+	Sums
 }
 
 // Push adds a place behind those with a smaller number.
 func (f *FIFO) Push(now int64, p *Place) error {
-	p.Join(now)
-	for p.next, p.previous = nil, f.tail; p.previous != nil && p.previous.rank.Number > p.rank.Number; p.previous = p.previous.previous {
-		p.next = p.previous
-	}
-	if p.previous == nil {
-		f.head = p
-	} else {
-		p.previous.next = p
-	}
-	if p.next == nil {
-		f.tail = p
-	} else {
-		p.next.previous = p
-	}
-	f.sums.Add(p)
+	p.join(now)
+	f.Insert(p)
+	f.Add(p)
 	return nil
 }
 
 // Remove takes out a place.
 func (f *FIFO) Remove(_ int64, p *Place) {
-	if p.previous == nil {
-		f.head = p.next
-	} else {
-		p.previous.next = p.next
-	}
-	if p.next == nil {
-		f.tail = p.previous
-	} else {
-		p.next.previous = p.previous
-	}
-	p.next, p.previous = nil, nil
-	f.sums.Remove(p)
+	f.Delete(p)
+	f.Subtract(p)
 }
 
 // First returns the first place that others don't pass.
 func (f *FIFO) First(int64) *Place {
-	p := f.head
-	for p != nil && p.Passed() != NoPass {
-		if p.Passed() == PassGroup {
-			return nil
+	for p := f.head; p != nil && p.Passed() != PassGroup; p = f.Next(p) {
+		if p.Passed() == NoPass {
+			return p
 		}
-		p = p.next
 	}
-	return p
+	return nil
 }
 
 // FirstOf returns the first place: all are in one group.
@@ -63,22 +39,18 @@ func (f *FIFO) FirstOf(now int64, _ *Place) *Place { return f.First(now) }
 // Ahead returns the places before p.
 func (f *FIFO) Ahead(_ int64, p *Place) iter.Seq[*Place] {
 	return func(yield func(*Place) bool) {
-		for other := f.head; other != nil && other != p && yield(other); other = other.next {
+		for other := f.head; other != nil && other != p && yield(other); other = f.Next(other) {
 		}
 	}
 }
 
-// Above always returns false: any place may leave.
-func (f *FIFO) Above(*Place, *Place) bool { return false }
-
-// Before returns 0, and AtMost what all other places ask.
-func (f *FIFO) Before(int64, *Place) int { return 0 }
-func (f *FIFO) AtMost(_ int64, p *Place, limit int) Total {
-	return p.Without(f.sums.Of(limit), limit)
+// AtMost returns what all other places ask. It is exact for the last one.
+func (f *FIFO) AtMost(_ int64, p *Place, limit int) (Total, bool) {
+	return p.Without(f.Of(limit), limit), p == f.tail
 }
-func (f *FIFO) Last(p *Place) bool              { return p.next == nil }
-func (f *FIFO) Grant(now int64, p *Place)       { f.Remove(now, p) }
-func (f *FIFO) Resize(_ int64, p *Place, n int) { f.sums.Resize(p, n) }
-func (f *FIFO) Settle(int64, *Place, int)       {}
-func (f *FIFO) Lapsed(int64, *Place)            {}
-func (f *FIFO) Changes(int64) int64             { return never }
+
+func (f *FIFO) Certain(int64, *Place, *Place) (int, bool) { return 0, false }
+func (f *FIFO) Grant(now int64, p *Place)                 { f.Remove(now, p) }
+func (f *FIFO) Settle(int64, *Place, int)                 {}
+func (f *FIFO) Lapsed(int64, *Place)                      {}
+func (f *FIFO) Changes(int64) int64                       { return never }

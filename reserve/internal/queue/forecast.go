@@ -2,44 +2,42 @@ package queue
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
-// hopeless reports whether expire would refuse a place. The queue must be locked.
-func (q *Queue) hopeless(now int64) bool {
-	for i := range q.lapse {
-		if h := q.lapse[i]; len(h) > 0 && q.best(now, h[0]) > h[0].latest() {
-			return true
+// hopeless returns a place that is certain to be too late, and the earliest time at which it can go; nil: there is none.
+// The queue must be locked.
+func (q *Queue) hopeless(now int64) (*Place, int64) {
+	for _, h := range q.lapse {
+		if len(h) > 0 {
+			if best := q.best(now, h[0].Of); best > h[0].Key {
+				return h[0].Of, best
+			}
 		}
 	}
-	return false
+	return nil, 0
 }
 
 // expire refuses places that are certain to be too late. If one of them was bound it returns the hold, for the caller
 // to cancel. The queue must be locked.
-func (q *Queue) expire(now int64) *hold {
-	for i := range q.lapse {
-		for h := &q.lapse[i]; len(*h) > 0; {
-			p := (*h)[0]
-			best := q.best(now, p)
-			if best <= p.latest() {
-				break
-			}
-			why := p.late(now, time.Duration(best-now))
-			if h := q.bound; h != nil && h.delay() == unknown {
-				why = p.late(now, unknown)
-			}
-			held := q.leave(p, why)
-			q.order.Lapsed(now, p)
-			if held != nil {
-				return held
-			}
+func (q *Queue) expire(now int64) (held *hold) {
+	for held == nil {
+		p, best := q.hopeless(now)
+		if p == nil {
+			break
 		}
+		wait := time.Duration(best - now)
+		if h := q.bound; h != nil && h.delay() == unknown {
+			wait = unknown
+		}
+		held = q.leave(p, p.late(now, wait))
+		q.order.Lapsed(now, p)
 	}
-	return nil
+	return held
 }
 
 // best returns the earliest time at which a place can go. The queue must be locked.
@@ -62,22 +60,15 @@ func (q *Queue) best(now int64, p *Place) int64 {
 	}
 	l := &p.Options[0].Limits[h.last]
 	own, its := l.permits(p), h.place.Options[0].Limits[h.last].permits(h.place)
-	later := l.paidLater()
-	if !later && own < its || l.Own {
+	if q.alone != nil && kindOf(l.By) == local && !isWindow(l) {
+		if ahead, ok := q.order.Certain(now, h.place, p); ok {
+			return add(now, l.behind(once(ahead-its), own, d))
+		}
+	}
+	if l.Own || own < its && !l.paidLater() {
 		return now
 	}
-	at := add(now, d)
-	if q.alone == nil || kindOf(l.By) != local || !q.order.Above(h.place, p) || isWindow(l) {
-		return at
-	}
-	before := q.order.Before(now, p)
-	if !later {
-		before += own - its // the bound one is paid for by then
-	}
-	if rate := l.rate(); rate > 0 {
-		at = add(at, seconds(float64(before)/rate))
-	}
-	return at
+	return add(now, d)
 }
 
 // base returns how long the limit grants nothing, by what the queue knows. The queue must be locked.
@@ -93,31 +84,25 @@ func (q *Queue) base(now int64) (d time.Duration) {
 	return d
 }
 
-// atMost returns how long a waiting place would wait if all that may go before it did, which is quick to know; and
-// whether that is its forecast. At a window, sizes don't fill one up completely, but any two together. The queue must be
-// locked.
+// atMost returns how long a waiting place would wait if all that may go before it did, which takes no longer the more
+// there are; and whether that is its forecast. The queue must be locked.
 func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) {
-	exact = q.order.Last(p)
 	if len(p.Options) > 1 {
-		return q.fillUp(p, func(yield func(*Place) bool) {
-			if n := q.order.AtMost(now, p, ofPermits).Int(); n > 0 {
-				yield(&Place{Permits: n})
-			}
-		}), exact
+		sum, exact := q.order.AtMost(now, p, OfPermits)
+		return q.fillUp(p, sum.Int()), exact
 	}
 	limits, base := p.Options[0].Limits, q.base(now)
+	exact = true
 	for i := range limits {
 		l := &limits[i]
-		if i >= tracked {
-			return reserve.Forever, false
-		}
-		sum := q.order.AtMost(now, p, i)
+		sum, all := q.order.AtMost(now, p, i)
+		places, _ := q.order.AtMost(now, p, ofPlaces)
 		if h := q.bound; h != nil && h.place != p && h.has(i) {
-			sum = h.place.Without(sum, i)
+			sum, places = h.place.Without(sum, i), h.place.Without(places, ofPlaces)
 		}
-		n := sum.Int()
-		longest = max(longest, l.behind(fill(n, l), l.permits(p), base))
-		exact = exact && !isWindow(l)
+		wait, sure := l.atMost(sum.Int(), sum == places, l.permits(p), base, &q.clock)
+		longest = max(longest, wait)
+		exact = exact && all && sure && !l.Own && i < tracked
 	}
 	return longest, exact
 }
@@ -125,8 +110,16 @@ func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) 
 // forecast returns how long a waiting place would wait if no other arrived. The queue must be locked.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.now()
-	if len(p.Options) > 1 {
-		return q.fillUp(p, q.order.Ahead(now, p))
+	wait, exact := q.atMost(now, p)
+	switch {
+	case exact:
+		return wait
+	case len(p.Options) > 1:
+		sum := 0
+		for other := range q.order.Ahead(now, p) {
+			sum = int(saturate.Add(int64(sum), int64(other.Permits)))
+		}
+		return q.fillUp(p, sum)
 	}
 	base := q.base(now)
 	limits := p.Options[0].Limits
@@ -140,16 +133,43 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 func (q *Queue) sizes(now int64, p *Place, limit int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for other := range q.order.Ahead(now, p) {
-			if other.hold != nil && other.hold.has(limit) {
-				continue
-			}
 			limits := other.Options[0].Limits
-			if limit >= len(limits) || limits[limit].Own && other.Group != p.Group {
-				continue
-			}
-			if !yield(limits[limit].permits(other)) {
+			switch {
+			case other.hold != nil && other.hold.has(limit):
+			case limit >= len(limits) || limits[limit].Own && other.Group != p.Group:
+			case !yield(limits[limit].permits(other)):
 				return
 			}
 		}
 	}
+}
+
+// fillUp returns how long a place would wait behind so many permits, by the options together: they fill up like vessels.
+// Each grants at its rate from the end of its wait on.
+func (q *Queue) fillUp(p *Place, permits int) time.Duration {
+	all := q.choices(p, nil)
+	slices.SortFunc(all, byWait)
+	rate, granted := 0.0, 0.0
+	for i, o := range all {
+		if o.wait >= someday {
+			break
+		}
+		one := p.Options[o.option].rate(p)
+		if one == 0 { // it is not known, or there is no limit
+			return o.wait
+		}
+		rate += one
+		until := reserve.Forever
+		if i+1 < len(all) {
+			until = all[i+1].wait
+		}
+		if filled := add(o.wait, seconds((float64(permits)-granted)/rate)); filled <= until {
+			return filled
+		}
+		granted += rate * (until - o.wait).Seconds()
+	}
+	if all[0].wait == someday {
+		return 0
+	}
+	return all[0].wait
 }

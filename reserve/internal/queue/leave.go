@@ -1,7 +1,5 @@
 package queue
 
-import "container/heap"
-
 // unbind says that a place is not the one that is bound, and not one that others pass. The queue must be locked.
 func (q *Queue) unbind(p *Place) {
 	if q.bound != nil && q.bound.place == p {
@@ -52,9 +50,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 
 // over says that a place does not wait any more. The queue must be locked.
 func (q *Queue) over(p *Place) {
-	if p.lapse > 0 {
-		heap.Remove(&q.lapse[p.Group], p.lapse-1)
-	}
+	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
 		q.timer.Stop()
 		q.timer, q.timed = nil, never
@@ -63,12 +59,9 @@ func (q *Queue) over(p *Place) {
 
 // lapses keeps the place in the heap of places that must go by a time. The queue must be locked.
 func (q *Queue) lapses(p *Place) {
-	switch h := &q.lapse[p.Group]; {
-	case p.latest() == never:
-	case p.lapse == 0:
-		heap.Push(h, p)
-	default:
-		heap.Fix(h, p.lapse-1)
+	if p.latest() < never {
+		p.lapse.Key, p.lapse.Of = p.latest(), p
+		q.lapse[p.Group].Put(&p.lapse)
 	}
 }
 

@@ -222,18 +222,7 @@ func seconds(s float64) time.Duration {
 // behind returns how long a request would wait at a limiter behind others of those sizes. At a window, one that is
 // larger than the window is never granted, and takes as much as the window holds. Of others only the sum counts.
 func behind(l *engine.Limiter, ahead iter.Seq[int], n int) time.Duration {
-	o := l.Outlook()
-	if !o.Window || o.Capacity < 1 {
-		sum := int64(0)
-		for size := range ahead {
-			sum = saturate.Add(sum, int64(size))
-		}
-		ahead = func(yield func(int) bool) {
-			if sum > 0 {
-				yield(int(sum))
-			}
-		}
-	} else {
+	if o := l.Outlook(); o.Window && o.Capacity >= 1 {
 		sizes := ahead
 		ahead = func(yield func(int) bool) {
 			for size := range sizes {
@@ -242,6 +231,12 @@ func behind(l *engine.Limiter, ahead iter.Seq[int], n int) time.Duration {
 				}
 			}
 		}
+	} else {
+		sum := int64(0)
+		for size := range ahead {
+			sum = saturate.Add(sum, int64(size))
+		}
+		ahead = once(int(sum))
 	}
 	wait, err := l.Behind(ahead, n)
 	if err != nil {
@@ -258,17 +253,31 @@ func isWindow(l *Limit) bool {
 	return ok && (*engine.Limiter)(by).Outlook().Window
 }
 
-// fill returns so many permits as requests that take at least as long as any that ask them together. Two that follow
-// each other fill a window; so twice as many permits, in requests for whole windows, are enough. Those behind the first
-// window take the same time, whatever there was before.
-func fill(permits int, l *Limit) iter.Seq[int] {
-	most := permits
-	if isWindow(l) { // it is asked here: what is returned runs under the limiter's lock
-		most = int((*engine.Limiter)(l.By.(*reserve.Limiter)).Outlook().Capacity)
-		permits = int(saturate.Add(int64(permits), int64(permits)))
-	}
+// once is a sequence of one size, or of none.
+func once(size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for left := permits; left > 0 && most > 0 && yield(min(left, most)); left -= most {
+		if size > 0 {
+			yield(size)
 		}
 	}
+}
+
+// atMost is behind for requests of which the sum is known, and whether each is for one permit; and whether it is exact.
+func (l *Limit) atMost(sum int, each bool, n int, after time.Duration, clock *engine.Clock) (wait time.Duration, exact bool) {
+	if !isWindow(l) {
+		return l.behind(once(sum), n, after), true
+	}
+	if !each { // any two that follow each other fill a window, or a period
+		sum = int(saturate.Add(int64(sum), int64(sum)))
+	}
+	by := l.By.(*reserve.Limiter)
+	_, err := by.Peek(math.MaxInt)
+	most := tooMany(err)
+	if most > 0 {
+		at := by.Forecast(int(saturate.Add(int64(sum), int64(min(n, most)))))
+		wait = time.Duration(clock.Since(at) - clock.Now())
+	} else if wait, err = (*engine.Limiter)(by).Behind(once(sum), n); err != nil { // a quota by the calendar
+		wait = reserve.Forever
+	}
+	return max(wait, after, l.paused()), each && most > 0
 }

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"iter"
 	"math"
 	"slices"
 	"time"
@@ -221,39 +220,4 @@ func (q *Queue) better(h *hold) bool {
 	}
 	o := q.choose(all, p, h.option, reserve.Forever)
 	return o.option >= 0 && o.option != h.option && o.wait < reserve.Forever
-}
-
-// fillUp returns how long a place would wait behind so many permits, by the options together: they fill up like vessels.
-// Each grants at its rate from the end of its wait on.
-func (q *Queue) fillUp(p *Place, ahead iter.Seq[*Place]) time.Duration {
-	sum := 0.0
-	for other := range ahead {
-		sum += float64(other.Permits)
-	}
-	all := q.choices(p, nil)
-	slices.SortFunc(all, byWait)
-	rate, granted := 0.0, 0.0
-	for i, o := range all {
-		if o.wait >= someday {
-			break
-		}
-		one := p.Options[o.option].rate(p)
-		if one == 0 { // it is not known, or there is no limit
-			return o.wait
-		}
-		rate += one
-		until := reserve.Forever
-		if i+1 < len(all) {
-			until = all[i+1].wait
-		}
-		need := seconds((sum - granted) / rate)
-		if add(o.wait, need) <= until {
-			return add(o.wait, need)
-		}
-		granted += rate * (until - o.wait).Seconds()
-	}
-	if all[0].wait == someday {
-		return 0
-	}
-	return all[0].wait
 }

@@ -37,7 +37,8 @@ type Place struct {
 	begin   int64 // when it entered
 	within  int64 // the end of its longest wait, or never
 	rank    Rank
-	counted [tracked + 1]int // what the order's sums have of it
+	counted [len(Sums{})]int // what the order's sums have of it
+	links   [kinds]link
 
 	// Guarded by the queue's lock.
 	deadline int64 // of its context, or of a context that waits for it; or never
@@ -49,15 +50,13 @@ type Place struct {
 	used     bool // own, first and Memory are taken
 	extra    int  // permits that are charged beyond Permits when it goes
 	settled  bool
-	sleepers int           // in Wait
-	changed  chan struct{} // closed when the state or the hold changes; nil: no caller waits for that
-	stop     func()        // ends the call to a limit that may block in its name; nil: there was none
-	told     time.Time     // what At returned last
-	went     int64         // when it was granted
-	err      error         // why it is over
-	lapse    int           // its index in the heap, plus 1; 0: it is in none
-
-	next, previous *Place // of a FIFO
+	sleepers int                // in Wait
+	changed  chan struct{}      // closed when the state or the hold changes; nil: no caller waits for that
+	stop     func()             // ends the call to a limit that may block in its name; nil: there was none
+	told     time.Time          // what At returned last
+	went     int64              // when it was granted
+	err      error              // why it is over
+	lapse    Node[int64, Place] // in the heap of its group
 }
 
 type state uint8
@@ -425,8 +424,11 @@ type Rank struct {
 // numbers number all requests, so that those of several queues are comparable where they meet.
 var numbers atomic.Uint64
 
-// Join returns the rank of a place, for an Order that adds it: a new one, or that of a request that asks again.
-func (p *Place) Join(now int64) Rank {
+// Ranked returns the rank that a place got from FIFO.Push.
+func (p *Place) Ranked() Rank { return p.rank }
+
+// join gives a place a new rank, or that of a request that asks again.
+func (p *Place) join(now int64) {
 	p.rank = Rank{numbers.Add(1), now}
 	if r := p.Rank; r != nil {
 		if r.Number == 0 {
@@ -434,7 +436,6 @@ func (p *Place) Join(now int64) Rank {
 		}
 		p.rank = *r
 	}
-	return p.rank
 }
 
 type rankKey struct{}
@@ -448,17 +449,4 @@ func WithRank(ctx context.Context, r *Rank) context.Context {
 func RankOf(ctx context.Context) *Rank {
 	r, _ := ctx.Value(rankKey{}).(*Rank)
 	return r
-}
-
-type exceptKey struct{}
-
-// WithExcept returns a context whose requests to a pool are not for those members.
-func WithExcept(ctx context.Context, except func(member int) bool) context.Context {
-	return context.WithValue(ctx, exceptKey{}, except)
-}
-
-// ExceptOf returns a context's function; nil: it has none.
-func ExceptOf(ctx context.Context) func(member int) bool {
-	f, _ := ctx.Value(exceptKey{}).(func(int) bool)
-	return f
 }

@@ -52,14 +52,14 @@ type Queue struct {
 	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
-	seen      int64       // the latest reading of the clock
-	bound     *hold       // of the first; at most one
-	passed    []*Place    // that others pass; each has a hold
-	lapse     []lapseHeap // by group: places that must go by a time
-	notBefore int64       // the limit grants nothing before
-	cost      int64       // how long a call to a distant limit took lately
-	timer     stopper     // looks again
-	timed     int64       // when; or never
+	seen      int64                // the latest reading of the clock
+	bound     *hold                // of the first; at most one
+	passed    []*Place             // that others pass; each has a hold
+	lapse     []Heap[int64, Place] // by group: places that must go by a time
+	notBefore int64                // the limit grants nothing before
+	cost      int64                // how long a call to a distant limit took lately
+	timer     stopper              // looks again
+	timed     int64                // when; or never
 	served    uint64
 	renewed   int64 // their holds are not made anew before
 	compared  int64 // the epoch in which places that others pass were bound
@@ -99,7 +99,7 @@ type stopper interface{ Stop() bool }
 // New returns a queue with an order. Its places are in so many groups. Options are those that its places have, of one
 // place of each kind: by them it knows whether a limit may block, and looks again when one of several changes.
 func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
-	q := &Queue{order: order, set: set, lapse: make([]lapseHeap, groups), timed: never, notBefore: math.MinInt64}
+	q := &Queue{order: order, set: set, lapse: make([]Heap[int64, Place], groups), timed: never, notBefore: math.MinInt64}
 	several := false
 	for _, list := range options {
 		q.several = q.several || len(list) > 1
@@ -219,7 +219,8 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 		return err
 	}
 	q.waiting.Add(1)
-	look := q.order.First(now) == p || q.hopeless(now)
+	hopeless, _ := q.hopeless(now)
+	look := hopeless != nil || q.order.First(now) == p
 	q.mu.Unlock()
 	if look {
 		if err := q.lookFor(ctx); err != nil {

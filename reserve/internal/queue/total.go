@@ -24,27 +24,39 @@ func (t Total) Plus(other Total) Total {
 	return Total{t.high + other.high + carry, low}
 }
 
-// Sums are what places ask of each limit of their options.
-type Sums [tracked + 1]Total
+// Int returns the total, or the largest int.
+func (t Total) Int() int {
+	if t.high > 0 || t.low > math.MaxInt {
+		return math.MaxInt
+	}
+	return int(t.low)
+}
 
-// tracked is how many limits of an option have sums, and ofPermits stands for the places' own permits.
+// Sums are what places ask of each of the first limits of their options; then the sum of their own permits, and their
+// number.
+type Sums [tracked + 2]Total
+
+// tracked is how many limits of an option have sums.
 const (
 	tracked   = 4
-	ofPermits = tracked
+	OfPermits = tracked
+	ofPlaces  = tracked + 1
 )
 
-// Add adds a place, and Remove takes it off.
+// Add adds a place.
 func (s *Sums) Add(p *Place) {
 	limits := p.Options[0].Limits
 	for i := range min(len(limits), tracked) {
 		p.counted[i] = limits[i].permits(p)
-		s[i].Add(p.counted[i])
 	}
-	p.counted[tracked] = p.Permits
-	s[tracked].Add(p.Permits)
+	p.counted[OfPermits], p.counted[ofPlaces] = p.Permits, 1
+	for i, n := range p.counted {
+		s[i].Add(n)
+	}
 }
 
-func (s *Sums) Remove(p *Place) {
+// Subtract takes off what was added for a place.
+func (s *Sums) Subtract(p *Place) {
 	for i, n := range p.counted {
 		s[i].Add(-n)
 		p.counted[i] = 0
@@ -52,20 +64,15 @@ func (s *Sums) Remove(p *Place) {
 }
 
 // Resize says that a place is for n permits from now on.
-func (s *Sums) Resize(p *Place, n int) {
-	for i, l := range p.Options[0].Limits {
-		if i < tracked && l.Permits == 0 {
-			s[i].Add(n - p.counted[i])
-			p.counted[i] = n
-		}
-	}
-	s[tracked].Add(n - p.counted[tracked])
-	p.counted[tracked] = n
+func (s *Sums) Resize(_ int64, p *Place, n int) {
+	s.Subtract(p)
+	p.Permits = n
+	s.Add(p)
 }
 
-// Of returns the sum of a limit; that of one that has none is more than any.
+// Of returns the sum of a limit. That of a limit without a sum is more than any.
 func (s *Sums) Of(limit int) Total {
-	if limit <= tracked {
+	if limit < len(s) {
 		return s[limit]
 	}
 	return Total{high: 1}
@@ -73,16 +80,8 @@ func (s *Sums) Of(limit int) Total {
 
 // Without returns a sum without what the place asks of a limit.
 func (p *Place) Without(sum Total, limit int) Total {
-	if limit <= tracked {
+	if limit < len(p.counted) {
 		sum.Add(-p.counted[limit])
 	}
 	return sum
-}
-
-// Int returns the total, or the largest int.
-func (t Total) Int() int {
-	if t.high > 0 || t.low > math.MaxInt {
-		return math.MaxInt
-	}
-	return int(t.low)
 }
