@@ -16,6 +16,8 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 // A seen is what a hook was told, and when.
@@ -199,6 +201,22 @@ func TestWaitErrorNamesItsLimit(t *testing.T) {
 			WithLimit(Limit{Name: "requests", Limiter: reserve.Must(pace.NewBursty(100))}),
 			WithLimit(Limit{Name: "tokens", Limiter: reserve.Must(pace.NewBursty(10)), Cost: func(*http.Request) int { return 80 }}),
 		))
+		fetch(t, transport, "http://api.test/")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/", nil)
+		require.NoError(t, err)
+		_, err = transport.RoundTrip(r)
+		var wait *reserve.WaitError
+		require.ErrorAs(t, err, &wait)
+		require.Equal(t, "tokens", wait.Limit)
+	})
+}
+
+// A limit that can't tell when it has room is named too, if it is the only one.
+func TestWaitErrorNamesASharedLimit(t *testing.T) {
+	bubble(t, func(w http.ResponseWriter, _ *http.Request) {}, func(t *testing.T, base *http.Transport) {
+		tokens := reserve.Must(shared.NewIn(shared.Memory(), "tokens", reserve.Must(window.Policy(1, time.Hour))))
+		transport := reserve.Must(New(base, reserve.Must(pace.NewBursty(10)), WithMaxWait(time.Second),
+			WithLimit(Limit{Name: "tokens", Limiter: tokens})))
 		fetch(t, transport, "http://api.test/")
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api.test/", nil)
 		require.NoError(t, err)

@@ -185,12 +185,15 @@ func holdsSecret(text, value string) bool {
 	return false
 }
 
+// A nextFreer is a limit that can tell when it has room.
+type nextFreer interface {
+	NextFree() time.Time
+	Rate() float64
+}
+
 // until returns when the limit would let one more call go that comes now; zero: it can't tell.
 func (l *limitState) until(now time.Time) time.Time {
-	by, ok := l.by.(interface {
-		NextFree() time.Time
-		Rate() float64
-	})
+	by, ok := l.by.(nextFreer)
 	if !ok {
 		return time.Time{}
 	}

@@ -177,12 +177,30 @@ func (c *call) blame(err error) error {
 		return err
 	}
 	why, _ := (&watch{t: c.t, c: c, states: c.states, seats: c.seats, resume: c.resume}).why(c.t.now())
+	if why.Limit == "" {
+		why.Limit = c.silentLimit()
+	}
 	if why.Limit == "" || err != error(wait) {
 		return err
 	}
 	named := *wait
 	named.Limit = why.Limit
 	return &named
+}
+
+// silentLimit returns the name of the call's only limit that can't tell when it has room, as a shared one; else "".
+func (c *call) silentLimit() (name string) {
+	n := 0
+	for _, s := range c.states {
+		if _, tells := s.by.(nextFreer); !tells {
+			name = s.name
+			n++
+		}
+	}
+	if n != 1 {
+		return ""
+	}
+	return name
 }
 
 func (h *Hooks) waiting(r *http.Request, w Waiting) {
