@@ -47,7 +47,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.note(now)
 	old, stored := l.curve, owed // what a stored nanosecond becomes
 	if curve.Free() {
-		if stored = min(permits*sameTime(old, curve), math.MaxFloat64); math.Abs(stored-1) < 1e-12 {
+		if stored = finite(permits * sameTime(old, curve)); math.Abs(stored-1) < 1e-12 {
 			stored = 1 // but for what is rounded
 		}
 	} else {
@@ -140,7 +140,7 @@ func sameTime(from, to *Curve) float64 {
 	if from.unlimited() {
 		return 1
 	}
-	return min(to.Interval/from.Interval, math.MaxFloat64)
+	return finite(to.Interval / from.Interval)
 }
 
 // scaleStore turns permits of the store of one curve into permits of another's.
@@ -152,5 +152,5 @@ func scaleStore(permits float64, from, to *Curve) float64 {
 		return 0
 	}
 	// The quotient first: it is small where the product could overflow.
-	return min(permits/from.Capacity*to.Capacity, math.MaxFloat64)
+	return finite(permits / from.Capacity * to.Capacity)
 }

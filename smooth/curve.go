@@ -15,9 +15,6 @@ type Curve struct {
 	Refill float64
 	// Line is the price of stored permits; nil: they are free.
 	Line *LinearPrice
-	// Cost is the price where it is not linear: what it costs, in nanoseconds, to take
-	// permits out of a store that holds stored of them (0 < take <= stored).
-	Cost func(stored, take float64) float64
 	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
 }
@@ -26,7 +23,7 @@ type Curve struct {
 func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
 // Free reports whether stored permits cost nothing.
-func (c *Curve) Free() bool { return c.Line == nil && c.Cost == nil }
+func (c *Curve) Free() bool { return c.Line == nil }
 
 // Price returns how many of the wanted permits come out of a store that holds stored of them, and
 // what all of them cost in nanoseconds. At 10/s, with 3 in a store where they are free, 5 cost
@@ -40,13 +37,8 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 		taken = stored
 		cost = float64((wanted - stored) * c.Interval)
 	}
-	if taken > 0 {
-		switch {
-		case c.Line != nil:
-			cost += c.Line.Cost(stored, taken)
-		case c.Cost != nil:
-			cost += c.Cost(stored, taken)
-		}
+	if c.Line != nil && taken > 0 {
+		cost += c.Line.cost(stored, taken)
 	}
 	return taken, cost
 }
@@ -89,16 +81,15 @@ type LinearPrice struct {
 	Slope     float64 // nanoseconds per permit
 }
 
-// Cost returns the cost, in nanoseconds, of taking permits out of a store that
-// holds stored of them: a [Curve]'s Cost.
-func (l *LinearPrice) Cost(stored, take float64) float64 {
-	over := stored - l.Threshold
-	switch {
-	case over <= 0:
-		return float64(l.Base * take)
-	case take <= over: // a trapezium, the price at each of its sides being Base + Slope*permits
-		return float64(take * (l.Base + float64(l.Slope*float64(over-take*0.5))))
-	default:
-		return float64(over*(l.Base+float64(l.Slope*float64(over*0.5)))) + float64(l.Base*(take-over))
+// cost returns the cost, in nanoseconds, of taking permits out of a store that holds stored of them.
+func (l *LinearPrice) cost(stored, take float64) float64 {
+	cost := float64(l.Base * take)
+	if over := stored - l.Threshold; over > 0 { // plus a triangle, or a trapezium
+		dear := take
+		if dear > over {
+			dear = over
+		}
+		cost += float64(l.Slope * dear * (over - dear*0.5))
 	}
+	return cost
 }

@@ -126,10 +126,19 @@ func (l *Ledger) fill(now int64) {
 	case l.span > 0:
 		l.early = float64(c.Capacity*c.Interval) - float64(l.span) // so that it holds exactly what it can
 	default:
-		idle := float64(uint64(full-l.empty)) + l.early
-		l.stored, l.early = max(l.stored, min(l.stored+float64(idle*c.Refill), c.Capacity)), 0
+		l.store(float64((float64(addSaturating(full, -l.empty)) + l.early) * c.Refill))
+		l.early = 0
 	}
 	l.empty = full
+}
+
+// store adds permits beside the bucket, as far as they fit.
+func (l *Ledger) store(permits float64) {
+	stored := l.stored + permits
+	if stored > l.curve.Capacity {
+		stored = max(l.stored, l.curve.Capacity)
+	}
+	l.stored = stored
 }
 
 // pour puts what is stored beside the bucket into it.

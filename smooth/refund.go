@@ -14,8 +14,8 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	h := l.history
 	used, part := slot.curve.Price(slot.stored, float64(kept))
 	taken, cost := slot.curve.Price(slot.stored, float64(slot.Permits))
-	cost = min(cost, math.MaxFloat64)
-	worth := min(cost*(h.worth.granted/slot.worth.granted), math.MaxFloat64)
+	cost = finite(cost)
+	worth := finite(cost * (h.worth.granted / slot.worth.granted))
 	back := 0.0 // the part of it that comes back
 	if part < cost {
 		back = 1 - part/cost
@@ -37,7 +37,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 		l.repay(slot.Number, worth*back, most)
 	}
 	if permits := scaleStore(taken-used, slot.curve, l.curve); permits > 0 {
-		l.stored = max(l.stored, min(l.stored+permits, l.curve.Capacity))
+		l.store(permits)
 	}
 	l.rescheduled(now)
 }

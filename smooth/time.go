@@ -19,8 +19,16 @@ func roundUp(nanoseconds float64) int64 {
 	}
 }
 
-// roundDown returns the whole number of nanoseconds below; it saturates at ±1<<62.
-func roundDown(nanoseconds float64) int64 { return -roundUp(-min(nanoseconds, 1<<62)) }
+// roundDown returns the whole number of nanoseconds below. It saturates at 1<<62.
+func roundDown(nanoseconds float64) int64 { return -roundUp(-nanoseconds) }
+
+// finite returns the number, or the largest one. (The built-in min takes longer.)
+func finite(x float64) float64 {
+	if x > math.MaxFloat64 {
+		return math.MaxFloat64
+	}
+	return x
+}
 
 // addSaturating returns t + d, but at most the largest time, and at least 146 years before the first: so
 // that the difference of two times is a number of nanoseconds. D is more than -1<<63.

@@ -195,7 +195,6 @@ func TestKeyed(t *testing.T) {
 func TestCurves(t *testing.T) {
 	for _, c := range []struct {
 		line *smooth.LinearPrice
-		cost func(stored, take float64) float64
 		why  string
 	}{
 		{line: &smooth.LinearPrice{Base: 1e8}},
@@ -203,16 +202,12 @@ func TestCurves(t *testing.T) {
 			line: &smooth.LinearPrice{Threshold: 5, Slope: 1e8},
 			why:  "the first of its stored permits are free, and others are not",
 		},
-		{
-			cost: func(_, take float64) float64 { return take },
-			why:  "the price of its stored permits is not a smooth.LinearPrice",
-		},
 	} {
 		var curve func(rate float64) *smooth.Curve
 		curve = func(rate float64) *smooth.Curve {
 			i := smooth.Interval(rate)
 			return &smooth.Curve{
-				Rate: rate, Capacity: 10, Interval: i, Refill: 1 / i, Line: c.line, Cost: c.cost, AtRate: curve,
+				Rate: rate, Capacity: 10, Interval: i, Refill: 1 / i, Line: c.line, AtRate: curve,
 			}
 		}
 		variant := reserve.Variant{Package: "shared_test", Limiter: "a curve", Curve: curve}

@@ -69,8 +69,6 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
 	case c.Line != nil:
 		t.line = *c.Line
-	case c.Cost != nil:
-		return nil, &CurveError{Why: "the price of its stored permits is not a smooth.LinearPrice"}
 	}
 	if t.unlimited() {
 		t.capacity = -1
