@@ -16,6 +16,10 @@ import (
 // more each 8 stops. A server that allows ten calls at a time, and stops all for 30 s if there is an eleventh, refuses six
 // of 16, and then one in four minutes.
 //
+// A limit in a window lets as many go after the stop as before it. So as many go as were accepted between the two latest
+// refusals, and then one alone. If that is accepted, too, the limit is another one, and each that is accepted lets two
+// more go again.
+//
 // What a response says is left, less what is out, may go: the next responses say what is left then.
 type room struct {
 	places *queue.Places
@@ -28,6 +32,8 @@ type room struct {
 	n       int           // so many may be out after a refusal
 	most    int           // n grows to it by acceptances
 	grown   time.Time     // when most grew
+	passed  int           // calls accepted between the two latest events
+	since   int           // calls accepted that were sent after the latest event
 
 	left int       // so many may be out by what is left
 	told time.Time // when the latest call was sent whose response said so
@@ -62,6 +68,7 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	defer r.mu.Unlock()
 	if sent.After(r.event) {
 		r.event, r.stop, r.out, r.refusal, r.n = heard, 0, r.places.Out(), 0, 1
+		r.passed, r.since = r.since, 0
 	}
 	r.refusal++
 	r.stop, r.grown = max(r.stop, stop), heard.Add(stop)
@@ -75,6 +82,14 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 func (r *room) accepted(sent, heard time.Time, left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if sent.After(r.event) {
+		r.since++
+	} else {
+		r.passed++
+	}
+	if !r.event.IsZero() && r.since == r.passed+1 {
+		r.n = 1
+	}
 	if r.n < boundless && sent.After(r.event) {
 		if more := int(heard.Sub(r.grown) / (perRoom * max(r.stop, time.Millisecond))); more > 0 {
 			r.most, r.grown = min(r.most, math.MaxInt32)+more, heard
@@ -88,7 +103,13 @@ func (r *room) accepted(sent, heard time.Time, left int) {
 	r.resize()
 }
 
-func (r *room) resize() { r.places.Resize(min(r.n, r.left)) }
+func (r *room) resize() {
+	n := r.n
+	if n < boundless && r.since <= r.passed {
+		n = min(n, max(1, r.passed-r.since))
+	}
+	r.places.Resize(min(n, r.left))
+}
 
 // leftFor returns how many calls like this one may be out by what the response says is left of the limit.
 func (a *charge) leftFor(took time.Duration) int {

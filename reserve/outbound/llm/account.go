@@ -15,7 +15,7 @@ type account struct {
 	queued int                      // calls that were not sent yet; guarded by the table's lock
 	users  *[calls]reserve.Reserver // of [WithLimiters]; nil: it was not given
 	limits [kinds]limit
-	going  atomic.Int32 // calls that were sent, and whose usage is not known yet
+	flight flight
 
 	known atomic.Bool // all that the headers tell
 	first turnstile   // until known
@@ -31,7 +31,6 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		a.users = new([calls]reserve.Reserver)
 		for k := range a.users {
 			a.users[k] = t.limiters(names[k], key)
-			a.limits[k].active.Store(a.users[k] != nil)
 		}
 	}
 	a.give(l)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
 // A call is one request on its way through the transport, with all of its attempts. It is the context of the request
@@ -22,6 +23,8 @@ type call struct {
 	asked    bool // the transport asked for the usage of its stream
 
 	before [calls]int // used of each limit when the latest attempt went, it included
+
+	seat seat // of the latest attempt
 
 	waits  bool      // it keeps its account's place: it was not sent yet
 	sent   time.Time // the latest attempt; zero: none
@@ -75,15 +78,22 @@ func (c *call) price(k kind) int {
 	}
 	input, output := c.input, c.output
 	if a.of.settles {
-		input, output = c.class.expect(&c.prompt, int(a.going.Load()), a.of.now())
+		input, output = c.class.expect(&c.prompt, int(a.flight.out.Load()), a.of.now())
 	}
 	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
 }
 
-// depart says that an attempt is sent.
+// enter waits until the call may be out, and says that an attempt is sent.
+func (c *call) enter() (err error) {
+	if err = c.account.flight.enter(c.Context, &c.seat); err != nil {
+		return err
+	}
+	c.depart()
+	return nil
+}
+
 func (c *call) depart() {
 	if c.sent.IsZero() {
-		c.account.going.Add(1)
 		c.settleIn()
 	}
 	c.departed()
@@ -119,6 +129,9 @@ func (c *call) used(k kind, r *http.Response) outbound.Usage {
 
 // lost returns what a limit is charged for an attempt without a response.
 func (c *call) lost(k kind) (tokens int, known bool) {
+	if c.seat.level == 0 { // it was not sent
+		return 0, true
+	}
 	if !c.account.of.settles {
 		return 0, false
 	}
@@ -135,9 +148,28 @@ func (c *call) failed() (n count) {
 	return n
 }
 
+// answered learns from the answer to the latest attempt.
+func (c *call) answered(r *http.Response) {
+	a := c.account
+	if r.StatusCode < 400 {
+		a.flight.accept(c.sent, c.seat.level)
+		return
+	}
+	now := a.of.now()
+	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
+		if rest := a.flight.refuse(c.sent, now, c.seat.level); rest > 0 {
+			a.of.after(rest, a.flight.bound.Load().open)
+		}
+	}
+	c.account.flight.leave(&c.seat)
+	if r.StatusCode == http.StatusTooManyRequests {
+		c.refused()
+	}
+}
+
 // refused says that the provider refused the latest attempt.
 func (c *call) refused() {
-	if !c.most && !c.file && c.account.of.settles && c.account.going.Load() > 1 {
+	if !c.most && !c.file && c.account.of.settles && c.account.flight.out.Load() > 1 {
 		c.class.refused(c.sent, c.account.of.now())
 	}
 }
@@ -150,8 +182,8 @@ func (c *call) leave() {
 	if c.opened != nil {
 		c.opened()
 	}
+	c.account.flight.leave(&c.seat)
 	if !c.sent.IsZero() {
-		c.account.going.Add(-1)
 		if told := c.account.of.told; told != nil {
 			told(c.key, c.usage)
 		}

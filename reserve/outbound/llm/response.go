@@ -158,10 +158,13 @@ func (m *metered) Close() error {
 	return m.ReadCloser.Close()
 }
 
-// meter has a response read whose usage somebody wants to know, if no limit does so.
-func (c *call) meter(r *http.Response) {
+// meter has the call last as long as its response. If wanted, that is read for its usage.
+func (c *call) meter(r *http.Response, wanted bool) {
 	if c.reading == nil || c.reading.response != r {
 		c.reading = newReading(c, requests, r)
+		if !wanted {
+			c.reading.body, c.reading.decided = nil, true
+		}
 		r.Body = bodies.Instead(r.Body, &metered{ReadCloser: r.Body, reading: c.reading})
 	}
 }

@@ -202,7 +202,13 @@ func (a *answering) Read(p []byte) (int, error) {
 	return a.text.Read(p)
 }
 
-func (a *answering) Close() error { return nil }
+func (a *answering) Close() error {
+	if a.settle != nil {
+		a.settle()
+		a.settle = nil
+	}
+	return nil
+}
 
 // An outcome is that of a simulation.
 type outcome struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -29,15 +30,23 @@ type backend struct {
 	takes    time.Duration
 	flight   time.Duration // of a request, and of a response
 	says     func(b *backend, h http.Header, now time.Time, refused bool)
+	holds    bool                                 // a call's max_tokens, until it ends
+	counts   func(s sizes) int                    // of a call; nil: input and output
+	replies  func(s sizes) string                 // nil: OpenAI's usage
+	refuses  func(now time.Duration) (status int) // whatever the limits say; 0: nothing
+	throttle func(h http.Header) (int, string)    // how it refuses; nil: 429
+	changes  func(b *backend, now time.Duration)  // at each call
+	begun    time.Time                            // the first call
+	streams  bool                                 // it answers at once, and takes its time for the body
 
-	mu                    sync.Mutex
-	log                   []use
-	requests, tokens      float64 // in the buckets
-	filled                time.Time
-	out                   int
-	accepted, refused     int
-	acceptedBy, refusedBy map[string]int
-	last                  time.Time
+	mu                              sync.Mutex
+	log                             []*use
+	requests, tokens                float64 // in the buckets
+	filled                          time.Time
+	out                             int
+	accepted, refused               int
+	acceptedBy, refusedBy, tokensBy map[string]int
+	last                            time.Time
 }
 
 type use struct {
@@ -67,48 +76,82 @@ func (b *backend) left(now time.Time) (requests, tokens int) {
 	return b.rpm - len(b.log), tokens
 }
 
-// take takes a call of so many tokens, if there is room.
-func (b *backend) take(now time.Time, tokens int) bool {
+// take takes a call of so many tokens, if there is room. It returns how to settle it.
+func (b *backend) take(now time.Time, tokens int) (settle func(tokens int), ok bool) {
 	requests, left := b.left(now)
 	if b.rpm > 0 && requests < 1 || b.tpm > 0 && left < tokens {
-		return false
+		return nil, false
 	}
 	if b.bucket {
 		b.requests--
 		b.tokens -= float64(tokens)
-	} else {
-		b.log = append(b.log, use{now, tokens})
+		return func(actual int) { b.tokens += float64(tokens - actual) }, true
 	}
-	return true
+	u := &use{now, tokens}
+	b.log = append(b.log, u)
+	return func(actual int) { u.tokens = actual }, true
+}
+
+// sizes are what a call says of itself in headers: its input, of which a part is cached, its output, and the most that it allows.
+type sizes struct{ in, cached, out, most int }
+
+func (s sizes) header(who string) http.Header {
+	n := strconv.Itoa
+	return http.Header{"X-Who": {who}, "X-In": {n(s.in)}, "X-Cached": {n(s.cached)}, "X-Out": {n(s.out)}, "X-Most": {n(s.most)}}
+}
+
+func sizesOf(r *http.Request) sizes {
+	n := func(name string) int { i, _ := strconv.Atoi(r.Header.Get(name)); return i }
+	return sizes{n("X-In"), n("X-Cached"), n("X-Out"), n("X-Most")}
 }
 
 func (b *backend) RoundTrip(r *http.Request) (*http.Response, error) {
-	text := ""
 	if r.Body != nil {
-		all, _ := io.ReadAll(r.Body)
+		_, _ = io.Copy(io.Discard, r.Body)
 		r.Body.Close()
-		text = string(all)
 	}
-	_ = text
-	who := r.Header.Get("X-Who")
-	used, _ := strconv.Atoi(r.Header.Get("X-Tokens"))
+	who, size := r.Header.Get("X-Who"), sizesOf(r)
+	used := size.in + size.out
+	if b.counts != nil {
+		used = b.counts(size)
+	}
+	held := used
+	if b.holds {
+		held = size.in + max(size.out, size.most)
+	}
 	time.Sleep(b.flight)
 	b.mu.Lock()
 	now := time.Now()
-	h := http.Header{"Content-Type": {"application/json"}}
-	if b.acceptedBy == nil {
-		b.acceptedBy, b.refusedBy = map[string]int{}, map[string]int{}
+	if b.begun.IsZero() {
+		b.begun, b.acceptedBy, b.refusedBy = now, map[string]int{}, map[string]int{}
 	}
-	status := 200
+	if b.changes != nil {
+		b.changes(b, now.Sub(b.begun))
+	}
+	h := http.Header{"Content-Type": {"application/json"}}
+	status, text := 200, `{"error":{"message":"slow down"}}`
+	if b.refuses != nil {
+		if s := b.refuses(now.Sub(b.begun)); s != 0 {
+			status = s
+		}
+	}
+	settle, ok := func(int) {}, true
 	switch {
+	case status != 200:
 	case b.inFlight > 0 && b.out >= b.inFlight:
 		status = 503
-	case !b.take(now, used):
-		status = 429
+	default:
+		if settle, ok = b.take(now, held); !ok {
+			status = 429
+			if b.throttle != nil {
+				status, text = b.throttle(h)
+			}
+		}
 	}
 	if status == 200 {
 		b.accepted++
-		b.acceptedBy[who] += used
+		b.acceptedBy[who]++
+		b.usedBy(who, used)
 		b.out++
 		b.last = now
 	} else {
@@ -121,14 +164,38 @@ func (b *backend) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.mu.Unlock()
 	if status != 200 {
 		time.Sleep(b.flight)
-		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"slow down"}}`)), Request: r}, nil
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	}
+	usage := fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`, size.in, size.out, size.in+size.out)
+	if b.replies != nil {
+		usage = b.replies(size)
+	}
+	body := &answering{until: now.Add(b.takes), text: strings.NewReader(usage), settle: func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.out--
+		if part := time.Since(now).Seconds() / b.takes.Seconds(); part < 1 { // the caller has left
+			settle(size.in + int(part*float64(size.out)))
+			return
+		}
+		settle(used)
+	}}
+	if b.streams {
+		h.Set("Content-Type", sse)
+		body.text = strings.NewReader("data: " + usage + "\n\n")
+		return &http.Response{StatusCode: 200, Header: h, Body: body, Request: r}, nil
 	}
 	time.Sleep(b.takes + b.flight)
-	b.mu.Lock()
-	b.out--
-	b.mu.Unlock()
-	usage := fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":0,"total_tokens":%d}}`, used, used)
-	return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(strings.NewReader(usage)), Request: r}, nil
+	body.settle()
+	body.settle = nil
+	return &http.Response{StatusCode: 200, Header: h, Body: body, Request: r}, nil
+}
+
+func (b *backend) usedBy(who string, tokens int) {
+	if b.tokensBy == nil {
+		b.tokensBy = map[string]int{}
+	}
+	b.tokensBy[who] += tokens
 }
 
 // openAIs are OpenAI's headers.
@@ -149,7 +216,7 @@ func openAIs(b *backend, h http.Header, now time.Time, refused bool) {
 }
 
 // An sdk makes a call as OpenAI's and Anthropic's clients do: with two retries.
-func sdk(ctx context.Context, rt http.RoundTripper, random *rand.Rand, address, body string, header http.Header) (ok bool) {
+func sdk(ctx context.Context, rt http.RoundTripper, random *rand.Rand, address, body string, header http.Header, leave time.Duration) (ok bool) {
 	const retries = 2
 	for attempt := range retries + 1 {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
@@ -163,7 +230,11 @@ func sdk(ctx context.Context, rt http.RoundTripper, random *rand.Rand, address, 
 		wait := min(500*time.Millisecond<<attempt, 8*time.Second)
 		wait -= time.Duration(random.Float64() * float64(wait) / 4)
 		if err == nil {
-			io.Copy(io.Discard, response.Body)
+			if leave > 0 && response.StatusCode < 400 {
+				time.Sleep(leave)
+			} else {
+				io.Copy(io.Discard, response.Body)
+			}
 			response.Body.Close()
 			switch s := response.StatusCode; {
 			case s < 400:
@@ -189,8 +260,12 @@ type crowd struct {
 	every   time.Duration
 	starts  time.Duration
 	tokens  int
+	size    func(n int) sizes // nil: input, of tokens
 	body    string
+	ask     func(n int, s sizes) string // nil: the body, or a prompt of its input
+	leaves  func(n int) time.Duration   // from its stream; 0: not
 	address string
+	header  func(n int) http.Header
 	through http.RoundTripper
 }
 
@@ -220,11 +295,26 @@ func (b *backend) run(t *testing.T, crowds ...crowd) (results []result) {
 			all.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(i), uint64(n)))
 				time.Sleep(c.starts + time.Duration(n)*c.every + time.Duration(n)*time.Microsecond)
-				body := c.body
-				if body == "" {
-					body = fmt.Sprintf(`{"model":"m","max_tokens":1,"messages":[{"content":"%s"}]}`, strings.Repeat("abcd ", c.tokens*4/5))
+				size := sizes{in: c.tokens, most: 1}
+				if c.size != nil {
+					size = c.size(n)
 				}
-				ok := sdk(t.Context(), c.through, random, c.address, body, http.Header{"X-Who": {c.name}, "X-Tokens": {strconv.Itoa(c.tokens)}})
+				body := c.body
+				switch {
+				case c.ask != nil:
+					body = c.ask(n, size)
+				case body == "":
+					body = fmt.Sprintf(`{"model":"m","max_tokens":%d,"messages":[{"content":"%s"}]}`, size.most, strings.Repeat("abcd ", size.in*4/5))
+				}
+				h := size.header(c.name)
+				if c.header != nil {
+					maps.Copy(h, c.header(n))
+				}
+				leave := time.Duration(0)
+				if c.leaves != nil {
+					leave = c.leaves(n)
+				}
+				ok := sdk(t.Context(), c.through, random, c.address, body, h, leave)
 				mu.Lock()
 				defer mu.Unlock()
 				results[i].calls++
@@ -238,7 +328,7 @@ func (b *backend) run(t *testing.T, crowds ...crowd) (results []result) {
 	all.Wait()
 	for i, c := range crowds {
 		results[i].refused = b.refusedBy[c.name]
-		results[i].sent = b.refusedBy[c.name] + b.acceptedBy[c.name]/max(1, c.tokens)
+		results[i].sent = b.refusedBy[c.name] + b.acceptedBy[c.name]
 		t.Log(c.name, results[i])
 	}
 	return results
@@ -293,10 +383,10 @@ func TestTwoPrograms(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			both := float64(b.acceptedBy["one"] + b.acceptedBy["two"])
-			t.Logf("of %d%% that were used, %v", int(both/6000), b.acceptedBy)
+			both := float64(b.tokensBy["one"] + b.tokensBy["two"])
+			t.Logf("of %d%% that were used, %v", int(both/6000), b.tokensBy)
 			require.GreaterOrEqual(t, both, 0.84*600_000)
-			require.InDelta(t, 0.5, float64(b.acceptedBy["one"])/both, 0.13)
+			require.InDelta(t, 0.5, float64(b.tokensBy["one"])/both, 0.13)
 		}()
 		for _, r := range b.run(t, one, two) {
 			require.Zero(t, r.failed)

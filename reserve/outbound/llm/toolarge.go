@@ -42,5 +42,5 @@ func (a *account) certain(k kind) int {
 	if m.told == 0 && !a.of.large {
 		return 0
 	}
-	return int(m.size)
+	return int(m.size.Load())
 }

@@ -1,0 +1,177 @@
+package llm
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
+)
+
+// A flight counts the calls of an account that are out. A bound holds after refusals that do not say for how long, from
+// a server that takes few calls at a time or is overloaded.
+type flight struct {
+	out   atomic.Int32
+	bound atomic.Pointer[bound]
+}
+
+// A bound says how many calls may be out: after refusals, as many as were out and were not refused. Each time that four
+// times as many were accepted, one more may. If all of several were refused, no call goes for a second, or twice as long
+// as after the event before, up to 8 s. Then one goes, and each that is accepted lets two more go.
+//
+// A refusal counts as chance if its call was alone, or if a call was accepted that was sent while at least as many were
+// out. The third in a row counts.
+type bound struct {
+	places *queue.Places
+	before []*reserve.Reservation // of calls that were out when there was no bound
+
+	mu       sync.Mutex
+	n, most  int       // how many may be out; how many they grow to by acceptances
+	event    time.Time // of the latest refusals that counted
+	out      int       // then
+	refused  int       // of these
+	proven   int       // the most that were out when a call was sent, after the event, that was accepted
+	row      int       // refusals without an acceptance between
+	since    time.Time // when the row began
+	accepted int       // since most grew
+	rest     time.Duration
+}
+
+const (
+	firstRest = time.Second
+	lastRest  = 8 * time.Second
+	notChance = 3 // in a row
+)
+
+// A seat is a call's part in its account's flight.
+type seat struct {
+	place *reserve.Reservation // nil: there was no bound when it went
+	level int                  // calls that were out when it went, it included
+	taken bool
+}
+
+// enter waits until a call may be out.
+func (f *flight) enter(ctx context.Context, s *seat) error {
+	*s = seat{}
+	if b := f.bound.Load(); b != nil {
+		place, err := b.places.ReserveWithin(ctx, 1, reserve.Forever)
+		if err == nil {
+			err = place.Wait(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		s.place = &place
+	}
+	s.level, s.taken = int(f.out.Add(1)), true
+	return nil
+}
+
+// leave says that a call is not out any more.
+func (f *flight) leave(s *seat) {
+	if !s.taken {
+		return
+	}
+	s.taken = false
+	f.out.Add(-1)
+	if s.place == nil {
+		s.place = f.bound.Load().unbound()
+	}
+	if s.place != nil {
+		s.place.Cancel()
+	}
+}
+
+// unbound returns the place that stands for a call which went when there was no bound; nil: none does.
+func (b *bound) unbound() (place *reserve.Reservation) {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last := len(b.before) - 1; last >= 0 {
+		place, b.before = b.before[last], b.before[:last]
+	}
+	return place
+}
+
+// begin returns the bound, which is none yet if there was none.
+func (f *flight) begin() *bound {
+	if b := f.bound.Load(); b != nil {
+		return b
+	}
+	b := &bound{places: queue.NewPlaces(math.MaxInt), n: math.MaxInt, most: math.MaxInt}
+	for range f.out.Load() {
+		r, _ := b.places.ReserveWithin(context.Background(), 1, 0)
+		b.before = append(b.before, &r)
+	}
+	f.bound.CompareAndSwap(nil, b)
+	return f.bound.Load()
+}
+
+// refuse adds a refusal that did not say for how long, of a call that was sent when level calls were out. If no call may
+// go, it returns for how long.
+func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
+	b := f.begin()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if (b.event.IsZero() || sent.After(b.event)) && !b.happens(level, int(f.out.Load()), now) {
+		return 0
+	}
+	b.refused++
+	switch b.n = max(0, b.out-b.refused); {
+	case b.n > 0:
+		b.most = b.n
+	case b.refused == b.out:
+		b.most = b.out
+		b.rest = min(max(firstRest, 2*b.rest), lastRest)
+		rest = b.rest
+	}
+	b.places.Resize(b.n)
+	return rest
+}
+
+// happens begins an event with a refusal, unless that says nothing of how many calls may be out.
+func (b *bound) happens(level, out int, now time.Time) bool {
+	if b.row++; b.row == 1 {
+		b.since = now
+	}
+	if (out < 2 || level <= b.proven) && b.rest == 0 && b.row < notChance {
+		return false
+	}
+	b.event, b.out, b.refused, b.proven, b.row, b.accepted = now, out, 0, 0, 0, 0
+	return true
+}
+
+// open lets one call go after a rest.
+func (b *bound) open() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n = max(1, b.n)
+	b.places.Resize(b.n)
+}
+
+// accept adds a call that was accepted.
+func (f *flight) accept(sent time.Time, level int) {
+	b := f.bound.Load()
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if sent.After(b.since) {
+		b.row = 0
+	}
+	if !sent.After(b.event) || b.most == math.MaxInt {
+		return
+	}
+	b.proven, b.rest = max(b.proven, level), 0
+	if b.accepted++; b.accepted >= 4*b.most {
+		b.accepted, b.most = 0, b.most+1
+	}
+	b.n = min(b.n+1, b.most)
+	b.places.Resize(b.n)
+}

@@ -1,0 +1,131 @@
+package llm
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// A share is what is ours of a limit whose responses tell what remains.
+type share struct {
+	ours   float64
+	window int32         // what the limiter has of it
+	at     time.Time     // of the latest response
+	seen   time.Time     // when others were seen
+	again  time.Duration // after which a call asks again whether there is room
+}
+
+// look notes how much is used of the limits of which responses tell what remains.
+func (a *account) look(used *[calls]int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k := range calls {
+		if m := &a.limits[k]; m.share != nil && m.size.Load() > 0 {
+			used[k] = m.used()
+		}
+	}
+}
+
+// used returns how much of a limit is used, calls that are out included.
+func (m *limit) used() int {
+	s := m.own.Load().Snapshot()
+	return int(s.Capacity - s.Level)
+}
+
+const (
+	// Others are believed in if more is missing than a hundredth of the limit: a server counts a little otherwise.
+	noise = 100
+	// While others use the quota and nothing of it remains, a client gives up yields of its share in a minute. While
+	// something remains it takes that, up to grows of the whole limit in a minute. So clients that want more than there
+	// is come to grows/yields of the limit: to a third, or to equal shares where they are more.
+	yields = 0.15
+	grows  = 0.05
+	// A client that has next to nothing asks again after so long, and twice as long after each refusal.
+	regrowth = 10 * time.Second
+)
+
+// divide finds out, from what a response says remains of a limit of n, what others use of it.
+//
+// What is missing, and not our own, is theirs. Then our share is what we use, and what remains of the limit is won
+// slowly and given up slowly, as a rate that is found. So clients that begin together keep equal shares.
+func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := &a.limits[k]
+	if a.theirs(k) != nil || m.size.Load() == 0 || k == requests && a.of.window > 0 {
+		return
+	}
+	if m.share == nil {
+		m.share = &share{ours: float64(m.size.Load()), window: m.size.Load(), at: a.of.now()}
+	}
+	if a.of.hasBucket(k) {
+		if d := int(a.limiter(k).Snapshot().Level) - int(left); d > int(n)/noise {
+			(*engine.Limiter)(a.limiter(k)).Charge(d)
+		}
+		return
+	}
+	s, now, cost := m.share, a.of.now(), c.price(k)
+	if refused && cost > int(n) { // it would be refused whenever it came
+		return
+	}
+	since := min(now.Sub(s.at), time.Minute)
+	s.at = now
+	used, before := m.used(), c.before[k]
+	if refused {
+		used, before = used-cost, before-cost
+	}
+	free := float64(left) - float64(max(0, used-before)) - max(0, s.ours-float64(used)) // less what was sent since
+	free = min(free, float64(m.size.Load())*grows*since.Minutes())
+	others := int(n)-int(left)-max(used, before) > int(n)/noise
+	if others || refused {
+		s.seen = now
+	}
+	switch {
+	case refused && int(left) < cost: // what this call gives back is not ours
+		s.ours = min(s.ours, float64(used+cost)) - float64(cost)
+	case others:
+		if int(left) < max(cost, int(n)/50) { // they want more than there is, as we do
+			s.ours *= 1 - yields*since.Minutes()
+		}
+		s.ours += free
+	case now.Sub(s.seen) > 2*time.Minute:
+		s.ours = float64(m.size.Load())
+	default:
+		s.ours += max(0, free)
+	}
+	if s.again = max(regrowth, s.again); !refused {
+		s.again = regrowth
+	}
+	a.take(k)
+	switch {
+	case int(s.ours)-used >= cost:
+	case refused && used < cost: // nothing of ours will come back
+		(*engine.Limiter)(a.limiter(k)).Stop(now.Add(s.again))
+	case used < int(n)/10:
+		a.of.after(s.again, func() { a.askAgain(k, now, cost) })
+	}
+	if refused {
+		s.again = min(2*s.again, time.Minute)
+	}
+}
+
+// askAgain lets one call go to a quota that others have used up, if no response has said anything of it since.
+func (a *account) askAgain(k kind, since time.Time, cost int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := &a.limits[k]; m.share.at.Equal(since) && m.size.Load() > 0 {
+		m.share.ours = max(m.share.ours, float64(m.used()+cost))
+		a.take(k)
+	}
+}
+
+// take gives the limiter our share. The account must be locked.
+func (a *account) take(k kind) {
+	m := &a.limits[k]
+	m.share.ours = min(max(1, m.share.ours), float64(m.size.Load()))
+	size := m.size.Load()
+	step := max(1, size/128) // so that policies are few
+	if ours := min(max(1, (int32(m.share.ours)+step-1)/step*step), size); ours != m.share.window {
+		a.resize(k, ours)
+	}
+}
