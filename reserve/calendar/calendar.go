@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("calendar")
 
 // New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000
@@ -25,8 +24,7 @@ func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy for such limiters, to use for many keys or for a shared limiter. Its errors are
-// the same.
+// Policy returns the policy of such limiters, for many keys or a shared limiter. Its errors are New's.
 func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) {
 	if n < 1 {
 		return nil, valueError("n", n, "at least 1 permit")
@@ -49,7 +47,6 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 	return p, err
 }
 
-// settings are what options change.
 type settings struct {
 	period Period
 	spread float64
@@ -60,9 +57,8 @@ type settings struct {
 // Without it, permits are granted as fast as callers ask. Soonest is at least 1. 1 is strictly even, and +Inf is no
 // pacing, the default.
 //
-// With 8,640 a day and Spread(1), a call goes each 10 s from midnight on. If none was made until noon, one
-// goes each 5 s. With Spread(4), callers that ask without a pause go four times as fast as is even at each
-// moment: at midnight each 2.5 s.
+// With 8,640 a day and Spread(1), a call goes each 10 s from midnight on, or each 5 s if none was made until noon. With
+// Spread(4), calls go each 2.5 s at midnight if callers ask without a pause.
 func Spread(soonest float64) reserve.Option {
 	return reserve.NewOption("Spread", func(s *settings) error {
 		if !(soonest >= 1) {
@@ -73,9 +69,9 @@ func Spread(soonest float64) reserve.Option {
 	})
 }
 
-// WithMargin grants nothing in the first and the last d of a period. It is for a server whose clock may differ by up to
-// d: each call reaches the server in the period in which it was counted. With WithMargin(2*time.Minute), a daily quota
-// rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the period.
+// WithMargin grants nothing in the first and the last d of a period, for a server whose clock may differ by up to d.
+// With WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the
+// period.
 func WithMargin(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithMargin", func(s *settings) error {
 		if most := s.period.nominal() / 4; d < 0 || d > most {
@@ -86,7 +82,6 @@ func WithMargin(d time.Duration) reserve.Option {
 	})
 }
 
-// quotaOf returns the permits that a rate gives in a period: at least 1.
 func quotaOf(permitsPerSecond float64, p Period) int64 {
 	n := math.Round(permitsPerSecond * p.nominal().Seconds())
 	if n >= math.MaxInt64 {

@@ -6,8 +6,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// shift is called when the wall clock was set. It moves all promised times on that clock, so that they stay on the
-// limiter's. The periods are the wall clock's.
+// shift moves all promised times on the wall clock, which was set, so that they stay on the limiter's clock.
 func (l *ledger) shift(step int64) {
 	l.offset += step
 	if l.state.paced > math.MinInt64 {
@@ -21,7 +20,6 @@ func (l *ledger) shift(step int64) {
 	l.known = 0
 }
 
-// toWall and toLimiter turn a limiter's time into the wall clock's, and back.
 func (l *ledger) toWall(t int64) int64 { return saturate.Add(t, l.offset) }
 
 func (l *ledger) toLimiter(t int64) int64 {

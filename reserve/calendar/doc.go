@@ -1,39 +1,36 @@
-// Package calendar limits to a quota that begins anew on the clock: "10,000 a day, reset at midnight in
-// California".
+// Package calendar limits to a quota that begins anew on the clock: "10,000 a day, reset at midnight in California".
 //
 //	california, err := time.LoadLocation("America/Los_Angeles")
 //	...
 //	limiter, err := calendar.New(10_000, calendar.Daily(california, 0))
 //
-// A token bucket of 10,000 a day grants up to 19,999 in its first day. A window of 24 hours waits for a day from each
-// call on. A quota of the calendar grants 10,000 until midnight, and 10,000 after it.
+// It grants 10,000 until midnight, and 10,000 after it. A token bucket of 10,000 a day grants up to 19,999 in its first
+// day, and a window of 24 hours counts a day from each call.
 //
 // # What is promised
 //
 // First come, first served. A request is granted as soon as what is left of the period's quota holds all of its
-// permits. Otherwise it is granted whole at the beginning of a later period. With 3 an hour, at 10:50:
+// permits, otherwise whole at the beginning of a later period. With 3 an hour, at 10:50:
 //
 //	Reserve(2)   ready now
 //	Reserve(2)   at 11:00
-//	Reserve(1)   at 11:00 as well: it would fit now, but requests are granted in order
+//	Reserve(1)   at 11:00 as well: requests are granted in order
 //	Reserve(1)   at 12:00
 //
-// A request larger than the quota is granted when nothing of a period is used. It takes the quota of as many periods as
-// it needs: Reserve(7) at 10:50, in place of those four, would be granted at once, and the next request at 12:00, in
-// the third of its periods.
+// A request larger than the quota is granted when nothing of a period is used, and takes the quota of as many periods
+// as it needs: Reserve(7) instead of those four is granted at once, and the next request at 12:00, in the third of its
+// periods.
 //
-// Permits that are given back in their period are used at once by requests that wait. After its end they are worth
-// nothing. A period of [FromFirst] begins with the first request that is granted. If that is given back the period goes
-// on, unless nothing else was used of it.
+// Waiting requests use at once the permits that are given back in their period. After its end these are worth nothing.
+// A period of [FromFirst] begins with the first request that is granted. If nothing is left used of the period, it is
+// closed again.
 //
-// A call that is out when a period begins may be counted in either by a server. If its caller says so, by
-// [reserve.Reservation.Begin] and End, both count it. A period of [FromFirst] then lasts until its length after the
-// End of the call that opened it.
+// A server may count a call that is out when a period begins in either period. With [reserve.Reservation.Begin] and End
+// both count it, and a period of [FromFirst] lasts until its length after the End of the call that opened it.
 //
 // # Days
 //
 // The time of day is that of a wall clock. A day on which the clocks are changed has 23 or 25 hours, and one quota.
-// If the clocks jump over midnight, the day begins at the jump; if they show midnight twice, at the first of the two.
 //
 // The wall clock is read at each request. If it is set back into a period that has passed, the present period goes
 // on until its own end: nothing is granted twice. If it is set forward, or a laptop wakes up, the period that it
@@ -41,17 +38,17 @@
 //
 // # Restarts
 //
-// A new limiter knows nothing of what was used before it was made. So a program that is restarted at noon may use
-// its daily quota twice. To keep the count, save it ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or
-// keep the limiter in a file or a database (package shared).
+// A new limiter starts with nothing used, so a program that is restarted at noon may use its daily quota twice. To keep
+// the count, save it ([reserve.Limiter.AppendBinary], [reserve.Policy.Restore]), or keep the limiter in a file or a
+// database (package shared).
 //
 // # Changes
 //
-// A pause grants nothing until its end, and the periods go on meanwhile. SetRate changes the quota: the rate is that of
-// the usual length of a period (24 h, 7 days, 30.436875 days). Requests that wait are granted no later than they were
-// promised. With Retime they wait as the new quota says. SetPolicy may change the period too: what is used of the
-// present one is used of the new one.
+// A pause grants nothing until its end, and the periods go on. SetRate changes the quota: the rate is that of the usual
+// length of a period (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised;
+// with Retime they wait as the new quota says. SetPolicy may change the period too: what is used of the present period
+// is used of the new one.
 //
-// A waiting request takes 64 bytes. Asking costs one step of arithmetic; after something was given back, one for
-// each request that waits behind it.
+// A waiting request takes 64 bytes. Asking costs one step of arithmetic. After something was given back, it costs one
+// step for each request that waits behind it.
 package calendar

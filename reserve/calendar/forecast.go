@@ -17,9 +17,9 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	return l.toLimiter(l.after(s, int64(permits), never).at)
 }
 
-// Forecast returns when the last of n requests for one permit would be granted, however many there are. With Spread
-// above 1 it is too early, because it has all requests of a period go at the pace of the first. It is too early for
-// FromFirst with a margin as well, whose periods begin later each time.
+// Forecast returns when the last of n requests for one permit would be granted. It is too early with Spread above 1, as
+// if all requests of a period went at the pace of the first, and for FromFirst with a margin, whose periods begin later
+// each time.
 func (l *ledger) Forecast(now int64, n int) int64 {
 	l.advance(now)
 	s := l.after(l.placed(), 1, never)
@@ -37,7 +37,6 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 	return l.toLimiter(s.at)
 }
 
-// TakeUpTo takes as many of n permits as Take(now, 1) would get until it fails, and returns how many.
 func (l *ledger) TakeUpTo(now int64, n int) (taken int) {
 	if !math.IsInf(l.spread, 1) { // the next one is not granted at once
 		for taken < n && l.Take(now, 1) {

@@ -8,17 +8,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger holds the present period, how much of its quota is used, and the waiting requests, in the order in which
-// they were made. The rule is:
-//
-//	first come, first served; the first in the queue is granted as soon as what is left of the
-//	period's quota holds all of its permits.
-//
-// So a request that does not fit into this period is granted at the beginning of the next. One larger than the quota is
-// granted at the beginning of a period of which nothing is used. It takes the quota of as many periods as it needs.
-//
-// All times in here are those of the wall clock, in nanoseconds of Unix time, unless a comment says
-// that they are the limiter's.
+// A ledger holds the present period, how much of its quota is used, and the waiting requests in their order. Times are
+// the wall clock's, in nanoseconds of Unix time, unless a comment says that they are the limiter's.
 type ledger struct {
 	*rule
 	wall    func(now int64) time.Time
@@ -37,8 +28,7 @@ type ledger struct {
 	opener uint64 // the number of the request that opened the present period
 	said   int64  // the period's end by what a server said
 
-	// over holds the requests of the present period that went over its quota, and owed what requests of
-	// earlier periods have taken of this one. What else was granted in earlier periods is gone with them.
+	// over holds the requests of the present period that exceed its quota, owed what earlier requests took of this period.
 	over, owed []item
 
 	queue []request
@@ -46,7 +36,7 @@ type ledger struct {
 	empty int // so many in queue have no permits left
 }
 
-// A rule is what a policy says. It is immutable.
+// A rule is immutable.
 type rule struct {
 	rate   float64 // permits per second, by the period's nominal length
 	quota  int64
@@ -55,18 +45,17 @@ type rule struct {
 	margin int64   // nothing is granted so close to a period's beginning or end
 }
 
-// A state says how a period stands. A period that opens with its first request is closed until then:
-// its end is the least int64.
+// A state says how a period stands. A period of FromFirst is closed until its first request.
 type state struct {
 	span
-	used  int64 // permits; what exceeds the quota is used of the periods after this one
+	used  int64 // permits; what exceeds the quota is used of later periods
 	paced int64 // the next request is not granted before
 	at    int64 // when the latest request was granted
 }
 
 var closed = span{math.MinInt64, math.MinInt64}
 
-// A request waits. Its state is the period's after it.
+// A request waits. Its state is the period's after its grant.
 type request struct {
 	number  uint64
 	permits int64
@@ -75,11 +64,10 @@ type request struct {
 }
 
 const (
-	never = saturate.Never
-	asap  = math.MinInt64 // as latest: a charge, which waits for nothing but those before it
-	keep  = 1024          // the memory of so many requests is kept when none waits
-	// A step of the wall clock that is smaller is none: the two clocks are not read in one moment.
-	jitter = int64(5 * time.Millisecond)
+	never  = saturate.Never
+	asap   = math.MinInt64               // as latest: a charge, which waits only for the requests before it
+	keep   = 1024                        // the memory of so many requests is kept when none waits
+	jitter = int64(5 * time.Millisecond) // between the readings of the two clocks
 )
 
 func newLedger(r *rule, now int64, wall func(now int64) time.Time) *ledger {
@@ -118,7 +106,6 @@ func (l *ledger) advance(now int64) {
 	l.begin(l.open(l.state, l.now))
 }
 
-// Reserve promises permits, behind all that wait.
 func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
 	l.advance(now)
 	after := l.after(l.placed(), int64(permits), never)
@@ -128,7 +115,6 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 	return smooth.Slot{Number: l.push(int64(permits), never, after), Permits: permits}, ready, true
 }
 
-// Take takes permits if no request waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
 	l.advance(now)
 	if len(l.queue) > 0 {
@@ -142,13 +128,13 @@ func (l *ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge takes permits that were used already, behind all that wait, whether the quota holds them or not.
+// Charge takes permits that were used already, behind all waiting requests, whether the quota holds them or not.
 func (l *ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	l.push(int64(permits), asap, l.after(l.placed(), int64(permits), asap))
 }
 
-// Ready returns when a request that waits is granted. When one was granted that does not wait is not known.
+// Ready returns when a waiting request is granted.
 func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if len(l.queue) == 0 || number < l.queue[0].number || number > l.queue[len(l.queue)-1].number {
@@ -164,17 +150,14 @@ func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return l.toLimiter(l.queue[i].at), true
 }
 
-// Waits reports whether a request waits.
 func (l *ledger) Waits(now int64, number uint64) bool {
 	l.advance(now)
 	i := l.find(number)
 	return i < len(l.queue) && l.queue[i].number == number
 }
 
-// Rate returns the permits per second, by the period's nominal length.
 func (l *ledger) Rate() float64 { return l.rate }
 
-// Stored returns how many permits are left of the present period's quota; none while requests wait.
 func (l *ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if len(l.queue) > 0 {
@@ -183,7 +166,6 @@ func (l *ledger) Stored(now int64) float64 {
 	return float64(max(0, l.quota-l.state.used))
 }
 
-// Level returns how many permits are left, less the permits that requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
 	level := float64(l.quota) - float64(l.state.used)
@@ -193,16 +175,13 @@ func (l *ledger) Level(now int64) float64 {
 	return level
 }
 
-// Size returns the quota. A larger request takes several periods.
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
-// NextFree returns when a request for one permit would be granted.
 func (l *ledger) NextFree(now int64) int64 {
 	l.advance(now)
 	return l.toLimiter(l.after(l.placed(), 1, never).at)
 }
 
-// Idle reports whether nothing waits, so that only what is used of the period matters.
 func (l *ledger) Idle(now int64) bool {
 	l.advance(now)
 	return len(l.queue) == 0 && now >= l.stopped

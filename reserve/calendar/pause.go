@@ -1,6 +1,6 @@
 package calendar
 
-// Pause lets no request go before a time of the limiter's. The periods go on. Paused returns that time.
+// Pause lets no request go before a time of the limiter's. The periods go on.
 func (l *ledger) Pause(now, until int64) bool {
 	l.advance(now)
 	if until <= max(now, l.stopped) {
@@ -15,7 +15,6 @@ func (l *ledger) Stop(now, until int64) bool { return l.Pause(now, until) }
 
 func (l *ledger) Paused() int64 { return l.stopped }
 
-// Resume ends a pause.
 func (l *ledger) Resume(now int64) bool {
 	if l.stopped <= now {
 		return false

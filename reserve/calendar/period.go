@@ -11,9 +11,9 @@ import (
 // A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst]. The zero
 // Period is an error in [New] and [Policy].
 //
-// Where the time of day matters, it is that of a wall clock in a place. A period begins at the first moment at which
-// the clocks there show its beginning, or a later time. If they are set forward over it, that is the moment of the
-// change. If they are set back and show it twice, it is the first of the two, and only that.
+// The time of day is that of a wall clock in a place. A period begins at the first moment at which the clocks there
+// show its beginning or a later time. If they are set forward over it, that is the moment of the change. If they show
+// it twice, it is the first of the two.
 type Period struct {
 	kind    kind
 	loc     *time.Location
@@ -34,9 +34,8 @@ const (
 	fromFirst
 )
 
-// Daily returns the periods that begin each day at a time of day (0 to under 24 h) in a place. YouTube's
-// quota is Daily(losAngeles, 0). The days on which the clocks are changed have 23 or 25 hours, and one
-// quota like the others.
+// Daily returns the periods that begin each day at a time of day (0 to under 24 h) in a place. YouTube's quota is
+// Daily(losAngeles, 0).
 func Daily(loc *time.Location, at time.Duration) Period { return Period{kind: daily, loc: loc, at: at} }
 
 // Weekly returns the periods that begin on a day of the week, at a time of day (0 to under 24 h), in a place.
@@ -52,8 +51,8 @@ func Monthly(loc *time.Location, day int) Period { return Period{kind: monthly, 
 // Every(time.Hour) begins at each full hour of UTC.
 func Every(d time.Duration) Period { return Period{kind: every, length: d} }
 
-// FromFirst returns the periods of length d of which each begins with the first request that is granted
-// after the one before it: GitHub's hour, a language model's five hours.
+// FromFirst returns the periods of length d that begin with the first request granted after the period before: GitHub's
+// hour, a language model's five hours.
 func FromFirst(d time.Duration) Period { return Period{kind: fromFirst, length: d} }
 
 // String returns the call that makes the period: "calendar.Daily(America/Los_Angeles, 0s)".
@@ -74,7 +73,6 @@ func (p Period) String() string {
 	}
 }
 
-// check returns what is wrong with the period.
 func (p Period) check() error {
 	switch {
 	case p.kind == none:
@@ -110,8 +108,7 @@ func (p Period) nominal() time.Duration {
 // A span is one period: from begin to before end, in nanoseconds of Unix time.
 type span struct{ begin, end int64 }
 
-// around returns the period that holds a time. It is not for fromFirst, whose periods depend on what is
-// asked.
+// around returns the period that holds a time. It is not for fromFirst, whose periods depend on the requests.
 func (p Period) around(t int64) span {
 	if p.kind == every {
 		d := int64(p.length)
@@ -119,7 +116,7 @@ func (p Period) around(t int64) span {
 		return span{begin, saturate.Add(begin, d)}
 	}
 	y, m, d := time.Unix(0, t).In(p.loc).Date()
-	i := 0 // periods from the one of that date to the one of t: it may be one beside it
+	i := 0 // periods from the date's to that of t
 	for p.begin(y, m, d, i) > t {
 		i--
 	}
@@ -129,7 +126,7 @@ func (p Period) around(t int64) span {
 	return span{p.begin(y, m, d, i), p.begin(y, m, d, i+1)}
 }
 
-// begin returns the beginning of the period that is i periods after the one of that date.
+// begin returns the beginning of the i-th period after that of a date.
 func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	switch p.kind {
 	case weekly:
@@ -145,8 +142,7 @@ func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	return first(p.loc, time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(p.at))
 }
 
-// first returns the first moment at which the clocks in a place show a time, or a later one. The time is
-// given as that of UTC.
+// first returns the first moment at which the clocks in a place show a time (given as UTC) or a later one.
 func first(loc *time.Location, shown time.Time) int64 {
 	// No place is more than a day and two hours off UTC. From there on, zone by zone.
 	for t := shown.Add(-26 * time.Hour).In(loc); ; {

@@ -2,14 +2,13 @@ package calendar
 
 import "github.com/nextfree/pace/smooth"
 
-// An item is a request's number, and a number of its permits.
 type item struct {
 	number  uint64
 	permits int64
 }
 
-// Return takes permits back: of a request that waits, and of one that was granted in this period or
-// has taken a part of it. Requests that wait move up.
+// Return takes back permits of a request that waits, was granted in this period, or took a part of it. Waiting requests
+// move up.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	back := int64(slot.Permits - kept)
@@ -43,7 +42,6 @@ func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 }
 
-// leave takes permits off a request that waits.
 func (l *ledger) leave(i int, back int64) {
 	l.queue[i].permits -= back
 	if l.known = min(l.known, i); l.queue[i].permits > 0 {
@@ -68,7 +66,6 @@ func (l *ledger) leave(i int, back int64) {
 	l.queue, l.empty, l.known = waiting, 0, 0
 }
 
-// find returns the index of a request that waits.
 func (l *ledger) find(number uint64) int {
 	low, high := 0, len(l.queue)-1
 	for low < high {
@@ -81,7 +78,6 @@ func (l *ledger) find(number uint64) int {
 	return low
 }
 
-// find returns the item of a number, or nil.
 func find(items []item, number uint64) *item {
 	for i := range items {
 		if items[i].number == number {

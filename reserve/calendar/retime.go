@@ -2,14 +2,14 @@ package calendar
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// SetRate changes the quota, from now on. Requests that wait are granted no later than they were promised.
+// SetRate changes the quota. Waiting requests are granted no later than they were promised.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	changed := *l.rule
 	changed.rate, changed.quota = permitsPerSecond, quotaOf(permitsPerSecond, l.period)
 	l.change(now, &changed)
 }
 
-// Retime changes the quota, for requests that wait as well.
+// Retime changes the quota for waiting requests, too.
 func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.SetRate(now, permitsPerSecond)
 	for i := range l.queue {
@@ -21,8 +21,7 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.advance(now)
 }
 
-// change puts another rule in place. What is used of this period is used of the one that the new rule has at
-// this time.
+// change replaces the rule. What is used of this period is used of the new rule's present period.
 func (l *ledger) change(now int64, r *rule) {
 	l.advance(now)
 	l.placed()

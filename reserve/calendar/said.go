@@ -6,10 +6,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Said corrects the ledger by what a server says: so many permits are left, until a time of the limiter's. Less than
-// the ledger's own count is believed, more is not: calls may be on their way. A period that opens with its first
-// request ends when the server says. For other periods the difference is that of the two clocks, if it is less than
-// half a period.
+// Said corrects the ledger by what a server says: permits left until a reset, a time of the limiter's. More left than
+// the ledger counts is not believed: calls may be on their way. A period of FromFirst ends when the server says. For
+// others the difference is that of the two clocks, if it is less than half a period.
 func (l *ledger) Said(now int64, left float64, reset int64) {
 	l.advance(now)
 	end := l.toWall(reset)

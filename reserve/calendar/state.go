@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// AppendState appends the present period, what is used of it (also what is charged behind requests that wait), and the
-// end of a pause: see reserve's Limiter.AppendBinary. Times are the wall clock's.
+// AppendState appends the present period, what is used of it (charges behind waiting requests included), and the end of
+// a pause. Times are the wall clock's.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	s := l.state
@@ -24,7 +24,6 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// load makes a ledger of that.
 func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
 	const numbers = 5
 	if len(saved) != 8*numbers {

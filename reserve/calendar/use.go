@@ -2,13 +2,11 @@ package calendar
 
 import "github.com/nextfree/pace/smooth"
 
-// The other side counts a call somewhere between its sending and its answer. So a call that is out at the edge of a
-// period may be counted in either, and both count it: see [reserve.Reservation.Begin].
-
-// inUse marks the numbers of slots that are in use. Their periods count them as they count others.
+// inUse marks the numbers of slots in use. A server may count a call that is out at the edge of a period in either, so
+// both periods count it.
 const inUse = 1 << 63
 
-// Begin says that the use of a granted slot begins, and returns the slot by which it is known from then on.
+// Begin returns the slot by which permits in use are known from then on.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot.Number >= inUse || len(l.queue) > 0 && slot.Number >= l.queue[0].number {
@@ -19,7 +17,7 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// End says that the use of a slot is over. A period that opened with it ends its length from now.
+// End ends the use of a slot. A period that it opened ends its length from now.
 func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot.Number < inUse {

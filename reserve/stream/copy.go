@@ -26,8 +26,7 @@ func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	}
 }
 
-// copyStep waits for a step's permits and copies n bytes. It gives back the permits of the other bytes:
-// of all bytes if r or w panics.
+// copyStep waits for a step's permits and copies n bytes. It gives back the other permits, all if r or w panics.
 func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (step, n int64, err error) {
 	var paid reserve.Reservation
 	size, err := p.pay(most, &paid)
@@ -45,5 +44,4 @@ func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (s
 	return step, n, err
 }
 
-// buffers are reused, because a Writer that a Reader copies to is called once for each step.
 var buffers = sync.Pool{New: func() any { return new([usual]byte) }}

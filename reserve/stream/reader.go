@@ -8,15 +8,14 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte. Each Read waits for the
-// permits of at most one step, reads once, and gives back the permits of bytes that it did not get. See the package's
-// documentation.
+// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte: at 1 MiB/s a copy of 10
+// MiB takes 10 s. Each Read waits for the permits of at most one step, reads once, and gives back the permits of bytes
+// that it did not get.
 //
 // Errors and short reads of r are returned unchanged. If the context is done, Read returns its cause, and if its
 // deadline is before the permits' time a *[reserve.WaitError]. Then nothing was read.
 //
-// At 1 MiB/s a copy of 10 MiB takes 10 s. The result is also an [io.WriterTo]: if r is one, io.Copy lets r
-// write from its own memory, paced in the same way.
+// The result is also an [io.WriterTo]: if r is an io.WriterTo, io.Copy lets r write from its own memory, paced as well.
 //
 // It panics if r, the context or the Reserver is nil.
 func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
@@ -29,7 +28,7 @@ func Reader(ctx context.Context, r io.Reader, by reserve.Reserver) io.Reader {
 type reader struct {
 	pacer
 	r     io.Reader
-	guess atomic.Int64 // how many bytes r seems to give at a time, see step.go; 0: unknown
+	guess atomic.Int64 // see the function guess; 0: unknown
 }
 
 func (r *reader) Read(p []byte) (n int, err error) {

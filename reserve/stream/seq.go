@@ -18,13 +18,11 @@ import (
 //		...
 //	}
 //
-// A nil cost function means that each element costs 1. An element that costs 0 goes at once. A negative cost is an
-// error, as it is for a limiter.
+// With a nil cost function each element costs 1. An element that costs 0 goes at once.
 //
-// If the limiter does not grant the permits, the last pair is the zero T and the error. So it is if the context is
-// done, its deadline is too near, or the cost is negative or too large. The element that needed the permits is lost,
-// and seq is stopped. A loop that ends early stops seq as well. It has paid for the elements that it got, and for
-// nothing else.
+// If the limiter does not grant the permits, because the context is done, its deadline is too near, or the cost is
+// negative or too large, the last pair is the zero T and the error. That element is lost, and seq is stopped. A loop
+// that ends early stops seq as well, and has paid only for the elements that it got.
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.
 //
@@ -51,7 +49,6 @@ func Seq[T any](ctx context.Context, seq iter.Seq[T], by reserve.Reserver, cost 
 	}
 }
 
-// pass waits for the permits of an element.
 func pass(ctx context.Context, by reserve.Reserver, permits int) error {
 	if permits != 0 {
 		_, err := reserve.Acquire(ctx, by, permits)

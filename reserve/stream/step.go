@@ -10,7 +10,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("stream")
 
 // Sizes of steps, in bytes.
@@ -20,7 +19,6 @@ const (
 	most    = 1 << 20  // of a copy
 )
 
-// notNil panics if an argument is nil.
 func notNil(v any, name string) {
 	if isnil.Value(v) {
 		panic(valueError(name, nil, "a value"))
@@ -33,9 +31,8 @@ type pacer struct {
 	by  reserve.Reserver
 }
 
-// pay waits for the permits of a step of at most size bytes (at least 1), and returns the number of
-// permits. It fills in the reservation, a zero one, for the caller to settle if it uses fewer. If there is
-// nothing to give back it leaves it zero.
+// pay waits for the permits of a step of at most size bytes, and returns their number. The caller settles the
+// reservation if it uses fewer. Without limit it stays zero.
 func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 	rate := p.rate()
 	n = step(size, rate)
@@ -47,7 +44,6 @@ func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 	return n, err
 }
 
-// take waits for n permits.
 func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
 	if math.IsInf(rate, 1) { // there is nothing to give back, and this is faster
 		_, err = reserve.Acquire(p.ctx, p.by, n)
@@ -59,7 +55,7 @@ func (p pacer) take(n int, rate float64, r *reserve.Reservation) (err error) {
 	return r.Wait(p.ctx)
 }
 
-// rate returns the Reserver's permits per second, or 0 if it has no method Rate.
+// rate returns 0 if the Reserver has no method Rate.
 func (p pacer) rate() float64 {
 	if r, ok := p.by.(interface{ Rate() float64 }); ok {
 		return r.Rate()
@@ -67,8 +63,7 @@ func (p pacer) rate() float64 {
 	return 0
 }
 
-// step returns how many of size bytes to move at a time: see the package's
-// documentation.
+// step returns how many of size bytes to move at a time.
 func step(size int, rate float64) int {
 	switch {
 	case rate == 0:
@@ -80,13 +75,10 @@ func step(size int, rate float64) int {
 	}
 }
 
-// guess returns how many bytes a source seems to give at a time. It was asked for step bytes and gave n. The guess is
-// n, or an eighth more than the step if the source filled that.
+// guess returns how many bytes to ask a source for that was asked for step bytes and gave n.
 //
-// A Read holds the permits of its step while it waits for the source. Permits that it gives back later are worth no
-// more than what still fits the store, and meanwhile other callers waited. So readers that reserved whole steps would
-// waste up to nine tenths of the rate. With 32 sources of 1400 bytes each 10 ms, at 1 MiB/s and nothing stored, they
-// would use 13 % of the rate instead of 91 %. If sources answer at once it makes no difference.
+// A Read holds the permits of its step while it waits for the source. With whole steps, 32 sources of 1400 bytes each
+// 10 ms use 13 % of 1 MiB/s instead of 91 %.
 func guess(step, n int) int {
 	if n < step {
 		return max(1, n)
@@ -94,7 +86,7 @@ func guess(step, n int) int {
 	return step + step/8 + 1
 }
 
-// largest returns how many permits one request may ask for, if the error is a SizeError, and otherwise 0.
+// largest returns the most that a request may ask for if the error is a SizeError, otherwise 0.
 func largest(err error) int {
 	if err == nil { // by far most often
 		return 0

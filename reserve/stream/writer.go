@@ -7,17 +7,14 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Writer returns a writer that writes to w as fast as the Reserver allows, one permit a byte. Write splits its
-// bytes into steps, and waits for the permits of each step before it writes it: see the package's
-// documentation.
+// Writer returns a writer that writes to w as fast as the Reserver allows, one permit a byte: at 1 MiB/s a Write of 10
+// MiB takes 10 s. Write splits its bytes into steps, and waits for the permits of each.
 //
-// An error of w is returned unchanged, with the number of bytes that were written. The permits of the other bytes are
-// given back. If w writes less than it should without an error, the error is [io.ErrShortWrite]. Write returns the
-// number of bytes written so far and the cause if the context is done, or a *[reserve.WaitError] if its deadline is
-// before the permits' time.
+// An error of w is returned unchanged, with the number of bytes written, and the other permits are given back. If w
+// writes less than it should without an error, the error is [io.ErrShortWrite]. If the context is done, Write returns
+// its cause, and if its deadline is before the permits' time a *[reserve.WaitError].
 //
-// At 1 MiB/s a Write of 10 MiB takes 10 s. The result is also an [io.ReaderFrom]: if w is one (a TCP
-// connection, for example), io.Copy lets w copy, step by step.
+// The result is also an [io.ReaderFrom]: if w is an io.ReaderFrom (a TCP connection), io.Copy lets w copy, in steps.
 //
 // It panics if w, the context or the Reserver is nil.
 func Writer(ctx context.Context, w io.Writer, by reserve.Reserver) io.Writer {
@@ -47,8 +44,7 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// writeStep waits for a step's permits and writes n bytes. It gives back the permits of the other bytes: of all
-// bytes if w panics.
+// writeStep waits for a step's permits and writes n bytes. It gives back the other permits, all if w panics.
 func (w *writer) writeStep(p []byte) (step, n int, err error) {
 	var paid reserve.Reservation
 	if step, err = w.pay(len(p), &paid); err != nil {

@@ -19,8 +19,7 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Stop lets no request go before a time, as Pause does, but the window's clock goes on. It is for a server that
-// refuses, whose own window goes on too.
+// Stop lets no request go before a time while the window's clock goes on, as that of a server that refuses does.
 func (l *ledger) Stop(now, until int64) bool {
 	l.advance(now)
 	until = min(until, longest)
@@ -35,10 +34,8 @@ func (l *ledger) Stop(now, until int64) bool {
 // Said does nothing: a window is corrected by Charge.
 func (l *ledger) Said(int64, float64, int64) {}
 
-// Paused returns the end of the latest pause or stop.
 func (l *ledger) Paused() int64 { return max(l.until, l.stopped) }
 
-// Resume ends a pause, and a stop.
 func (l *ledger) Resume(now int64) bool {
 	pause, stop := l.until-now, l.stopped-now
 	if stop > 0 {
@@ -52,8 +49,7 @@ func (l *ledger) Resume(now int64) bool {
 	return pause > 0 || stop > 0
 }
 
-// delay sets the window's clock back. On that clock, requests that wait keep their times, unless a stop, which
-// ends at a time of the limiter's clock, decides them.
+// delay sets the window's clock back. Requests that wait keep their times on it, unless a stop decides them.
 func (l *ledger) delay(now, by int64) {
 	if l.stopped > now {
 		l.unplace(l.granted)
@@ -63,14 +59,12 @@ func (l *ledger) delay(now, by int64) {
 	l.config = &changed
 }
 
-// SetRate changes the length of the window for requests from now on.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.rate {
 		l.change(now, l.most(), l.length(permitsPerSecond), permitsPerSecond)
 	}
 }
 
-// Retime changes the length of the window for waiting requests too.
 func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.advance(now)
 	l.SetRate(now, permitsPerSecond)
@@ -83,8 +77,7 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.longest = l.config.per
 }
 
-// change puts another window in place for requests from now on. Permits that have left the present window do
-// not come back into a longer one.
+// change replaces the window for requests from now on.
 func (l *ledger) change(now int64, size int, per int64, rate float64) {
 	l.advance(now)
 	l.rate = rate
@@ -95,7 +88,6 @@ func (l *ledger) change(now int64, size int, per int64, rate float64) {
 	l.longest = max(l.longest, per)
 }
 
-// length returns the length of the window at a rate.
 func (l *ledger) length(permitsPerSecond float64) int64 {
 	per := length(l.most(), permitsPerSecond)
 	if per > 0 {

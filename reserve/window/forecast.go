@@ -8,19 +8,17 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Behind returns when a request for permits would be ready, if requests of the sizes ahead (each at least 1; nil: none)
-// and then this one were made now. It takes nothing. A size beyond the window counts as a request for the whole window
-// that is then settled at that size.
+// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none). It takes nothing. A size
+// beyond the window counts as a request for the whole window that is then settled at that size.
 //
-// Take a window of 10 a second with none used. Behind 6, 6 and 6, a request for 4 is ready in 2 s, and behind 18
-// requests for 1 in 1 s.
+// With 10 a second and none used, a request for 4 behind 6, 6 and 6 is ready in 2 s, and behind 18 requests for 1 in 1
+// s.
 func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	if permits > l.most() {
 		return never
 	}
 	l.advance(now)
 	if ahead != nil {
-		// The requests ahead join the list while their times are worked out, and leave it again.
 		length := l.ring.length
 		defer func() {
 			l.unplace(length)
@@ -36,11 +34,9 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	return saturate.Add(l.next(uint64(permits), l.config), l.config.behind)
 }
 
-// Forecast returns when the last of n requests for one permit (at least 1), made from now on, would be
-// ready. It takes nothing.
+// Forecast returns when the last of n requests for one permit would be ready. It takes nothing.
 func (l *ledger) Forecast(now int64, n int) int64 {
-	// A window of n requests for one permit is over when one request for n would be. A permit is granted when the permit
-	// that is a whole window in front of it leaves.
+	// A permit is granted when the permit a whole window in front of it leaves.
 	windows, last := (n-1)/l.most(), (n-1)%l.most()+1
 	ready := l.Behind(now, nil, last)
 	high, later := bits.Mul64(uint64(windows), uint64(l.config.per))
@@ -50,8 +46,7 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 	return saturate.Add(ready, int64(later))
 }
 
-// TakeUpTo takes as many of permits as would be granted now to requests for one permit, made one by
-// one, and returns how many.
+// TakeUpTo takes as many of permits as there is room for, and returns how many.
 func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
 	l.advance(now)
 	used := l.used()

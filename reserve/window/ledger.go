@@ -7,23 +7,17 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger keeps the requests granted within the last per and the waiting requests in one list, in the order in which
-// they were made. The rule is:
+// A ledger lists the requests granted within the last per and the waiting ones, in their order. The first waiting
+// request is granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's
+// size. So a request's time follows from the requests in front of it: see place.go.
 //
-//	First come, first served. The first waiting request is granted at the first time t at which its
-//	permits, and those granted in (t-per, t] and not given back, are at most the window's size.
-//
-// So the time of a waiting request follows from the requests in front of it. It is computed when it is
-// asked for, and kept until a request in front changes: see place.go.
-//
-// All times in the list are on the window's clock, which stands still during a pause.
+// Times in the list are on the window's clock, which stands still during a pause.
 type ledger struct {
-	config *config // for requests from now on
-	rate   float64
-	margin int64 // for which a permit counts longer than by the rate
-	until  int64 // the end of the latest pause
-	// No request is granted before this time. Unlike in a pause, the window's clock runs on.
-	stopped int64
+	config  *config // for requests from now on
+	rate    float64
+	margin  int64 // for which a permit counts longer than by the rate
+	until   int64 // the end of the latest pause
+	stopped int64 // no request is granted before; unlike in a pause, the window's clock runs on
 
 	ring    ring
 	granted int    // the first so many requests of the list are granted, the others wait
@@ -39,7 +33,7 @@ type ledger struct {
 	uses   uses  // the permits that are not in the list: see use.go
 }
 
-// A config holds what changes of the rate and pauses change. It is immutable: each request points to its own.
+// A config is immutable: each request points to its own.
 type config struct {
 	size   uint64
 	per    int64
@@ -54,15 +48,12 @@ func newLedger(now int64, size int, per int64, rate float64) *ledger {
 	}
 }
 
-// Size returns how many permits the window allows. No request may ask for more: see reserve.SizeError.
 func (l *ledger) Size() (capacity float64, largest int) {
 	return float64(l.config.size), int(l.config.size)
 }
 
-// most returns the largest number of permits that one request may ask for.
 func (l *ledger) most() int { return int(l.config.size) }
 
-// Reserve promises permits, behind all requests that wait.
 func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
 	if permits > l.most() {
 		return smooth.Slot{}, never, false
@@ -89,14 +80,13 @@ func (l *ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge adds permits that were used already. They count from when they are first in the queue, whether there
-// is room for them or not.
+// Charge adds permits that were used already. They count from when they are first in the queue.
 func (l *ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	l.push(uint64(permits), l.next(uint64(permits), nil), nil, !l.waiting())
 }
 
-// push appends a request whose time is known. Now says that it is granted at once.
+// push appends a request whose time is known; now: it is granted at once.
 func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 	l.number++
 	if now {
@@ -118,8 +108,7 @@ func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 	l.held.add(permits)
 }
 
-// Return takes permits out of the list, and the requests behind move up. A request that may be granted now is granted
-// at the next call, as of now: see floor.
+// Return takes permits out of the list, and the requests behind move up at the next call.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	i, back := l.ring.find(slot.Number), uint64(slot.Permits-kept)
@@ -133,7 +122,6 @@ func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	}
 }
 
-// remove takes permits out of the i-th request of the list.
 func (l *ledger) remove(i int, back uint64) {
 	r := l.ring.at(i)
 	r.permits -= back
@@ -149,7 +137,7 @@ func (l *ledger) remove(i int, back uint64) {
 	}
 }
 
-// Ready returns when a request is or was granted. If it has left the list that is not known.
+// Ready returns when a request is or was granted, if it has not left the list.
 func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	switch i := l.ring.find(number); {
@@ -166,17 +154,14 @@ func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	}
 }
 
-// Waits reports whether a request waits.
 func (l *ledger) Waits(now int64, number uint64) bool {
 	l.advance(now)
 	i := l.ring.find(number)
 	return i >= l.granted && i < l.ring.length
 }
 
-// Rate returns the number of permits per second.
 func (l *ledger) Rate() float64 { return l.rate }
 
-// Stored returns how many permits the window has room for now: 0 while a request waits.
 func (l *ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if used := l.used(); !l.waiting() && !used.exceeds(l.config.size) {
@@ -185,7 +170,7 @@ func (l *ledger) Stored(now int64) float64 {
 	return 0
 }
 
-// Level returns how many permits the window has room for now, minus the permits that requests wait for.
+// Level returns how many permits the window has room for now, minus what requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
 	used := float64(l.uses.out.low)
@@ -203,14 +188,12 @@ func (l *ledger) Level(now int64) float64 {
 	return float64(l.config.size) - used
 }
 
-// NextFree returns when a request for one permit would be ready.
 func (l *ledger) NextFree(now int64) int64 {
 	l.advance(now)
 	return saturate.Add(l.next(1, l.config), l.config.behind)
 }
 
-// Idle reports whether no request waits and there is no pause. Then package keyed may drop a key's window if it
-// is empty, too.
+// Idle reports whether no request waits and there is no pause.
 func (l *ledger) Idle(now int64) bool {
 	l.advance(now)
 	return !l.waiting() && now >= l.Paused()

@@ -2,13 +2,10 @@ package window
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// The time of a request is the earliest at which the stretch of per that ends there has room. It is not before that of
-// the request in front. To compute the times of a queue, two marks move through the list: the request, and the oldest
-// request in its stretch. The ledger keeps the number of permits between them. Each mark passes each request once, so
-// all times together take one pass. When a request changes, the marks go back to it, and the times behind are computed
-// again when they are needed.
+// To compute the times of a queue, two marks move through the list: a request, and the oldest request in the stretch
+// that ends at it. The ledger keeps the sum of the permits between them. So all times take one pass. When a request
+// changes, the marks go back to it, and the times behind are computed again when they are needed.
 
-// place computes the time of the first request whose time is not known.
 func (l *ledger) place() {
 	r := l.ring.at(l.placed)
 	r.at = l.spot(r.permits, r.config)
@@ -16,7 +13,6 @@ func (l *ledger) place() {
 	l.held.add(r.permits)
 }
 
-// unplace forgets the times from the i-th request on.
 func (l *ledger) unplace(i int) {
 	for l.placed > i {
 		l.placed--
@@ -36,8 +32,8 @@ func (l *ledger) next(permits uint64, by *config) int64 {
 	return l.spot(permits, by)
 }
 
-// spot returns when a request behind the requests with known times is granted. A charge needs no room. A request for
-// more than the window, which was larger when it was made, is granted when the window is empty.
+// spot returns when a request behind the requests with known times is granted. A charge (by is nil) needs no room. A
+// request for more than the window, which has become smaller, is granted when the window is empty.
 func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	at = l.floor
 	if l.placed > 0 {
@@ -57,8 +53,7 @@ func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	}
 }
 
-// heldAt returns the permits in the stretch that was looked at last, which ends at a time. Those in use count as if
-// their use were over now.
+// heldAt returns the permits in the stretch that ends at a time. Permits in use count as if their use were over now.
 func (l *ledger) heldAt(end int64, by *config) sum {
 	held := l.held
 	held.plus(l.uses.held)
@@ -68,7 +63,7 @@ func (l *ledger) heldAt(end int64, by *config) sum {
 	return held
 }
 
-// leaves returns when the oldest permits leave the stretch that was looked at last, which ends at a time.
+// leaves returns when the oldest permits leave the stretch that ends at a time.
 func (l *ledger) leaves(end int64, by *config) int64 {
 	oldest := int64(never)
 	if l.uses.out != (sum{}) && end < saturate.Add(l.uses.now, by.per) {
@@ -97,13 +92,11 @@ func (l *ledger) seek(end int64, by *config) {
 	l.uses.seek(before)
 }
 
-// used returns how many permits the stretch up to now holds, if no request waits.
 func (l *ledger) used() sum {
 	l.seek(l.floor, l.config)
 	return l.heldAt(l.floor, l.config)
 }
 
-// waiting reports whether any request waits.
 func (l *ledger) waiting() bool { return l.granted < l.ring.length }
 
 // advance grants all requests whose time has come, and forgets requests that have left the window.
@@ -134,7 +127,6 @@ func (l *ledger) advance(now int64) {
 	l.uses.forget(clock - max(1, l.longest))
 }
 
-// forget takes the oldest request, which was granted, off the list.
 func (l *ledger) forget() {
 	r := l.ring.at(0)
 	l.forgot = r.number
@@ -151,8 +143,7 @@ func (l *ledger) forget() {
 	l.ring.drop()
 }
 
-// tidy removes requests that have no permits left. At the end of the list it does so at once, so that the last request
-// has permits. Elsewhere it waits until they are more than half of the list.
+// tidy removes requests without permits: at the end of the list at once, elsewhere when they are more than half of it.
 func (l *ledger) tidy() {
 	n := l.ring.length
 	for n > 0 && l.ring.at(n-1).permits == 0 {
@@ -166,7 +157,6 @@ func (l *ledger) tidy() {
 	l.granted, l.placed, l.oldest = min(l.granted, n), min(l.placed, n), min(l.oldest, n)
 }
 
-// squeeze removes all requests without permits from the first n, and returns how many are left.
 func (l *ledger) squeeze(n int) (kept int) {
 	gone, placed, oldest := l.granted, l.placed, l.oldest
 	for i := range n {

@@ -5,8 +5,7 @@ import (
 	"sort"
 )
 
-// A request is one that was granted and is still in the window, or one that waits. Requests that were granted at
-// one moment, one right behind the other, are merged.
+// A request was granted and is still in the window, or waits. Neighbours granted at one moment are merged.
 type request struct {
 	number  uint64  // of the newest request merged into it
 	permits uint64  // that were not given back
@@ -24,12 +23,11 @@ type ring struct {
 // at returns the i-th request, counted from the oldest.
 func (r *ring) at(i int) *request { return &r.list[(r.first+i)&(len(r.list)-1)] }
 
-// find returns the index of the request that a number belongs to, or the length.
+// find returns the index of the request with a number, or the length.
 func (r *ring) find(number uint64) int {
 	return sort.Search(r.length, func(i int) bool { return r.at(i).number >= number })
 }
 
-// push appends a request.
 func (r *ring) push(last request) {
 	if r.length == len(r.list) {
 		list := make([]request, max(1, 2*len(r.list)))
@@ -41,14 +39,12 @@ func (r *ring) push(last request) {
 	*r.at(r.length - 1) = last
 }
 
-// drop removes the oldest request.
 func (r *ring) drop() {
 	r.first = (r.first + 1) & (len(r.list) - 1)
 	r.length--
 }
 
-// A sum is a number of permits. It has 128 bits, because a window may be as large as an int and be charged with
-// more than it holds.
+// A sum of permits has 128 bits: a window as large as an int may be charged with more than it holds.
 type sum struct{ high, low uint64 }
 
 func (s *sum) add(permits uint64) {
@@ -68,5 +64,4 @@ func (s *sum) sub(permits uint64) {
 	s.high -= borrow
 }
 
-// exceeds reports whether the sum is more than so many permits.
 func (s *sum) exceeds(permits uint64) bool { return s.high > 0 || s.low > permits }

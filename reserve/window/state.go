@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// AppendState appends the requests that were granted within the last per, each as its permits and its age. Those whose
-// use is over have the age of that; those in use, and charges behind requests that wait, have none. Then it appends the rest of a pause and of a stop. See
-// reserve's Limiter.AppendBinary.
+// AppendState appends the rest of a pause and of a stop, and then the permits and the age of each request granted
+// within the last per. The age counts from the end of use; permits in use, and charges that wait, have age 0.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))
@@ -39,7 +38,7 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// load adds to a new ledger what AppendState has saved of another one.
+// load adds to a new ledger what AppendState saved.
 func (l *ledger) load(saved []byte) error {
 	next := func() (n int64, err error) {
 		u, size := binary.Uvarint(saved)

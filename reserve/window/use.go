@@ -2,9 +2,8 @@ package window
 
 import "github.com/nextfree/pace/smooth"
 
-// The other side counts a call somewhere between its sending and its answer. Permits in use therefore count until per
-// after their use is over: see [reserve.Reservation.Begin]. From Begin on they are not in the ring but in out, and from
-// End on in ended, at the time of End. So both rings are in the order of their times.
+// A server counts a call somewhere between its sending and its answer. So permits in use count until per after their
+// End. From Begin on they are in out instead of the ring, and from End on in ended, in the order of End.
 
 // A use is permits whose use is over.
 type use struct {
@@ -13,7 +12,6 @@ type use struct {
 	at      int64 // when it was over, on the window's clock
 }
 
-// uses holds the permits that are in use, or were within the last per.
 type uses struct {
 	out    sum    // in use
 	now    int64  // they are in use at this time
@@ -23,13 +21,13 @@ type uses struct {
 	number uint64 // of the newest
 }
 
-// The numbers of slots that are in use, and of those whose use is over, are apart from the ring's.
+// Slots whose use began, or is over, have numbers apart from the ring's.
 const (
 	inUse    = 1 << 63
 	wasInUse = inUse | 1<<62
 )
 
-// Begin says that the use of a granted slot begins, and returns the slot by which it is known from then on.
+// Begin returns the slot by which permits in use are known from then on.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	if l.margin > 0 || slot.Number >= inUse || slot.Permits == 0 || l.Waits(now, slot.Number) {
 		return slot
@@ -44,7 +42,6 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// End says that the use of a slot is over, which may have left the window since.
 func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot = l.Begin(now, slot); slot.Number != inUse {
@@ -60,7 +57,7 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// back takes permits of a slot in use, or that was in use, out of the window.
+// back gives permits back of a slot whose use began.
 func (u *uses) back(slot smooth.Slot, permits uint64) {
 	if slot.Number == inUse {
 		u.out.sub(permits)
@@ -83,7 +80,7 @@ func (u *uses) back(slot smooth.Slot, permits uint64) {
 	}
 }
 
-// seek looks at the stretch after a time.
+// seek moves the beginning of the stretch to a time.
 func (u *uses) seek(before int64) {
 	for u.first < len(u.ended) && u.ended[u.first].at <= before {
 		u.held.sub(u.ended[u.first].permits)
@@ -95,7 +92,7 @@ func (u *uses) seek(before int64) {
 	}
 }
 
-// forget drops permits that have left the window for good, once they are half of all.
+// forget drops permits that have left the window, once they are half of all.
 func (u *uses) forget(before int64) {
 	n := 0
 	for n < len(u.ended) && u.ended[n].at <= before {
