@@ -39,6 +39,7 @@ type store struct {
 	js     jetstream.JetStream
 	bucket string
 	turns  turns.Turns // callers of one process would only get in each other's way
+	crowd  turns.Crowd // and processes
 
 	mu sync.Mutex
 	kv jetstream.KeyValue // nil: the server has not been asked for it
@@ -56,7 +57,9 @@ func (s *store) Update(
 	hash := sha256.Sum256([]byte(key))
 	u := update{store: s, key: hex.EncodeToString(hash[:16])}
 	before := s.js.Conn().LastError()
-	for {
+	for lost := 0; ; lost++ {
+		s.crowd.Wait(ctx, key, lost)
+		begin := time.Now()
 		is, err := u.read(ctx)
 		if err != nil {
 			return s.failed(ctx, key, "read", err, before, false)
@@ -68,10 +71,12 @@ func (s *store) Update(
 		case is.ttl > 0 && keep > is.ttl:
 			return &shared.ConfigError{Key: key, Err: &TTLError{Bucket: s.bucket, TTL: is.ttl, Need: keep}}
 		}
-		if err = u.write(ctx, is, value); err == nil {
-			return nil
-		} else if !conflict(err) {
+		err = u.write(ctx, is, value)
+		if err != nil && !conflict(err) {
 			return s.failed(ctx, key, "write", err, before, perhapsWritten(err))
+		}
+		if s.crowd.Tried(key, err == nil, time.Since(begin)); err == nil {
+			return nil
 		}
 	}
 }
@@ -90,7 +95,7 @@ func (s *store) failed(ctx context.Context, key, op string, err, before error, w
 type entry struct {
 	value    []byte // nil: none
 	revision uint64
-	now      time.Time // of the server, after it was read
+	now      time.Time // of the server, before it was read
 	ttl      time.Duration
 }
 
@@ -106,14 +111,6 @@ func (u *update) read(ctx context.Context) (entry, error) {
 		return entry{}, err
 	}
 	var e entry
-	got, err := kv.Get(ctx, u.key)
-	switch {
-	case err == nil:
-		e.value, e.revision = got.Value(), got.Revision()
-	case !errors.Is(err, jetstream.ErrKeyNotFound):
-		return e, err
-	}
-	// After the value, so that it is never before the time at which that was written.
 	stream, err := u.js.Stream(ctx, "KV_"+u.bucket)
 	if err != nil {
 		return e, err
@@ -121,6 +118,15 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	info := stream.CachedInfo()
 	if e.now, e.ttl = info.TimeStamp, info.Config.MaxAge; e.now.IsZero() {
 		return e, errOld
+	}
+	// After the time, so that few others write between this and the write. A time a little before that of the value
+	// counts as no time passed.
+	got, err := kv.Get(ctx, u.key)
+	switch {
+	case err == nil:
+		e.value, e.revision = got.Value(), got.Revision()
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return e, err
 	}
 	return e, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/storetest"
 	"github.com/nextfree/pace/reserve/shared/postgres"
 )
@@ -21,4 +22,15 @@ func BenchmarkAcquire(b *testing.B) {
 		require.NoError(b, err)
 		b.Run("synchronous_commit="+name, func(b *testing.B) { storetest.Bench(b, store) })
 	}
+}
+
+// One hot key of many processes, each with connections of its own.
+func BenchmarkCrowd(b *testing.B) {
+	s := own(b, "fsync = on")
+	require.NoError(b, postgres.Create(b.Context(), s.connect(b), "limits"))
+	storetest.Crowd(b, func(b *testing.B) shared.Store {
+		store, err := postgres.Open(s.connect(b), "limits")
+		require.NoError(b, err)
+		return store
+	})
 }

@@ -112,6 +112,7 @@ type store struct {
 	durable                   bool
 	selects, updates, inserts string
 	turns                     turns.Turns // callers of one process would only get in each other's way
+	crowd                     turns.Crowd // and processes
 }
 
 // Update implements [shared.Store].
@@ -126,7 +127,9 @@ func (s *store) Update(
 	hash := sha256.Sum256([]byte(key))
 	u := update{store: s, key: hash[:16]}
 	var lost error // of a write that may have been done
-	for {
+	for tries := 0; ; tries++ {
+		s.crowd.Wait(ctx, key, tries)
+		begin := time.Now()
 		is, err := u.read(ctx)
 		switch {
 		case err != nil && again(err):
@@ -145,6 +148,9 @@ func (s *store) Update(
 			u.plan(ctx, is, keep)
 		}
 		done, err := u.write(ctx)
+		if err == nil || again(err) {
+			s.crowd.Tried(key, done && err == nil, time.Since(begin))
+		}
 		switch {
 		case done && err == nil:
 			return nil

@@ -1,4 +1,4 @@
-// Package turns has goroutines that want the same key go one after another, first come, first served.
+// Package turns orders goroutines that want the same key, first come, first served, and spreads processes that do.
 package turns
 
 import (
