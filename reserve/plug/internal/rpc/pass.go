@@ -19,7 +19,7 @@ type Refusal struct {
 
 // Pass has a middleware decide about a call. If that passes, serve is called, with the headers that
 // say what is left: RateLimit, and those like it. Otherwise the refusal is returned: ResourceExhausted
-// in place of 429, Unavailable of 503, Unauthenticated of 401, and InvalidArgument of 413, which no
+// for 429, Unavailable for 503, Unauthenticated for 401, and InvalidArgument for 413, which no
 // client tries again.
 func Pass(m *inbound.Middleware, r *http.Request, serve func(quota http.Header)) *Refusal {
 	r.Header.Set("Accept", "text/plain") // for the text of a refusal
