@@ -15,7 +15,7 @@ func (e *StateError) Error() string { return "reserve: these bytes are no state 
 // comes back. A reservation that would have been cancelled or settled for less after the restart loses those permits:
 // at most what the process had reserved and not settled.
 //
-// A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it.
+// A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it. FORMATS.md has the formats.
 //
 // It returns an error for a variant of one's own whose [Ledger] is no [Saver].
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }

@@ -11,10 +11,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A state is an envelope of package sealed, whose kind is the variant's package. In it is when it was saved (int64,
-// little-endian, Unix nanoseconds), and then the ledger's state.
-
-// AppendBinary is reserve.Limiter's.
+// AppendBinary is reserve.Limiter's. FORMATS.md has the format.
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	now := l.lock()
 	defer l.mu.Unlock()
