@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,7 @@ type account struct {
 	flight flight
 
 	known atomic.Bool // all that the headers tell
-	first turnstile   // until known
+	first *gate       // until known
 
 	mu      sync.Mutex
 	classes []*class // maxClasses at most
@@ -34,7 +35,10 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		}
 	}
 	a.give(l)
-	a.known.Store(!slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }))
+	if slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }) {
+		a.first = newGate()
+	}
+	a.known.Store(a.first == nil)
 	return a
 }
 
@@ -51,8 +55,21 @@ func (a *account) classOf(kind kindOfCall) *class {
 		return a.classes[maxClasses-1]
 	}
 	c := &class{kind: kind}
+	if kind.state {
+		c.first = newGate()
+	}
 	a.classes = append(a.classes, c)
 	return c
+}
+
+// heard says that all is known that the headers tell. Calls that wait at other deployments look again.
+func (a *account) heard() {
+	if a.known.CompareAndSwap(false, true) {
+		a.first.open()
+		if l := a.limiter(calls); l != nil {
+			_ = l.Retime(math.Inf(1))
+		}
+	}
 }
 
 // isIdle reports whether nothing is held of the account's limits, and none is stopped.

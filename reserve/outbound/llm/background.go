@@ -69,7 +69,7 @@ func (a *awaited) find(r *http.Request) *waitingCall {
 // read reads what the call used, from the answer to a GET.
 func (w *waitingCall) read(r *http.Response) {
 	d := &reading{response: r, ended: w.end}
-	d.counter.begin(&w.account.of.ignored)
+	d.counter.begin(w.account.of.ignored)
 	d.counter.all = w.account.of.cacheReads
 	if d.body = bodyOf(r, &d.counter); d.body != nil {
 		r.Body = bodies.Instead(r.Body, &metered{ReadCloser: r.Body, reading: d})

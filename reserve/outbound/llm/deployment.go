@@ -45,32 +45,25 @@ func (d *Deployment) name(model string) (name string, ok bool) {
 }
 
 // rewrite returns a request as it goes to the deployment, but for its body.
-func (d *Deployment) rewrite(r *http.Request, e *endpoint, name string) *http.Request {
-	own := r.WithContext(r.Context())
-	own.Header = r.Header.Clone()
-	if own.Header == nil {
-		own.Header = http.Header{}
-	}
-	for _, c := range credentials {
-		own.Header.Del(c)
-	}
-	for key, values := range d.Header {
-		own.Header[http.CanonicalHeaderKey(key)] = values[:len(values):len(values)]
-	}
+func (m *member) rewrite(r *http.Request, e *endpoint, name string) *http.Request {
 	path := callPath(r.URL.EscapedPath())
 	if e.model != "" && name != e.model {
 		path = strings.Replace(path, url.PathEscape(e.model), url.PathEscape(name), 1)
 	}
-	own.URL = d.Base.JoinPath(path)
-	if query := r.URL.Query(); len(query) > 0 {
-		query.Del("key") // Google's form of a credential
-		for key, values := range d.Base.Query() {
-			query[key] = values
-		}
-		own.URL.RawQuery = query.Encode()
+	query := r.URL.Query()
+	query.Del("key") // Google's form of a credential
+	for key := range m.Base.Query() {
+		query.Del(key)
 	}
-	own.Host = ""
-	return own
+	own := r.WithContext(r.Context())
+	own.URL = &url.URL{RawQuery: query.Encode()}
+	own.URL.Path, _ = url.PathUnescape(path)
+	own.URL.RawPath = path
+	own.Header = r.Header.Clone()
+	for _, c := range credentials {
+		own.Header.Del(c)
+	}
+	return m.upstream.Address(own)
 }
 
 // callPath returns a path without what an SDK's base URL has: up to the version, or the name of a deployment.

@@ -3,23 +3,25 @@ package llm
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/fair"
-	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]. All
 // methods may be called at the same time. It must not be copied.
 type Deployments struct {
-	door    *door
-	queue   *fair.Queue
-	classOf func(*http.Request) (class, tenant string)
+	members []*member
+	paced   *outbound.Transport
+}
+
+// A member is a deployment with its limits.
+type member struct {
+	*Transport // which does not pace
+	Deployment
+	upstream outbound.Upstream
 }
 
 // NewDeployments returns a transport that sends each call to the deployment that has room for it first. Deployments are
@@ -33,307 +35,200 @@ type Deployments struct {
 //			Limits: llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 1_000_000}},
 //	})
 //
-// Calls wait in one line, and the deployment is chosen when a call is the first. It must serve the call's model and
-// have room for the call. Of several it is the one of the lowest tier, and then the one that was not used for longest.
-// The call is charged there and nowhere else, at that deployment's own estimate. A call larger than one deployment's
-// limit goes to another. Take deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute. A
-// real trace of 8,819 calls takes 99 % of the sum of the limits, and no call is refused.
+// The deployments are upstreams ([outbound.NewUpstreams]), and the calls for one model wait in one line. The first gets
+// the deployment of its model that has room first; of several the one of the lowest tier, and then the one that was not
+// used for longest. It is charged there only, at that deployment's estimate. A call larger than one deployment's limit
+// goes to another. Take deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute: a real
+// trace of 8,819 calls takes 99.6 % of the sum of the limits, and no call is refused.
 //
-// The caller names the model as it likes: [Deployment].Models says what each deployment calls it, and the name is
-// replaced in the body, or in the path. The deployment's headers replace the call's credentials: Authorization,
-// Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project, and Google's key in the query. These are
-// removed. Scheme and host of the request do not count.
+// Callers name the model as they like: [Deployment].Models says what each deployment calls it, and the name is replaced
+// in the body or in the path, but not in a form, as in transcriptions. The deployment's headers replace the call's
+// credentials, which are removed: Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization,
+// OpenAI-Project, and Google's key in the query. Scheme and host of the request do not count.
 //
-// A call that is refused (429, 503, 529) goes on to the next deployment at once. It keeps its place in the line if it
-// has to wait. It goes to each deployment once, and the last refusal is the answer. A request whose body has more than
-// 8 MiB and no GetBody is sent once. A deployment that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s,
-// doubling to 60 s, and its call goes on to the next one, too. Any other status is returned to the caller.
+// A refused call (429, 503, 529) goes on to the next deployment at once, and keeps its place if it has to wait there.
+// After each deployment has refused it once, the last refusal is the answer, or [outbound.WithRetries] has it wait. A
+// deployment that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s, and its call goes
+// on to the next one, too. A body of more than 8 MiB without GetBody is sent once.
 //
-// A response's Set-Cookie is removed, and its Request is the caller's. A redirect to another host is followed without a
-// deployment's header, and without pacing.
-//
-// What a deployment keeps (files, earlier responses, conversations) no other one knows: use [New] for calls that refer
-// to that. A request that asks no model for anything goes to the first deployment. The name of a model in a form, as in
-// transcriptions, is not replaced. Deployments that share a quota must be one. Limits on Redis ([WithLimiters]) are
-// asked when the deployment has been chosen. With [outbound.WithRetries] a refused call waits where it was refused.
+// No other deployment knows what one keeps (files, earlier responses, conversations): use [New] for calls that refer to
+// that. A request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota
+// must be one. A redirect to another host is followed without a deployment's header, and without pacing.
 //
 // It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host. Its
 // other errors are New's.
 func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Option) (*Deployments, error) {
 	if len(deployments) == 0 {
-		return nil, &reserve.ValueError{Package: "llm", Name: "the number of deployments", Value: 0, Want: "at least 1"}
+		return nil, valueError("the number of deployments", 0, "at least 1")
 	}
-	d := &door{kicked: make(chan struct{}, 1)}
-	all := &Deployments{door: d}
-	opts = append(opts[:len(opts):len(opts)], func(s *settings) error {
-		s.changed = d.kick
-		return nil
-	})
+	d := &Deployments{}
+	var upstreams []outbound.Upstream
 	for i, one := range deployments {
 		if one.Base == nil || one.Base.Scheme == "" || one.Base.Host == "" {
-			return nil, &reserve.ValueError{
-				Package: "llm", Name: fmt.Sprintf("Base of deployment %d", i), Value: one.Base,
-				Want: "a URL with a scheme and a host",
-			}
+			return nil, valueError(fmt.Sprintf("Base of deployment %d", i), one.Base, "a URL with a scheme and a host")
 		}
-		one.Header = one.Header.Clone()
-		if own := *one.Base; own.Path == "" {
-			own.Path = "/" // else a request's path would have no slash
-			one.Base = &own
-		}
-		transport, err := New(base, one.Provider, one.Limits, opts...)
+		t, err := newTransport(base, one.Provider, one.Limits, opts)
 		if err != nil {
 			return nil, err
 		}
-		d.members = append(d.members, &member{Transport: transport, Deployment: one})
+		if i > 0 {
+			t.ignored = d.members[0].ignored
+		}
+		m := &member{Transport: t, Deployment: one}
+		m.upstream = outbound.Upstream{Base: one.Base, Header: one.Header.Clone(), Tier: one.Tier}
+		m.upstream.Prepare = func(r *http.Request) *http.Request { return routeOf(r).prepare(m, r) }
+		d.members = append(d.members, m)
+		upstreams = append(upstreams, m.upstream)
 	}
-	s := &d.members[0].settings
-	d.clock = s.clock
-	all.classOf = s.classOf
-	if all.classOf == nil {
-		all.classOf = func(r *http.Request) (class, tenant string) { return "", "" }
-	}
-	classes := s.classes
-	if classes == nil {
-		classes = []fair.Class{{}}
-	}
-	options := []fair.Option{fair.WithTenants(nil)}
-	if s.clock != nil {
-		options = append(options, fair.WithClock(s.clock))
-	}
+	first := d.members[0]
 	var err error
-	all.queue, err = fair.New(d, classes, options...)
-	return all, err
+	d.paced, err = outbound.NewUpstreams(sender{first.base}, upstreams, append(first.limited(), outbound.RetryNonIdempotent())...)
+	return d, err
 }
 
-// A route is one call on its way to one of several deployments.
+// A route is one call on its way to one of several deployments. It is the context of the request as well.
 type route struct {
-	door     *door
-	caller   *http.Request
-	rest     io.ReadCloser   // of a body that can be sent only once; nil: it can be sent again, or was sent
-	body     []byte          // nil: it is larger than 8 MiB, or there is none
-	calls    []*call         // by member; nil: it does not serve the call
-	requests []*http.Request // by member, without a body
-	names    []string        // of the model, by member
-	refused  []bool          // by member
-	failed   []failedAt
-	model    string // as the body names it
-	tokens   int
-	rank     queue.Rank
+	context.Context
+	endpoint endpoint
+	prompt   prompt
+	once     bool    // its body can be sent only once, and not be changed
+	calls    []*call // at the deployments that serve it
+	latest   *call   // which was sent
+	large    error   // of a deployment whose limits are too small
+}
 
-	through bool // it has got through to member, and is not charged yet; guarded by the door's lock
-	member  int
-	gone    atomic.Bool // it has its turn behind it
+type routeKey struct{}
+
+func (o *route) Value(key any) any {
+	switch key.(type) {
+	case routeKey:
+		return o
+	case callKey:
+		return o.latest
+	}
+	return o.Context.Value(key)
+}
+
+func routeOf(r *http.Request) *route {
+	o, _ := r.Context().Value(routeKey{}).(*route)
+	return o
 }
 
 // RoundTrip sends a call to the deployment that has room for it first. Its errors are those of [Transport.RoundTrip],
 // *[fair.FullError], and a *[reserve.ValueError] if no deployment serves its model. The request is not changed, and its
 // body is always closed.
 func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
-	first := d.door.members[0]
+	first := d.members[0]
 	if isElsewhere(r) {
 		return first.base.RoundTrip(r)
 	}
-	e := endpointOf(r)
-	if e.free {
+	o := &route{Context: r.Context(), endpoint: endpointOf(r)}
+	if o.endpoint.free {
 		first.ignored.add(unpaced)
-		response, err := first.base.RoundTrip(first.rewrite(r, &e, e.model))
+		response, err := first.base.RoundTrip(first.rewrite(r, &o.endpoint, o.endpoint.model))
 		return toCaller(response, r), err
 	}
 	defer bodies.Close(r)
-	o, err := d.route(r, &e)
-	if err != nil {
-		return nil, err
-	}
-	defer o.end()
-	response, err := d.send(o)
+	response, err := d.send(o, r)
 	if err != nil && first.answer {
 		if refusal := first.refusal(r, err); refusal != nil {
 			return refusal, nil
 		}
 	}
-	return toCaller(response, r), err
+	return response, err
 }
 
-// route finds out which deployments serve a request, and what it would cost there.
-func (d *Deployments) route(r *http.Request, e *endpoint) (*route, error) {
-	members := d.door.members
-	n := len(members)
-	o := &route{
-		door: d.door, caller: r, calls: make([]*call, n), requests: make([]*http.Request, n), names: make([]string, n),
-		refused: make([]bool, n),
-	}
-	var p prompt
-	read, err := p.readFrom(r, true)
+// send sends a call when a deployment has room for it.
+func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, err error) {
+	send, err := o.prompt.readFrom(r, true)
 	if err != nil {
 		return nil, err
 	}
-	if o.body = p.body; o.body == nil {
-		o.rest = read.Body
+	send = send.WithContext(o)
+	if o.once = o.prompt.body == nil; !o.once {
+		withBody(send, o.prompt.body)
 	}
-	o.model = p.model
-	model := p.model
-	if e.model != "" {
-		model = e.model
-	}
-	var large error
-	for i, m := range members {
-		name, ok := m.name(model)
-		if !ok || name != model && e.model == "" && p.model != "" && o.body == nil {
-			continue // it does not serve that, or the name can't be replaced
+	defer func() {
+		for _, c := range o.calls {
+			c.over(response)
 		}
-		c := &call{Context: r.Context(), endpoint: *e, prompt: p, departs: o.charged}
-		if name != model {
-			c.model, c.endpoint.model = name, ""
-		}
-		o.names[i] = name
-		o.requests[i] = m.rewrite(r, e, name)
-		if own := modelIn(o.requests[i].URL.Path); own != "" {
-			c.endpoint.model = own
-		}
-		m.enroll(c, o.requests[i])
-		if err := c.fits(); err != nil {
-			c.settleIn()
-			large = err
-			continue
-		}
-		o.calls[i] = c
-		o.tokens = max(1, o.tokens, sum(c.input, c.output))
-	}
-	if o.tokens > 0 {
-		return o, nil
-	}
-	if o.end(); large != nil {
-		return nil, large
-	}
-	return nil, &reserve.ValueError{
-		Package: "llm", Name: "the model", Value: model, Want: "one that a deployment serves",
-	}
-}
-
-// end gives up what is left of the call's claims.
-func (o *route) end() {
-	o.charged()
-	for _, c := range o.calls {
-		if c != nil {
-			c.settleIn()
-		}
-	}
-}
-
-// send sends the call, to one deployment after the other if it is refused.
-func (d *Deployments) send(o *route) (*http.Response, error) {
-	class, tenant := d.classOf(o.caller)
-	for {
-		o.gone.Store(false)
-		ctx := queue.WithRank(context.WithValue(o.caller.Context(), routeKey{}, o), &o.rank)
-		r, err := d.queue.Tenant(class, tenant).ReserveWithin(ctx, o.tokens, reserve.Forever)
-		if err == nil {
-			err = r.Wait(o.caller.Context())
-		}
-		if err != nil {
-			return nil, err
-		}
-		o.gone.Store(true)
-		sent := d.door.now()
-		response, err := o.attempt(&r)
-		failed := o.judge(sent, response, err)
-		if !(failed || err == nil && isRefusal(response)) || !o.another() {
-			return response, err
-		}
-		if err != nil {
-			continue
-		}
-		io.CopyN(io.Discard, response.Body, 64<<10)
-		response.Body.Close()
-	}
-}
-
-// attempt sends the call to the deployment to which it has got through.
-func (o *route) attempt(account *reserve.Reservation) (*http.Response, error) {
-	m, c, r := o.door.members[o.member], o.calls[o.member], o.requests[o.member]
-	c.spent = account.Settle
+	}()
+	response, err = d.paced.RoundTrip(send)
 	switch {
-	case o.rest != nil:
-		r.Body, o.rest = o.rest, nil
-	case o.body == nil:
-		r.Body = nil
-	default:
-		body := o.body
-		if name := o.names[o.member]; name != o.model && o.model != "" && c.prompt.json {
-			if renamed, ok := rename(body, name); ok {
-				body = renamed
-			}
+	case err == nil:
+		if response.Request == send {
+			response.Request = r
 		}
-		withBody(r, body)
-		c.prompt.body = body
+		if o.latest != nil {
+			o.latest.receive(response)
+		}
+	case len(o.calls) == 0 && o.large != nil:
+		err = o.large
+	case len(o.calls) == 0:
+		err = valueError("the model", o.model(), "one that a deployment serves")
 	}
-	if m.asks {
-		r = c.askForUsage(r)
+	return response, err
+}
+
+func (o *route) model() string {
+	if o.endpoint.model != "" {
+		return o.endpoint.model
 	}
+	return o.prompt.model
+}
+
+// prepare returns the request as it goes to a deployment, but for its body, and finds out what it would cost there;
+// nil: the deployment does not serve it.
+func (o *route) prepare(m *member, r *http.Request) *http.Request {
+	model := o.model()
+	name, ok := m.name(model)
+	if !ok || name != model && o.endpoint.model == "" && o.prompt.model != "" && o.once {
+		return nil // the name can't be replaced
+	}
+	c := &call{Context: o, endpoint: o.endpoint, prompt: o.prompt, route: o, name: name}
+	if name != model {
+		c.model, c.endpoint.model = name, ""
+	}
+	own := m.rewrite(r, &o.endpoint, name)
+	if named := modelIn(own.URL.Path); named != "" {
+		c.endpoint.model = named
+	}
+	m.enroll(c, own)
 	c.prompt.body = nil
-	return m.send(c, r.WithContext(c))
-}
-
-// judge notes how a deployment has served an attempt, and reports whether another one may serve it: no answer came, or
-// one that is no answer to the request. A model can be asked twice.
-func (o *route) judge(sent time.Time, response *http.Response, err error) (failed bool) {
-	d, m := o.door, o.door.members[o.member]
-	switch {
-	case o.caller.Context().Err() != nil, err == nil && isRefusal(response):
-		return false
-	case err == nil && !isBroken(response):
-		m.health.Worked(sent)
-		d.mu.Lock()
-		m.rests = time.Time{}
-		d.mu.Unlock()
-		for _, f := range o.failed {
-			d.rest(d.members[f.member], d.members[f.member].health.Failed(f.sent, d.now(), true))
-		}
-		o.failed = nil
-		return false
+	if err := c.fits(); err != nil {
+		c.settleIn()
+		o.large = err
+		return nil
 	}
-	o.failed = append(o.failed, failedAt{o.member, sent})
-	d.rest(m, m.health.Failed(sent, d.now(), false))
-	return true
+	o.calls = append(o.calls, c)
+	return own.WithContext(c)
 }
 
-// failedAt is an attempt that has failed at a deployment.
-type failedAt struct {
-	member int
-	sent   time.Time
-}
-
-// isBroken reports whether a response is that of a deployment that serves nobody.
-func isBroken(r *http.Response) bool {
-	switch r.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-		return true
+// goes returns the request as it is sent: with the deployment's name for the model.
+func (o *route) goes(c *call, r *http.Request) *http.Request {
+	if before := o.latest; before != nil && before != c {
+		before.over(nil)
 	}
-	return r.StatusCode >= 500
-}
-
-// another reports whether a refused call can go to another deployment.
-func (o *route) another() bool {
-	o.refused[o.member] = true
-	if o.body == nil && o.caller.Body != nil && o.caller.Body != http.NoBody {
-		return false
+	if o.latest = c; c.left.Swap(false) { // it comes back
+		c.sent = time.Time{}
 	}
-	for i, c := range o.calls {
-		if c != nil && !o.refused[i] {
-			return true
+	if o.once {
+		return r
+	}
+	body := o.prompt.body
+	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
+		if renamed, ok := rename(body, c.name); ok {
+			body = renamed
+			r = r.WithContext(c)
+			withBody(r, body)
 		}
 	}
-	return false
-}
-
-// isRefusal reports whether a response says that the provider has no room for the call.
-func isRefusal(r *http.Response) bool {
-	switch r.StatusCode {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
-		return true
+	if c.account.of.asks {
+		c.prompt.body = body
+		r = c.askForUsage(r)
+		c.prompt.body = nil
 	}
-	return false
+	return r
 }
 
 // toCaller makes a response one to the caller's request.
@@ -354,21 +249,8 @@ func isElsewhere(r *http.Request) bool {
 	return first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
 }
 
-// Ignored returns what the transports of all deployments have ignored so far.
-func (d *Deployments) Ignored() (sum Ignored) {
-	for _, m := range d.door.members {
-		n := m.Transport.Ignored()
-		sum.Negative += n.Negative
-		sum.Absurd += n.Absurd
-		sum.Broken += n.Broken
-		sum.Encoded += n.Encoded
-		sum.Missing += n.Missing
-		sum.Limits += n.Limits
-		sum.Unpaced += n.Unpaced
-		sum.Crowded += n.Crowded
-	}
-	return sum
-}
+// Ignored returns what was ignored of all deployments so far.
+func (d *Deployments) Ignored() Ignored { return d.members[0].ignored.read() }
 
 // CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
-func (d *Deployments) CloseIdleConnections() { d.door.members[0].CloseIdleConnections() }
+func (d *Deployments) CloseIdleConnections() { d.paced.CloseIdleConnections() }

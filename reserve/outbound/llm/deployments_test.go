@@ -139,13 +139,11 @@ func TestDeploymentRequests(t *testing.T) {
 // requireOver asserts that no call holds a deployment, or a place of one.
 func (d *Deployments) requireOver(t *testing.T) {
 	t.Helper()
-	for _, m := range d.door.members {
-		require.False(t, m.busy)
+	for _, m := range d.members {
 		m.Transport.requireOver(t)
 	}
-	waiting := d.queue.Snapshot()
-	for _, c := range waiting.Classes {
-		require.Zero(t, c.Waiting)
+	for _, l := range d.paced.Snapshot().Limits {
+		require.Zero(t, l.Waiting+l.InFlight)
 	}
 }
 
@@ -476,4 +474,61 @@ func TestDeploymentsInput(t *testing.T) {
 	}
 	_, err := New(nil, OpenAI(), Limits{}, WithClasses(nil))
 	require.EqualError(t, err, "fair: the number of classes is 0; want at least 1")
+}
+
+// Nothing is known of two deployments: at each one call finds its limits, and those that wait are charged to them.
+func TestDeploymentsOfUnknownLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		got := map[string]int{}
+		begin := time.Now()
+		transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			got[r.URL.Host]++
+			n, limit := got[r.URL.Host], map[string]int{"a": 10, "b": 20}[r.URL.Host]
+			mu.Unlock()
+			time.Sleep(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second}[r.URL.Host])
+			if n > limit {
+				return says(429, "{}", "Retry-After: 60"), nil
+			}
+			return used(1, 1, "x-ratelimit-limit-requests: "+strconv.Itoa(limit), "x-ratelimit-limit-tokens: 1000000",
+				"x-ratelimit-remaining-requests: "+strconv.Itoa(limit-n), "x-ratelimit-remaining-tokens: 999999"), nil
+		}), []Deployment{{Provider: OpenAI(), Base: urlOf("https://a/v1")}, {Provider: OpenAI(), Base: urlOf("https://b/v1")}})
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for range 30 {
+			all.Go(func() {
+				status, err := post(transport, api, `{"model":"m","max_tokens":1}`)
+				require.NoError(t, err)
+				require.Equal(t, 200, status)
+			})
+		}
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, map[string]int{"a": 1, "b": 1}, got)
+		all.Wait()
+		require.Equal(t, map[string]int{"a": 10, "b": 20}, got)
+		require.LessOrEqual(t, time.Since(begin), 5*time.Second)
+		transport.requireOver(t)
+	})
+}
+
+// A model whose deployment is full keeps no call for another model waiting.
+func TestDeploymentsOfSeveralModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) { return used(1, 1), nil }), []Deployment{
+			{Provider: OpenAI(), Base: urlOf("https://a/v1"), Limits: Limits{RequestsPerMinute: 1}, Models: map[string]string{"x": "x"}},
+			{Provider: OpenAI(), Base: urlOf("https://b/v1"), Limits: Limits{RequestsPerMinute: 100}, Models: map[string]string{"y": "y"}},
+		})
+		require.NoError(t, err)
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { post(transport, api, `{"model":"x"}`) })
+		}
+		synctest.Wait()
+		_, err = post(transport, api, `{"model":"y"}`)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(begin))
+		all.Wait()
+	})
 }

@@ -90,7 +90,7 @@ type class struct {
 	held  int32
 	since int64 // when held was raised, in nanoseconds since 1970
 
-	first turnstile // of calls whose input can't be estimated, as long as none has told a usage
+	first *gate // of calls whose input can't be estimated, as long as none has told a usage
 }
 
 // A kindOfCall tells classes apart.
@@ -121,6 +121,7 @@ func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.untold = 0
+	defer k.first.open()
 	k.input.learn(p.input, n.input, p.state || p.later)
 	if p.most {
 		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
@@ -150,7 +151,9 @@ func (k *class) tellsNone() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.input.calls == 0 {
-		k.untold++
+		if k.untold++; k.untold >= enough {
+			k.first.open()
+		}
 	}
 }
 
@@ -158,7 +161,7 @@ func (k *class) tellsNone() {
 func (k *class) isKnown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.input.calls > 0 || k.untold >= 3
+	return k.input.calls > 0 || k.untold >= enough
 }
 
 const (

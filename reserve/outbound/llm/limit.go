@@ -111,12 +111,6 @@ func (a *account) resize(k kind, n int32) {
 	}
 	if l == nil {
 		l = p.Limiter()
-		if changed := a.of.changed; changed != nil {
-			(*engine.Limiter)(l).Watch(func(bool) bool {
-				changed()
-				return true
-			})
-		}
 		m.own.Store(l)
 		return
 	}
@@ -160,7 +154,7 @@ func (a *account) observe(c *call, r *http.Response) {
 		}
 	}
 	if told || r.StatusCode < 300 {
-		a.known.Store(true)
+		a.heard()
 	}
 }
 

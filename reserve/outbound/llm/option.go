@@ -37,9 +37,6 @@ type settings struct {
 	maxKeys    int
 	clock      clockwork.Clock // nil: the real one
 	outbound   []outbound.Option
-	classOf    func(*http.Request) (class, tenant string)
-	classes    []fair.Class // nil: first come, first served
-	changed    func()       // called when a limit may grant at another time; nil: not wanted
 }
 
 // WithModel gives a model limits of its own, in place of those given to [New].
@@ -251,16 +248,7 @@ func WithOutbound(opts ...outbound.Option) Option {
 // See [outbound.WithClasses] for what it means at one quota. The order holds for the calls of one key. With
 // [NewDeployments] it holds for all calls. It returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
-	if of == nil {
-		of = func(r *http.Request) (class, tenant string) { return fair.From(r.Context()) }
-	}
-	return func(s *settings) error {
-		if _, err := fair.New(new(door), classes, fair.WithTenants(nil)); err != nil {
-			return err
-		}
-		s.classOf, s.classes = of, classes
-		return nil
-	}
+	return WithOutbound(outbound.WithClasses(of, classes...))
 }
 
 // WithClock replaces the clock, for tests. Default: the real one.

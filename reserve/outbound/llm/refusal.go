@@ -33,3 +33,12 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 		Header: h, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
 	}
 }
+
+// isRefusal reports whether a response says that the provider has no room for the call.
+func isRefusal(r *http.Response) bool {
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
+		return true
+	}
+	return false
+}

@@ -26,13 +26,11 @@ type call struct {
 
 	seat seat // of the latest attempt
 
-	waits  bool      // it keeps its account's place: it was not sent yet
-	sent   time.Time // the latest attempt; zero: none
-	left   atomic.Bool
-	opened func() // ends its turn at its class's turnstile; nil: it has none
-
-	departs func()           // called when it has been charged, or will not be so for a while; nil: not wanted
-	spent   func(tokens int) // called with what it came to; nil: not wanted
+	waits bool      // it keeps its account's place: it was not sent yet
+	sent  time.Time // the latest attempt; zero: none
+	left  atomic.Bool
+	name  string // of the model, at its deployment
+	route *route // its way to one of several deployments; nil: there is one
 
 	key     Key
 	usage   Usage
@@ -51,7 +49,7 @@ func (c *call) Value(key any) any {
 
 // callOf returns the call of a request; nil: it has none.
 func callOf(r *http.Request) *call {
-	c, _ := r.Context().Value(callKey{}).(*call)
+	c, _ := r.Context().Value(callKey{}).(*call) // Value's may be nil, too
 	return c
 }
 
@@ -96,16 +94,9 @@ func (c *call) depart() {
 	if c.sent.IsZero() {
 		c.settleIn()
 	}
-	c.departed()
+	c.passes()
 	c.sent = c.account.of.now()
 	c.account.look(&c.before)
-}
-
-// departed lets the next call through to the same deployment.
-func (c *call) departed() {
-	if c.departs != nil {
-		c.departs()
-	}
 }
 
 // settleIn gives up the call's claim to its account's place: what was charged keeps that from now on.
@@ -178,9 +169,6 @@ func (c *call) refused() {
 func (c *call) leave() {
 	if !c.left.CompareAndSwap(false, true) {
 		return
-	}
-	if c.opened != nil {
-		c.opened()
 	}
 	c.account.flight.leave(&c.seat)
 	if !c.sent.IsZero() {

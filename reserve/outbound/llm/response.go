@@ -28,7 +28,7 @@ func newReading(c *call, leader kind, r *http.Response) *reading {
 		d = new(reading)
 	}
 	d.call, d.response, d.leader = c, r, leader
-	d.counter.begin(&c.account.of.ignored)
+	d.counter.begin(c.account.of.ignored)
 	d.counter.all = c.account.of.cacheReads
 	switch {
 	case r.StatusCode >= 500:
@@ -127,9 +127,6 @@ func (d *reading) end() {
 	}
 	if d.counter.ending == refusal {
 		c.stopped()
-	}
-	if c.spent != nil && c.reading == d {
-		c.spent(max(1, sum(n.input, n.output)))
 	}
 	c.usage = Usage{Input: sum(n.input, d.counter.reads), CachedInput: d.counter.cached, Output: n.output}
 	c.leave()

@@ -21,7 +21,7 @@ type Transport struct {
 	table     table
 	policies  policies // guarded by the table's lock
 	unlimited *reserve.Policy
-	ignored   ignored
+	ignored   *ignored
 	awaited   awaited
 }
 
@@ -66,6 +66,19 @@ type Transport struct {
 // It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options
 // refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
+	t, err := newTransport(base, p, l, opts)
+	if err != nil {
+		return nil, err
+	}
+	t.paced, err = outbound.New(sender{t.base}, nil, t.limited()...)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// newTransport returns a transport that does not pace yet.
+func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (*Transport, error) {
 	if p.preset == nil {
 		return nil, valueError("the provider", nil, "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()")
 	}
@@ -75,7 +88,7 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &Transport{preset: p.preset, given: l, base: base}
+	t := &Transport{preset: p.preset, given: l, base: base, ignored: new(ignored)}
 	t.settings = settings{margin: 250 * time.Millisecond, window: p.window, settles: p.settles, maxKeys: 1024}
 	t.table.accounts, t.policies = map[Key]*account{}, policies{}
 	for _, opt := range opts {
@@ -84,22 +97,20 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 		}
 	}
 	t.unlimited = t.unlimitedPolicy()
-	if t.classes != nil && t.changed == nil {
-		t.settings.outbound = append(t.settings.outbound, outbound.WithClasses(t.classOf, t.classes...))
-	}
-	for k := range kinds {
-		t.settings.outbound = append(t.settings.outbound, outbound.WithLimit(t.limit(k)))
-	}
-	paced, err := outbound.New(sender{base}, nil, t.settings.outbound...)
-	if err != nil {
-		return nil, err
-	}
-	t.paced = paced
 	return t, nil
 }
 
-// limit returns the limit of a kind, of all accounts.
-func (t *Transport) limit(k kind) outbound.Limit {
+// limited returns the options of the paced transport: those of the caller, the gates and the limits of all accounts.
+func (t *Transport) limited() []outbound.Option {
+	opts := append(t.settings.outbound, gates()...)
+	for k := range kinds {
+		opts = append(opts, outbound.WithLimit(limitOf(k)))
+	}
+	return opts
+}
+
+// limitOf returns the limit of a kind, of all accounts.
+func limitOf(k kind) outbound.Limit {
 	l := outbound.Limit{
 		Name: names[k],
 		Keyed: func(r *http.Request) (any, reserve.Reserver) {
@@ -132,16 +143,29 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	c := &call{Context: r.Context(), endpoint: e}
+	response, err := t.send(c, r)
+	if err != nil && t.answer {
+		if refusal := t.refusal(r, err); refusal != nil {
+			return refusal, nil
+		}
+	}
+	return response, err
+}
+
+// send sends a call when its limits have room.
+func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
 	send, err := t.prepare(c, r)
 	if err != nil {
 		bodies.Close(r)
 		return nil, err
 	}
-	response, err := t.send(c, send)
-	if err != nil && t.answer {
-		if refusal := t.refusal(r, err); refusal != nil {
-			return refusal, nil
-		}
+	defer func() { c.over(response) }()
+	if err = c.fits(); err != nil {
+		bodies.Close(send)
+		return nil, err
+	}
+	if response, err = t.paced.RoundTrip(send); err == nil {
+		c.receive(response)
 	}
 	return response, err
 }
@@ -182,41 +206,22 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
 }
 
-// send sends a call, once the limits of its account are known.
-func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
-	defer func() {
-		c.settleIn()
-		c.departed()
-		if response == nil || c.reading == nil || c.reading.response != response { // nothing reads what it used
-			c.leave()
-		}
-	}()
-	a := c.account
-	if !a.known.Load() {
-		var done func()
-		if done, err = a.first.enter(c.Context, t.clock, a.known.Load); done != nil {
-			defer done()
-		}
+// receive has a response read as far as its limits don't, and hides what the caller did not ask for.
+func (c *call) receive(response *http.Response) {
+	if response.StatusCode < 400 {
+		c.meter(response, c.account.of.told != nil || c.background())
 	}
-	if err == nil {
-		err = c.fits()
-	}
-	if err == nil && c.state && t.settles {
-		c.departed() // how long this takes is not known
-		c.opened, err = c.class.first.enter(c.Context, t.clock, c.class.isKnown)
-	}
-	if err != nil {
-		bodies.Close(r)
-		return nil, err
-	}
-	response, err = t.paced.RoundTrip(r)
-	if err == nil && response.StatusCode < 400 {
-		c.meter(response, t.told != nil || c.background())
-	}
-	if err == nil && c.asked {
+	if c.asked {
 		hideUsage(response)
 	}
-	return response, err
+}
+
+// over ends the call, unless the reading of its response will.
+func (c *call) over(response *http.Response) {
+	c.settleIn()
+	if response == nil || c.reading == nil || c.reading.response != response {
+		c.leave()
+	}
 }
 
 // SetLimits replaces the limits that [New] was given, for all models without limits of their own. Calls that wait go
@@ -277,7 +282,18 @@ type sender struct{ base http.RoundTripper }
 
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r)
+	if c == nil { // it follows a redirect
+		return s.base.RoundTrip(r)
+	}
+	if err := c.fits(); err != nil { // by limits that were not known when it came
+		bodies.Close(r)
+		return nil, err
+	}
+	if c.route != nil {
+		r = c.route.goes(c, r)
+	}
 	if err := c.enter(); err != nil {
+		bodies.Close(r)
 		return nil, err
 	}
 	response, err := s.base.RoundTrip(r)
