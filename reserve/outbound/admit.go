@@ -33,7 +33,7 @@ func (c *call) admit() error {
 	for i := range c.charges {
 		a := &c.charges[i]
 		a.Held.Begin()
-		c.t.blocks.hold(c, a)
+		c.holdBlock(a)
 		if a.limit.used == nil && a.limit.after == nil {
 			a.keep()
 		}

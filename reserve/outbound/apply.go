@@ -37,7 +37,7 @@ func (c *call) read() reply.Reply {
 	for i := range all {
 		a := &all[i]
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
-			c.t.clocks.getOr(keys{a.limit, a.key}, new(serverClock)).correct(a.said, c.sent, c.heard, s.Refused)
+			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
 		}
 		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.chance(c.sent)
 	}
@@ -48,7 +48,7 @@ func (c *call) read() reply.Reply {
 		}
 	}
 	if s.Refused && c.attempt.crowded == "" {
-		c.attempt.block = c.t.blocks.refuse(c, &s)
+		c.attempt.block = c.blocked(&s)
 	}
 	c.attempt.relieved = s.Refused && c.relieved()
 	return s
@@ -59,8 +59,10 @@ func (c *call) read() reply.Reply {
 // it is known what they owe.
 func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
-		c.accept()
-		c.t.blocks.accept(c)
+		for _, s := range c.states {
+			s.accepted.Store(c.heard.UnixNano())
+		}
+		c.unblock()
 		for i := range c.charges {
 			c.t.derated.accept(&c.charges[i], c.sent)
 		}

@@ -7,92 +7,81 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Dialect is how a family of servers says in headers, or in the bodies of refusals, how much is
-// left and until when. See [WithDialect]. Those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub,
-// GitLab, Discord, Shopify, Jira, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce and SEC EDGAR are
-// known.
+// A Dialect is how a family of servers says in headers, or in the bodies of refusals, how much is left and until when. See
+// [WithDialect]. Known are those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira, Okta,
+// X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
 //	})
-//
-// Where a server refuses for one of several limits, and names it, as Jira in RateLimit-Reason
-// (jira-quota-tenant-based, jira-burst-based, jira-per-issue-on-write) and Stripe in
-// Stripe-Rate-Limited-Reason, the refusal is for the limit with that Name, if there is one. Key says
-// which calls share a limit: see "Find the key" in the package's documentation.
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string
-	// Limit, Remaining and Reset are the names of headers. A * in them stands for each of the names
-	// in Of. Without Limit a bucket's rate is not known.
+	// Limit, Remaining and Reset are names of headers. A * in them stands for each of the names in Of. Without Limit a
+	// bucket's rate is not known.
 	Limit, Remaining, Reset string
-	// Of says what the limits count, as in the Name of a limit: "requests", "tokens". Empty: it is
-	// not said.
+	// Of are names of limits, as in [Limit]: "requests", "tokens". Empty: the server tells none.
 	Of []string
-	// Bucket says that Reset is when the bucket will be full again, so that it refills at (limit -
-	// remaining) / reset. Otherwise Reset is the end of a window: if nothing remains, nothing is
-	// allowed before.
+	// Bucket: Reset is when the bucket will be full again, so it refills at (limit - remaining) / reset. Otherwise Reset
+	// is the end of a window, and if nothing remains, nothing goes before.
 	Bucket bool
-	// Every is the length of the window, where the server says what is left and not when the window ends. After a
-	// response that says that nothing is left, nothing goes for so long: with HubSpot's 100 in 10 s, for 10 s.
+	// Every is the length of the window, where the server does not say when it ends. After a response that says that
+	// nothing is left, nothing goes for so long: 10 s for HubSpot's 100 in 10 s.
 	Every time.Duration
-	// Refill is how many permits a bucket gets in a second, where the server says only what is left: 25 for Azure's
+	// Refill is how many permits a bucket gets in a second, where the server tells only what is left: 25 for Azure's
 	// reads.
 	Refill float64
-	// Fill and Interval are the names of headers that say how many permits a bucket gets in how
-	// many seconds.
+	// Fill and Interval are the names of headers for how many permits a bucket gets in how many seconds.
 	Fill, Interval string
 	// Read, if it is not nil, returns what headers say is left, where a value has to be taken apart, such as
 	// "api-usage=18/15000". It may return nil. It is called for each response, under no lock.
 	Read func(h http.Header) []Left
-	// Signs are those of refusals in statuses that are none by themselves. A response that has one of them is a refusal:
+	// Signs make a response a refusal, whatever its status:
 	//
 	//	Signs: []outbound.Sign{{Status: 403, Body: "Request Rate Threshold Exceeded"}}
 	Signs []Sign
-	// Reason is the name of a header that says which of several limits has refused: its value is
-	// the Name of a limit.
+	// Reason is the name of a header whose value is the Name of the limit that has refused: Jira's RateLimit-Reason
+	// (jira-burst-based, jira-per-issue-on-write), Stripe's Stripe-Rate-Limited-Reason.
 	Reason string
-	// Key is the name of a header that says which calls share the limit of the others: its value is
-	// the same for all of them.
+	// Key is the name of a header whose value all calls that share a limit have in common: see "Find the key" in the
+	// package's documentation.
 	Key string
-	// Whole is the name of a header that says, by the value "true" or "global", that a refusal concerns
-	// all calls to the server, and not only those that share a limit.
+	// Whole is the name of a header that says by "true" or "global" that a refusal concerns all calls to the server.
 	Whole string
-	// Body, if it is not nil, reads the body of a refusal (of which it gets 64 KiB at most), or of
-	// a 403, and reports whether it says that there were too many requests.
+	// Body, if it is not nil, reads the body of a refusal or of a 403, of which it gets 64 KiB at most, and reports
+	// whether it says that there were too many requests.
 	Body func(r *http.Response, body []byte) (RefusalBody, bool)
-	// Throttles says for which other responses Body is to be asked: for servers that refuse with
-	// status 200. The body of such a response is read before the caller gets it.
+	// Throttles reports for which other responses Body is to be asked: for servers that refuse with status 200. The body
+	// of such a response is read before the caller gets it.
 	Throttles func(r *http.Response) bool
 }
 
-// A Sign is what makes a response a refusal, for a [Dialect]. All of its fields that are set must hold.
+// A Sign makes a response a refusal, for a [Dialect], if all of its fields that are set hold.
 type Sign struct {
 	Status int // 400, 403, 200; 0: any
 	// Header is the name of a header that is there, with Value somewhere in it.
 	Header, Value string
-	// Body is a text in the first 64 KiB of the body. They are read before the caller gets the response.
+	// Body is a text in the first 64 KiB of the body, which are read before the caller gets the response.
 	Body string
-	// Final says that no retry can mend it: the end of a day's quota.
+	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool
 }
 
 // A Left is what headers say is left of a limit, for a [Dialect].
 type Left struct {
-	Of      string        // the Name of a limit; "": it does not say
+	Of      string        // the Name of a limit; "": not told
 	Permits float64       // that are left
-	Limit   float64       // of so many; 0: it does not say
-	Reset   time.Duration // until the window ends or, of a Bucket, until it is full; 0: it does not say
+	Limit   float64       // of so many; 0: not told
+	Reset   time.Duration // until the window ends or, of a Bucket, until it is full; 0: not told
 }
 
-// A RefusalBody is what the body of a refusal says, to a [Dialect].
+// A RefusalBody is what the body of a refusal says, for a [Dialect].
 type RefusalBody struct {
-	RetryAfter time.Duration // 0: it does not say
+	RetryAfter time.Duration // 0: not told
 	Final      bool          // no retry can mend it
 	Whole      bool          // it concerns all calls to the server
 }
 
-// expanded returns the dialect as package reply reads it.
 func (d Dialect) expanded() reply.Dialect {
 	of := reply.Dialect{
 		Name: d.Name, Limit: d.Limit, Remaining: d.Remaining, Reset: d.Reset, Of: d.Of, Bucket: d.Bucket,

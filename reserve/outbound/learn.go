@@ -13,14 +13,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds keys that servers say. GitHub names in X-RateLimit-Resource which calls share a limit, Discord in
-// X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. Which limit a call has is what the last response
-// to the same method and route said. This is used where the caller gave no key: no limiter, PerKey or WithLimit.
-//
-// Each limit is that of one account: two tokens have two. What routes share is the same for all accounts of a host.
-// A call whose route is not known yet is charged to the limit of its account. A call whose route is known is charged
-// to the limit that it shares; and to that of its account as well once the server has refused a call because of all
-// calls together, as Discord and GitHub do.
+// learned holds the limits that servers name: see "Find the key". Each limit is one account's: two tokens have two. What
+// routes share is the same for all accounts of a host. A call whose route is not known is charged to its account's limit;
+// others are charged to that as well once the server has refused a call because of all calls together.
 type learned struct {
 	accounts *keyed.Limiters[string]
 	buckets  *keyed.Limiters[bucket]
@@ -51,8 +46,8 @@ type known struct {
 	sure  bool      // a second child named the same key, or the route is a whole path
 }
 
-// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". All in all
-// some 250 bytes a path, and 16 MB at most: see maxKeys.
+// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". A path takes some 250
+// bytes, all together 16 MB at most: see maxKeys.
 const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
@@ -71,7 +66,6 @@ type plan struct {
 	bounded bool      // its host limits all calls of the account together
 }
 
-// plan returns which learned limits a request has, as far as responses have named them.
 func (l *learned) plan(r *http.Request) (p plan) {
 	if l.any.Load() {
 		_, p.bounded = l.bounded.get(account(r))
@@ -85,8 +79,7 @@ func (l *learned) plan(r *http.Request) (p plan) {
 	return p
 }
 
-// learn notes the key that a response names. A path without a response has the key of its longest known prefix, if
-// two paths one step longer than that have named it, and none another.
+// learn notes the key that a response names, for its path and the prefixes of that.
 func (l *learned) learn(r *http.Request, key reply.Key) {
 	child := uint64(0) // 0: the whole path
 	for hash, path := range prefixes(r) {
@@ -144,10 +137,10 @@ func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// errMoved is that of a call that waits at a limit which is not its own, by what was learned meanwhile.
+// errMoved is the error of a call that waits at limits that are no longer its own.
 var errMoved = errors.New("outbound: the call has another limit")
 
-// plan charges the call to limits that the caller did not give.
+// plan charges the call to learned limits.
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
 	learns, none := c.learns(), len(c.t.limits) == 0
@@ -177,10 +170,10 @@ func resource(r *http.Request, key reply.Key) string {
 	return reply.Resource(r)
 }
 
-// hasLearned reports whether the call is charged to a limit that its caller did not give.
+// hasLearned reports whether learned limits concern the call.
 func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
 
-// listen learns from a response which calls it concerns, and charges the call to the limits that it names.
+// listen learns from a response which limits it names, and adds them to those that the response concerns.
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.subject
 	c.named = nil
@@ -210,8 +203,7 @@ func (c *call) listen(s *reply.Reply) {
 	}
 }
 
-// name adds a limit to those that a response concerns: nothing of it was reserved, and what the response says of it
-// counts.
+// name adds a limit of which nothing was reserved to those that a response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	c.use(&a)

@@ -2,55 +2,51 @@ package outbound
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Limit is one of the limits that hold for a request: requests a minute, tokens a minute, the
-// quota of a day. See [WithLimit].
+// A Limit is one of the limits that hold for a request, such as tokens a minute. See [WithLimit].
 type Limit struct {
-	// Name says what the limit counts, for hooks and for what servers say of it: "requests",
-	// "tokens", "input-tokens" and "output-tokens" are what OpenAI's and Anthropic's headers tell
-	// apart. A header or refusal that names no limit, or names requests where no limit is called
-	// so, is for the last limit whose name is empty, or else the last.
+	// Name says what the limit counts, for hooks and for the server's words: "requests", "tokens", "input-tokens" and
+	// "output-tokens" are what OpenAI's and Anthropic's headers tell apart. A header or refusal that names no limit, or
+	// names requests where no limit is called so, is for the last limit without a name, or else the last.
 	Name string
 	// Limiter holds for all requests. It, or Keyed, or InFlight must be set.
 	Limiter reserve.Reserver
-	// Keyed says whose limiter holds for a request: see [Keyed].
+	// Keyed returns the limiter that holds for a request: see [Keyed].
 	Keyed Scope
-	// InFlight, if it is not 0, makes the limit one of how many requests are out at a time, for each Key (nil: all
-	// together). "5 long calls, any number of short ones" is InFlight: 5 and a Cost that is 0 for short ones. A request
-	// has one place, whatever its Cost: see [WithMaxInFlight]. A refusal whose reason is Name stops no rate: only the
-	// refused request waits. Limiter, Keyed and the fields below Cost must not be set then.
+	// InFlight, if it is not 0, bounds how many requests are out at a time, for each Key (nil: all together). "5 long
+	// calls, any number of short ones" is InFlight: 5 and a Cost that is 0 for short ones. A request has one place,
+	// whatever its Cost: see [WithMaxInFlight]. A refusal whose reason is Name stops no rate: only the refused request
+	// waits. Limiter, Keyed and the fields below Cost must not be set then.
 	InFlight int
 	Key      func(*http.Request) string
-	// Cost says what a request costs, in permits. A request that costs 0 or less is not limited by
-	// this limit. Default: 1 for each.
+	// Cost returns what a request costs, in permits. At 0 or less the limit does not hold for it. Default: 1 for each.
 	Cost func(*http.Request) int
-	// Recost, if it is not nil, is asked for the cost once more when the request is the first in
-	// its line: for an estimate that gets better while requests wait.
+	// Recost, if it is not nil, returns the cost once more when the request is the first in its line: for an estimate
+	// that gets better while requests wait.
 	Recost func(*http.Request) int
-	// Exact says that the limiter counts as the server does, as a window does for a window. Then
-	// headers that say that nothing is left do not stop it, only a refusal that says for how long
-	// does. Default: such headers stop it, too.
+	// Exact: the limiter counts as the server does. Then only a refusal with a time stops it; headers that say that
+	// nothing is left do not.
 	Exact bool
-	// Penalty is for how long the server refuses everything after a refusal because of this limit: 30 s at Airtable's, 10
-	// min at SEC EDGAR's. Nothing of the limit goes for so long after a refusal that does not say how long, and
-	// [WithMaxRetryAfter] does not bound it. Default: 0.
+	// Penalty is for how long the server refuses everything after a refusal because of this limit: 30 s at Airtable, 10
+	// min at SEC EDGAR. The limit stops for so long after a refusal without a time, whatever [WithMaxRetryAfter] says.
 	Penalty time.Duration
-	// Used, if it is not nil, returns what finds out how many permits a request has used: see [Usage].
-	// A refused request has used nothing.
+	// Used, if it is not nil, finds out how many permits a request has used: see [Usage]. A refused one has used none.
 	Used func(*http.Response) Usage
-	// Lost, if it is not nil, says what a request has used that got no response; if known is false, or
-	// Lost is nil, it is charged its cost.
+	// Lost, if it is not nil, returns what a request without a response has used; if it is not known, or Lost is nil,
+	// the request is charged its cost.
 	Lost func(*http.Request) (permits int, known bool)
 }
 
-// A Usage finds out what a request has used, from its response: it is given the body as the caller
-// reads it, and asked when that ends, is closed or fails, or when the request's context ends. It is
-// used by one goroutine at a time. If the Usage is nil or does not know, the estimate stays.
+// A Usage finds out what a request has used, from its response: it gets the body as the caller reads it, and is asked when
+// that ends, is closed or fails, or when the request's context ends. One goroutine uses it at a time. If it is nil or does
+// not know, the estimate stays.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
@@ -61,9 +57,8 @@ type Usage interface {
 // A Scope returns a request's key, which must be comparable, and the limiter of that key.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope made of a key function, such as [Host], and a function that returns the
-// limiter of a key, such as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one
-// of them is nil.
+// Keyed returns a scope made of a key function, such as [Host], and a function that returns the limiter of a key, such as
+// the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one of them is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
 	if key == nil || limiter == nil {
 		return nil
@@ -77,12 +72,72 @@ func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Rese
 // sharedKey is the key of a limiter that holds for all requests.
 type sharedKey struct{}
 
-// scope returns the limit's scope; nil: it has none.
 func (l *Limit) scope() Scope {
 	if l.Keyed != nil || isnil.Value(l.Limiter) {
 		return l.Keyed
 	}
 	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
+}
+
+// WithLimit adds a limit with a cost of its own. A request gets the permits of all its limits or none, first come, first
+// served. All are charged when it goes, and each is settled, stopped and adapted by itself.
+//
+//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
+//		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
+//	}))
+//
+// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at 10/s. A request that
+// costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards.
+//
+// If a busy machine wakes a request with several limits late, that time is lost at a limit below 100 permits/s that saves
+// up nothing: at 10/s, 10 ms late gives 9/s. Faster limits are charged up to 2 ms early, and lose nothing.
+func WithLimit(l Limit) Option {
+	return func(s *settings) error {
+		if l.InFlight != 0 || l.Key != nil {
+			return s.addInFlight(&l)
+		}
+		scope := l.scope()
+		if scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter) {
+			return valueError("WithLimit "+strconv.Quote(l.Name), nil, "either a Limiter or Keyed")
+		}
+		if l.Name != "" && slices.ContainsFunc(s.limits, func(other limit) bool { return other.name == l.Name }) {
+			return valueError("WithLimit", l.Name, "a name that no other limit has")
+		}
+		if l.Penalty < 0 {
+			return valueError("the Penalty of WithLimit "+strconv.Quote(l.Name), l.Penalty, "0 or more")
+		}
+		cost := l.Cost
+		if cost == nil {
+			cost = one
+		}
+		s.limits = append(s.limits, limit{
+			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used, penalty: l.Penalty,
+			whole: l.Keyed == nil,
+			lost:  l.Lost,
+		})
+		return nil
+	}
+}
+
+func (s *settings) addInFlight(l *Limit) error {
+	what := "InFlight of limit " + strconv.Quote(l.Name)
+	switch {
+	case l.InFlight < 1:
+		return valueError(what, l.InFlight, "at least 1")
+	case l.Limiter != nil || l.Keyed != nil || l.Recost != nil || l.Used != nil || l.Lost != nil || l.Exact || l.Penalty != 0:
+		return valueError(what, l.InFlight, "no other field than Name, Key and Cost beside it")
+	case slices.ContainsFunc(s.inFlight, func(f *inFlight) bool { return f.name != "" && f.name == l.Name }):
+		return valueError("WithLimit", l.Name, "a name that no other limit has")
+	}
+	f := &inFlight{name: l.Name, n: l.InFlight, key: l.Key, cost: l.Cost}
+	if f.key == nil {
+		f.key = func(*http.Request) string { return "" }
+	}
+	if f.cost == nil {
+		f.cost = one
+	}
+	s.inFlight = append(s.inFlight, f)
+	return nil
 }
 
 // limit is a Limit whose functions are set.
@@ -95,7 +150,7 @@ type limit struct {
 	exact    bool
 	penalty  time.Duration
 	whole    bool // it holds for all calls to a host
-	upstream bool // it is that of the upstream to which the call goes
+	upstream bool // it is the limit of the call's upstream
 	used     func(*http.Response) Usage
 	lost     func(*http.Request) (permits int, known bool)
 }

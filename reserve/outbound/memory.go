@@ -1,21 +1,22 @@
 package outbound
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
-// A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less
-// recently. It needs no goroutine and no clock.
+// A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less recently.
 type memory[V any] struct {
-	forget func(V) // is given what is forgotten, under no lock; may be nil
+	forget func(V) // called for each forgotten value, under no lock; may be nil
 
 	mu         sync.Mutex
 	young, old map[any]V
 }
 
-// maxKeys bounds a memory. An adaptive key needs about 800 bytes for its rate and 130 for when it
-// was accepted: 61 MB at most.
+// maxKeys bounds a memory. An adaptive key needs about 930 bytes: 61 MB at most.
 const maxKeys = 1 << 16
 
-// get returns a key's value.
 func (m *memory[V]) get(key any) (v V, ok bool) {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)
@@ -24,7 +25,7 @@ func (m *memory[V]) get(key any) (v V, ok bool) {
 	return v, ok
 }
 
-// getOr returns a key's value, which is fresh if it has none.
+// getOr returns a key's value, which becomes fresh if it has none.
 func (m *memory[V]) getOr(key any, fresh V) V {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)
@@ -36,7 +37,6 @@ func (m *memory[V]) getOr(key any, fresh V) V {
 	return v
 }
 
-// set sets a key's value.
 func (m *memory[V]) set(key any, v V) {
 	m.mu.Lock()
 	_, ok, dropped := m.find(key)
@@ -49,13 +49,19 @@ func (m *memory[V]) set(key any, v V) {
 	m.drop(dropped)
 }
 
-// drop tells forget of the values that were forgotten.
 func (m *memory[V]) drop(dropped map[any]V) {
 	if m.forget != nil {
 		for _, v := range dropped {
 			m.forget(v)
 		}
 	}
+}
+
+// all returns the values of all keys.
+func (m *memory[V]) all() []V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Values(m.young)), maps.Values(m.old))
 }
 
 func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {
@@ -69,7 +75,7 @@ func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {
 	return v, ok, dropped
 }
 
-// put sets a key's value, and returns the keys that are forgotten to make room.
+// put sets a key's value, and returns the values that it forgets to make room.
 func (m *memory[V]) put(key any, v V) (dropped map[any]V) {
 	if len(m.young) >= maxKeys/2 {
 		dropped, m.old, m.young = m.old, m.young, nil

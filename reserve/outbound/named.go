@@ -8,21 +8,21 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// names are what the responses to the calls of one account have named. Where a server names no limit, two routes whose
-// responses differ in the limit's size have two limits, and the size is the name.
+// names are what the responses to one account's calls have named. If the server names no limit, and responses to two
+// routes differ in the limit's size, the size is the name.
 type names struct {
 	mu      sync.Mutex
 	named   map[string]struct{}
-	several bool    // the server has named two limits at least
-	size    float64 // of the limit that a response told of first
-	differs bool    // another response told of another size
+	several bool    // the server has named two limits
+	size    float64 // of the first limit
+	differs bool    // a later one had another size
 }
 
-// maxNames bounds the limits that a server can name: each takes some 700 bytes while it is stopped. The calls of what it
-// names beyond are charged to the limit of their account.
+// maxNames bounds the names of an account: each takes some 700 bytes while it is stopped. Calls of further names have the
+// account's limit.
 const maxNames = 1000
 
-// key returns the key by which the calls to a response's route share a limit; zero: it has none.
+// key returns the key of a response's route; zero: it has none.
 func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +44,7 @@ func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	return key, n.several
 }
 
-// sized returns a name made of the limit's size, if routes differ in it. A refusal may be because of another limit.
+// sized returns the limit's size as a name, if routes differ in it. A refusal may be because of another limit.
 func (n *names) sized(s *reply.Reply) string {
 	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
 		return ""
@@ -59,8 +59,8 @@ func (n *names) sized(s *reply.Reply) string {
 	return "limit of " + strconv.FormatFloat(size, 'g', -1, 64)
 }
 
-// learns reports whether a call has the limits that responses name: where its caller gave none; and beside those that
-// hold for all calls, once the server has named two, since then it speaks of others.
+// learns reports whether a call has the limits that responses name: where its caller gave none; and beside limits that
+// hold for all calls, once the server has named two.
 func (c *call) learns() bool {
 	if len(c.t.limits) == 0 {
 		return true
@@ -77,7 +77,6 @@ func (c *call) learns() bool {
 	return n.several
 }
 
-// keyOf returns the key that a response names, and notes it.
 func (l *learned) keyOf(r *http.Request, s *reply.Reply) reply.Key {
 	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
 		return reply.Key{}

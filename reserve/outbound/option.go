@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -23,7 +21,7 @@ var valueError = invalid.In("outbound")
 // An Option changes one setting of [New], which returns the option's error.
 type Option func(*settings) error
 
-// settings are what the options of a Transport say.
+// settings are what the options of a Transport set.
 type settings struct {
 	limits  []limit
 	before  func(*http.Request) int
@@ -45,16 +43,15 @@ type settings struct {
 	upstreams *upstreams // nil: requests go where they say
 }
 
-// PerKey paces requests by key: a request needs permits of the limiter of its key. With several
-// PerKey options, or a limiter given to New, it needs permits of each, and gets all of them or
-// none. A refusal or a header affects only the request's key of the last PerKey.
+// PerKey paces requests by key: a request needs permits of the limiter of its key. With several PerKey options, or a
+// limiter given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's key
+// of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
 //
-// If two credentials share that transport and the server refuses one of them, both stop, since the
-// key is the host; with PerKey(outbound.Credential, …) only the refused one stops. To be stopped
-// exactly, limiters must be pausable, as package keyed's are: see [New].
+// With that transport a refusal of one credential stops the whole host; with PerKey(outbound.Credential, …) it stops only
+// that credential. Limiters that can be paused, as package keyed's, are stopped exactly: see [New].
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(s *settings) error {
 		scope := Keyed(key, limiter)
@@ -66,80 +63,14 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 	}
 }
 
-// WithLimit has requests wait for one more limit, which has a cost of its own. A request gets the
-// permits of all its limits or none, first come, first served, and all are charged at the moment it
-// goes. Each limit is settled, stopped and adapted by itself.
+// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key. A request
+// takes its place when it goes, and gives it back when its response's body is closed, or when there is no response. A
+// request that waits for permits, a stop or its next attempt has no place; one that waits for a place has no permits, so a
+// server that has stalled gets no burst. [WithMaxWait] and deadlines hold for that wait too, but its length is not known
+// before, so the error comes when they are over. Default: any number.
 //
-//	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
-//		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
-//	}))
-//
-// At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at
-// 10/s. A request that costs more than a limit can ever hold at once goes when the limit is full, and
-// pays the rest afterwards.
-//
-// With several limits a call buys its permits when it goes. If a busy machine wakes it late, that
-// time is lost at a limit of less than 100 permits/s, unless it saves up permits: 10/s and wake-ups that are 10 ms late
-// give 9/s. Faster limits are charged up to 2 ms too early, and lose nothing.
-func WithLimit(l Limit) Option {
-	return func(s *settings) error {
-		if l.InFlight != 0 || l.Key != nil {
-			return s.addInFlight(&l)
-		}
-		scope := l.scope()
-		if scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter) {
-			return valueError("WithLimit "+strconv.Quote(l.Name), nil, "either a Limiter or Keyed")
-		}
-		if l.Name != "" && slices.ContainsFunc(s.limits, func(other limit) bool { return other.name == l.Name }) {
-			return valueError("WithLimit", l.Name, "a name that no other limit has")
-		}
-		if l.Penalty < 0 {
-			return valueError("the Penalty of WithLimit "+strconv.Quote(l.Name), l.Penalty, "0 or more")
-		}
-		cost := l.Cost
-		if cost == nil {
-			cost = one
-		}
-		s.limits = append(s.limits, limit{
-			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used, penalty: l.Penalty,
-			whole: l.Keyed == nil,
-			lost:  l.Lost,
-		})
-		return nil
-	}
-}
-
-// addInFlight adds a limit of requests that are out.
-func (s *settings) addInFlight(l *Limit) error {
-	what := "InFlight of limit " + strconv.Quote(l.Name)
-	switch {
-	case l.InFlight < 1:
-		return valueError(what, l.InFlight, "at least 1")
-	case l.Limiter != nil || l.Keyed != nil || l.Recost != nil || l.Used != nil || l.Lost != nil || l.Exact || l.Penalty != 0:
-		return valueError(what, l.InFlight, "no other field than Name, Key and Cost beside it")
-	case slices.ContainsFunc(s.inFlight, func(f *inFlight) bool { return f.name != "" && f.name == l.Name }):
-		return valueError("WithLimit", l.Name, "a name that no other limit has")
-	}
-	f := &inFlight{name: l.Name, n: l.InFlight, key: l.Key, cost: l.Cost}
-	if f.key == nil {
-		f.key = func(*http.Request) string { return "" }
-	}
-	if f.cost == nil {
-		f.cost = one
-	}
-	s.inFlight = append(s.inFlight, f)
-	return nil
-}
-
-// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for
-// each key. A request takes its place when it goes, and gives it back when its response's body is closed,
-// as every one must be, or when there is no response. A request that waits for permits, for the end of a
-// stop or for its next attempt has no place; one that waits for a place has no permits, so that there is
-// no burst after a server has stalled. [WithMaxWait] and deadlines hold for a place, too; but how long
-// that wait will be is not known before, so the error comes when they are over. Default: any number.
-//
-// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64
-// callers with WithMaxInFlight(8) get 50 answers a second, and none is refused.
+// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
+// WithMaxInFlight(8) get 50 answers a second, and none is refused.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	return func(s *settings) error {
 		if n < 1 || len(key) > 1 {
@@ -154,10 +85,9 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a
-// retry would exceed that, RoundTrip returns the refusal. With 0.1, a server that refuses
-// everything sees 1110 attempts of 1000 requests, where WithRetries(3) alone makes 4000. Default:
-// no budget.
+// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a retry would exceed
+// that, RoundTrip returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests, where
+// WithRetries(3) alone makes 4000. Default: no budget.
 func WithRetryBudget(share float64) Option {
 	return func(s *settings) error {
 		if !(share >= 0 && share <= 1) {
@@ -168,8 +98,8 @@ func WithRetryBudget(share float64) Option {
 	}
 }
 
-// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the known
-// dialects; of several, the last one given is tried first.
+// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the known dialects, and before
+// those of earlier WithDialect options.
 func WithDialect(d Dialect) Option {
 	return func(s *settings) error {
 		if reflect.ValueOf(d).IsZero() {
@@ -180,15 +110,12 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithCost sets the cost of requests, in permits, at the one limiter of a transport: the limiter given
-// to New, or a key's of [PerKey]. With several limits it would be unclear which one counts tokens and
-// which one requests, so New returns an error, and each limit says its own cost by [WithLimit].
-// Default: 1 for each request.
+// WithCost sets the cost of requests, in permits, at the one limiter of a transport: New's, or PerKey's. With several
+// limits New returns an error, and each limit needs its own cost, by [WithLimit]. Default: 1 for each request.
 //
-// The function before returns the cost of a request before it goes; at 0 or less it goes at once
-// and unpaced, such as a request that opens a stream of events and stays. The function after, which
-// may be nil, returns the real cost when there is a response: more is charged to the next requests,
-// less is given back. If it reads the response's body it has to put another one in its place.
+// The function before returns the cost of a request before it goes; at 0 or less the request goes at once and unpaced. The
+// function after, which may be nil, returns the real cost when there is a response: the difference is charged to the next
+// requests, or given back. If it reads the response's body it must replace it.
 //
 // At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
@@ -201,26 +128,23 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets how long a request waits at most. A request that would have to wait longer gets a
-// *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]; the request's
-// deadline and the limiter's own longest wait hold in any case. If the server stops the key while a
-// request waits, it may wait longer.
+// WithMaxWait sets how long a request waits at most. A request that would wait longer gets a *[reserve.WaitError] at once.
+// Negative counts as 0. Default: [reserve.Forever]; the request's deadline and the limiter's own longest wait hold in any
+// case. A request whose key the server stops while it waits may wait longer.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) error { s.maxWait = max(0, d); return nil }
 }
 
-// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip
-// returns the refusal at once, since a retry before that would only be refused again, and the key
-// stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip returns the refusal at
+// once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
-// WithRetries lets a request that was refused go again, up to n times, paying its permits each
-// time, if it has no body, or has GetBody. After a 503 that does not say for how long, see
-// [RetryNonIdempotent]. Other responses and errors are for the caller. If it gives up while it waits to
-// go again, RoundTrip returns that error, not the refusal. Default: 0, since a program often retries
-// already, and some servers refuse for longer if one does.
+// WithRetries sends a refused request again, up to n times, paying its permits each time, if it has no body, or has
+// GetBody. After a 503 that does not say for how long, see [RetryNonIdempotent]. Other responses and errors are for the
+// caller. A request that gives up while it waits to go again gets that error, not the refusal. Default: 0, since a program
+// often retries already, and some servers refuse for longer if one does.
 func WithRetries(n int) Option {
 	return func(s *settings) error {
 		if n < 0 {
@@ -239,10 +163,9 @@ func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
-// PauseRefused stops only the refused request for as long as the server wants; the others of its key
-// go on. It is for lenient servers, and best together with [Adaptive], which slows down the others: a
-// stop of 1 s by a server that has permits again after 20 ms costs 50 requests. Default: the whole
-// key stops, as RFC 6585 can be read, and as GitHub and Discord want it. Without [WithRetries] it stops
+// PauseRefused stops only the refused request for as long as the server wants; the others of its key go on. It is for
+// lenient servers, and best with [Adaptive], which slows the others down: a stop of 1 s by a server that has permits again
+// after 20 ms costs 50 requests. Default: the whole key stops, as GitHub and Discord require. Without [WithRetries] it stops
 // nothing.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
@@ -288,8 +211,8 @@ func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock by which headers are read and rates found: for tests. The
-// limiters have their own. Default: the real one.
+// WithClock replaces the clock by which headers are read and rates found: for tests. Limiters have their own. Default: the
+// real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
 		if isnil.Value(c) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -74,23 +73,11 @@ func (c *call) backOff() error {
 	}
 }
 
-// accept notes when a call with these keys was accepted.
-func (c *call) accept() {
-	if c.t.retries == 0 {
-		return
-	}
-	last, ok := c.t.accepted.get(c.keys)
-	if !ok {
-		last = c.t.accepted.getOr(c.keys, new(atomic.Int64))
-	}
-	last.Store(c.heard.UnixNano())
-}
-
-// relieved reports whether another call with these keys was accepted since the call began to wait for this
-// attempt.
+// relieved reports whether another call was accepted at each of the call's limits since it began to wait for this attempt.
 func (c *call) relieved() bool {
-	last, ok := c.t.accepted.get(c.keys)
-	return ok && last.Load() >= c.begin.UnixNano()
+	return len(c.states) > 0 && !slices.ContainsFunc(c.states, func(s *limitState) bool {
+		return s.accepted.Load() < c.begin.UnixNano()
+	})
 }
 
 // repeatable reports whether it does no harm to carry out a request twice: it is idempotent (RFC 9110,

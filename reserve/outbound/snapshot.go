@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
 // A Snapshot is the state of a transport's limits at one moment. See [Transport.Snapshot].
@@ -33,12 +32,18 @@ type LimitState struct {
 	Refused      uint64    // attempts that the server refused because of this limit
 }
 
-// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024
-// that were used. It takes nothing. The calls go on meanwhile, so numbers of different limits may be of different moments.
+// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024 that
+// were used. It takes nothing. Numbers of different limits may be of different moments.
 func (t *Transport) Snapshot() Snapshot {
 	var s Snapshot
 	now := t.now()
+	idle := 0
 	for _, l := range t.states.all() {
+		if l.users.Load() == 0 && l.stop(now).IsZero() {
+			if idle++; idle > idleStates {
+				continue
+			}
+		}
 		s.Limits = append(s.Limits, l.look(now))
 	}
 	slices.SortFunc(s.Limits, func(a, b LimitState) int {
@@ -48,7 +53,10 @@ func (t *Transport) Snapshot() Snapshot {
 	return s
 }
 
-// A limitState counts the calls of one limit and key.
+// idleStates is how many idle states a Snapshot shows.
+const idleStates = 1024
+
+// A limitState counts the calls of one limit and key, and holds what is believed of it.
 type limitState struct {
 	name, key string
 	by        reserve.Reserver
@@ -58,6 +66,9 @@ type limitState struct {
 	out       atomic.Int64
 	refused   atomic.Uint64
 	stopped   atomic.Int64 // the end of the latest stop, in nanoseconds since 1970
+	accepted  atomic.Int64 // when the answer of the latest accepted call came
+	block     atomic.Pointer[adapt.Block]
+	clock     serverClock
 }
 
 func (l *limitState) look(now time.Time) LimitState {
@@ -82,61 +93,26 @@ func (l *limitState) stop(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// limitStates are those of all limits and keys that are in use, and of some that were.
-type limitStates struct {
-	mu    sync.Mutex
-	of    map[keys]*limitState
-	sweep int // at so many the idle ones are forgotten
-}
-
-// idleStates is how many states are kept whether they are in use or not, some 400 bytes each.
-const idleStates = 1024
-
-// use returns the state of a charge's limit and key, in use until its users have gone.
-func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
+// stateOf returns the state of a charge's limit and key.
+func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
 	key := keys{a.limit, a.key}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.of[key]
-	if s == nil {
-		if len(t.of) >= max(t.sweep, idleStates) {
-			t.forget(now())
-		}
-		if t.of == nil {
-			t.of = map[keys]*limitState{}
-		}
-		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By}
-		t.of[key] = s
+	s, ok := t.states.get(key)
+	if !ok {
+		s = t.states.getOr(key, &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By})
 	}
-	s.users.Add(1)
 	return s
 }
 
-// forget forgets the keys that nobody uses and no server has stopped.
-func (t *limitStates) forget(now time.Time) {
-	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
-		return s.users.Load() == 0 && s.stop(now).IsZero() && k.key != any(sharedKey{})
-	})
-	t.sweep = 2 * len(t.of)
-}
-
-func (t *limitStates) all() []*limitState {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.of))
-}
-
-// watchState puts the state of a charge among those that the call uses.
 func (c *call) watchState(a *charge) {
-	s := c.t.states.use(a, c.subject, c.t.now)
-	if a.state = s; slices.Contains(c.states, s) {
-		s.users.Add(-1)
+	a.state = c.t.stateOf(a, c.subject)
+	if slices.Contains(c.states, a.state) {
 		return
 	}
 	if c.states == nil {
 		c.states = c.fewStates[:0]
 	}
-	c.states = append(c.states, s)
+	a.state.users.Add(1)
+	c.states = append(c.states, a.state)
 }
 
 // release says that the call uses no limit any more.
@@ -166,7 +142,6 @@ func shownKey(key any, r *http.Request) string {
 	return text
 }
 
-// isCredential reports whether a header's value may be a credential, by the header's name.
 func isCredential(header string) bool {
 	header = strings.ToLower(header)
 	return slices.ContainsFunc([]string{"auth", "cookie", "key", "token", "secret"}, func(part string) bool {
@@ -174,8 +149,7 @@ func isCredential(header string) bool {
 	})
 }
 
-// holdsSecret reports whether text holds one of the words of a header's value. Words of up to 7 letters, such as
-// Bearer, are no secrets.
+// holdsSecret reports whether text holds a word of a header's value. Words of up to 7 letters, such as Bearer, don't count.
 func holdsSecret(text, value string) bool {
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=", r) }) {
 		if len(word) >= 8 && strings.Contains(text, word) {
@@ -191,7 +165,7 @@ type nextFreer interface {
 	Rate() float64
 }
 
-// until returns when the limit would let one more call go that comes now; zero: it can't tell.
+// until returns when the limit would let a call go that comes now; zero: unknown.
 func (l *limitState) until(now time.Time) time.Time {
 	by, ok := l.by.(nextFreer)
 	if !ok {
@@ -205,13 +179,11 @@ func (l *limitState) until(now time.Time) time.Time {
 	return at.Add(time.Duration(min(ahead*1e9, float64(math.MaxInt64/4))))
 }
 
-// probing reports whether one call finds the rate out while the others wait.
 func (l *limitState) probing() bool {
 	c := l.rate.Load()
 	return c != nil && c.probes()
 }
 
-// count counts an attempt that goes out, or comes back.
 func (c *call) count(n int64) {
 	for i := range c.charges {
 		c.charges[i].state.out.Add(n)

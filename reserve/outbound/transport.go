@@ -13,47 +13,41 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what
-// the server says about its limits. [New] returns one. All methods may be called at the same time.
+// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what the server says about
+// its limits. [New] returns one. All methods may be called at the same time.
 type Transport struct {
 	settings
 	base http.RoundTripper
 
 	lines       keyLines
-	unlimited   *reserve.Policy       // of pausers, and of hosts and learned keys
-	pausers     *keyed.Limiters[any]  // of keys whose limiter can't be paused
-	controllers memory[*controller]   // of adaptive keys
-	accepted    memory[*atomic.Int64] // by keySet: when a call was accepted last, in nanoseconds since 1970
-	states      limitStates
-	waiting     atomic.Int64  // calls that wait by themselves after a refusal
-	rooms       memory[*room] // by keys: of limits without a rate
+	unlimited   *reserve.Policy      // of pausers, and of hosts and learned keys
+	pausers     *keyed.Limiters[any] // of keys whose limiter can't be paused
+	controllers memory[*controller]  // of adaptive keys
+	states      memory[*limitState]  // by keys
+	waiting     atomic.Int64         // calls that wait by themselves after a refusal
+	rooms       memory[*room]        // by keys: of limits without a rate
 	derated     derated
-	blocks      blocks
-	clocks      memory[*serverClock] // by keys: of limits whose server does not tell its time
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
 	beside      bool // limits that the server names may be learned beside those that were given
 }
 
-// New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when
-// by has permits for them.
+// New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when by has permits for them.
 //
 //	transport, err := outbound.New(nil, limiter)
 //	...
 //	client := &http.Client{Transport: transport}
 //
-// All requests share the limiter, and are stopped together when a server refuses one.
-// For limits that hold per host, user or route, see [PerKey]. If by is nil and there is no
-// PerKey or [WithLimit], keys are learned: every [Host] has a limiter without a limit for each [Credential]
-// (Basic, Bearer, Token or Bot: a signature is none), and so has each limit that the host names in its responses.
-// They are stopped when the server says so, and with [Adaptive] get a rate.
+// All requests share the limiter, and are stopped together when the server refuses one. For limits per host, user or
+// route, see [PerKey]. If by is nil and there is no PerKey or [WithLimit], keys are learned: a limiter without a limit for
+// every [Host] and [Credential] (Basic, Bearer, Token or Bot: a signature is none), and for each limit that the host names
+// in its responses. They stop when the server says so, and get a rate with [Adaptive].
 //
-// A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: the
-// times of queued requests move and keep their distances. In front of any other Reserver
-// the transport stops requests by itself, and lets them reserve again afterwards.
+// A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests move and keep their
+// distances. In front of any other Reserver the transport stops requests itself, and lets them reserve again afterwards.
 //
-// A limiter that other parts of the program use as well is shared with them request by request. While many
-// requests wait here, only the first of each set of keys waits in the limiter's own queue.
+// Other parts of the program may use the limiter too. While many requests wait here, only the first of each set of keys
+// waits in the limiter's own queue.
 //
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
@@ -98,11 +92,10 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	return t, nil
 }
 
-// RoundTrip sends a request when it has its permits. If they would come too late (for its context's
-// deadline, of which http.Client's Timeout is one, for [WithMaxWait], or for the limiter's own
-// longest wait) it returns a *[reserve.WaitError] at once. If the context ends while it waits, its
-// permits go to others, and the error is the context's cause. The request is not changed, and its
-// body is always closed.
+// RoundTrip sends a request when it has its permits. If they would come too late (for its context's deadline, which
+// http.Client's Timeout sets, for [WithMaxWait], or for the limiter's own longest wait) it returns a
+// *[reserve.WaitError] at once. If the context ends while it waits, its permits go to others, and the error is the
+// context's cause. The request is not changed, and its body is always closed.
 //
 // A response that is an error, 429 too, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -135,15 +128,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// CloseIdleConnections closes the idle connections of the base transport. [http.Client.CloseIdleConnections]
-// calls it; the Transport itself never does.
+// CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks. The
+// Transport itself never does.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// now reads the clock.
 func (t *Transport) now() time.Time {
 	if t.clock == nil {
 		return time.Now()
@@ -151,7 +143,6 @@ func (t *Transport) now() time.Time {
 	return t.clock.Now()
 }
 
-// newTimer returns a timer of that clock.
 func (t *Transport) newTimer(d time.Duration) clockwork.Timer {
 	if t.clock == nil {
 		return clockwork.NewRealClock().NewTimer(d)

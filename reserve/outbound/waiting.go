@@ -19,7 +19,7 @@ type Waiting struct {
 	Why   Why
 }
 
-// Why says why a call waits.
+// Why is why a call waits.
 type Why string
 
 const (
@@ -34,7 +34,7 @@ const (
 	lookAgain = time.Second           // after that a change of the reason is told
 )
 
-// waits counts the call among those that wait, and has the hook and the log told why.
+// waits counts the call as waiting, and begins to watch it.
 func (c *call) waits() (w *watch, counted []*limitState) {
 	for _, s := range c.states {
 		s.waiting.Add(1)
@@ -42,7 +42,6 @@ func (c *call) waits() (w *watch, counted []*limitState) {
 	return c.watch(c.states), c.states
 }
 
-// waited ends that.
 func (w *watch) waited(counted []*limitState) {
 	for _, s := range counted {
 		s.waiting.Add(-1)
@@ -67,7 +66,7 @@ type watch struct {
 	panicked any
 }
 
-// watch begins to watch a wait; nil: nobody wants to know.
+// watch begins to watch a wait; nil: neither hook nor log asks.
 func (c *call) watch(states []*limitState) *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
@@ -80,7 +79,7 @@ func (c *call) watch(states []*limitState) *watch {
 	return w
 }
 
-// end ends the watch. A panic of the hook reaches the call's caller.
+// end ends the watch, and lets a panic of the hook reach the call's caller.
 func (w *watch) end() {
 	if w == nil {
 		return
@@ -126,7 +125,7 @@ func (w *watch) look() {
 	w.timer = w.clock.AfterFunc(next, w.look)
 }
 
-// log logs the wait once it has lasted for long enough, and returns when to look again for that.
+// log logs the wait once it has lasted for long enough, and returns when to look again.
 func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	log := w.t.log
 	if log == nil || w.logged {
@@ -140,8 +139,8 @@ func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	return lookAgain
 }
 
-// why returns what the call waits for: a stop before anything else, and of the rates the one that lets it go last. It
-// returns false if nothing seems to hold the call.
+// why returns what the call waits for: a stop first, and of the rates the one that lets it go last. False: nothing seems
+// to hold the call.
 func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if w.resume.After(now) {
 		why, ok = Waiting{"", w.resume, Stopped}, true
