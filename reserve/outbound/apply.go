@@ -143,7 +143,7 @@ func (c *call) learn(a *charge, r *ruling) {
 			if r.each {
 				allowed *= rate.Cost()
 			}
-			rate.Said(c.heard, c.sent, allowed)
+			rate.Said(c.heard, c.sent, allowed, a.said.Spread)
 		}
 		switch r.lesson {
 		case refused:

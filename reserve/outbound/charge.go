@@ -42,7 +42,7 @@ type charge struct {
 	limit  *limit
 	key    any
 	rate   *controller  // nil: not adaptive
-	room   *room        // nil: the limit has a rate
+	room   *room        // nil: the limit has a rate that is not being found
 	said   *reply.Limit // what the response says of the limit; nil: nothing
 	chance bool         // a refusal would be one by chance
 	state  *limitState  // of the limit and key, for Snapshot

@@ -1,10 +1,6 @@
 package outbound
 
-import (
-	"maps"
-	"slices"
-	"sync"
-)
+import "sync"
 
 // A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less recently.
 type memory[V any] struct {
@@ -55,13 +51,6 @@ func (m *memory[V]) drop(dropped map[any]V) {
 			m.forget(v)
 		}
 	}
-}
-
-// all returns the values of all keys.
-func (m *memory[V]) all() []V {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.AppendSeq(slices.Collect(maps.Values(m.young)), maps.Values(m.old))
 }
 
 func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {

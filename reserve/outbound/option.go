@@ -178,6 +178,7 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // as long as a single stop, but at most 25 s. When nothing was refused for three periods the limit has moved, and growth quickens.
 // The rate never grows to more than twice the rate at which requests are answered. The floor is one request in 2 minutes, and
 // one in 2 seconds while nothing is accepted. A rate that the server states in its headers is used at once, less 2 %.
+// What is left of a window until a reset is spent at once, or spread over the rest of it while other programs use it too.
 //
 // Programs that share a limit need not know of each other: 3, 10, 30 and 100 of them at a bucket of 100/s use all of it, each about
 // as much as any other, and 0.3, 0.8, 1.7 and 3 % of their requests are refused.

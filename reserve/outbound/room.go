@@ -48,15 +48,16 @@ func newRoom() *room {
 	return &room{places: queue.NewPlaces(boundless), n: boundless, most: boundless, left: boundless}
 }
 
-// roomOf returns the room of a limit without a rate; nil: the limit has a rate, or one is being found.
+// roomOf returns the room of a limit without a rate. Nil: the limit has a rate, or one is being found and no window is
+// known.
 func (t *Transport) roomOf(a *charge) *room {
 	by, ok := a.By.(interface{ Rate() float64 })
-	if a.rate != nil || !ok || !math.IsInf(by.Rate(), 1) {
+	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
 		return nil
 	}
 	key := keys{a.limit, a.key}
 	r, ok := t.rooms.get(key)
-	if !ok {
+	if window := a.said != nil && a.said.Ends > 0; !ok && (a.rate == nil || window) {
 		r = t.rooms.getOr(key, newRoom())
 	}
 	return r
@@ -131,11 +132,14 @@ func (a *charge) leftFor(took time.Duration) int {
 func (c *call) makeRoom(v *verdict) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
+		if a.room == nil {
+			a.room = c.t.roomOf(a)
+		}
 		switch {
 		case a.room == nil:
 		case !v.refused:
 			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
-		case ruling.blamed && ruling.stop > 0 && c.attempt.block == 0: // else one goes at a time
+		case ruling.blamed && ruling.stop > 0 && c.attempt.block == 0 && a.rate == nil: // else one goes at a time
 			a.room.refused(c.sent, c.heard, ruling.stop)
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,13 +39,7 @@ type LimitState struct {
 func (t *Transport) Snapshot() Snapshot {
 	var s Snapshot
 	now := t.now()
-	idle := 0
 	for _, l := range t.states.all() {
-		if l.users.Load() == 0 && l.stop(now).IsZero() {
-			if idle++; idle > idleStates {
-				continue
-			}
-		}
 		s.Limits = append(s.Limits, l.look(now))
 	}
 	slices.SortFunc(s.Limits, func(a, b LimitState) int {
@@ -52,9 +48,6 @@ func (t *Transport) Snapshot() Snapshot {
 	})
 	return s
 }
-
-// idleStates is how many idle states a Snapshot shows.
-const idleStates = 1024
 
 // A limitState counts the calls of one limit and key, and holds what is believed of it.
 type limitState struct {
@@ -93,25 +86,59 @@ func (l *limitState) stop(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// stateOf returns the state of a charge's limit and key.
-func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
+// limitStates holds the states of all limits and keys in use, and of some that were.
+type limitStates struct {
+	mu    sync.Mutex
+	of    map[keys]*limitState
+	sweep int // the number at which idle ones are forgotten
+}
+
+// idleStates is how many states are kept whether they are in use or not, some 500 bytes each.
+const idleStates = 1024
+
+// use returns the state of a charge's limit and key, in use until its users have gone.
+func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
 	key := keys{a.limit, a.key}
-	s, ok := t.states.get(key)
-	if !ok {
-		s = t.states.getOr(key, &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.of[key]
+	if s == nil {
+		if len(t.of) >= max(t.sweep, idleStates) {
+			t.forget(now())
+		}
+		if t.of == nil {
+			t.of = map[keys]*limitState{}
+		}
+		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By}
+		t.of[key] = s
 	}
+	s.users.Add(1)
 	return s
 }
 
+// forget forgets the keys that no call uses, and that are neither stopped nor blocked.
+func (t *limitStates) forget(now time.Time) {
+	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
+		block := s.block.Load()
+		return s.users.Load() == 0 && s.stop(now).IsZero() && k.key != any(sharedKey{}) && (block == nil || !block.On())
+	})
+	t.sweep = 2 * len(t.of)
+}
+
+func (t *limitStates) all() []*limitState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.of))
+}
+
 func (c *call) watchState(a *charge) {
-	a.state = c.t.stateOf(a, c.subject)
-	if slices.Contains(c.states, a.state) {
+	if a.state = c.t.states.use(a, c.subject, c.t.now); slices.Contains(c.states, a.state) {
+		a.state.users.Add(-1)
 		return
 	}
 	if c.states == nil {
 		c.states = c.fewStates[:0]
 	}
-	a.state.users.Add(1)
 	c.states = append(c.states, a.state)
 }
 

@@ -23,9 +23,9 @@ type Transport struct {
 	unlimited   *reserve.Policy      // of pausers, and of hosts and learned keys
 	pausers     *keyed.Limiters[any] // of keys whose limiter can't be paused
 	controllers memory[*controller]  // of adaptive keys
-	states      memory[*limitState]  // by keys
-	waiting     atomic.Int64         // calls that wait by themselves after a refusal
-	rooms       memory[*room]        // by keys: of limits without a rate
+	states      limitStates
+	waiting     atomic.Int64  // calls that wait by themselves after a refusal
+	rooms       memory[*room] // by keys: of limits without a rate
 	derated     derated
 	learned     *learned
 	whole       bool // one of the limits holds for all calls

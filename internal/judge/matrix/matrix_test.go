@@ -48,7 +48,11 @@ func TestMatrix(t *testing.T) {
 					}
 					require.LessOrEqual(t, o.Took, want.took[i], "%+v", o)
 					if k.Name != "slower and slower" { // for seconds it does not say that it is too much
-						require.LessOrEqual(t, o.Herd, 6., "%+v", o)
+						herd := 6.
+						if k.Name == "fixed windows, GitHub's headers" && strings.HasPrefix(c.Name, "unknown") {
+							herd = 8 // a window that is used alone is spent at once
+						}
+						require.LessOrEqual(t, o.Herd, herd, "%+v", o)
 					}
 					if rate == 50 && c.Adaptive {
 						require.LessOrEqual(t, o.Wasted, want.wasted, "%+v", o)

@@ -60,13 +60,20 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 
 // Said is the rate that the server says it allows, in the response to a call
 // sent at the given time. It counts only if that call is the latest. A lower
-// rate holds at once, a higher one too, unless a refusal has shown that it is too much.
-func (r *Rate) Said(now, sent time.Time, rate float64) {
+// rate holds at once, a higher one too, unless a refusal has shown that it is too much. If spread, the rate is what is
+// left of a window, spread over the rest of it: a program that uses the window alone may spend it at once.
+func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
 	if sent.Before(r.heard) {
 		return
 	}
 	r.heard = sent
-	r.offered = rate * margin * r.fair.share()
+	share := r.fair.share()
+	if spread && share == 1 {
+		r.offered = math.Inf(1)
+		r.tell()
+		return
+	}
+	r.offered = rate * margin * share
 	if r.searching || r.Unknown() {
 		r.searching, r.rate = false, r.ceiling
 	}

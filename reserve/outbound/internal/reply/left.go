@@ -130,6 +130,7 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	case permits == 0:
 		l.Short = true
 	case last > least && last <= widest:
+		l.Spread = window && l.Rate == 0
 		l.allow(permits / last.Seconds())
 	}
 }

@@ -29,13 +29,15 @@ type Key struct {
 
 // A Limit is what a server says of one of its limits.
 type Limit struct {
-	Name  string        // "requests", "tokens"; "": not told
-	Left  float64       // -1: not told
-	Size  float64       // 0: not told
-	Rate  float64       // allowed per second; 0: not told
-	Stop  time.Duration // for how long nothing is left
-	Short bool          // nothing is left for a moment, too short to stop for
-	Ends  time.Duration // until the end of the window that Left is of; 0: not told, or a bucket
+	Name string  // "requests", "tokens"; "": not told
+	Left float64 // -1: not told
+	Size float64 // 0: not told
+	Rate float64 // allowed per second; 0: not told
+	// Spread: Rate is what is left of a window, spread over the rest of it.
+	Spread bool
+	Stop   time.Duration // for how long nothing is left
+	Short  bool          // nothing is left for a moment, too short to stop for
+	Ends   time.Duration // until the end of the window that Left is of; 0: not told, or a bucket
 	// Undated: the end is a point in time, and the server does not tell its own time. Ends is wrong if the local clock is.
 	Undated bool
 	Bucket  bool // Left grows steadily, at Rate
