@@ -9,21 +9,17 @@ import (
 	"time"
 )
 
-// A kicker ends the runtime's epoll_wait at given moments, with a timerfd. The kernel makes that descriptor readable at
-// the right nanosecond of CLOCK_MONOTONIC, the clock of Go's own timers. No goroutine reads it or waits for it. It is
-// only in the runtime's epoll set, and when epoll_wait returns, the scheduler (findRunnable) looks for timers that are
-// due before it waits again.
+// A kicker ends the runtime's epoll_wait at given moments, with a timerfd. The kernel makes the descriptor readable at
+// the right nanosecond of CLOCK_MONOTONIC, the clock of Go's timers. No goroutine reads it: it is only in the runtime's
+// epoll set, and when epoll_wait returns, the scheduler (findRunnable) runs the timers that are due.
 //
-// That is how the scheduler works and not a promise. If it changes, timers are up to 1 ms late and nothing breaks.
-// TestKickEndsThePollersWait tells. So it is where there is no descriptor, because the process has none left or may not
-// make one.
-//
-// While every P has goroutines to run, none waits in epoll_wait, and the runtime looks at its timers all the time.
+// The scheduler does not promise that. If it changes (TestKickEndsThePollersWait tells), or the process has no
+// descriptor left, timers are up to 1 ms late.
 type kicker struct {
 	mu    sync.Mutex
 	file  *os.File // keeps the descriptor open and in the epoll set; nil: not made yet
 	fd    uintptr
-	retry time.Duration   // since start; the descriptor was refused, and is not asked for again before
+	retry time.Duration   // since start; no descriptor is asked for before
 	due   []time.Duration // moments since start to come, the next one last
 	armed time.Duration   // the moment for which the descriptor is set
 	spec  itimerspec
@@ -33,19 +29,12 @@ type kicker struct {
 type kick struct{ at time.Duration } // 0: none
 
 const (
-	// maxKicks is how many moments are remembered. With more sleepers than that, the last to wake are up to 1 ms late if
-	// nothing else wakes the process by then. At such numbers that is rare.
-	maxKicks = 1024
-
-	// retryAfter is how long no descriptor is asked for after one was refused. The process may have none
-	// left (EMFILE), which passes, or be forbidden to (EPERM, ENOSYS under seccomp), which doesn't: one try a
-	// second costs nothing.
-	retryAfter = time.Second
+	maxKicks   = 1024        // moments to remember; of more sleepers, the last to wake may be up to 1 ms late
+	retryAfter = time.Second // after the kernel refused a descriptor
 )
 
 var kicks kicker
 
-// set moves a kick to a moment. Before it the kick is at another one, or none.
 func (k *kicker) set(one *kick, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,7 +55,7 @@ func (k *kicker) set(one *kick, at time.Duration) {
 	k.arm()
 }
 
-// clear removes a kick that is over, or not needed any more, and sets the descriptor for the next one.
+// clear removes a kick, and sets the descriptor for the next moment.
 func (k *kicker) clear(one *kick) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,7 +74,7 @@ func (k *kicker) find(at time.Duration) (i int, found bool) {
 	return slices.BinarySearchFunc(k.due, at, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 }
 
-// arm sets the descriptor for the next moment that is to come. The kicker must be locked.
+// arm sets the descriptor for the next moment. The kicker must be locked.
 func (k *kicker) arm() {
 	n := len(k.due)
 	if n == 0 || k.due[n-1] == k.armed {

@@ -1,10 +1,9 @@
 // Package wake ends a sleep at a moment, to within tens of microseconds and without burning CPU.
 //
-// On an idle Linux machine a Go timer is up to 1 ms late. The runtime waits for it in epoll_wait, whose timeout is
-// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So a sleeper sleeps on a plain timer, and beside
-// it the kernel's high-resolution timer ends epoll_wait at the right nanosecond. Then the scheduler runs the timers
-// that are due: see kick_linux.go. On other systems, and wherever the kernel gives no timerfd, the plain timer is all
-// there is.
+// On an idle Linux machine a Go timer is up to 1 ms late: the runtime waits for it in epoll_wait, whose timeout is
+// whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the plain timer a timerfd ends
+// epoll_wait at the right nanosecond, and the scheduler runs the timers that are due. On other systems, and where the
+// kernel gives no timerfd, the plain timer is all there is.
 package wake
 
 import (
@@ -12,11 +11,8 @@ import (
 	"time"
 )
 
-// A Sleeper is a goroutine's place to sleep. Another goroutine may set the time at which the sleep ends (Set) and end
-// it at once (Wake). Neither wakes it only to look at its time again. One goroutine may sleep at a time. Reset makes
-// the Sleeper ready for use, and for use by another one.
-//
-// Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends at exactly its
+// A Sleeper lets one goroutine sleep. Another goroutine may move the end of the sleep (Set), which wakes nobody, and
+// end it at once (Wake). Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends exactly in
 // time.
 type Sleeper struct {
 	timer   *time.Timer
@@ -25,12 +21,11 @@ type Sleeper struct {
 	kick    kick
 }
 
-// shortest is the wait that is not worth a sleep. To park a goroutine and to wake it took 14 to 28 us of processor
-// time, more than 10 us of looking at the clock. It doesn't yield (runtime.Gosched) either: behind a global queue and
-// two busy local ones that made a wait of 8 us take 40 ms.
+// shortest is the wait that is not worth a sleep: to park a goroutine and to wake it took 14 to 28 us of processor
+// time. runtime.Gosched made a wait of 8 us take 40 ms behind busy queues.
 const shortest = 10 * time.Microsecond
 
-// Reset makes the sleeper ready for use. A Set or Wake from before is forgotten.
+// Reset makes the sleeper ready for use, also by another goroutine.
 func (s *Sleeper) Reset() {
 	if bubbled := bubbled(time.Now()); s.timer == nil || bubbled || s.bubbled {
 		s.timer, s.woken, s.bubbled = time.NewTimer(Untimed), make(chan struct{}, 1), bubbled
@@ -42,11 +37,9 @@ func (s *Sleeper) Reset() {
 	}
 }
 
-// Set makes the sleep end when d has passed, or as soon as it begins if d is not positive. Any goroutine may call it,
-// before the sleep and during it. The last call counts. [Untimed] or longer ends nothing.
-//
-// With slack the sleep ends later, by less than that, together with others of the process that have the
-// same slack.
+// Set makes the sleep end when d has passed. Any goroutine may call it, before the sleep and during it. The last call
+// counts. [Untimed] or longer ends nothing. With slack the sleep ends later, by less than the slack, together with
+// others of the same slack.
 func (s *Sleeper) Set(d, slack time.Duration) {
 	switch {
 	case d >= Untimed:
@@ -64,12 +57,12 @@ func (s *Sleeper) Set(d, slack time.Duration) {
 	}
 	s.timer.Reset(d)
 	if !s.bubbled {
-		// The timer counts from a moment just before this one. If its kick came earlier, the timer would not be due.
+		// After the timer was set, so that the timer is due when its kick comes.
 		kicks.set(&s.kick, s.now()+d)
 	}
 }
 
-// now returns the time since a moment that is the same for all sleepers that may share their wake-ups.
+// now returns the time since a moment that sleepers which share their wake-ups have in common.
 func (s *Sleeper) now() time.Duration {
 	if s.bubbled {
 		return time.Duration(time.Now().UnixNano())
@@ -85,7 +78,7 @@ func (s *Sleeper) Wake() {
 	}
 }
 
-// Woken returns the channel on which a Wake arrives, for callers that wait with a clock of their own.
+// Woken returns the channel on which a Wake arrives, for callers with a clock of their own.
 func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
 
 // Sleep blocks until the time that Set says, a Wake, or the end of ctx. It may end up to 10 us early,
@@ -113,8 +106,7 @@ func Spin(d time.Duration) {
 // Untimed is longer than any sleep with a time: 100 years.
 const Untimed = 100 * 366 * 24 * time.Hour
 
-// Sleep waits until d has passed since the call, on the monotonic clock. It ends earlier if ctx is done or moved is
-// closed. It never ends early for any other reason, and at once if d is not positive. It does not say what ended it.
+// Sleep waits until d has passed, ctx is done, or moved is closed.
 func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	start := time.Now()
 	if d <= 0 {
@@ -134,8 +126,7 @@ func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	}
 }
 
-// bubbled reports whether now was read in a testing/synctest bubble, the one place where the time
-// has no monotonic part.
+// bubbled reports whether now was read in a testing/synctest bubble, the only place where it has no monotonic part.
 func bubbled(now time.Time) bool {
 	return now == now.Round(0) // Round(0) takes the monotonic part away
 }

@@ -13,18 +13,16 @@
 // # The model
 //
 // A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst
-// later. A limiter that was never asked takes no memory, because its state can be computed at any time. A limiter that
-// was asked is remembered until it is like one that was never asked. It then owes and promises nothing, has no pause,
-// has the policy's rate, and is as full as a new key's. So it is dropped, and its next request finds it as if it had
-// been kept.
+// later. A key that was asked is remembered until it is like a new key again: it owes and promises nothing, has no
+// pause, has the policy's rate, and is as full. Then it is dropped, and its next request finds it as if it had been
+// kept.
 //
-// Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a key that was never seen has 10 permits
-// stored. It takes all of them, and is remembered. At 60.5 s it has 5. From 61 s on it has 10 again, and is dropped. A
-// key that takes 100 permits at once at 60 s is in debt until 69 s and full at 70 s. Until then it is remembered,
-// however many keys arrive.
+// Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a new key has 10 permits stored. It takes
+// all of them, and is remembered until 61 s. A key that takes 100 permits at once at 60 s is in debt until 69 s, and
+// remembered until 70 s, however many keys arrive.
 //
-// So the number of keys is bounded, and no debt is forgotten: past [WithMaxKeys], a new key is
-// refused with [ErrTooManyKeys].
+// So the number of keys is bounded, and no debt is forgotten: past [WithMaxKeys], a new key is refused with
+// [ErrTooManyKeys].
 //
 // # Plans from a database
 //
@@ -48,20 +46,16 @@
 //		return plans[plan], nil
 //	}, keyed.WithTTL(time.Minute))
 //
-// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once
-// by perTenant.Refresh(tenant). So does a downgrade, however hard the client tries, and [ErrUnknown] for a
-// tenant that is deleted. While the database fails, remembered tenants keep their policies, and new ones
-// get the error. [Limiters.Forget] drops a tenant, and forgives what it owes. Without WithTTL the function
-// is called for each request of a tenant that is not remembered. A tenant with the rate +Inf never is, so
-// each of its requests calls the function.
+// An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once by
+// perTenant.Refresh(tenant). So does a downgrade, and [ErrUnknown] for a tenant that is deleted. While the database
+// fails, remembered tenants keep their policies, and new tenants get the error. Without WithTTL the function is called
+// for each request of a tenant that is not remembered. A tenant with the rate +Inf never is.
 //
 // # What it costs
 //
-// A key that only took permits at once is a few numbers in a table. For a string these are 75 to 90 bytes, beside the
-// string's own. A key that reserved, waited, was paused, or had its rate or policy changed is a [reserve.Limiter] until
-// it is dropped: some 220 bytes more.
+// A key that only took permits at once takes 75 to 90 bytes, beside the string's own. A key that reserved, waited, was
+// paused, or had its rate or policy changed is a [reserve.Limiter] until it is dropped: some 220 bytes more.
 //
-// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops idle ones. Without
-// calls nothing is dropped. The keys are spread over shards by a hash with a random seed. Each shard has a lock, and
-// none is held while the policy function runs.
+// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops idle ones. The keys
+// are spread over shards with a lock each. No lock is held while the policy function runs.
 package keyed

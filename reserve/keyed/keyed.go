@@ -10,7 +10,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("keyed")
 
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
@@ -18,8 +17,7 @@ var valueError = invalid.In("keyed")
 var ErrTooManyKeys = bykey.ErrTooManyKeys
 
 // ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a deleted tenant, a
-// revoked API key. It is an answer, and not a failure to find one. So a remembered key does not keep its policy. It is
-// forgotten, as by [Limiters.Forget], and its callers get the error.
+// revoked API key. A remembered key is then forgotten, as by [Limiters.Forget], and its callers get the error.
 var ErrUnknown = bykey.ErrUnknown
 
 // Limiters is a limiter for each key. Make it with [New]. It must not be copied. All methods may be called at the same
@@ -48,34 +46,29 @@ func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
-// WithTTL sets how long the policy function's answer for a key is good. So a plan that has changed reaches a client
-// that keeps asking within d. An answer is used for between 31/32 of d and d. Use [Limiters.Refresh] where the program
-// knows that a plan has changed. Default: the answer is good until the key is dropped. 0 or less means the same.
+// WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. So a changed plan
+// reaches a client that keeps asking within d. Default: until the key is dropped. 0 or less means the same.
 //
-// When d is over, the first caller calls the function, and the others go on with the old policy
-// meanwhile. What the key owes stays owed, and stored permits scale, as with Refresh. If the
-// function returns an error, the key keeps its policy, and the function is called again an eighth of
-// d later. If the error is [ErrUnknown], the key is forgotten.
+// When d is over, the first caller calls the function, and the others go on with the old policy meanwhile. What the key
+// owes stays owed, and stored permits scale, as with Refresh. If the function returns an error, the key keeps its
+// policy, and the function is called again an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
 //
-// The function is called at most once in d for a key. So a key is remembered for d even when it is like new, unless a
-// new key needs its room. At 1000 keys a second, WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
+// A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
+// WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
 func WithTTL(d time.Duration) Option {
 	return func(s *settings) { s.ttl = d }
 }
 
-// New returns limiters whose policies come from the function. It is called by the first caller that asks for a key of
-// which nothing is remembered. Other callers for that key wait for the result. Its answer is used until the key is
-// dropped, or [Limiters.Refresh], [Limiters.Forget] or [WithTTL] ends that. Its error goes to all callers that waited
-// for it, and is not remembered.
+// New returns limiters whose policies come from the function. The first caller that asks for a new key calls it, and
+// other callers for that key wait for the result. Its answer is used until the key is dropped, or [Limiters.Refresh],
+// [Limiters.Forget] or [WithTTL] ends that. Its error goes to all callers that waited for it, and is not remembered.
 //
-// The function is called under no lock. It may take its time, and ask for other keys, but not for the same key, nor for
-// one whose policy asks for this one. Make policies once and return them many times. Keys of one policy share all but
-// their memory. A key that has another policy after Refresh takes some 220 bytes more.
+// The function is called under no lock. It may ask for other keys, but not for the same key, nor for a key whose policy
+// asks for this key. Make policies once and return them many times. A key that has another policy after Refresh takes
+// some 220 bytes more.
 //
-// A key's limiter is taken to exist since New was called. So a bursty one is empty then, unless its
-// policy says otherwise, and full a burst later, whenever its key is first seen. With a
-// clock of the policies' own ([reserve.WithClock]), which New can't read, a limiter counts as idle since the first
-// policy that the function returned was made.
+// A key's limiter counts as idle since New was called. With policies that have a clock of their own
+// ([reserve.WithClock]), it counts as idle since the first policy that the function returned was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
@@ -88,7 +81,6 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 	return (*Limiters[K])(bykey.New(bykey.Settings[K]{Policy: policy, MaxKeys: s.maxKeys, TTL: s.ttl}))
 }
 
-// notNil panics if what a constructor was given is nil.
 func notNil(isNil bool, name, want string) {
 	if isNil {
 		panic(valueError(name, nil, want))
@@ -130,26 +122,22 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 // Len returns how many keys are remembered now.
 func (k *Limiters[K]) Len() int { return k.keys().Len() }
 
-// Refresh asks the policy function for the key's policy again, and puts it in place at once. It is for a tenant that
-// has changed its plan. It is [reserve.Limiter.SetPolicy] of the key's limiter: what the key owes and what was promised
-// stays, and stored permits scale with the store. A key with 1/s and a store of 10 that has 5 left, refreshed to 100/s
-// and a store of 1000, has 500.
+// Refresh asks the policy function for the key's policy again, and uses it at once, by [reserve.Limiter.SetPolicy]:
+// what the key owes and what was promised stays, and stored permits scale with the store. A key with 1/s and a store of
+// 10 that has 5 left, refreshed to 100/s and a store of 1000, has 500.
 //
-// A policy of another kind (a window in place of a bursty limiter) takes over when the last promised time has come. It
-// has the same share of its store left. A key that is new has as much as its policy says, so Refresh of a key that
-// isn't remembered does nothing, and asks nothing.
+// A policy of another kind (a window instead of a bursty limiter) takes over when the last promised time has come, with
+// the same share of its store left. Refresh of a key that isn't remembered does nothing, and asks nothing.
 //
-// It returns the policy function's error. The key keeps its policy then. If the error is [ErrUnknown], the key is
-// forgotten.
+// It returns the policy function's error. The key then keeps its policy, or is forgotten if the error is [ErrUnknown].
 func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 
-// Forget drops the state of the key. Its next request finds it as if nothing had been asked since [New], with the
-// policy that the function then returns. So what the key owes is forgiven. Requests of it that wait keep their times.
+// Forget drops the state of the key, and forgives what it owes. Its next request finds it as if nothing had been asked
+// since [New], with the policy that the function then returns. Waiting requests keep their times.
 func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 
-// Keys returns the keys that are remembered, in no order. A key that is remembered from the loop's beginning to its end
-// comes once. One that is new or dropped meanwhile may come or not. The loop's body may use the limiters, and drop
-// keys:
+// Keys returns the remembered keys, in no order. A key that is new or dropped during the loop may come or not. The
+// loop's body may use the limiters, and drop keys:
 //
 //	for tenant := range perTenant.Keys() {
 //		if err := perTenant.Refresh(tenant); err != nil {
@@ -160,8 +148,7 @@ func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 // It copies the keys of one shard at a time, of 4096 keys or fewer on average.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
-// For returns the key's limiter. It holds nothing but the key, and asks for the key's limiter at each call. So it may
-// be kept, and keeps no key from being dropped.
+// For returns the key's limiter. It holds nothing but the key: it may be kept, and keeps no key from being dropped.
 //
 // The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
@@ -169,10 +156,9 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 // A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what
 // [reserve.Limiter]'s do, and may be called at the same time.
 //
-// Rate, Stored and NextFree only look: a key that is asked nothing else costs no memory. They are 0 if the policy
-// function returns an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
-// room for it, SetRate and Retime return that error, and PauseUntil does nothing. With [WithMaxKeys] keys in debt
-// the pause is lost: requests for the key get [ErrTooManyKeys] while there is no room, and are not paused afterwards.
+// Rate, Stored and NextFree take no memory for a key that is not remembered, and are 0 if the policy function returns
+// an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no room for it,
+// SetRate and Retime return that error, and PauseUntil does nothing.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)
