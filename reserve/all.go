@@ -17,19 +17,14 @@ import (
 // per second and per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle
 // and Wait apply to all of them. All of no limiters grants everything at once.
 //
-// If one refuses, its error is returned: a *[WaitError] names the limiter in Limit, "2 of 3" for the second of three. The
-// limiters before it get their permits back and count nothing, as if they had never been asked. Requests that other callers made to them in between move up, except where they were refused
-// meanwhile, or where the limiter is shared between machines.
+// If a limiter refuses, its error is returned: a *[WaitError] names it in Limit, "2 of 3" for the second of three. The
+// limiters before it get their permits back and count nothing, as if they had never been asked.
 //
-// Each limiter promises its permits at its own time, and counts them there, which may be long before the latest. So
-// where many calls wait for the slower of two limiters, the faster one does not space them again when they go. A window
-// may have forgotten calls that it counted long before they went. With 10/s and 1000 an hour, 2,000 callers at once
-// make 1,000 calls in the first 100 s, and the others together an hour later. A single caller, which makes one call at
-// a time, exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits when a
-// call goes. Other programs put package fair in front of All.
-//
-// Take a limiter at 10/s and a window of 1000 an hour, both after a long idle time. A caller that makes one call at a
-// time is limited by the first, and after 1000 calls by the second.
+// Each limiter counts its permits at its own time, which may be long before the latest. So where many calls wait for
+// the slower of two limiters, the faster does not space them again when they go. With 10/s and 1000 an hour, 2,000
+// callers at once make 1,000 calls in the first 100 s, and the others together an hour later. A caller that makes one
+// call at a time exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits
+// when a call goes. Other programs put package fair in front of All.
 //
 // It panics if one of them is nil.
 func All(rs ...Reserver) Reserver {

@@ -10,8 +10,8 @@ import (
 // in their ledgers and in nothing else. A Ledger need not be safe for concurrent use and must not block, because the
 // limiter calls it under its lock.
 //
-// Requests are served in order. Waiting requests use refunded permits at once, so a promised time may become earlier. It
-// becomes later only by a pause or a lower Retime.
+// Requests are served in order. Waiting requests use refunded permits at once, so a promised time may become earlier.
+// It becomes later only by a pause or a lower Retime.
 //
 // Times are nanoseconds on a clock that never runs back. A number of permits is at least 1.
 //

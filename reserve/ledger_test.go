@@ -25,8 +25,8 @@ func bareLimiter(clock clockwork.Clock) *reserve.Limiter {
 	}, 10, reserve.WithClock(clock))).Limiter()
 }
 
-// What a ledger can't do is done for it, or is an error: where it can't be asked ahead, requests are made and taken back, a
-// server's refusal is a pause, what a server says is not for it, and it can't be saved.
+// What a ledger can't do is done for it, or is an error: where it can't be asked ahead, requests are made and taken
+// back, a server's refusal is a pause, what a server says is not for it, and it can't be saved.
 func TestABareLedger(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	l := bareLimiter(clock)

@@ -63,8 +63,7 @@ type Snapshot struct {
 	Waited  time.Duration // the sum of the waits that are over, of callers that went and that gave up
 }
 
-// Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits. It holds the
-// limiter's lock for about as long as a request does; for a window, for one pass over the requests in it.
+// Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits.
 //
 // A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
 // Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.

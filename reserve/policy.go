@@ -32,8 +32,7 @@ type paying struct {
 	upfront bool
 }
 
-// An Option changes one setting of a policy. There is one type of option for every constructor. One that does not fit
-// the variant is an error that says so.
+// An Option changes one setting of a policy. It is an [OptionError] for a variant that it does not fit.
 type Option struct {
 	name string
 	// set changes the settings if they are of the option's type, and reports whether they are.
@@ -78,15 +77,12 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers that are due close together
-// wake together. That saves processor time. At 5,000/s, a wake-up for each caller takes 1.7 to 3.4 times the
-// processor time of golang.org/x/time/rate, by the machine, which is late by up to 1 ms. With
-// WithSlack(time.Millisecond) it takes 1.1 to 1.5 times as much as that. The promised times and the rate stay as
-// without it.
+// wake together. That saves processor time: at 5,000/s, callers take 1.7 to 3.4 times the processor time of
+// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times. Then five callers go each millisecond.
+// The promised times and the rate stay. Limiters with the same d wake their callers at the same moments.
 //
-// At 5,000/s with WithSlack(time.Millisecond), five callers go at once each millisecond. All limiters of a
-// process with the same d wake their callers at the same moments. On a fake clock (see [WithClock]) it has
-// no effect. A negative d is a *[ValueError]. Default: 0, so that callers wake within tens of
-// microseconds.
+// On a fake clock (see [WithClock]) it has no effect. A negative d is a *[ValueError]. Default: 0, so that callers wake
+// within tens of microseconds.
 func WithSlack(d time.Duration) Option {
 	return NewOption("WithSlack", func(s *common) error {
 		if d < 0 {
@@ -228,7 +224,7 @@ func Per(permits float64, d time.Duration) float64 {
 	return permits / d.Seconds()
 }
 
-// Must returns v, and panics if err is not nil: for limiters whose rate and options are constants.
+// Must returns v, and panics if err is not nil. It is for limiters whose rate and options are constants:
 //
 //	var limiter = reserve.Must(pace.NewBursty(10))
 func Must[T any](v T, err error) T {

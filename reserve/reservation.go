@@ -42,12 +42,10 @@ func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(c
 //
 // The limiter is then in the state in which it would be if the permits had never been reserved. If the reservation's
 // time is still to come, all requests behind it move up. If the time has come, as many permits come back as would still
-// be stored had they never been taken. The rest would have overflowed. No granted request is recalled, and no promised
-// time becomes later.
+// be stored. No granted request is recalled, and no promised time becomes later.
 //
-// So when 100 callers queue at 10/s and all give up, in any order, the next one waits for one
-// permit. At 10/s with 10 stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave
-// 10 stored.
+// When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit. At 10/s with 10
+// stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave 10 stored.
 //
 // Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come. This one
 // gives the permits back, so a ported "defer r.Cancel()" would double the rate.
@@ -62,10 +60,10 @@ func (r *Reservation) Cancel() { r.engine().Settle(0) }
 // before the next is granted, makes that wait 0.4 s less.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
-// Begin says that the use of the permits begins: a call goes out, which another side will count at a moment that is
-// not known before its answer. End says that the use is over. Between the two a window counts the permits in any case,
-// and until its length after End. A quota by the calendar that begins meanwhile counts them too. Other limiters count
-// permits when they are granted, so Begin and End do nothing. Package outbound calls both for each request.
+// Begin says that the use of the permits begins: a call goes out, which a server counts at some moment before its
+// answer. End says that the use is over. A window counts the permits from Begin until its length after End. A quota by
+// the calendar that begins meanwhile counts them too. For other limiters Begin and End do nothing. Package outbound
+// calls both for each request.
 //
 //	err := reservation.Wait(ctx)
 //	...
@@ -81,9 +79,9 @@ func (r *Reservation) Begin() { r.engine().Begin() }
 // [Reservation.Begin].
 func (r *Reservation) End() { r.engine().End() }
 
-// A Promise is the implementation of a Reservation by a [Reserver] outside this package: see
-// [NewReservation]. Its methods mean what Reservation's methods do. A Delay of 0 is leave to go: a promise that has only
-// a forecast returns more. It may have the methods Begin() and End() too.
+// A Promise is the implementation of a Reservation by a [Reserver] outside this package: see [NewReservation]. Its
+// methods mean what Reservation's methods do. A Delay of 0 is leave to go: a promise that has only a forecast returns
+// more. It may have the methods Begin() and End() too.
 type Promise interface {
 	Permits() int
 	At() time.Time

@@ -9,12 +9,12 @@ import "time"
 //
 // Waiting callers keep the wait of the rate at which they asked, whether the rate rises or falls. [Limiter.Retime]
 // changes their waits too. Mixing the two gives no permits away, but the waits add up. At 100/s with 100 callers
-// waiting, SetRate(200) leaves the last one's wait at 1 s, and Retime(100) then doubles it. Ten times in turn make it 17
-// minutes. A limiter that follows what a server allows needs Retime alone.
+// waiting, SetRate(200) leaves the last one's wait at 1 s, and Retime(100) then doubles it. Ten times in turn make it
+// 17 minutes. A limiter that follows what a server allows needs Retime alone.
 //
-// A refund of what was sold before is worth as much as before. There is one exception: with a capacity in permits, while
-// something is owed or waits, it is worth the lesser of two. At 5/s with WithCapacity(10) and 1 permit owed, a request
-// for 3 gives back 600 ms; after SetRate(20) 150 ms, the time of 3 permits at the new rate.
+// A refund of what was sold before is worth as much as before. There is one exception: with a capacity in permits,
+// while something is owed or waits, it is worth the lesser of two. At 5/s with WithCapacity(10) and 1 permit owed, a
+// request for 3 gives back 600 ms; after SetRate(20) 150 ms, the time of 3 permits at the new rate.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -27,9 +27,9 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 
 // Retime changes the rate from now on, for waiting requests too. It keeps permits: the debt and all remaining waits are
 // multiplied by the old rate over the new one, stored permits stay as far as they still fit, and a refund gives back as
-// many permits as before. It is for a limiter that follows what a server says. At 1/s, after Acquire(8), Retime(2) makes
-// the next caller wait 4 s and the one behind it 4.5 s. With 6 permits stored, it leaves 6. A warming-up limiter stays as
-// cold as it is. After Retime, [Limiter.SetRate] adds no stored permits. Both in turn add up: see there.
+// many permits as before. It is for a limiter that follows what a server says. At 1/s, after Acquire(8), Retime(2)
+// makes the next caller wait 4 s and the one behind it 4.5 s. With 6 permits stored, it leaves 6. A warming-up limiter
+// stays as cold as it is. After Retime, [Limiter.SetRate] adds no stored permits. Both in turn add up: see there.
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up.
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
@@ -44,8 +44,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 // SetPolicy puts another policy of the same kind in place from now on, with its rate, store or window, cold factor,
 // longest wait and slack. Promises stay and stored permits scale with the capacity, as with [Limiter.SetRate]. At 10/s
 // with WithCapacity(10), 6 stored permits become 12 under a policy of WithCapacity(20). After a [Limiter.Retime] they
-// become no more than they are. Mixed with Retime, its waits add up as SetRate's do. The new policy's [WithStored] does not
-// apply.
+// become no more than they are. Mixed with Retime, its waits add up as SetRate's do. The new policy's [WithStored] does
+// not apply.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, SetPolicy returns a
 // *[ValueError] and changes nothing.
