@@ -116,11 +116,3 @@ func (q *Queue) alarm() {
 		q.look()
 	}
 }
-
-// now reads the clock. The queue must be locked.
-func (q *Queue) now() int64 {
-	if t := q.clock.Now(); t > q.seen {
-		q.seen = t
-	}
-	return q.seen
-}

@@ -94,6 +94,9 @@ func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) 
 	limits, base := p.Options[0].Limits, q.base(now)
 	exact = true
 	for i := range limits {
+		if i >= tracked {
+			return reserve.Forever, false
+		}
 		l := &limits[i]
 		sum, all := q.order.AtMost(now, p, i)
 		places, _ := q.order.AtMost(now, p, ofPlaces)
@@ -102,7 +105,7 @@ func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) 
 		}
 		wait, sure := l.atMost(sum.Int(), sum == places, l.permits(p), base, &q.clock)
 		longest = max(longest, wait)
-		exact = exact && all && sure && !l.Own && i < tracked
+		exact = exact && all && sure && !l.Own
 	}
 	return longest, exact
 }

@@ -12,37 +12,40 @@ import (
 // After that it keeps what it has: at two limits that others keep busy, it would never have both.
 const patience = 4
 
-// A hold is what is reserved in the name of a place, at the limits of one option: at all of them, which is full; or only
-// at the one that has room last. So a limit that has room earlier is charged when the place goes, and not before.
+// A hold is what is reserved in the name of a place at the limits of one option: at all of them, which is full; or only
+// at the one that has room last, so that the others are charged when the place goes.
 type hold struct {
 	place  *Place
 	option int
-	parts  []part
+	parts  []Part
 	last   int // of parts: the one to wait for
+	rounds uint8
 	full   bool
-	rounds int
 	due    bool          // the time of last has come
 	asked  time.Duration // the delay when it was made
 	epoch  int64         // of the queue, when other options were compared last
-	few    [3]part
+	one    [1]Part
 }
 
-// A part is a reservation at one limit.
-type part struct {
+// A Part is a reservation at one limit.
+type Part struct {
 	r      *reserve.Reservation // nil: there is none
-	room   *reserve.Reservation // where to put it; nil: allocate
+	memory reserve.Reservation  // for the first one; a caller may still wait for it when there is a second
+	taken  bool                 // memory is
 	paused bool                 // it is only at the limit's pause
 }
+
+func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
 // fill reserves at all limits of the option if the last of them has room within the slack; or else only at that one.
 // The hold must not be the place's meanwhile.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
-	limits := h.place.Options[h.option].Limits
+	limits := h.limits()
 	slack := h.place.queue.slack(limits)
 	keep := h.rounds < patience && len(limits) > 1
 	h.rounds++
 	if keep {
-		if last, wait := h.latest(limits); wait > slack {
+		if last, wait := h.latest(); wait > slack {
 			h.giveBack(last)
 			return h.take(ctx, last, maxWait)
 		}
@@ -61,11 +64,10 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 		}
 		h.full = h.full && !h.parts[i].paused
 	}
-	if keep && longest > slack {
+	if h.asked = longest; keep && longest > slack {
 		h.giveBack(h.last)
 		h.full = false
 	}
-	h.asked = h.delay()
 	return nil
 }
 
@@ -76,11 +78,35 @@ func (h *hold) slack() time.Duration {
 			return 0
 		}
 	}
-	return h.place.queue.slack(h.place.Options[h.option].Limits)
+	return h.place.queue.slack(h.limits())
+}
+
+// fast is the rate at which a program that wakes late loses more than a limit that is charged 2 ms too early.
+const fast = 100
+
+// slack returns the slack of an option with these limits. Of several, all but the last to have room are charged too early
+// by it: so there is only a little, and none if one of them is slow.
+func (q *Queue) slack(limits []Limit) time.Duration {
+	if len(limits) == 1 || q.set.Slack == 0 {
+		return q.set.Slack
+	}
+	rates, slow := 0, false
+	for i := range limits {
+		kind, rate := kindOf(limits[i].By), limits[i].rate()
+		if kind != inFlight {
+			rates++
+		}
+		slow = slow || rate > 0 && rate < fast || rate == 0 && kind == foreign
+	}
+	if rates > 1 && slow {
+		return 0
+	}
+	return min(q.set.Slack, 2*time.Millisecond)
 }
 
 // latest returns which of the limits has room last, by what is known now, and when.
-func (h *hold) latest(limits []Limit) (last int, longest time.Duration) {
+func (h *hold) latest() (last int, longest time.Duration) {
+	limits := h.limits()
 	for i := range limits {
 		var wait time.Duration
 		if p := &h.parts[i]; p.r != nil && !p.paused {
@@ -97,7 +123,7 @@ func (h *hold) latest(limits []Limit) (last int, longest time.Duration) {
 
 // take reserves at a limit, unless it has that already.
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
-	p, l := &h.parts[i], &h.place.Options[h.option].Limits[i]
+	p, l := &h.parts[i], &h.limits()[i]
 	if p.r != nil && (p.paused || l.paused() > 0) {
 		if p.paused && l.paused() > 0 && p.r.Delay() > 0 {
 			h.last, h.full, h.due = i, false, false
@@ -106,10 +132,11 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err erro
 		h.drop(i) // the pause is over, or there is one now: then permits that are bought would be forgotten by its end
 	}
 	if p.r == nil {
-		r := p.room
-		if p.room = nil; r == nil {
+		r := &p.memory
+		if p.taken {
 			r = new(reserve.Reservation)
 		}
+		p.taken = true
 		if p.paused, err = l.reserve(ctx, l.permits(h.place), maxWait, r); err != nil {
 			return err
 		}
@@ -149,7 +176,7 @@ func (h *hold) cancel() {
 // settle settles what the request asks of limits in its own permits; at 0, all.
 func (h *hold) settle(actual int) {
 	for i := len(h.parts) - 1; i >= 0; i-- { // a group's own limit first: else another group would get what comes back
-		if l := &h.place.Options[h.option].Limits[i]; actual == 0 || l.Permits == 0 {
+		if actual == 0 || h.limits()[i].Permits == 0 {
 			h.parts[i].r.Settle(actual)
 		}
 	}
@@ -190,7 +217,7 @@ func (h *hold) pause(i int) time.Duration {
 	if h.parts[i].paused {
 		return 0
 	}
-	return h.place.Options[h.option].Limits[i].paused()
+	return h.limits()[i].paused()
 }
 
 // arrived says that the time of the awaited reservation has come. If another one is later by now, that is awaited from
@@ -203,23 +230,17 @@ func (h *hold) arrived() bool {
 			longest, last = h.delayOf(i), i
 		}
 	}
-	if last == h.last {
-		return true
-	}
-	h.last, h.due = last, false
-	return false
+	h.due = last == h.last
+	h.last = last
+	return h.due
 }
 
 // wouldWait returns how long the place has to wait, by what is known of limits where nothing is reserved.
 func (h *hold) wouldWait() time.Duration {
 	longest := h.delay()
-	if h.full {
-		return longest
-	}
-	limits := h.place.Options[h.option].Limits
-	for i := range limits {
-		if h.parts[i].r == nil || h.parts[i].paused {
-			d, err := limits[i].known(limits[i].permits(h.place))
+	for i, l := range h.limits() {
+		if !h.full && (h.parts[i].r == nil || h.parts[i].paused) {
+			d, err := l.known(l.permits(h.place))
 			if err != nil {
 				return reserve.Forever
 			}
@@ -232,11 +253,10 @@ func (h *hold) wouldWait() time.Duration {
 // wait waits for all of it, and gives all back if that fails.
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
-		if h.delayOf((h.last+i)%len(h.parts)) <= 0 {
-			continue
-		}
-		if err := h.parts[(h.last+i)%len(h.parts)].r.Wait(ctx); err != nil {
-			return err
+		if i = (h.last + i) % len(h.parts); h.delayOf(i) > 0 {
+			if err := h.parts[i].r.Wait(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -249,18 +269,10 @@ func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limi
 func (h *hold) at(l *Limit) int {
 	if h != nil {
 		for j := range h.parts {
-			if h.parts[j].r != nil && !h.parts[j].paused && l.same(h.place.Options[h.option].Limits[j]) {
+			if h.parts[j].r != nil && !h.parts[j].paused && l.same(h.limits()[j]) {
 				return j
 			}
 		}
 	}
 	return -1
-}
-
-// partsIf returns the parts, or none.
-func (h *hold) partsIf(ok bool) []part {
-	if !ok {
-		return nil
-	}
-	return h.parts
 }

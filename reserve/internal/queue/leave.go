@@ -35,7 +35,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	}
 	h := q.release(p)
 	if h != nil {
-		p.told = h.time()
+		p.at = q.clock.Since(h.time())
 	}
 	q.unpass(p)
 	if p.stop != nil {
@@ -59,10 +59,8 @@ func (q *Queue) over(p *Place) {
 
 // lapses keeps the place in the heap of places that must go by a time. The queue must be locked.
 func (q *Queue) lapses(p *Place) {
-	if p.latest() < never {
-		p.lapse.Key, p.lapse.Of = p.latest(), p
-		q.lapse[p.Group].Put(&p.lapse)
-	}
+	p.lapse.Key, p.lapse.Of = p.latest, p
+	q.lapse[p.Group].Put(&p.lapse)
 }
 
 // left cancels the hold of a place that has left or become smaller, and makes the queue look. Nil: it had none.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -110,15 +111,7 @@ func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duratio
 	return best
 }
 
-func byWait(a, b choice) int {
-	switch {
-	case a.wait < b.wait:
-		return -1
-	case a.wait > b.wait:
-		return 1
-	}
-	return 0
-}
+func byWait(a, b choice) int { return cmp.Compare(a.wait, b.wait) }
 
 // before reports whether a is better than b.
 func (q *Queue) before(p *Place, a, b choice, current int) bool {
@@ -145,8 +138,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	}
 	epoch := q.epoch.Load()
 	all := q.choices(p, nil)
-	held := make([]*hold, len(all))
-	asked := make([]bool, len(all))
+	held, asked := make([]*hold, len(all)), make([]bool, len(all))
 	defer func() {
 		for _, h := range held {
 			if h != nil && h != best {
@@ -162,36 +154,42 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		}
 		current = o.option
 		asked[current] = true
-		h := p.newHold(current)
-		h.epoch = epoch
-		all[current].wait = reserve.Forever
-		var late *reserve.WaitError
-		if err = h.fill(ctx, maxWait); err == nil {
-			held[current] = h
-			all[current].wait = min(h.delay(), someday)
-		} else if errors.As(err, &late) {
-			all[current].wait = late.Wait
-		}
-		q.options[current].known.Store(add(q.clock.Now(), all[current].wait))
+		held[current], all[current].wait, err = q.try(ctx, p, current, maxWait)
+	}
+	if current < 0 {
+		return nil, q.none(p, maxWait)
 	}
 	for i, h := range held {
 		if h == nil {
 			all[i].wait = reserve.Forever
 		}
 	}
-	if current < 0 {
-		return nil, q.none(p, maxWait)
-	}
 	o := q.choose(all, p, current, maxWait)
-	if o.option >= 0 && held[o.option] != nil {
-		q.served++
-		q.options[o.option].last = q.served
-		if q.set.Chosen != nil {
-			q.set.Chosen(p, o.option)
-		}
-		return held[o.option], nil
+	if o.option < 0 || held[o.option] == nil {
+		return nil, err
 	}
-	return nil, err
+	held[o.option].epoch = epoch
+	q.served++
+	q.options[o.option].last = q.served
+	if q.set.Chosen != nil {
+		q.set.Chosen(p, o.option)
+	}
+	return held[o.option], nil
+}
+
+// try reserves at an option, and returns how long that has to be waited for.
+func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Duration) (*hold, time.Duration, error) {
+	h := p.newHold(option)
+	wait := reserve.Forever
+	err := h.fill(ctx, maxWait)
+	var late *reserve.WaitError
+	if err == nil {
+		wait = min(h.delay(), someday)
+	} else if h = nil; errors.As(err, &late) {
+		wait = late.Wait
+	}
+	q.options[option].known.Store(add(q.clock.Now(), wait))
+	return h, wait, err
 }
 
 // none returns the error of a place that no option grants.

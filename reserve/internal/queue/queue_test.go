@@ -289,7 +289,7 @@ func TestNoAllocation(t *testing.T) {
 		}
 		q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: 50 * time.Millisecond}, options)
 		var p queue.Place
-		memory := make([]reserve.Reservation, limits)
+		memory := make([]queue.Part, limits)
 		require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 			p = queue.Place{Permits: 1, Options: options, Memory: memory}
 			require.NoError(t, q.Enter(context.Background(), &p, reserve.Forever))

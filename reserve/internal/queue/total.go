@@ -49,18 +49,22 @@ func (s *Sums) Add(p *Place) {
 	for i := range min(len(limits), tracked) {
 		p.counted[i] = limits[i].permits(p)
 	}
-	p.counted[OfPermits], p.counted[ofPlaces] = p.Permits, 1
+	s.add(p, 1)
+}
+
+// add adds what is counted of a place, or takes it off.
+func (s *Sums) add(p *Place, sign int) {
 	for i, n := range p.counted {
-		s[i].Add(n)
+		s[i].Add(sign * n)
 	}
+	s[OfPermits].Add(sign * p.Permits)
+	s[ofPlaces].Add(sign)
 }
 
 // Subtract takes off what was added for a place.
 func (s *Sums) Subtract(p *Place) {
-	for i, n := range p.counted {
-		s[i].Add(-n)
-		p.counted[i] = 0
-	}
+	s.add(p, -1)
+	p.counted = [tracked]int{}
 }
 
 // Resize says that a place is for n permits from now on.
@@ -80,8 +84,15 @@ func (s *Sums) Of(limit int) Total {
 
 // Without returns a sum without what the place asks of a limit.
 func (p *Place) Without(sum Total, limit int) Total {
-	if limit < len(p.counted) {
-		sum.Add(-p.counted[limit])
+	switch limit {
+	case OfPermits:
+		sum.Add(-p.Permits)
+	case ofPlaces:
+		sum.Add(-1)
+	default:
+		if limit < tracked {
+			sum.Add(-p.counted[limit])
+		}
 	}
 	return sum
 }

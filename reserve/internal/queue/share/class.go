@@ -6,14 +6,14 @@ import "github.com/nextfree/pace/reserve/internal/queue"
 type flow struct {
 	start float64 // the tag of its next request
 	// A stretch begins when the flow was idle and virtual time has passed its tag: what it got before is forgiven.
-	stretch uint64
+	stretch uint32
 	floor   float64 // the tag at which the stretch began
 }
 
 func (f *flow) begin(tag float64) { f.start, f.floor, f.stretch = tag, tag, f.stretch+1 }
 
 // settle corrects the tag after a request of that stretch has cost more. What was forgiven is no credit.
-func (f *flow) settle(stretch uint64, more float64) {
+func (f *flow) settle(stretch uint32, more float64) {
 	if more >= 0 {
 		f.start += more
 	} else if stretch == f.stretch {
@@ -217,7 +217,7 @@ func (c *class) settle(e *Entry, more float64) {
 		t = c.newTenant(e.name, start)
 		e.tenant = t
 	}
-	stretch := uint64(0)
+	stretch := uint32(0)
 	if e.tenant == t {
 		stretch = t.stretch
 	}

@@ -39,7 +39,7 @@ type Entry struct {
 	tenant *tenant
 	// When it went:
 	wasAged bool
-	stretch uint64 // of its share
+	stretch uint32 // of its share
 }
 
 // Of makes e a request of a class, by its number, and of a tenant with that weight. It is called before Enter.

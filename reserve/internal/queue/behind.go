@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// behind returns how long a request for n permits would wait behind others, of which after is how long the first of
+// them has to at least. Ahead are the sizes of those that have not reserved here.
+func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Duration {
+	if by, ok := l.By.(*reserve.Limiter); ok {
+		wait, err := behind((*engine.Limiter)(by), ahead, n)
+		if most := tooMany(err); most > 0 && l.Clip {
+			wait, err = behind((*engine.Limiter)(by), ahead, most)
+		}
+		if err != nil {
+			return reserve.Forever
+		}
+		return max(wait, after, l.paused())
+	}
+	wait, err := l.known(n)
+	if err != nil || wait == unknown {
+		wait = 0
+	}
+	wait = max(wait, after)
+	if rate := l.rate(); rate > 0 {
+		wait = add(wait, seconds(float64(total(ahead))/rate))
+	}
+	return wait
+}
+
+// seconds returns a time, and not more than there is.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
+}
+
+// behind returns how long a request would wait at a limiter behind others of those sizes. At a window, one that is
+// larger than the window is never granted, and takes as much as the window holds. Of others only the sum counts.
+func behind(l *engine.Limiter, ahead iter.Seq[int], n int) (time.Duration, error) {
+	o := l.Outlook()
+	if !o.Window || o.Capacity < 1 {
+		return l.Behind(once(total(ahead)), n)
+	}
+	return l.Behind(func(yield func(int) bool) {
+		for size := range ahead {
+			if size > 0 && !yield(min(size, int(o.Capacity))) {
+				return
+			}
+		}
+	}, n)
+}
+
+func total(sizes iter.Seq[int]) int {
+	sum := int64(0)
+	for size := range sizes {
+		sum = saturate.Add(sum, int64(size))
+	}
+	return int(sum)
+}
+
+func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
+
+// isWindow reports whether the limit is a window, or a quota by the calendar.
+func isWindow(l *Limit) bool {
+	by, ok := l.By.(*reserve.Limiter)
+	return ok && (*engine.Limiter)(by).Outlook().Window
+}
+
+// once is a sequence of one size, or of none.
+func once(size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if size > 0 {
+			yield(size)
+		}
+	}
+}
+
+// atMost is behind for requests of which the sum is known, and whether each is for one permit; and whether it is exact.
+func (l *Limit) atMost(sum int, each bool, n int, after time.Duration, clock *engine.Clock) (wait time.Duration, exact bool) {
+	if !isWindow(l) {
+		return l.behind(once(sum), n, after), true
+	}
+	if !each { // any two that follow each other fill a window, or a period
+		sum = int(saturate.Add(int64(sum), int64(sum)))
+	}
+	by := l.By.(*reserve.Limiter)
+	_, err := by.Peek(math.MaxInt)
+	most := tooMany(err)
+	if most > 0 {
+		at := by.Forecast(int(saturate.Add(int64(sum), int64(min(n, most)))))
+		wait = time.Duration(clock.Since(at) - clock.Now())
+	} else if wait, err = (*engine.Limiter)(by).Behind(once(sum), n); err != nil { // a quota by the calendar
+		wait = reserve.Forever
+	}
+	return max(wait, after, l.paused()), each && most > 0
+}

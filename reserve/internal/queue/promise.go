@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
+)
+
+// A promise is a place as the promise behind a reservation: the name of its first method is that of a field of Place.
+type promise struct{ *Place }
+
+func (p promise) Permits() int { return p.Place.Permits }
+func (p promise) Begin()       { p.each(true, (*reserve.Reservation).Begin) }
+func (p promise) End()         { p.each(true, (*reserve.Reservation).End) }
+
+// each calls f for each reservation that the place has; or only if it is granted.
+func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
+	p.queue.mu.Lock()
+	h := p.hold
+	if ifGranted && p.state != granted {
+		h = nil
+	}
+	p.queue.mu.Unlock()
+	if h != nil {
+		for i := range h.parts {
+			if r := h.parts[i].r; r != nil {
+				f(r)
+			}
+		}
+	}
+}
+
+// Reservation returns the reservation whose promise the place is.
+func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
+
+// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of a reservation that it
+// holds in turn. Nil: there is none.
+func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
+	p, ok := (*engine.Reservation)(r).Promise().(promise)
+	if !ok || p.queue == q {
+		return p.Place
+	}
+	p.each(false, func(r *reserve.Reservation) {
+		if found == nil {
+			found = q.PlaceOf(r)
+		}
+	})
+	return found
+}
+
+// A placeContext is the context in which limits are asked in a place's name. It has the values of the caller's. It
+// does not end with it, because a reservation outlives the context of the request for it.
+type placeContext Place
+
+func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *placeContext) Done() <-chan struct{}       { return nil }
+func (c *placeContext) Err() error                  { return nil }
+func (c *placeContext) Value(key any) any {
+	if key == (rankKey{}) {
+		return &c.rank
+	}
+	return c.ctx.Value(key)
+}
+
+// A Rank is a request's place in an order, for a request that asks again. It goes before requests that first asked
+// after it. The zero value is that of a new request.
+type Rank struct {
+	Number  uint64
+	Arrived int64
+}
+
+// numbers number all requests, so that those of several queues are comparable where they meet.
+var numbers atomic.Uint64
+
+// Ranked returns the rank that the place got from FIFO.Push.
+func (p *Place) Ranked() Rank { return p.rank }
+
+// join gives a place a new rank, or that of a request that asks again.
+func (p *Place) join(now int64) {
+	p.rank = Rank{numbers.Add(1), now}
+	if r := p.Rank; r != nil {
+		if r.Number == 0 {
+			*r = p.rank
+		}
+		p.rank = *r
+	}
+}
+
+type (
+	rankKey   struct{}
+	stickyKey struct{}
+)
+
+// WithRank returns a context whose request has that rank, or gets one.
+func WithRank(ctx context.Context, r *Rank) context.Context {
+	return context.WithValue(ctx, rankKey{}, r)
+}
+
+// RankOf returns a context's rank; nil: it has none.
+func RankOf(ctx context.Context) *Rank {
+	r, _ := ctx.Value(rankKey{}).(*Rank)
+	return r
+}
+
+// WithSticky returns a context whose requests prefer the option that served the latest request of the same key.
+func WithSticky(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, stickyKey{}, key)
+}
+
+// StickyOf returns a context's key, and whether it has one.
+func StickyOf(ctx context.Context) (key string, ok bool) {
+	key, ok = ctx.Value(stickyKey{}).(string)
+	return key, ok
+}

@@ -1,0 +1,195 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/reserve"
+)
+
+// Wait blocks until the place is granted. See [reserve.Reservation.Wait].
+func (p *Place) Wait(ctx context.Context) (err error) {
+	q := p.queue
+	finished := false
+	defer func() {
+		if !finished { // also where a method of the context, which is the caller's, panics
+			p.Settle(0)
+		}
+	}()
+	deadline, err := q.clock.Deadline(ctx), done.Cause(ctx)
+	q.mu.Lock()
+	p.sleepers++
+	defer func() {
+		p.sleepers--
+		q.mu.Unlock()
+	}()
+	if deadline < p.latest && p.state < granted {
+		p.latest, p.byDeadline = deadline, true
+		q.lapses(p)
+	}
+	for p.state < granted && err == nil {
+		if p.hold != nil {
+			err = p.waitFor(ctx, p.hold)
+		} else {
+			err = p.waitForTurn(ctx)
+		}
+	}
+	if p.state == granted {
+		err = p.waitOut(ctx, err)
+		finished = err == nil
+		return err
+	}
+	finished = true
+	if p.state == over {
+		return p.failure()
+	}
+	h := q.leave(p, err)
+	q.mu.Unlock()
+	q.gone(h)
+	q.mu.Lock()
+	return err
+}
+
+// waitFor waits until the time of the hold has come, and then has the queue look. The queue must be locked, and is
+// unlocked meanwhile.
+func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
+	q := p.queue
+	last := h.awaited()
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	err = last.Wait(ctx)
+	q.mu.Lock()
+	mine := p.hold == h && p.state == bound && h.awaited() == last
+	there := mine && err == nil && h.arrived()
+	lost := p.hold == h && p.state == granted // meanwhile: then the wait there may have given the permits back
+	q.mu.Unlock()
+	switch {
+	case lost && err != reserve.ErrCancelled:
+		return err
+	case !mine || err == nil && !there: // it was handed on, or granted meanwhile; or another limit is later
+		return done.Cause(ctx)
+	case err == nil:
+		err = q.lookFor(ctx)
+	}
+	return err
+}
+
+// waitForTurn waits until the place is bound, or over. The queue must be locked, and is unlocked meanwhile.
+func (p *Place) waitForTurn(ctx context.Context) error {
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	changed := p.changed
+	p.queue.mu.Unlock()
+	defer p.queue.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// waitOut waits for the rest of the slack of a place that is granted. Err is that of the wait before. The queue must be
+// locked, and is unlocked meanwhile.
+func (p *Place) waitOut(ctx context.Context, err error) error {
+	if p.queue.set.Slack == 0 {
+		return err
+	}
+	h := p.hold
+	p.queue.mu.Unlock()
+	defer p.queue.mu.Lock()
+	if why := h.wait(ctx); why != reserve.ErrCancelled || err == nil {
+		return why
+	}
+	return err
+}
+
+// Cancel gives back what the place has. It is Settle(0).
+func (p *Place) Cancel() { p.Settle(0) }
+
+// Charge corrects the account of a granted place, whose caller settles each limit by itself.
+func (p *Place) Charge(actual int) {
+	q := p.queue
+	q.mu.Lock()
+	ok := p.state == granted && p.correct(max(0, actual))
+	q.mu.Unlock()
+	if ok {
+		q.changed()
+	}
+}
+
+// correct settles the account of a granted place, and reports whether that was the first time. The queue must be locked.
+func (p *Place) correct(actual int) bool {
+	if p.settled {
+		return false
+	}
+	if p.settled = true; actual != p.Permits {
+		p.queue.order.Settle(p.queue.now(), p, actual-p.Permits)
+	}
+	return true
+}
+
+// Settle says how many permits the request has used, or will use. See [reserve.Reservation.Settle].
+func (p *Place) Settle(actual int) {
+	q := p.queue
+	actual = max(0, actual)
+	q.mu.Lock()
+	if p.settled || p.state == over {
+		q.mu.Unlock()
+		return
+	}
+	if p.state == granted {
+		h := p.hold
+		p.correct(actual)
+		if actual == 0 {
+			p.at = q.clock.Since(h.time())
+			p.state, p.err = over, reserve.ErrCancelled
+		}
+		q.mu.Unlock()
+		h.settle(actual)
+		q.changed()
+		return
+	}
+	p.settled = true
+	var released *hold
+	switch {
+	case actual == 0:
+		released = q.leave(p, reserve.ErrCancelled)
+	case actual < p.Permits:
+		q.order.Resize(q.now(), p, actual)
+		released = q.release(p)
+	default:
+		p.extra = actual - p.Permits
+	}
+	q.mu.Unlock()
+	q.left(released)
+}
+
+// A PanicError is a panic of something of the caller's, such as its own Reserver. It is thrown again in the name of the
+// caller for whom that was asked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// failure returns why the place is over, or panics if the reason is a panic: that is the caller's.
+func (p *Place) failure() error {
+	if e, ok := p.err.(*PanicError); ok {
+		panic(e)
+	}
+	return p.err
+}
+
+// caught makes an error of a panic.
+func caught(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }
