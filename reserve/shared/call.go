@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -160,7 +161,8 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 			if back < by {
 				continue
 			}
-			return timedOut(&UnavailableError{Key: l.key, Err: errLate}, time.Duration(by-begin))
+			late := fmt.Errorf("the request reached %s %w", n.name, errLate)
+			return timedOut(&UnavailableError{Key: l.key, Err: late}, time.Duration(by-begin))
 		}
 		l.counters.requests.Add(uint64(len(list)))
 		o.give(list, decided)

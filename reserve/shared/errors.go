@@ -54,8 +54,8 @@ type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
 
-// errLate says that the store ran the call after its time, and so decided nothing.
-var errLate = errors.New("shared: the request reached the store after its time")
+// errLate is wrapped where the store ran the call after its time, and so decided nothing.
+var errLate = errors.New("after its time")
 
 // errPatience ends a caller's call early: the caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")

@@ -1,10 +1,16 @@
 package shared
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
 )
 
 // Redis's refusals are shown, whatever a limiter does when its store fails: also those of a command in the script.
@@ -19,5 +25,22 @@ func TestRefusals(t *testing.T) {
 		var config *ConfigError
 		require.Equal(t, refused, errors.As(failure("pace:{a}", errors.New(text)), &config), text)
 	}
-	require.NotContains(t, errLate.Error(), "Redis", "any store may be late")
+}
+
+// A store that decides too late is named.
+func TestLateStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewIn(&lateStore{Memory()}, "late", reserve.Must(pace.Bursty(10)), WithTimeout(50*time.Millisecond))
+		require.NoError(t, err)
+		_, err = l.TryAcquire(t.Context(), 1)
+		require.EqualError(t, err, `shared: no answer for "pace:{late}" within 50ms (WithTimeout): `+
+			`the request reached package shared's store after its time`)
+	})
+}
+
+type lateStore struct{ Store }
+
+func (s *lateStore) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	time.Sleep(time.Second)
+	return s.Store.Update(context.WithoutCancel(ctx), key, f)
 }

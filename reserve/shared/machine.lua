@@ -134,10 +134,9 @@ while runs ~= '' do -- runs whose time has come were idle
   if upfront and debt > 0 then headroom = headroom - max(peak, newer) end
   deferred = deferred + min(idle, max(0, headroom))
 end
+local unnoted -- headroom; a request may have been granted meanwhile
 if passed > 0 then
-  if debt > 0 and bursty and upfront then -- a request may have been granted
-    headrooms = note(headrooms, time, max(0, store - stored - deferred - max(peak, newer)))
-  end
+  if debt > 0 and bursty and upfront then unnoted = max(0, store - stored - deferred - max(peak, newer)) end
   if passed < debt then
     debt = debt - passed
   else
@@ -153,8 +152,17 @@ if at >= hold then held = 0 end
 if at >= fence then -- no promise of before it is left
   peak, newer, fence = newer, 0, at + debt
 end
+if unnoted and more == 0 then headrooms = note(headrooms, time, unnoted) end
 
 if more > 0 then -- refunds, a pause
+  -- note_grants remembers that headroom, as of a time by which all that may have been granted was.
+  local function note_grants(by)
+    if unnoted then
+      if headrooms ~= '' then by = max(by, (unpack('<d', headrooms, #headrooms - 15))) end
+      headrooms, unnoted = note(headrooms, by, unnoted), nil
+    end
+  end
+
   -- headroom is what still fits. Paid upfront, the store also holds what the others wait for.
   local function headroom()
     local fits = store - stored - deferred
@@ -240,6 +248,7 @@ if more > 0 then -- refunds, a pause
       end
       if upfront and whole == 0 then number = -number end -- what is kept of it lies at its end: it can't fall
       if ahead > 0 and number == slot then -- the newest: as if it had never been
+        note_grants(time + min(0, begin) / 1000) -- it collects since the others were granted
         debt, slot = debt - ahead, slot - whole
         fall()
       elseif ahead > 0 then
@@ -247,6 +256,7 @@ if more > 0 then -- refunds, a pause
         if waits and bursty then back, kept = kept, 0 end
         free(number - whole, number, at + max(0, begin), ahead, back)
       end
+      note_grants(time)
       if base > 0 then
         stored = min(store, stored + kept) -- a stored permit is never cheaper than a fresh one
       else
@@ -255,6 +265,7 @@ if more > 0 then -- refunds, a pause
     end
   end
 
+  note_grants(time)
   if pause > 0 then
     hold = max(hold, at + pause)
   elseif pause == -2 then -- a reset: what was sold before does not come back

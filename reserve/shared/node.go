@@ -9,6 +9,7 @@ import (
 
 // A node is what a process knows of one server: how to ask it, whether it answers, and what time it has.
 type node struct {
+	name    string // of the store, for errors
 	keeper  keeper
 	circuit circuit
 	clock   serverClock
@@ -41,7 +42,7 @@ func ofScripter(client Scripter, s *settings, pipelined bool) (*nodes, error) {
 		if pipelined {
 			c = gather(client, s.timeout)
 		}
-		return s.newNode(&scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
+		return s.newNode("Redis", &scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
 	}}
 	if c, ok := client.(interface{ Reload(context.Context) }); ok {
 		n.reload = c.Reload
@@ -53,8 +54,8 @@ func ofScripter(client Scripter, s *settings, pipelined bool) (*nodes, error) {
 	return n, nil
 }
 
-func (s *settings) newNode(k keeper) *node {
-	return &node{keeper: k, circuit: circuit{epoch: s.begin.UnixNano()}}
+func (s *settings) newNode(name string, k keeper) *node {
+	return &node{name: name, keeper: k, circuit: circuit{epoch: s.begin.UnixNano()}}
 }
 
 // of returns the node that has a key, as far as is known.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +71,8 @@ func ofStore(store Store, s *settings) (*nodes, error) {
 	if isnil.Value(store) {
 		return nil, valueError("store", nil, "a store")
 	}
-	return &nodes{single: s.newNode(&storeKeeper{store: store, clock: s.clock})}, nil
+	pkg, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", store), "*"), ".")
+	return &nodes{single: s.newNode("package "+pkg+"'s store", &storeKeeper{store: store, clock: s.clock})}, nil
 }
 
 // A storeKeeper keeps limiters in a store.
