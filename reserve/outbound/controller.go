@@ -61,7 +61,7 @@ func (c *controller) follow() {
 	rate := c.limiter.Rate()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.rate.Now(); rate != now && rate == c.limiter.Rate() {
+	if rate != c.rate.Pace() && rate == c.limiter.Rate() {
 		c.rate = adapt.New(rate)
 		c.admit()
 	}
@@ -85,9 +85,7 @@ func (c *controller) admit() {
 
 // sent counts a call that goes out now.
 func (c *controller) sent(now time.Time, permits int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rate.Sent(now, float64(permits))
+	c.change(func(rate *adapt.Rate) { rate.Sent(now, float64(permits)) })
 }
 
 // change has the rate learn something, and the limiter follow. It returns the rates before and
@@ -95,13 +93,13 @@ func (c *controller) sent(now time.Time, permits int) {
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from = c.rate.Now()
+	from, pace := c.rate.Now(), c.rate.Pace()
 	learn(&c.rate)
-	if to = c.rate.Now(); to != from {
+	if to := c.rate.Pace(); to != pace {
 		c.set(to)
 	}
 	c.admit()
-	return from, to
+	return from, c.rate.Now()
 }
 
 // set sets the limiter's rate. Its own may have been without limit until now: what it has stored
@@ -130,7 +128,7 @@ func (c *controller) retime(rate float64) {
 func (c *controller) restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ceiling := c.rate.Ceiling(); c.rate.Now() != ceiling {
+	if ceiling := c.rate.Ceiling(); c.rate.Pace() != ceiling {
 		c.rate = adapt.New(ceiling)
 		c.retime(ceiling)
 	}

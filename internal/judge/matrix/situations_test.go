@@ -17,7 +17,7 @@ import (
 // Situations that TestSituations runs: long ones are for PACE_LONG, or for SITUATIONS, a regular expression, which runs
 // any and prints their figures.
 const (
-	short    = `^(stop of 1 s/unk|outage of 10 s at 5/|N2 .*/60|N5 (5|50) |N6x? |N7|N9n|N15|N26|N30 50/s, 10 .*429, from.*/unk)`
+	short    = `^(stop of 1 s/unk|outage of 10 s at 5/|N2 .*/60|N5 (5|50) |N6x? |N7|N9n|N15|N26|N30 50/s, 10 .*429, from.*)`
 	asserted = short + `|^(stop of (1|60) s|outage of (10|60) s at (5|50)/|N2 |N30 50/s, (3|10) .*(a 503 by|429, from))`
 )
 
@@ -49,10 +49,20 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// asMeasured compares with figures: what is worse by more than 2 % fails, and what is better is printed, for whoever made
+// unfinished are the cells in which not all calls are answered within twelve times the ideal, and why.
+var unfinished = map[string]string{
+	"N6x a block that refused calls renew/unknown": "every search ends in a block, and a block that refused calls renew takes five minutes to end",
+}
+
+// asMeasured compares with figures: all calls must be answered, unless it is known why not. What is worse by more than 2 % fails, and what is better is printed, for whoever made
 // it so to write down there. With FIGURES in the environment it prints what to write.
 func asMeasured(t *testing.T, name string, o Outcome) {
 	t.Helper()
+	if reason, known := unfinished[name]; known {
+		require.False(t, o.Finished(), "it finishes now: take it from the list (%s)", reason)
+		return
+	}
+	require.True(t, o.Finished(), "%d of %d calls", o.Done, o.Calls)
 	line := fmt.Sprintf("\t%q: {%.3f, %.3f},", name, o.Took, o.Wasted)
 	if os.Getenv("FIGURES") != "" {
 		t.Log(line)

@@ -12,7 +12,8 @@ import (
 type shared struct {
 	limit, level, last float64
 	stop               float64 // that a refusal brings
-	chance             float64 // share of the calls that get a 503
+	chance             float64 // share of the calls that are refused by chance
+	bare               bool    // by a 429 without a time; else by a 503
 	random             *rand.Rand
 
 	accepted        []float64
@@ -44,29 +45,29 @@ func (s *shared) run(rates []Rate) {
 // call makes a call, and returns when the program makes the next one.
 func (s *shared) call(r *Rate, i int) (next float64) {
 	r.Sent(at(s.now), 1)
-	s.level, s.last = min(s.limit/5, s.level+s.limit*(s.now-s.last)), s.now
-	unable := s.random.Float64() < s.chance
-	if s.now > s.warm {
-		s.sent++
-	}
+	s.level, s.last = min(max(2, s.limit/5), s.level+s.limit*(s.now-s.last)), s.now
 	next = s.now
+	chance := s.random.Float64() < s.chance && s.now > 60
+	accepted := !chance && s.level >= 1
 	switch {
-	case !unable && s.level >= 1:
+	case accepted:
 		s.level--
 		r.Accepted(at(s.now), at(s.now), 1)
-		if s.now > s.warm {
-			s.accepted[i]++
-		}
+	case chance && (s.bare || r.Chance(at(s.now))):
+		r.Refused(at(s.now), at(s.now), at(s.now), !s.bare)
 	default:
-		if !unable || !r.Chance(at(s.now)) {
-			next += s.stop
-		}
-		r.Refused(at(s.now), at(s.now), at(next), unable)
-		if s.now > s.warm {
+		next += s.stop
+		r.Refused(at(s.now), at(s.now), at(next), chance)
+	}
+	if s.now > s.warm {
+		s.sent++
+		if accepted {
+			s.accepted[i]++
+		} else {
 			s.refused++
 		}
 	}
-	return next + (0.9+0.2*s.random.Float64())/r.Now()
+	return next + (0.9+0.2*s.random.Float64())/r.Pace()
 }
 
 // used, Jain's index and the share of refused calls.
@@ -97,63 +98,96 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// Refusals by chance do not slow the rate down, and a limit is not taken for chance.
+// Refusals by chance do not slow the rate down much, and a limit is not taken for chance, however many share it.
 func TestChance(t *testing.T) {
-	for _, limit := range []float64{5, 50, 500} {
-		for _, share := range []float64{0.01, 0.03, 0.1} {
-			for _, stop := range []float64{0, 1} {
-				for _, ceiling := range []float64{1, 1.6, unknown} {
-					s := shared{limit: limit, stop: stop, chance: share, warm: 130, ends: 730}
-					r := []Rate{New(ceiling * limit)}
-					r[0].Accepted(at(0), at(-1), 1)
-					s.run(r)
-					used, _, refused := s.outcome()
-					require.Greater(t, used, 0.65, "%v/s, %v, %v, %v", limit, share, stop, ceiling)
-					require.Less(t, refused, 2*share+0.03, "%v/s, %v, %v, %v", limit, share, stop, ceiling)
+	for _, bare := range []bool{false, true} {
+		for _, limit := range []float64{5, 50, 500} {
+			for _, share := range []float64{0.01, 0.03, 0.1} {
+				for _, stop := range []float64{0, 1} {
+					for _, ceiling := range []float64{1, 1.6, unknown} {
+						if bare && (limit < 50 || stop > 0) { // a bucket that is smaller than a volley, and the same again
+							continue
+						}
+						s := shared{limit: limit, stop: stop, chance: share, bare: bare, warm: 130, ends: 730}
+						r := []Rate{New(ceiling * limit)}
+						r[0].Accepted(at(0), at(-1), 1)
+						s.run(r)
+						used, _, refused := s.outcome()
+						least, most := 0.65, 2*share+0.03
+						if bare {
+							least, most = 0.5, 3*share+0.03
+						}
+						cell := []any{"bare %v, %v/s, %v, stop %v, ceiling %v", bare, limit, share, stop, ceiling}
+						require.Greater(t, used, least, cell...)
+						require.Less(t, refused, most, cell...)
+					}
 				}
 			}
 		}
 	}
-	s := shared{limit: 50, warm: 100, ends: 700}
-	r := []Rate{New(80)}
-	s.run(r)
-	require.Zero(t, r[0].chance.share)
+	for _, n := range []int{1, 3, 10, 30, 100} {
+		s := shared{limit: 100, warm: 100, ends: 300}
+		rates := make([]Rate, n)
+		for i := range rates {
+			rates[i] = New(unknown)
+		}
+		s.run(rates)
+		for i := range rates {
+			require.Zero(t, rates[i].chance[tooMany].share, "%d programs", n)
+		}
+	}
 }
 
-// An experiment that makes a difference ends, and the rate is as before it; so does one in which there are too few calls to tell.
-func TestExperiment(t *testing.T) {
-	suspicion := func() Rate {
-		r := found(50)
-		for i := range int(suspicious) {
-			now := 1000 + float64(i)
-			send(&r, 40, now, now+0.9)
-			r.Refused(at(now+0.9), at(now+0.9), at(now+0.9), true)
+// Events in quick succession bring volleys, at once. Where few of their calls are refused, a background is believed.
+func TestVolley(t *testing.T) {
+	suspected := func() (Rate, float64) {
+		r, now := found(50), 1000.
+		r.ceiling = unknown
+		for r.chance[tooMany].open == 0 {
+			now += 0.4
+			send(&r, 40, now, now+0.3)
+			require.True(t, r.Refused(at(now+0.3), at(now+0.3), at(now+0.3), false))
 		}
-		require.NotZero(t, r.chance.from)
-		require.InEpsilon(t, raised*r.chance.from, r.Now(), 0.01)
-		return r
+		require.InDelta(t, 5*step, math.Log(50/r.Now()), 2.5*step)
+		require.Equal(t, atOnce*r.Now(), r.Pace())
+		return r, now + 0.31
 	}
-	r := suspicion()
-	from := r.chance.from
-	for i := 0; r.chance.from > 0; i++ {
-		now := 1010 + float64(i)/60
-		if i%3 == 2 {
-			r.Refused(at(now), at(now), at(now), true)
-		} else {
-			r.Accepted(at(now), at(now), 1)
+	fire := func(r *Rate, now float64, refused int) float64 {
+		for range volley {
+			now += 0.0001
+			r.Sent(at(now), 1)
+			if refused > 0 {
+				refused--
+				require.False(t, r.Refused(at(now), at(now), at(now), false))
+			} else {
+				r.Accepted(at(now), at(now), 1)
+			}
 		}
+		require.Equal(t, r.Now(), r.Pace())
+		return now
 	}
-	require.InEpsilon(t, from, r.Now(), 0.02)
-	require.Zero(t, r.chance.share)
+	r, now := suspected()
+	before := r.Now()
+	now = fire(&r, now, mostHits+1) // an empty bucket
+	require.InEpsilon(t, before, r.Now(), 0.02)
+	require.True(t, r.Refused(at(now+1), at(now+1), at(now+1), false))
+	require.Equal(t, r.Now(), r.Pace(), "no other one until there are four more")
 
-	r = suspicion()
-	send(&r, 1, 1010, 1010+PerStop)
-	require.Zero(t, r.chance.from)
+	r, now = suspected()
+	for i := range enough - 1 {
+		now = fire(&r, now, i%2)
+		now += 0.4
+		require.True(t, r.Refused(at(now), at(now), at(now), false))
+	}
+	now = fire(&r, now, 1)
+	require.NotZero(t, r.chance[tooMany].share)
+	require.False(t, r.Refused(at(now+1), at(now+1), at(now+1), false), "by chance")
+	for range int(mostBudget) - 1 {
+		r.Refused(at(now+1), at(now+1), at(now+1), false)
+	}
+	require.True(t, r.Refused(at(now+1), at(now+1), at(now+1), false), "more than chance")
 
-	r = suspicion()
-	send(&r, raised*from, 1010, 1015)
-	require.NotZero(t, r.chance.share)
-	require.True(t, r.Chance(at(1015)))
-	require.False(t, r.Refused(at(1015), at(1015), at(1015), true))
-	require.True(t, r.Refused(at(1015.1), at(1015.1), at(1015.1), false), "a 429 always counts")
+	r, now = suspected()
+	r.Accepted(at(now+PerStop), at(now+PerStop), 1)
+	require.Equal(t, r.Now(), r.Pace(), "too few calls for a volley")
 }

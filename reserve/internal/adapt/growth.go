@@ -33,7 +33,7 @@ func (r *Rate) pass(now time.Time) float64 {
 // grow brings the rate up to date.
 func (r *Rate) grow(now time.Time) {
 	passed := r.pass(now)
-	if r.happened() && !r.proven || r.chance.from > 0 { // what was sent before a cut says nothing of the rate after it
+	if r.happened() && !r.proven { // what was sent before a cut says nothing of the rate after it
 		return
 	}
 	r.grown += passed

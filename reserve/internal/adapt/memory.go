@@ -14,6 +14,7 @@ type memory struct {
 	right    float64   // the rate that was right for long; 0: none
 	recall   float64   // the rate that is tried again; 0: none
 	wait     float64   // seconds of use until it is reached
+	lasted   bool      // half of the ceiling, or more, was right for long
 	pardoned time.Time // when it was at the ceiling, and one refusal did not disprove it
 }
 
@@ -23,6 +24,7 @@ func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 	if r.ran(now) > lasting && r.accepted >= proof*r.cost && r.guesses == 0 {
 		r.right = rate
 	}
+	r.lasted = r.lasted || 2*r.rate >= r.ceiling && r.grown > shortest
 	switch {
 	case r.rate >= r.ceiling && r.grown > shortest && now.Sub(r.pardoned).Seconds() > PerStop*max(1, seconds):
 		r.pardoned = now

@@ -9,7 +9,7 @@ import (
 type Rate struct {
 	ceiling float64 // never above
 	rate    float64 // what the law says; +Inf: not known
-	used    float64 // what the limiter is told: the rate, in steps of 1 %, and less while nothing is accepted
+	used    float64 // the rate, in steps of 1 %, and less while nothing is accepted
 	cost    float64 // of a call, on average
 
 	// What the server says.
@@ -20,7 +20,7 @@ type Rate struct {
 	growth
 	event
 	memory
-	chance   chance
+	chance   [kinds]chance
 	answered meter
 }
 
@@ -41,6 +41,14 @@ func New(ceiling float64) Rate {
 // Now returns the rate, in permits per second; +Inf if it is not known.
 func (r *Rate) Now() float64 { return r.used }
 
+// Pace returns what the limiter is to be told: the rate, or that of a volley, for a few calls.
+func (r *Rate) Pace() float64 {
+	if r.chance[tooMany].send+r.chance[unable].send == 0 {
+		return r.used
+	}
+	return min(atOnce*r.used, r.offered, r.ceiling)
+}
+
 // Ceiling returns the rate that is never exceeded.
 func (r *Rate) Ceiling() float64 { return r.ceiling }
 
@@ -56,6 +64,9 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 		r.cost, r.last = permits, now
 	}
 	r.cost += (permits - r.cost) / 16
+	for i := range r.chance {
+		r.chance[i].sent(now)
+	}
 }
 
 // Said is the rate that the server says it allows, in the response to a call
@@ -104,34 +115,41 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		}
 		r.accepted += permits
 		r.proven, r.row, r.blind = true, 0, 1
-		r.chance.accepted(r, now, sent)
+		for i := range r.chance {
+			r.chance[i].accepted(now)
+		}
 	}
+	r.volleyed(now, sent, kinds)
 	r.grow(now)
 	r.tell()
 }
 
 // Refused counts a call, sent at the given time, that the server refused; nothing goes until resume, if
-// that is later than now. unable says that the server is not able to answer (503, 529), which may have
+// that is later than now. notAble says that the server is not able to answer (503, 529), which may have
 // nothing to do with the rate. Refused reports whether the rate was cut: not for a refusal by chance, for a call
 // that was sent before the last cut, nor for one that follows it before anything was accepted.
-func (r *Rate) Refused(now, sent, resume time.Time, unable bool) bool {
+func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	r.answered.add(now, r.cost)
-	stop := max(0, resume.Sub(now))
+	stop, kind := max(0, resume.Sub(now)), tooMany
+	if notAble {
+		kind = unable
+	}
 	switch {
+	case r.volleyed(now, sent, kind):
+		r.tell()
+		return false
 	case r.happened() && !sent.After(r.at):
 		return false
 	case r.happened() && !r.proven:
-		r.again(stop, unable)
+		r.again(stop, notAble)
 		r.tell()
 		return false
-	case r.fair.others(), unable && r.chance.tolerated():
+	case r.fair.others(), (kind == unable || stop == 0) && r.chance[kind].tolerated():
 		return false
-	case r.chance.from > 0:
-		r.disprove(now, stop)
 	default:
 		r.cut(now, sent, stop)
-		if unable {
-			r.suspect(now)
+		if notAble || stop == 0 { // after a stop a bucket has room, and a volley tells nothing
+			r.suspect(now, kind)
 		}
 	}
 	r.tell()
