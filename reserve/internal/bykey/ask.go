@@ -9,9 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// An ask is a call of the policy function for one key. Callers that need the same key meanwhile wait
-// for it, so that they don't all call a slow function. It stays with its shard until the key has an
-// entry with the answer.
+// An ask is a call of the policy function for one key. Callers that need the same key meanwhile wait for it. It stays
+// with its shard until the key has an entry with the answer.
 type ask[K comparable] struct {
 	key    K
 	done   chan struct{} // closed when the answer is there; nil until a caller waits for it
@@ -24,12 +23,10 @@ type ask[K comparable] struct {
 	round uint32 // of the shard, when the answer came
 }
 
-// errPanicked is for callers that waited for a policy function that did not return.
 var errPanicked = errors.New("keyed: the policy function panicked")
 
-// ask returns the policy function's answer for a key: of its own call, or of one that is under way.
-// The shard must be locked, and is again when ask returns. If the answer is a policy and the call was
-// its own, the caller must end it with finish or forget.
+// ask returns the policy function's answer for a key: of its own call, or of a call that is under way. The shard must
+// be locked, and is again. A caller whose own call returned a policy must end it with finish or forget.
 func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
 	if a := s.asked(key); a != nil {
 		return a, false
@@ -41,8 +38,8 @@ func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
 	return a, true
 }
 
-// answer calls the policy function under no lock, and calls it again if the key was refreshed or
-// forgotten meanwhile. The shard must be locked, and is again unless the function panics.
+// answer calls the policy function without a lock, and again if the key was refreshed or forgotten meanwhile. The shard
+// must be locked, and is again unless the function panics.
 func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 	for again := true; again; again = a.again {
 		a.again = false
@@ -76,8 +73,7 @@ func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *engine.Policy, err e
 	return (*engine.Policy)(of), err, gone
 }
 
-// asked returns the call of the policy function that is under way for a key, or nil. The shard must
-// be locked.
+// asked returns the ask under way for a key, or nil. The shard must be locked.
 func (s *shard[K]) asked(key K) *ask[K] {
 	for _, a := range s.asks {
 		if a.key == key {
@@ -87,8 +83,8 @@ func (s *shard[K]) asked(key K) *ask[K] {
 	return nil
 }
 
-// wait waits for the answer to an ask of another caller, whose policy or error it has then. It
-// returns the context's cause if that ends first. The shard must be locked, and is again.
+// wait waits for another caller's ask, and returns its error or the context's cause. The shard must be locked, and is
+// again.
 func (s *shard[K]) wait(ctx context.Context, a *ask[K]) (err error) {
 	if a.done == nil {
 		a.done = make(chan struct{})
@@ -104,7 +100,7 @@ func (s *shard[K]) wait(ctx context.Context, a *ask[K]) (err error) {
 	return err
 }
 
-// forget ends an ask, and lets the callers go on that wait for it. The shard must be locked.
+// forget ends an ask, and wakes the callers that wait for it. The shard must be locked.
 func (s *shard[K]) forget(a *ask[K]) {
 	i := slices.Index(s.asks, a)
 	if i < 0 {

@@ -11,26 +11,21 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's rate. It takes 24
-// bytes, where a [reserve.Limiter] takes some 200. Most keys never need more. It can take permits that are available
-// now. For all else it grows to a whole limiter. Its methods need its policy, which it does not remember.
+// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's rate, in 24 bytes
+// instead of some 200. It can take permits that are available now. For all else it grows to a whole limiter.
 type compact struct{ state smooth.State }
 
-// newCompact returns the state of a limiter that has had no request since begin.
 func newCompact(t *engine.Terms, begin int64) compact {
 	return compact{smooth.New(t.Curve, begin, t.Stored, t.Upfront).State()}
 }
 
-// ledger returns its ledger, which remembers nothing.
 func (c *compact) ledger(t *engine.Terms) smooth.Ledger { return c.state.Ledger(t.Curve, t.Upfront) }
 
-// grow returns the whole limiter with that state, which takes its place.
 func (c *compact) grow(p *engine.Policy) *engine.Limiter {
 	t := p.Terms()
 	return p.Grow(t.Now(), c.ledger(t))
 }
 
-// tryAcquire is [reserve.Limiter.TryAcquire].
 func (c *compact) tryAcquire(p *engine.Policy, n int) bool {
 	if n < 1 {
 		return false
@@ -44,9 +39,8 @@ func (c *compact) tryAcquire(p *engine.Policy, n int) bool {
 	return true
 }
 
-// take takes permits that are available now, and returns the reading of the clock. Otherwise it takes nothing: a caller
-// that waits may give up, and a compact limiter can't take permits back. The error is that of a request that would be
-// refused however long it waits.
+// take takes permits that are available now, and returns the reading of the clock. A compact limiter can't take permits
+// back, so a caller that has to wait gets none. The error is that of a request that no wait helps.
 func (c *compact) take(ctx context.Context, p *engine.Policy, n int) (now int64, had bool, err error) {
 	t := p.Terms()
 	now = t.Now()
@@ -59,14 +53,12 @@ func (c *compact) take(ctx context.Context, p *engine.Policy, n int) (now int64,
 	return now, false, p.Check(ctx, &c.state, n, reserve.Forever)
 }
 
-// wait returns how long a request for n permits (at least 1) would wait.
 func (c *compact) wait(p *engine.Policy, n int) time.Duration {
 	t := p.Terms()
 	now, l := t.Now(), c.ledger(t)
 	return max(0, time.Duration(saturate.Add(l.Behind(now, nil, n), -now)))
 }
 
-// charge takes n permits (at least 1) that have been used already.
 func (c *compact) charge(p *engine.Policy, n int) {
 	t := p.Terms()
 	l := c.ledger(t)
@@ -74,7 +66,6 @@ func (c *compact) charge(p *engine.Policy, n int) {
 	c.state = l.State()
 }
 
-// outlook returns what it has to give at a reading of the clock.
 func (c *compact) outlook(p *engine.Policy, now int64) (o engine.Outlook) {
 	t := p.Terms()
 	l := c.ledger(t)
@@ -86,15 +77,13 @@ func (c *compact) outlook(p *engine.Policy, now int64) (o engine.Outlook) {
 	return o
 }
 
-// untouched is the present state of a limiter that was never asked. A key in that state need not be
-// remembered: the state can be computed again whenever the key is asked.
+// untouched is the present state of a limiter that was never asked. A key in that state need not be remembered.
 type untouched struct {
 	engine.Fresh
 	terms *engine.Terms
 	begin int64
 }
 
-// untouched returns that state for a policy.
 func (k *Limiters[K]) untouched(p *engine.Policy) untouched {
 	t := p.Terms()
 	begin := k.beginOf(t)
@@ -123,7 +112,6 @@ func (k *Limiters[K]) since(t *engine.Terms) time.Time {
 	return *k.ownBegin.Load()
 }
 
-// is reports whether a key is in that state.
 func (f *untouched) is(s *state) bool {
 	if s.whole != nil {
 		return s.whole.Like(f.Fresh)

@@ -1,3 +1,2 @@
-// Package bykey is the one implementation of limiters by key: reserve/keyed gives its [Limiters] to users, as reserve gives
-// engine's Limiter. Package inbound uses it as it is.
+// Package bykey implements limiters by key, for reserve/keyed and inbound.
 package bykey

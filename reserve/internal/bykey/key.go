@@ -26,7 +26,6 @@ type limiter[K comparable] struct {
 	key K
 }
 
-// For is keyed.Limiters'.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return &limiter[K]{k, key} }
 
 func (l *limiter[K]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
@@ -95,7 +94,7 @@ func (l *limiter[K]) Resume() {
 	})
 }
 
-// whole calls do with the key's limiter, which is a whole one from then on.
+// whole calls do with the key's limiter, which is no longer compact then.
 func (l *limiter[K]) whole(ctx context.Context, do func(of *engine.Limiter) error) (err error) {
 	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = do(e.limiter()) })
 	if asked != nil {

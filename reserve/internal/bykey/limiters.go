@@ -13,7 +13,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("keyed")
 
 // ErrTooManyKeys and ErrUnknown are package keyed's.
@@ -22,8 +21,7 @@ var (
 	ErrUnknown     = errors.New("keyed: unknown key")
 )
 
-// Limiters is a limiter for each key: keyed.Limiters, which says what its methods mean. They may be called at the same
-// time.
+// Limiters is keyed.Limiters, which documents its methods.
 type Limiters[K comparable] struct {
 	policy   func(K) (*reserve.Policy, error)
 	always   *engine.Policy // of all keys; nil: the function is asked
@@ -41,17 +39,15 @@ type Limiters[K comparable] struct {
 	shards   []shard[K]
 }
 
-// Settings are what the constructor needs to know.
 type Settings[K comparable] struct {
 	Policy  func(key K) (*reserve.Policy, error) // of a key, if Always is nil
 	Always  *reserve.Policy                      // of all keys
 	MaxKeys int
-	TTL     time.Duration // for which an answer of Policy is good; 0 or less: for ever
+	TTL     time.Duration // for which an answer of Policy is good; 0 or less: without end
 	Guard   Guard[K]      // nil: all keys are welcome
-	Own     func(K) K     // returns an equal key, to be stored in the place of a new one; nil: that itself
+	Own     func(K) K     // returns an equal key, to be stored instead; nil: the key itself
 }
 
-// New returns limiters.
 func New[K comparable](s Settings[K]) *Limiters[K] {
 	k := &Limiters[K]{
 		policy:  s.Policy,
@@ -69,20 +65,17 @@ func New[K comparable](s Settings[K]) *Limiters[K] {
 	return k
 }
 
-// shardsFor returns the number of shards, a power of two. Each has some 4096 keys or fewer. A table of that size grows
-// in some 50 us, for which the caller that inserts the key waits. There are at least 16, so that 8 goroutines seldom
-// meet, and at most 1024, which are 128 KB.
+// shardsFor returns the number of shards, a power of two: some 4096 keys each, whose table grows in some 50 us; at
+// least 16, so that 8 goroutines seldom meet; at most 1024, which take 128 KB.
 func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
 
-// TryAcquire is keyed.Limiters'.
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
 	err := k.with(context.Background(), key, func(e *entry[K]) { ok = e.tryAcquire(n) })
 	return ok && err == nil
 }
 
-// Acquire is keyed.Limiters'.
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
 	var r *reserve.Reservation // nil where nothing has to be waited for
 	asked := k.with(ctx, key, func(e *entry[K]) {
@@ -102,7 +95,6 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 	return (*engine.Reservation)(r).Await(ctx)
 }
 
-// ReserveWithin is keyed.Limiters'.
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
@@ -119,8 +111,8 @@ type Taken struct {
 	left                engine.Outlook // after that
 }
 
-// Outlook returns what the key's limiter has to give: right after the permits were taken for good, or else after the
-// latest request. It returns false for the zero Taken, and for the reservation of a limiter that can't tell.
+// Outlook returns what the key's limiter has to give after the request. It returns false for the zero Taken, and for
+// the reservation of a limiter that can't tell.
 func (t *Taken) Outlook() (engine.Outlook, bool) {
 	if l := (*engine.Reservation)(&t.Reservation).Limiter(); l != nil {
 		return l.Latest(), true
@@ -128,8 +120,8 @@ func (t *Taken) Outlook() (engine.Outlook, bool) {
 	return t.left, t.left.Rate > 0
 }
 
-// Take is ReserveWithin, for a caller that says whether it uses the permits in any case. If so, and if they are available
-// now, they are taken for good. That is cheaper: the key stays compact.
+// Take is ReserveWithin for a caller that says whether it uses the permits in any case. If they are available now, the
+// key then stays compact.
 func (k *Limiters[K]) Take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
 ) (t Taken, err error) {
@@ -148,7 +140,6 @@ func (k *Limiters[K]) Take(
 	return
 }
 
-// Peek is keyed.Limiters'.
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	asked := k.with(context.Background(), key, func(e *entry[K]) { wait, err = e.peek(n) })
 	if asked != nil {
@@ -163,5 +154,4 @@ func (k *Limiters[K]) Outlook(key K) (o engine.Outlook, err error) {
 	return o, err
 }
 
-// Len returns how many keys are remembered now.
 func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }

@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Refresh is keyed.Limiters'.
 func (k *Limiters[K]) Refresh(key K) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -36,7 +35,6 @@ func (k *Limiters[K]) Refresh(key K) error {
 	return a.err
 }
 
-// Forget is keyed.Limiters'.
 func (k *Limiters[K]) Forget(key K) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -55,7 +53,6 @@ func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	}
 }
 
-// Keys is keyed.Limiters'.
 func (k *Limiters[K]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for i := range k.shards {
@@ -68,7 +65,6 @@ func (k *Limiters[K]) Keys() iter.Seq[K] {
 	}
 }
 
-// keys returns the keys in the shard.
 func (s *shard[K]) keys() []K {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +75,7 @@ func (s *shard[K]) keys() []K {
 	return keys
 }
 
-// adopt puts a policy in place of an entry's.
+// adopt replaces an entry's policy.
 func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.asked = k.tick(policy)
 	if policy == e.policy {
@@ -94,8 +90,8 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.policy = policy
 }
 
-// carry returns a limiter of a policy that takes over from a limiter of another kind. It grants nothing before all that
-// was promised is due. It has the same share of its store left.
+// carry returns a limiter that takes over from a limiter of another kind: it has the same share of its store left, and
+// grants nothing before all promises are due.
 func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
 	f := k.untouched(policy)
 	to := policy.New(f.begin)
@@ -109,7 +105,7 @@ func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine
 	return to
 }
 
-// left returns which part of its store a limiter has left: all, where it has none and owes nothing.
+// left returns which part of its store a limiter has left: all if it has no store and owes nothing.
 func left(o engine.Outlook) float64 {
 	if o.Capacity > 0 && !math.IsInf(o.Capacity, 1) {
 		return o.Stored / o.Capacity
@@ -120,11 +116,10 @@ func left(o engine.Outlook) float64 {
 	return 1
 }
 
-// ticks is how many parts a time to live has. An entry notes in 16 bits when its policy was asked for. These bits begin
-// again after 2048 times to live. So an entry that no call has asked for or swept for so long may count as fresh.
+// ticks is how many parts a time to live has. An entry notes the tick of its policy in 16 bits, which begin again after
+// 2048 times to live.
 const ticks = 32
 
-// tick returns the present tick, on the policy's clock.
 func (k *Limiters[K]) tick(p *engine.Policy) uint16 {
 	if k.perTick == 0 {
 		return 0

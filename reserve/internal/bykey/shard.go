@@ -11,8 +11,7 @@ import (
 
 // A shard is a part of the keys, behind a lock.
 //
-// Locks are taken in this order: of a limiter that has been retired, of a shard, of a limiter in its table. Two of a
-// kind are never taken.
+// Locks are taken in this order: of a retired limiter, of a shard, of a limiter in its table. Never two of a kind.
 type shard[K comparable] struct {
 	mu sync.Mutex
 	table[K]
@@ -28,7 +27,6 @@ func (k *Limiters[K]) place(key K) (shard, hash uint32) {
 	return uint32(h>>32) & uint32(len(k.shards)-1), uint32(h)
 }
 
-// shardOf returns the key's shard and its hash within that.
 func (k *Limiters[K]) shardOf(key K) (*shard[K], uint32) {
 	number, hash := k.place(key)
 	return &k.shards[number], hash
@@ -71,8 +69,7 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 	return nil
 }
 
-// withNew is like with, for a key that is not remembered, where all keys have one policy. The shard
-// must be locked.
+// withNew is with for a new key, where all keys have the same policy. The shard must be locked.
 func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	for !k.claim() {
 		s.mu.Unlock()
@@ -94,8 +91,7 @@ func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K]
 	return nil
 }
 
-// withAnswer is with for a key whose policy has to be asked for. Nothing is remembered of the key, or its policy's time
-// to live is over. The shard must be locked.
+// withAnswer is with for a key that is new or whose policy's time to live is over. The shard must be locked.
 func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	a, own := k.ask(s, key)
 	if !own {
@@ -111,7 +107,7 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 	return k.answered(s, hash, key, a, own, do)
 }
 
-// answered is withAnswer with the answer, of the caller's own ask or of another one's.
+// answered is withAnswer with the answer, of the caller's own ask or of another caller's.
 func (k *Limiters[K]) answered(s *shard[K], hash uint32, key K, a *ask[K], own bool, do func(*entry[K])) error {
 	for {
 		if own && a.gone {
@@ -143,15 +139,14 @@ func (k *Limiters[K]) answered(s *shard[K], hash uint32, key K, a *ask[K], own b
 	}
 }
 
-// try calls do with a new entry, and drops that if do has left it as it was.
 func (k *Limiters[K]) try(s *shard[K], e *entry[K], do func(*entry[K])) {
 	before := e.compact
 	defer func() { k.dropUntouched(s, e, before) }()
 	do(e)
 }
 
-// withOld is withAnswer for a key that is remembered. The caller whose ask it was puts the policy in place. If there was
-// an error, the key keeps its policy for a while.
+// withOld is withAnswer for a remembered key. The caller whose ask it was sets the policy. After an error, the key
+// keeps its policy for a while.
 func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do func(*entry[K])) {
 	k.finish(s, a, e, func(e *entry[K]) {
 		switch {
@@ -164,8 +159,8 @@ func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do 
 	})
 }
 
-// dropUntouched drops the last entry of the shard, which is new, if its call has left it as it was before. So a call
-// that is refused costs no memory. With a time to live the answer is worth to be kept.
+// dropUntouched drops the last entry of the shard, which is new, if its call changed nothing: a refused call costs no
+// memory. With a time to live the answer is kept.
 func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 	if k.perTick > 0 {
 		return
@@ -185,7 +180,6 @@ func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry
 	do(e)
 }
 
-// insert adds the entry of a key that is not in the table.
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *engine.Policy) *entry[K] {
 	if k.own != nil {
 		key = k.own(key)
@@ -195,7 +189,6 @@ func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *engine.Pol
 	return s.table.insert(e)
 }
 
-// drop drops the entry at that position.
 func (k *Limiters[K]) drop(s *shard[K], position int) {
 	key := s.entries[position].key
 	s.remove(position)
@@ -203,7 +196,7 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	k.counted(key, -1)
 }
 
-// look calls do with the key's limiter, or with what that would be: do must change nothing.
+// look calls do, which must change nothing, with the key's limiter or with what that would be.
 func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -238,8 +231,7 @@ func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	}
 }
 
-// charge takes permits of a key that have been used already: what a reservation
-// settles at after its limiter was retired. It also finds room where there is none.
+// charge takes what a reservation settles at after its limiter was retired. It needs no room.
 func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *engine.Policy, permits int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,15 +8,13 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A state is what is remembered of a key's limiter: a compact one, or a whole one as soon as the key needs more than
-// that.
+// A state is what is remembered of a key's limiter.
 type state struct {
 	policy  *engine.Policy
 	compact compact
 	whole   *engine.Limiter // nil: compact holds the state
 }
 
-// newState returns the state of a limiter that has had no request since begin.
 func newState(p *engine.Policy, begin int64) state {
 	if t := p.Terms(); t.Curve != nil {
 		return state{policy: p, compact: newCompact(t, begin)}
@@ -24,7 +22,6 @@ func newState(p *engine.Policy, begin int64) state {
 	return state{policy: p, whole: p.New(begin)}
 }
 
-// limiter returns the whole limiter, after making it.
 func (s *state) limiter() *engine.Limiter {
 	if s.whole == nil {
 		s.whole = s.compact.grow(s.policy)
@@ -32,7 +29,7 @@ func (s *state) limiter() *engine.Limiter {
 	return s.whole
 }
 
-// copied returns a limiter to look at: the whole one, or one like the compact one.
+// copied returns a limiter to look at.
 func (s *state) copied() *engine.Limiter {
 	if s.whole == nil {
 		return s.compact.grow(s.policy)
@@ -47,8 +44,8 @@ func (s *state) tryAcquire(n int) bool {
 	return s.whole.TryAcquire(n)
 }
 
-// take takes permits that are available now, and reports whether it did. If not it takes nothing. The error is that of a
-// request that would be refused however long it waits.
+// take takes permits that are available now, and reports whether it did. The error is that of a request that no wait
+// helps.
 func (s *state) take(ctx context.Context, n int) (had bool, err error) {
 	if s.whole == nil {
 		_, had, err = s.compact.take(ctx, s.policy, n)
@@ -59,8 +56,7 @@ func (s *state) take(ctx context.Context, n int) (had bool, err error) {
 	return err == nil, nil // the reservation that follows has the error
 }
 
-// reserve reserves permits. A refused request, and under load there are many, costs no memory: a compact limiter stays
-// compact.
+// reserve reserves permits. A refused request leaves the limiter compact.
 func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if s.whole == nil {
 		if err := s.policy.Check(ctx, &s.compact.state, n, maxWait); err != nil {
@@ -70,7 +66,6 @@ func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (rese
 	return (*reserve.Limiter)(s.limiter()).ReserveWithin(ctx, n, maxWait)
 }
 
-// peek returns how long a request would wait.
 func (s *state) peek(n int) (time.Duration, error) {
 	if s.whole == nil {
 		return s.compact.wait(s.policy, n), nil
@@ -78,7 +73,6 @@ func (s *state) peek(n int) (time.Duration, error) {
 	return (*reserve.Limiter)(s.whole).Peek(n)
 }
 
-// outlook returns what the limiter has to give now.
 func (s *state) outlook() engine.Outlook {
 	if s.whole == nil {
 		return s.compact.outlook(s.policy, s.policy.Terms().Now())
@@ -86,7 +80,6 @@ func (s *state) outlook() engine.Outlook {
 	return s.whole.Outlook()
 }
 
-// charge takes permits that have been used already.
 func (s *state) charge(n int) {
 	if s.whole == nil {
 		s.compact.charge(s.policy, n)

@@ -4,11 +4,9 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Each call looks at two entries on average, and drops the untouched ones. So a sweep through n entries takes n/2
-// calls. In a flood of keys that come once each, at most a quarter of the table waits to be dropped. During a sweep n/2
-// keys come, and they wait for half of it on average. With one look a call it would be half of the table. With more,
-// calls get slower. Thirty-two in a row at every sixteenth call are cheaper than two at each. They lie next to each
-// other, and the clock is read once.
+// Each call looks at two entries on average, and drops the untouched ones. So in a flood of keys that come once each,
+// at most a quarter of the table waits to be dropped. Thirty-two in a row at every sixteenth call are cheaper than two
+// at each: they lie next to each other, and the clock is read once.
 const (
 	sweepEvery = 16 // calls
 	sweepSize  = 32 // entries, if there are so many
@@ -16,12 +14,11 @@ const (
 	sweepShards = 4
 )
 
-// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is
-// idle, one is found with a chance of 99.9 %. If none is, the search takes about a microsecond.
+// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is idle, the chance to
+// find an idle entry is 99.9 %. The search takes about a microsecond.
 const searchSize = 64
 
-// unlock unlocks the shard after a call. Each sixteenth call sweeps some shards in turn, so that
-// shards with few calls are swept too.
+// unlock unlocks the shard after a call. Each sixteenth call sweeps some shards in turn.
 func (k *Limiters[K]) unlock(s *shard[K]) {
 	s.calls++
 	due := s.calls%sweepEvery == 0
@@ -42,14 +39,12 @@ func (k *Limiters[K]) sweepSome() {
 	}
 }
 
-// nextShard returns the shard whose turn it is to be swept.
 func (k *Limiters[K]) nextShard() *shard[K] {
 	return &k.shards[k.turn.Add(1)&uint32(len(k.shards)-1)]
 }
 
-// sweep looks at up to n entries of a shard that is locked, from where it stopped
-// the last time, and drops the untouched ones. While its policy's time to live lasts, an entry is dropped
-// only if its room is needed.
+// sweep looks at up to n entries of a locked shard, from where it stopped last, and drops the untouched entries. While
+// its policy's time to live lasts, an entry is dropped only if its room is needed.
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *engine.Policy
@@ -77,8 +72,8 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 	return looked, dropped
 }
 
-// retire ends an entry's limiter, if it is a whole one: reservations may still refer to it. It reports
-// false if the limiter was used since it was looked at.
+// retire ends an entry's whole limiter, to which reservations may still refer. It reports false if the limiter was used
+// since it was looked at.
 func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	if e.whole == nil {
 		return true
@@ -87,13 +82,10 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
-// full reports whether there is no room for a new key.
-//
-// A key whose policy is being asked for counts as well. So a flood of new keys is bounded while a slow
-// policy function works on the first.
+// full reports whether there is no room for a new key. A key whose policy is being asked for counts, so a flood of new
+// keys is bounded while a slow policy function works.
 func (k *Limiters[K]) full() bool { return k.keys.Load()+k.asking.Load() >= k.maxKeys }
 
-// claim takes the room for a new key, if there is any.
 func (k *Limiters[K]) claim() bool {
 	for {
 		keys := k.keys.Load()
@@ -106,7 +98,7 @@ func (k *Limiters[K]) claim() bool {
 	}
 }
 
-// makeRoom looks for entries to drop, and reports whether it has found any.
+// makeRoom drops entries, and reports whether it found any.
 func (k *Limiters[K]) makeRoom() bool {
 	looks := searchSize
 	for range k.shards {
