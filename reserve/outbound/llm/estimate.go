@@ -9,43 +9,24 @@ import (
 const (
 	forget  = 0.98 // what a call weighs when another one has come: the latest fifty count
 	caution = 3.0  // standard deviations
-	// surprise is how many times its estimate a call counts for at most, until a second one comes to as much.
-	surprise = 20.0
 	// enough calls that tell no usage show that none will. Their estimates are taken as they are then.
 	enough = 10
 )
 
-// A forecast predicts what calls use from their estimates and from what the calls before them used.
-//
-// As long as it knows nothing it says twice the estimate. The server refuses a call whose prediction is too low. One
-// that is too high is corrected when the call ends. After three calls that used what was estimated it says 1.1 times
-// the estimate, after ten 1.01 times. Where the estimate tells little, because what a call reads is kept by the server,
-// it says what the calls before came to.
+// A forecast predicts what calls use from their estimates and from what the calls before them used. Knowing nothing, it
+// says twice the estimate. After three calls that used what was estimated it says 1.1 times the estimate, after ten 1.01
+// times.
 type forecast struct {
 	calls           float64 // that told a usage
 	used, estimated float64 // sums, in which older calls weigh less
 	spread          float64 // sum of squares: use beside the mean ratio, in estimates
-	byRatio         float64 // the same in tokens
-	byAmount        float64 // sum of squares: use beside the mean use, in tokens
-	last            float64 // what the latest call used
 }
 
-// weight returns what the calls weigh in the sums.
-func (f *forecast) weight() float64 { return (1 - math.Pow(forget, f.calls)) / (1 - forget) }
-
-// learn adds a call. One whose estimate tells nothing is trusted at once.
-func (f *forecast) learn(estimated, used int, trusted bool) {
+func (f *forecast) learn(estimated, used int) {
 	e, u := math.Max(1, float64(estimated)), float64(used)
-	if most := math.Max(surprise*e, 2*f.last); estimated > 0 && (f.calls > 0 || !trusted) {
-		u = math.Min(u, most)
-	}
-	f.last = float64(used)
 	if f.calls > 0 {
-		ratio := f.used / f.estimated
-		off, amount := u/e-ratio, u-f.used/f.weight()
+		off := u/e - f.used/f.estimated
 		f.spread = forget*f.spread + off*off
-		f.byRatio = forget*f.byRatio + e*off*e*off
-		f.byAmount = forget*f.byAmount + amount*amount
 	}
 	f.calls++
 	f.used, f.estimated = forget*f.used+u, forget*f.estimated+e
@@ -57,13 +38,14 @@ func (f *forecast) expect(estimated, others int) int {
 	if f.calls == 0 {
 		return bounded(2 * float64(estimated))
 	}
-	proof, weight, calls := f.calls*f.calls, f.weight(), math.Sqrt(float64(1+others))
-	if estimated < 1 || f.byAmount < f.byRatio/4 {
-		return bounded(math.Max(f.used/weight, float64(estimated)) + caution*math.Sqrt(f.byAmount/weight)/calls)
+	if estimated < 1 {
+		return f.mean(1)
 	}
-	ratio := f.used / f.estimated
+	ratio, proof := f.used/f.estimated, f.calls*f.calls
 	ratio = (proof*ratio + math.Max(2, ratio)) / (proof + 1)
-	return bounded(float64(estimated) * (ratio + caution*math.Sqrt(f.spread/weight)/calls))
+	weight := (1 - math.Pow(forget, f.calls)) / (1 - forget)
+	margin := caution * math.Sqrt(f.spread/weight/float64(1+others))
+	return bounded(float64(estimated) * (ratio + margin))
 }
 
 // mean returns what calls of that estimate use on average, as far as is known.
@@ -122,11 +104,11 @@ func (k *class) told(p *prompt, n count) {
 	defer k.mu.Unlock()
 	k.untold = 0
 	defer k.first.open()
-	k.input.learn(p.input, n.input, p.state || p.later)
+	k.input.learn(p.input, n.input)
 	if p.most {
 		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
 	} else {
-		k.output.learn(p.output, n.output, p.later)
+		k.output.learn(p.output, n.output)
 	}
 }
 

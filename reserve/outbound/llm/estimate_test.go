@@ -11,7 +11,7 @@ func TestForecast(t *testing.T) {
 	after := func(calls int, share float64) *forecast {
 		var r forecast
 		for range calls {
-			r.learn(1000, int(1000*share), false)
+			r.learn(1000, int(1000*share))
 		}
 		return &r
 	}
@@ -21,7 +21,7 @@ func TestForecast(t *testing.T) {
 		want  int
 	}{
 		{0, 1, 2000}, {1, 1, 1500}, {3, 1, 1100}, {10, 1, 1010}, {1000, 1, 1001},
-		{1, 2, 2000}, {50, 2, 2000}, {10, 0.5, 515}, {1000, 0.5, 501}, {10, 0, 20}, {1, 1e6, 20000}, {2, 1e6, maxTokens},
+		{1, 2, 2000}, {50, 2, 2000}, {10, 0.5, 515}, {1000, 0.5, 501}, {10, 0, 20}, {1, 1e6, maxTokens},
 	} {
 		require.Equal(t, c.want, after(c.calls, c.share).expect(1000, 0), c)
 	}
@@ -34,12 +34,12 @@ func TestForecast(t *testing.T) {
 func TestForecastOfCallsThatDiffer(t *testing.T) {
 	var r forecast
 	for i := range 1000 {
-		r.learn(1000, 500+1000*(i%2), false)
+		r.learn(1000, 500+1000*(i%2))
 	}
 	require.InDelta(t, 1000+3*500, r.expect(1000, 0), 30)
 	require.InDelta(t, 1000+3*500/10, r.expect(1000, 99), 20)
 	for range 300 {
-		r.learn(1000, 3000, false)
+		r.learn(1000, 3000)
 	}
 	require.InDelta(t, 3000, r.expect(1000, 99), 60)
 }
