@@ -67,7 +67,7 @@ var errAborted = errors.New("shared: the client did not return")
 // be anywhere in the text.
 var wrong = []string{
 	"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command",
-	"can't run this command", // Redis 7: the user may run the script, but not a command in it
+	"can't run this command", "ACL failure", // Redis 7, Valkey 8: the user may run the script, but not a command in it
 }
 
 // failure turns an error of a client or a store into one of this package.

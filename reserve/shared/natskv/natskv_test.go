@@ -3,6 +3,7 @@ package natskv_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"testing"
@@ -238,4 +239,40 @@ func TestCutDuringWrite(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tt.want, value, i)
 	}
+}
+
+// A permission violation of long ago, which the connection remembers, hides no later outage: that has its fallback.
+func TestPermissionViolationOfLongAgo(t *testing.T) {
+	user := func(denied ...string) []*server.User {
+		return []*server.User{{Username: "pace", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: denied}}}}
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true,
+		NoSigs: true, Users: user("$KV.limits.>")}
+	s := start(t, o.StoreDir, func(of *server.Options) { *of = *o })
+	p := proxy.New(t, s.Addr().String())
+	js := connect(t, "nats://"+p.Addr(), nats.UserInfo("pace", ""))
+	bucket(t, js, "limits", 0)
+	store, err := natskv.Open(js, "limits")
+	require.NoError(t, err)
+	policy := reserve.Must(pace.TokenBucket(1, 10))
+	l, err := shared.NewIn(store, "api", policy, shared.FailOpen(), shared.WithTimeout(300*time.Millisecond))
+	require.NoError(t, err)
+	_, err = l.TryAcquire(t.Context(), 1)
+	var config *shared.ConfigError
+	require.ErrorAs(t, err, &config)
+
+	allowed := o.Clone()
+	allowed.Port, allowed.Users = s.Addr().(*net.TCPAddr).Port, user()
+	require.NoError(t, s.ReloadOptions(allowed))
+	require.Eventually(t, func() bool {
+		ok, err := l.TryAcquire(t.Context(), 1)
+		return ok && err == nil
+	}, 20*time.Second, 20*time.Millisecond)
+	require.ErrorIs(t, js.Conn().LastError(), nats.ErrPermissionViolation, "it remembers")
+	p.On("HPUB $KV.limits.", func(*proxy.Conversation, []byte) {}) // it is lost, and the connection stays
+	ok, err := l.TryAcquire(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.NotZero(t, l.Fallbacks())
 }
