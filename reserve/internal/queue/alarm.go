@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// changed makes the queue look after a change that may have made another place the first.
+// changed makes the queue look if another place may be the first now.
 func (q *Queue) changed() {
 	q.epoch.Add(1)
 	if q.waiting.Load() == 0 {
@@ -21,7 +21,7 @@ func (q *Queue) changed() {
 	}
 }
 
-// kick makes the queue look, soon and elsewhere.
+// kick makes the queue look, soon and in a goroutine of its own.
 func (q *Queue) kick() {
 	q.epoch.Add(1)
 	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
@@ -43,14 +43,13 @@ func (q *Queue) poll() {
 	}
 }
 
-// askFrom returns when to reserve at a distant limit: shortly before that can grant. The queue must be locked.
+// askFrom returns when to reserve at a distant limit: two calls' time before it can grant.
 func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
 
-// soon is how long before it could go at the earliest a place is bound at a distant limit, beside the time of two calls.
+// soon is added to the time of two calls.
 const soon = time.Millisecond
 
-// arm sets the timer to the next moment at which there may be something to do that no caller does. The queue must be
-// locked.
+// arm sets the timer to when there is something to do that no caller does.
 func (q *Queue) arm(now int64) {
 	if q.waiting.Load() == 0 {
 		return
@@ -87,8 +86,7 @@ func (q *Queue) arm(now int64) {
 	}
 }
 
-// alarmOf returns when to look at a hold: when half of the slack is left, or when its time has come if no caller waits
-// for that.
+// alarmOf returns when to look at a hold: when half of the slack is left, or at its time if no caller waits.
 func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	if h == nil {
 		return never
@@ -107,7 +105,6 @@ func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	return add(now, max(0, d-slack/2))
 }
 
-// alarm looks when the timer has fired.
 func (q *Queue) alarm() {
 	q.mu.Lock()
 	q.timer, q.timed = nil, never

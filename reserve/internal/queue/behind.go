@@ -10,8 +10,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// behind returns how long a request for n permits would wait behind others, of which after is how long the first of
-// them has to at least. Ahead are the sizes of those that have not reserved here.
+// behind returns how long n permits would have to be waited for behind requests of those sizes. After is how long the
+// first of these has to wait at least.
 func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Duration {
 	if by, ok := l.By.(*reserve.Limiter); ok {
 		wait, err := behind((*engine.Limiter)(by), ahead, n)
@@ -34,13 +34,13 @@ func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Dur
 	return wait
 }
 
-// seconds returns a time, and not more than there is.
+// seconds saturates.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
-// behind returns how long a request would wait at a limiter behind others of those sizes. At a window, one that is
-// larger than the window is never granted, and takes as much as the window holds. Of others only the sum counts.
+// behind asks a limiter. A request larger than a window is never granted, and takes as much as the window holds. At
+// other limiters only the sum counts.
 func behind(l *engine.Limiter, ahead iter.Seq[int], n int) (time.Duration, error) {
 	o := l.Outlook()
 	if !o.Window || o.Capacity < 1 {
@@ -65,13 +65,12 @@ func total(sizes iter.Seq[int]) int {
 
 func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
 
-// isWindow reports whether the limit is a window, or a quota by the calendar.
+// isWindow reports whether the limit is a window or a quota by the calendar.
 func isWindow(l *Limit) bool {
 	by, ok := l.By.(*reserve.Limiter)
 	return ok && (*engine.Limiter)(by).Outlook().Window
 }
 
-// once is a sequence of one size, or of none.
 func once(size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if size > 0 {
@@ -80,7 +79,8 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// atMost is behind for requests of which the sum is known, and whether each is for one permit; and whether it is exact.
+// atMost is behind, for requests of which the sum is known, and whether each is for one permit; and whether it is
+// exact.
 func (l *Limit) atMost(sum int, each bool, n int, after time.Duration, clock *engine.Clock) (wait time.Duration, exact bool) {
 	if !isWindow(l) {
 		return l.behind(once(sum), n, after), true

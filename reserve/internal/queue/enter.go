@@ -68,7 +68,7 @@ func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) er
 	return nil
 }
 
-// push puts a place into the order. The queue must be locked.
+// push puts a place into the order.
 func (q *Queue) push(ctx context.Context, p *Place, maxWait time.Duration, deadline int64) (now int64, err error) {
 	now = q.now()
 	p.queue, p.ctx, p.begin, p.at = q, ctx, now, now
@@ -114,7 +114,7 @@ func (o *Option) tooLarge(p *Place) *reserve.SizeError {
 	return nil
 }
 
-// refuse takes a place out again that has entered, if it has not been granted meanwhile.
+// refuse takes out a place that has entered, if it has not been granted meanwhile.
 func (q *Queue) refuse(p *Place, why error) error {
 	q.mu.Lock()
 	switch p.state {
@@ -167,7 +167,7 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 	return nil
 }
 
-// late returns the error of a place that would have to wait that much longer, counted from when it entered.
+// late returns the error of a place that would have to wait that much longer.
 func (p *Place) late(now int64, wait time.Duration) error {
 	err := &reserve.WaitError{Wait: add(time.Duration(now-p.begin), wait), MaxWait: time.Duration(p.latest - p.begin)}
 	if p.byDeadline {

@@ -2,14 +2,13 @@ package queue
 
 import "iter"
 
-// FIFO is the order first come, first served. A request that asks again keeps its number: see [Rank]. The zero value is
-// empty.
+// FIFO is the order first come, first served. The zero value is empty.
 type FIFO struct {
 	List
 	Sums
 }
 
-// Push adds a place behind those with a smaller number.
+// Push adds a place behind those with a smaller number: see [Rank].
 func (f *FIFO) Push(now int64, p *Place) error {
 	p.join(now)
 	f.Insert(p)
@@ -17,13 +16,11 @@ func (f *FIFO) Push(now int64, p *Place) error {
 	return nil
 }
 
-// Remove takes out a place.
 func (f *FIFO) Remove(_ int64, p *Place) {
 	f.Delete(p)
 	f.Subtract(p)
 }
 
-// First returns the first place that others don't pass.
 func (f *FIFO) First(int64) *Place {
 	for p := f.head; p != nil && p.Passed() != PassGroup; p = f.Next(p) {
 		if p.Passed() == NoPass {
@@ -33,10 +30,9 @@ func (f *FIFO) First(int64) *Place {
 	return nil
 }
 
-// FirstOf returns the first place: all are in one group.
+// FirstOf is First: all are in one group.
 func (f *FIFO) FirstOf(now int64, _ *Place) *Place { return f.First(now) }
 
-// Ahead returns the places before p.
 func (f *FIFO) Ahead(_ int64, p *Place) iter.Seq[*Place] {
 	return func(yield func(*Place) bool) {
 		for other := f.head; other != nil && other != p && yield(other); other = f.Next(other) {

@@ -14,7 +14,7 @@ type Node[K cmp.Ordered, T any] struct {
 	index  int
 }
 
-// Put puts a node into the heap, or moves it to where it belongs there after a change.
+// Put puts a node into the heap, or to its right place after a change.
 func (h *Heap[K, T]) Put(n *Node[K, T]) {
 	if n.heap != h {
 		n.Leave()

@@ -8,12 +8,12 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// patience is how often a place gives back what it has, because another limit of its option turns out to have no room.
-// After that it keeps what it has: at two limits that others keep busy, it would never have both.
+// patience is how often a place gives back what it has because another limit has no room. Then it keeps what it has:
+// at two limits that others keep busy, it would never have both.
 const patience = 4
 
-// A hold is what is reserved in the name of a place at the limits of one option: at all of them, which is full; or only
-// at the one that has room last, so that the others are charged when the place goes.
+// A hold is what is reserved for a place at the limits of one option: at all of them, which is full; or only at the
+// one that has room last, so that the others are charged when the place goes.
 type hold struct {
 	place  *Place
 	option int
@@ -37,8 +37,8 @@ type Part struct {
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits of the option if the last of them has room within the slack; or else only at that one.
-// The hold must not be the place's meanwhile.
+// fill reserves at all limits if the last of them has room within the slack; or else only at that one. The hold must
+// not be the place's meanwhile.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	limits := h.limits()
 	slack := h.place.queue.slack(limits)
@@ -71,7 +71,7 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	return nil
 }
 
-// slack returns how long before its time the hold counts as due. The end of a pause is waited for.
+// slack returns how long before its time the hold is due. The end of a pause is waited for.
 func (h *hold) slack() time.Duration {
 	for i := range h.parts {
 		if h.parts[i].paused {
@@ -84,8 +84,8 @@ func (h *hold) slack() time.Duration {
 // fast is the rate at which a program that wakes late loses more than a limit that is charged 2 ms too early.
 const fast = 100
 
-// slack returns the slack of an option with these limits. Of several, all but the last to have room are charged too early
-// by it: so there is only a little, and none if one of them is slow.
+// slack returns the slack at these limits. Of several, all but the last to have room are charged too early by it: so
+// there is only a little, and none if one of them is slow.
 func (q *Queue) slack(limits []Limit) time.Duration {
 	if len(limits) == 1 || q.set.Slack == 0 {
 		return q.set.Slack
@@ -104,7 +104,7 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 	return min(q.set.Slack, 2*time.Millisecond)
 }
 
-// latest returns which of the limits has room last, by what is known now, and when.
+// latest returns which limit has room last, and when, by what is known now.
 func (h *hold) latest() (last int, longest time.Duration) {
 	limits := h.limits()
 	for i := range limits {
@@ -147,7 +147,6 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err erro
 	return nil
 }
 
-// giveBack gives all reservations back but one.
 func (h *hold) giveBack(but int) {
 	for i := range h.parts {
 		if i != but {
@@ -156,7 +155,6 @@ func (h *hold) giveBack(but int) {
 	}
 }
 
-// drop gives a reservation back.
 func (h *hold) drop(i int) {
 	if p := &h.parts[i]; p.r != nil {
 		p.r.Cancel()
@@ -164,7 +162,6 @@ func (h *hold) drop(i int) {
 	}
 }
 
-// cancel gives back all.
 func (h *hold) cancel() {
 	for i := len(h.parts) - 1; i >= 0; i-- {
 		if r := h.parts[i].r; r != nil {
@@ -173,7 +170,7 @@ func (h *hold) cancel() {
 	}
 }
 
-// settle settles what the request asks of limits in its own permits; at 0, all.
+// settle settles limits that the request asks for its own permits; at 0, all.
 func (h *hold) settle(actual int) {
 	for i := len(h.parts) - 1; i >= 0; i-- { // a group's own limit first: else another group would get what comes back
 		if actual == 0 || h.limits()[i].Permits == 0 {
@@ -182,19 +179,17 @@ func (h *hold) settle(actual int) {
 	}
 }
 
-// granted counts what was reserved as granted.
+// granted counts it as granted.
 func (h *hold) granted() {
 	for i := range h.parts {
 		(*engine.Reservation)(h.parts[i].r).Count()
 	}
 }
 
-// awaited returns the reservation to wait for.
 func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
 func (h *hold) time() time.Time { return h.awaited().At() }
 
-// delay returns how long it is until the last of what is reserved has room.
 func (h *hold) delay() (longest time.Duration) {
 	for i := range h.parts {
 		switch {
@@ -212,7 +207,7 @@ func (h *hold) delayOf(i int) time.Duration {
 	return max(h.parts[i].r.Delay(), h.pause(i))
 }
 
-// pause returns how long a limit is paused where something is reserved.
+// pause returns how long a limit is paused at which something is reserved.
 func (h *hold) pause(i int) time.Duration {
 	if h.parts[i].paused {
 		return 0
@@ -220,8 +215,7 @@ func (h *hold) pause(i int) time.Duration {
 	return h.limits()[i].paused()
 }
 
-// arrived says that the time of the awaited reservation has come. If another one is later by now, that is awaited from
-// now on, and it returns false.
+// arrived says that the awaited time has come. If another part is later by now, that is awaited, and it returns false.
 func (h *hold) arrived() bool {
 	h.due = true
 	longest, last := time.Duration(0), h.last
@@ -235,7 +229,7 @@ func (h *hold) arrived() bool {
 	return h.due
 }
 
-// wouldWait returns how long the place has to wait, by what is known of limits where nothing is reserved.
+// wouldWait is delay, with what is known of limits where nothing is reserved.
 func (h *hold) wouldWait() time.Duration {
 	longest := h.delay()
 	for i, l := range h.limits() {
@@ -262,10 +256,9 @@ func (h *hold) wait(ctx context.Context) error {
 	return nil
 }
 
-// has reports whether something is reserved at a limit.
 func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
 
-// at returns which part is a reservation at a limit; -1: there is none.
+// at returns which part is a reservation at a limit, or -1.
 func (h *hold) at(l *Limit) int {
 	if h != nil {
 		for j := range h.parts {

@@ -1,6 +1,7 @@
 package queue
 
-// unbind says that a place is not the one that is bound, and not one that others pass. The queue must be locked.
+// The methods in this file expect Queue.mu to be locked.
+
 func (q *Queue) unbind(p *Place) {
 	if q.bound != nil && q.bound.place == p {
 		q.bound = nil
@@ -8,7 +9,7 @@ func (q *Queue) unbind(p *Place) {
 	q.unpass(p)
 }
 
-// detach takes the hold away from a place, which waits again. Others may pass it still. The queue must be locked.
+// detach takes the hold away from a place that waits again. Others may still pass it.
 func (q *Queue) detach(p *Place) {
 	if q.bound == p.hold {
 		q.bound = nil
@@ -16,7 +17,7 @@ func (q *Queue) detach(p *Place) {
 	p.state, p.hold = waiting, nil
 }
 
-// release takes the hold away from a place, which waits again like any other, and returns it. The queue must be locked.
+// release takes the hold away from a place that waits again like any other, and returns it.
 func (q *Queue) release(p *Place) *hold {
 	if p.state != bound {
 		return nil
@@ -27,8 +28,7 @@ func (q *Queue) release(p *Place) *hold {
 	return h
 }
 
-// leave takes a place that has not been granted out of the queue, and returns the hold that it had, for left to cancel.
-// The queue must be locked.
+// leave takes out a place that has not been granted, and returns its hold, for left to cancel.
 func (q *Queue) leave(p *Place, why error) *hold {
 	if p.state >= granted {
 		return nil
@@ -48,7 +48,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	return h
 }
 
-// over says that a place does not wait any more. The queue must be locked.
+// over counts a place that does not wait any more.
 func (q *Queue) over(p *Place) {
 	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
@@ -57,13 +57,13 @@ func (q *Queue) over(p *Place) {
 	}
 }
 
-// lapses keeps the place in the heap of places that must go by a time. The queue must be locked.
+// lapses keeps the place among those that must go by a time.
 func (q *Queue) lapses(p *Place) {
 	p.lapse.Key, p.lapse.Of = p.latest, p
 	q.lapse[p.Group].Put(&p.lapse)
 }
 
-// left cancels the hold of a place that has left or become smaller, and makes the queue look. Nil: it had none.
+// left cancels the hold of a place that has left or become smaller, nil if it had none, and makes the queue look.
 func (q *Queue) left(h *hold) {
 	if h != nil {
 		h.cancel()
@@ -71,7 +71,7 @@ func (q *Queue) left(h *hold) {
 	q.changed()
 }
 
-// gone is left for a caller that must not wait for a limit that may block.
+// gone is left, for a caller that must not wait for a limit that may block.
 func (q *Queue) gone(h *hold) {
 	if h != nil && q.blocks {
 		go q.left(h)

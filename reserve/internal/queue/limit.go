@@ -31,8 +31,7 @@ type Option struct {
 	Tier   int // options of a lower tier are taken first, as long as that costs no more than Settings.Detour
 }
 
-// Limits returns what a request asks of a Reserver, each part of a reserve.All by itself: so each is charged when the
-// request goes.
+// Limits returns what a request asks of a Reserver: each part of a reserve.All by itself.
 func Limits(by reserve.Reserver) (limits []Limit) {
 	parts := engine.PartsOf(by)
 	if len(parts) == 0 {
@@ -71,7 +70,7 @@ func kindOf(by reserve.Reserver) kind {
 	return foreign
 }
 
-// same reports whether both are the same limit. A Reserver of the user's can't be told from another one.
+// A Reserver of the user's can't be told from another one.
 func (l *Limit) same(other Limit) bool {
 	switch kindOf(l.By) {
 	case local, inFlight:
@@ -80,7 +79,6 @@ func (l *Limit) same(other Limit) bool {
 	return false
 }
 
-// permits returns how many permits a place asks of the limit.
 func (l *Limit) permits(p *Place) int {
 	if l.Permits > 0 {
 		return l.Permits
@@ -91,8 +89,7 @@ func (l *Limit) permits(p *Place) int {
 // unknown is how long a place waits if nobody can know.
 const unknown = reserve.Forever
 
-// wait returns how long n permits would have to be waited for, by what is known now; 0 if By can't be asked without
-// taking any.
+// wait returns how long n permits would have to be waited for; 0 if By can't be asked without taking any.
 func (l *Limit) wait(n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
@@ -108,7 +105,7 @@ func (l *Limit) wait(n int) (d time.Duration, err error) {
 	return max(d, l.paused()), err
 }
 
-// known is wait for a caller that holds the queue's lock: a key's limiter may call a function of the user's.
+// known is wait under the queue's lock, where a function of the user's, a key's policy, must not be called.
 func (l *Limit) known(n int) (time.Duration, error) {
 	if kindOf(l.By) == keyed {
 		return l.paused(), nil
@@ -116,7 +113,6 @@ func (l *Limit) known(n int) (time.Duration, error) {
 	return l.wait(n)
 }
 
-// paused returns how long the limit is paused.
 func (l *Limit) paused() time.Duration {
 	if l.Pause == nil {
 		return 0
@@ -125,7 +121,7 @@ func (l *Limit) paused() time.Duration {
 	return d
 }
 
-// tooMany returns the largest number of permits that a limit grants, if err says that a request was larger; else 0.
+// tooMany returns the largest number of permits that a limit grants, if err is a SizeError; else 0.
 func tooMany(err error) int {
 	if err == nil {
 		return 0 // without an allocation
@@ -137,8 +133,8 @@ func tooMany(err error) int {
 	return 0
 }
 
-// reserve reserves n permits of the limit, or, while it is paused, waits for the end of that: a permit that is bought
-// now would be forgotten by then.
+// reserve reserves n permits, or, while the limit is paused, waits for the end of that: permits that are bought now
+// would be forgotten by then.
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (paused bool, err error) {
 	if l.paused() > 0 {
 		*r, err = l.Pause.ReserveWithin(ctx, 1, maxWait)
@@ -161,7 +157,7 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	return false, err
 }
 
-// rate is in permits per second; 0: it is not known, or there is no limit.
+// rate returns permits per second; 0: it is not known, or there is no limit.
 func (l *Limit) rate() float64 {
 	if by, ok := l.By.(interface{ Rate() float64 }); ok {
 		if r := by.Rate(); r < math.Inf(1) {
@@ -171,7 +167,7 @@ func (l *Limit) rate() float64 {
 	return 0
 }
 
-// paidLater reports whether the time of a request does not depend on how many permits it is for.
+// paidLater reports whether a request's time does not depend on its size.
 func (l *Limit) paidLater() bool {
 	by, ok := l.By.(*reserve.Limiter)
 	if !ok {

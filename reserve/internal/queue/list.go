@@ -17,7 +17,6 @@ func (l *List) Head() *Place         { return l.head }
 func (l *List) Tail() *Place         { return l.tail }
 func (l *List) Next(p *Place) *Place { return p.links[l.Kind].next }
 
-// Len returns the number of places.
 func (l *List) Len() int { return l.length }
 
 // Insert adds a place behind those with a smaller number.
@@ -36,7 +35,6 @@ func (l *List) Insert(p *Place) {
 	l.length++
 }
 
-// Delete takes out a place.
 func (l *List) Delete(p *Place) {
 	own := &p.links[l.Kind]
 	l.join(own.previous, own.next)
@@ -58,5 +56,5 @@ func (l *List) join(a, b *Place) {
 	}
 }
 
-// Drop takes the head off a copy of a list, which leaves the list itself as it is.
+// Drop takes the head off a copy of a list, and leaves the list as it is.
 func (l *List) Drop() { l.head = l.Next(l.head) }

@@ -21,7 +21,7 @@ type choice struct {
 // someday is how long a place waits at an option if nobody can know.
 const someday = reserve.Forever - 1
 
-// asked reports whether what the limits tell is all that there is to know.
+// asked reports whether asking the limits tells all that there is to know.
 func (o *Option) asked() bool {
 	for i := range o.Limits {
 		if k := kindOf(o.Limits[i].By); k == foreign || k == distant || k == keyed {
@@ -31,8 +31,7 @@ func (o *Option) asked() bool {
 	return true
 }
 
-// wait returns how long a place would wait, by what is known. What it holds already, if it does, it would not wait for
-// once more.
+// wait returns how long a place would wait. What it holds already it would not wait for again.
 func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	for i := range o.Limits {
 		l := &o.Limits[i]
@@ -49,8 +48,8 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	return longest
 }
 
-// rate returns how many permits of a place an option grants in a second: as many as its slowest limit. 0: that is not
-// known. A nil place is one whose permits are the limits'.
+// rate returns how many permits of a place the slowest limit grants in a second; 0: that is not known. A nil place is
+// one whose permits are the limits'.
 func (o *Option) rate(p *Place) float64 {
 	slowest := math.Inf(1)
 	for i := range o.Limits {
@@ -72,7 +71,7 @@ func (o *Option) rate(p *Place) float64 {
 	return slowest
 }
 
-// choices returns how long a place would wait at each of its options. A place that is bound has its hold.
+// choices returns how long a place would wait at each of its options. H is its hold, or nil.
 func (q *Queue) choices(p *Place, h *hold) []choice {
 	all := make([]choice, len(p.Options))
 	now := q.clock.Now()
@@ -92,8 +91,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 	return all
 }
 
-// choose returns which of the choices is best for a place, within its longest wait. Current is taken if no other is
-// better. Option -1: none is.
+// choose returns the best choice for a place within its longest wait, or option -1. Current wins a tie.
 func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duration) choice {
 	earliest := slices.MinFunc(all, byWait).wait
 	limit := max(earliest, min(add(earliest, q.set.Detour), maxWait))
@@ -113,7 +111,6 @@ func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duratio
 
 func byWait(a, b choice) int { return cmp.Compare(a.wait, b.wait) }
 
-// before reports whether a is better than b.
 func (q *Queue) before(p *Place, a, b choice, current int) bool {
 	x, y := p.Options[a.option].Tier, p.Options[b.option].Tier
 	switch {
@@ -129,7 +126,7 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 }
 
 // reserve reserves for a place at its best option. What is known of an option may be wrong, if it can't be asked
-// without taking permits, or if others ask it as well. Then the next best one is asked, too, and the better of the two
+// without taking permits, or if others ask it as well. Then the next best one is asked too, and the better of the two
 // is kept.
 func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 {
@@ -200,8 +197,8 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether a place should be bound to another option than that of its hold. To ask an option that can't
-// tell takes permits: so only if the one that it is bound to has become later.
+// better reports whether a place should be bound to another option. To ask an option that can't tell takes permits: so
+// only if the one that it is bound to has become later.
 func (q *Queue) better(h *hold) bool {
 	p := h.place
 	epoch := q.epoch.Load()

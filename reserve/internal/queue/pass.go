@@ -1,15 +1,16 @@
 package queue
 
+// The methods in this file expect Queue.mu to be locked.
+
 import (
 	"slices"
 	"time"
 )
 
-// mostPassed bounds how many places others pass.
 const mostPassed = 16
 
-// letsPass reports whether others pass a bound place from now on: because it waits for a limit of its own group, or
-// because options are closed to it that may be open to others. The queue must be locked.
+// letsPass reports whether others pass a bound place from now on: it waits for a limit of its own group, or options
+// are closed to it that may be open to others.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
 	if p.pass != NoPass || len(q.passed) >= mostPassed || h.delay() <= h.slack() {
@@ -38,7 +39,6 @@ func (p *Place) partial(l *Limit) bool {
 	return false
 }
 
-// unpass ends that others pass a place. The queue must be locked.
 func (q *Queue) unpass(p *Place) {
 	if p.pass != NoPass {
 		p.pass = NoPass
@@ -46,7 +46,7 @@ func (q *Queue) unpass(p *Place) {
 	}
 }
 
-// stillFirst reports whether a place that its group waits behind is still the first of its group.
+// stillFirst reports whether a place with PassGroup is the first of its group.
 func (q *Queue) stillFirst(now int64, p *Place) bool {
 	p.pass = NoPass
 	first := q.order.FirstOf(now, p)
@@ -55,7 +55,7 @@ func (q *Queue) stillFirst(now int64, p *Place) bool {
 }
 
 // rejoin makes a place that others passed a place like others, since what they don't need has room now; and returns
-// true. If it is the first it is bound, and the one that was bound waits. The queue must be locked, and is unlocked then.
+// true. If it is the first it is bound instead of the one that was. It unlocks the queue.
 func (q *Queue) rejoin(now int64, p *Place) bool {
 	q.unpass(p)
 	if q.order.First(now) != p {
@@ -71,7 +71,7 @@ func (q *Queue) rejoin(now int64, p *Place) bool {
 }
 
 // anew takes all holds away after a change, if others pass a place to which an option is closed: they may hold what it
-// would get now. The queue must be locked.
+// would get now.
 func (q *Queue) anew(now int64) (holds []*hold) {
 	epoch := q.epoch.Load()
 	if !q.several || len(q.passed) == 0 || q.compared == epoch {

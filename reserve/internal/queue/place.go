@@ -74,7 +74,7 @@ const (
 // Passed reports whether others pass the place.
 func (p *Place) Passed() Pass { return p.pass }
 
-// newHold returns an empty hold of the place at an option. Only the holder of the queue's binding calls it.
+// newHold returns an empty hold at an option. Only the holder of binding calls it.
 func (p *Place) newHold(option int) *hold {
 	h := &p.own
 	n := len(p.Options[option].Limits)
@@ -95,7 +95,6 @@ func (p *Place) newHold(option int) *hold {
 	return h
 }
 
-// remaining returns how long the place may still wait.
 func (p *Place) remaining(now int64) time.Duration {
 	if p.latest == never {
 		return reserve.Forever
@@ -103,7 +102,7 @@ func (p *Place) remaining(now int64) time.Duration {
 	return max(0, time.Duration(saturate.Add(p.latest, -now)))
 }
 
-// signal wakes callers that wait for a change of the place. The queue must be locked.
+// signal wakes callers that wait for a change of the place.
 func (p *Place) signal() {
 	if p.changed != nil {
 		close(p.changed)
@@ -111,7 +110,7 @@ func (p *Place) signal() {
 	}
 }
 
-// Option returns which option the place was granted at, or is bound to; -1: none.
+// Option returns the option that the place is bound to or was granted at, or -1.
 func (p *Place) Option() int {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -121,10 +120,10 @@ func (p *Place) Option() int {
 	return p.hold.option
 }
 
-// Held returns the reservation at a limit of the option that the place was granted at.
+// Held returns the reservation of a granted place at a limit of its option.
 func (p *Place) Held(limit int) *reserve.Reservation { return p.hold.parts[limit].r }
 
-// Waited returns how long the place waited until it was granted.
+// Waited returns how long a granted place waited.
 func (p *Place) Waited() time.Duration {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -134,7 +133,7 @@ func (p *Place) Waited() time.Duration {
 	return time.Duration(p.at - p.begin)
 }
 
-// At returns when the place was granted, or is promised to go; or, while it waits, its forecast.
+// At returns when the place was granted, or is promised to go, or its forecast.
 func (p *Place) At() time.Time {
 	q := p.queue
 	q.poll()
@@ -149,8 +148,8 @@ func (p *Place) At() time.Time {
 	return q.clock.Time(p.at)
 }
 
-// Delay returns how long it is until At; 0: it may go. A place that waits has no leave to go, whatever its forecast:
-// its Delay is at least 1 ns.
+// Delay returns how long it is until At; 0: it may go. Whatever its forecast, that of a place that waits is at least 1
+// ns.
 func (p *Place) Delay() time.Duration {
 	q := p.queue
 	q.poll()

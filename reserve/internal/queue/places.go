@@ -10,9 +10,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Places are a number of places in flight. They are a [reserve.Reserver] whose reservations are given back: a place is
-// out until Cancel, or Settle(0). Settle at more than 0 says nothing. How long a place that is out stays so is not known:
-// the Delay of one that waits is reserve.Forever, which refuses no request before its longest wait is over.
+// Places are a number of places in flight. They are a [reserve.Reserver]: a place is out until its reservation's
+// Cancel or Settle(0); another Settle does nothing. How long it stays out is not known, so the Delay of one that waits
+// is reserve.Forever, which refuses no request before its longest wait is over.
 type Places struct {
 	mu      sync.Mutex
 	n, out  int
@@ -37,7 +37,7 @@ func (s *Places) Out() int {
 	return s.out
 }
 
-// wait returns 0 if a place is free; else that is not known.
+// wait returns 0 or unknown.
 func (s *Places) wait() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,6 @@ func (p *place) end(n int) {
 	s.give()
 }
 
-// Wait waits for the place.
 func (p *place) Wait(ctx context.Context) error {
 	if p.ready == nil {
 		return done.Cause(ctx)

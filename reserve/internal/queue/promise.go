@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A promise is a place as the promise behind a reservation: the name of its first method is that of a field of Place.
+// A promise is a place as the promise of a reservation: the name of its first method is that of a field of Place.
 type promise struct{ *Place }
 
 func (p promise) Permits() int { return p.Place.Permits }
@@ -36,8 +36,8 @@ func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
 // Reservation returns the reservation whose promise the place is.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
-// PlaceOf returns the place in this queue that a reservation stands for: its own, or that of a reservation that it
-// holds in turn. Nil: there is none.
+// PlaceOf returns the place in this queue that a reservation stands for, or that one of the reservations behind it
+// does; or nil.
 func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	p, ok := (*engine.Reservation)(r).Promise().(promise)
 	if !ok || p.queue == q {
@@ -51,8 +51,8 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	return found
 }
 
-// A placeContext is the context in which limits are asked in a place's name. It has the values of the caller's. It
-// does not end with it, because a reservation outlives the context of the request for it.
+// A placeContext is the context in which limits are asked: it has the caller's values, and does not end with it,
+// because a reservation outlives the context of the request for it.
 type placeContext Place
 
 func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -65,20 +65,19 @@ func (c *placeContext) Value(key any) any {
 	return c.ctx.Value(key)
 }
 
-// A Rank is a request's place in an order, for a request that asks again. It goes before requests that first asked
-// after it. The zero value is that of a new request.
+// A Rank is a request's place in an order. A request that asks again goes before those that first asked after it. The
+// zero value is that of a new request.
 type Rank struct {
 	Number  uint64
 	Arrived int64
 }
 
-// numbers number all requests, so that those of several queues are comparable where they meet.
+// numbers are the same for all queues, so that requests of several are comparable where they meet.
 var numbers atomic.Uint64
 
 // Ranked returns the rank that the place got from FIFO.Push.
 func (p *Place) Ranked() Rank { return p.rank }
 
-// join gives a place a new rank, or that of a request that asks again.
 func (p *Place) join(now int64) {
 	p.rank = Rank{numbers.Add(1), now}
 	if r := p.Rank; r != nil {
@@ -110,7 +109,7 @@ func WithSticky(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, stickyKey{}, key)
 }
 
-// StickyOf returns a context's key, and whether it has one.
+// StickyOf returns a context's key, if it has one.
 func StickyOf(ctx context.Context) (key string, ok bool) {
 	key, ok = ctx.Value(stickyKey{}).(string)
 	return key, ok

@@ -28,7 +28,7 @@ type Settings struct {
 	Chosen  func(p *Place, option int)
 }
 
-// A Queue is requests in an order, in front of limits. It comes from [New]. All methods may be called at the same time.
+// A Queue is requests in an order, in front of limits. All methods may be called at the same time.
 type Queue struct {
 	order   Order
 	set     Settings
@@ -69,12 +69,14 @@ type seen struct {
 }
 
 // A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
-// testing/synctest bubble goes on meanwhile.
+// testing/synctest bubble goes on.
 type lock struct {
 	mutex sync.Mutex
 	calls chan struct{} // nil: the mutex
 }
 
+// A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
+// testing/synctest bubble goes on.
 func (l *lock) lock() {
 	if l.calls != nil {
 		l.calls <- struct{}{}
@@ -94,7 +96,7 @@ func (l *lock) unlock() {
 type stopper interface{ Stop() bool }
 
 // New returns a queue whose places are in that many groups. Options are those of one place of each kind: by them it
-// knows whether a limit may block, and looks again when one of several changes.
+// knows whether a limit may block, and watches the limits.
 func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	q := &Queue{order: order, set: set, lapse: make([]Heap[int64, Place], groups), timed: never, notBefore: math.MinInt64}
 	if set.Clock != nil {
@@ -128,7 +130,6 @@ func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	return q
 }
 
-// watch makes the queue look when a limit changes.
 func (q *Queue) watch(limits map[*Limit]bool) {
 	weakly := weak.Make(q)
 	changed := func(later bool) bool {
@@ -165,14 +166,13 @@ func Rate(options []Option) (sum float64) {
 	return sum
 }
 
-// Locked calls f under the queue's lock, with its time: for what reads the order.
+// Locked calls f under the queue's lock, with its time: to read the order.
 func (q *Queue) Locked(f func(now int64)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f(q.now())
 }
 
-// now reads the clock. The queue must be locked.
 func (q *Queue) now() int64 {
 	q.seen = max(q.seen, q.clock.Now())
 	return q.seen

@@ -9,13 +9,12 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Look makes the queue look at once, for a caller that knows that a limit has changed of which the queue can't know.
+// Look makes the queue look after a change of a limit that it does not watch.
 func (q *Queue) Look() {
 	q.epoch.Add(1)
 	q.look()
 }
 
-// look binds the place that is the first now, and grants places whose time has come.
 func (q *Queue) look() {
 	q.binding.lock()
 	defer q.binding.unlock()
@@ -23,8 +22,8 @@ func (q *Queue) look() {
 	}
 }
 
-// lookFor makes the queue look, for a caller with that context. Where a limit may block this may take long: if the
-// context ends meanwhile, it returns the cause, and the queue looks on.
+// lookFor is look for a caller with that context. If that ends while a limit blocks, it returns the cause, and the
+// queue looks on.
 func (q *Queue) lookFor(ctx context.Context) error {
 	if !q.blocks || ctx.Done() == nil {
 		q.look()
@@ -43,7 +42,7 @@ func (q *Queue) lookFor(ctx context.Context) error {
 	}
 }
 
-// lookSoon makes the queue look, for a caller to whom it does not matter when: elsewhere, where a limit may block.
+// lookSoon is look, in a goroutine of its own where a limit may block.
 func (q *Queue) lookSoon() {
 	if q.blocks {
 		go q.look()
@@ -52,8 +51,7 @@ func (q *Queue) lookSoon() {
 	}
 }
 
-// step does the next thing that is to be done, and reports whether there may be another one. Only the holder of binding
-// calls it.
+// step does the next thing, and reports whether there may be another one. Only the holder of binding calls it.
 func (q *Queue) step() (more bool) {
 	if q.waiting.Load() == 0 {
 		return false
@@ -87,8 +85,7 @@ func (q *Queue) step() (more bool) {
 	return false
 }
 
-// takeBack cancels holds that the queue has taken away, and returns true. The queue must be locked, and is unlocked
-// then.
+// takeBack unlocks the queue and cancels holds that were taken away. It returns true.
 func (q *Queue) takeBack(holds ...*hold) bool {
 	q.mu.Unlock()
 	for _, h := range holds {
@@ -97,15 +94,15 @@ func (q *Queue) takeBack(holds ...*hold) bool {
 	return true
 }
 
-// cancel cancels a hold for a caller that looks again afterwards: so the watcher need not.
+// cancel cancels a hold for a caller that looks again afterwards, so the watcher need not.
 func (q *Queue) cancel(h *hold) {
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
 	h.cancel()
 }
 
-// advance does the next thing for a place that is the first, or that others pass, and reports whether there was
-// something to do. The queue must be locked, and is unlocked then.
+// advance does the next thing for a place that is the first or that others pass, and unlocks the queue. Or it returns
+// false.
 func (q *Queue) advance(now int64, p *Place) bool {
 	h := p.hold
 	if h == nil {
@@ -134,7 +131,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 	return true
 }
 
-// grant lets a bound place go, whose hold has that delay. The queue must be locked, and is unlocked then.
+// grant lets a bound place go, whose hold has that delay, and unlocks the queue.
 func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
@@ -161,8 +158,8 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	}
 }
 
-// bind reserves in the name of a place, or fills its hold, which nobody else knows then, and binds it, unless it has
-// left meanwhile. If there is an error, or a panic, it takes the place out. The queue must be locked, and is unlocked.
+// bind reserves for a place, or fills its hold, which nobody else knows then, and binds it unless it has left
+// meanwhile. An error or a panic takes the place out. It unlocks the queue.
 func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	begin := q.seen
 	ctx := context.Context((*placeContext)(p))
@@ -204,7 +201,7 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	}
 }
 
-// attempt asks the caller what the place costs by now, and reserves. A panic of the caller's becomes an error.
+// attempt makes an error of a panic.
 func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (h *hold, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -227,7 +224,6 @@ func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.D
 	return h, h.fill(ctx, maxWait)
 }
 
-// fail takes out a place with an error.
 func (q *Queue) fail(p *Place, err error) {
 	q.mu.Lock()
 	if p.state < granted {

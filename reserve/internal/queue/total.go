@@ -8,7 +8,7 @@ import (
 // A Total is a sum of permits, exact up to 2^128.
 type Total struct{ high, low uint64 }
 
-// Add adds n permits, and takes them off if n is negative.
+// Add adds n permits; n may be negative.
 func (t *Total) Add(n int) {
 	var carry uint64
 	t.low, carry = bits.Add64(t.low, uint64(n), 0)
@@ -18,7 +18,6 @@ func (t *Total) Add(n int) {
 	}
 }
 
-// Plus returns the sum of both.
 func (t Total) Plus(other Total) Total {
 	low, carry := bits.Add64(t.low, other.low, 0)
 	return Total{t.high + other.high + carry, low}
@@ -32,7 +31,7 @@ func (t Total) Int() int {
 	return int(t.low)
 }
 
-// Sums are what places ask of each of the first limits of their options; then the sum of their own permits, and their
+// Sums are what places ask of each of the first limits of their options, then the sum of their own permits, then their
 // number.
 type Sums [tracked + 2]Total
 
@@ -43,7 +42,6 @@ const (
 	ofPlaces  = tracked + 1
 )
 
-// Add adds a place.
 func (s *Sums) Add(p *Place) {
 	limits := p.Options[0].Limits
 	for i := range min(len(limits), tracked) {
@@ -52,7 +50,6 @@ func (s *Sums) Add(p *Place) {
 	s.add(p, 1)
 }
 
-// add adds what is counted of a place, or takes it off.
 func (s *Sums) add(p *Place, sign int) {
 	for i, n := range p.counted {
 		s[i].Add(sign * n)
@@ -67,14 +64,14 @@ func (s *Sums) Subtract(p *Place) {
 	p.counted = [tracked]int{}
 }
 
-// Resize says that a place is for n permits from now on.
+// Resize makes a place ask for n permits.
 func (s *Sums) Resize(_ int64, p *Place, n int) {
 	s.Subtract(p)
 	p.Permits = n
 	s.Add(p)
 }
 
-// Of returns the sum of a limit. That of a limit without a sum is more than any.
+// Of returns the sum of a limit. If that has none it is more than any.
 func (s *Sums) Of(limit int) Total {
 	if limit < len(s) {
 		return s[limit]

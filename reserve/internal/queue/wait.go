@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Wait blocks until the place is granted. See [reserve.Reservation.Wait].
+// Wait blocks until the place is granted: see [reserve.Reservation.Wait].
 func (p *Place) Wait(ctx context.Context) (err error) {
 	q := p.queue
 	finished := false
@@ -52,8 +52,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// waitFor waits until the time of the hold has come, and then has the queue look. The queue must be locked, and is
-// unlocked meanwhile.
+// waitFor waits for the time of the hold, and then makes the queue look.
 func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	q := p.queue
 	last := h.awaited()
@@ -76,7 +75,7 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	return err
 }
 
-// waitForTurn waits until the place is bound, or over. The queue must be locked, and is unlocked meanwhile.
+// waitForTurn waits until the place is bound, or over.
 func (p *Place) waitForTurn(ctx context.Context) error {
 	if p.changed == nil {
 		p.changed = make(chan struct{})
@@ -92,8 +91,7 @@ func (p *Place) waitForTurn(ctx context.Context) error {
 	}
 }
 
-// waitOut waits for the rest of the slack of a place that is granted. Err is that of the wait before. The queue must be
-// locked, and is unlocked meanwhile.
+// waitOut waits for the rest of the slack of a granted place, after a wait that returned err.
 func (p *Place) waitOut(ctx context.Context, err error) error {
 	if p.queue.set.Slack == 0 {
 		return err
@@ -107,7 +105,7 @@ func (p *Place) waitOut(ctx context.Context, err error) error {
 	return err
 }
 
-// Cancel gives back what the place has. It is Settle(0).
+// Cancel is Settle(0).
 func (p *Place) Cancel() { p.Settle(0) }
 
 // Charge corrects the account of a granted place, whose caller settles each limit by itself.
@@ -121,7 +119,7 @@ func (p *Place) Charge(actual int) {
 	}
 }
 
-// correct settles the account of a granted place, and reports whether that was the first time. The queue must be locked.
+// correct settles the account of a granted place, and reports whether that was the first time.
 func (p *Place) correct(actual int) bool {
 	if p.settled {
 		return false
@@ -132,7 +130,7 @@ func (p *Place) correct(actual int) bool {
 	return true
 }
 
-// Settle says how many permits the request has used, or will use. See [reserve.Reservation.Settle].
+// Settle says how many permits the request has used or will use: see [reserve.Reservation.Settle].
 func (p *Place) Settle(actual int) {
 	q := p.queue
 	actual = max(0, actual)
@@ -168,8 +166,8 @@ func (p *Place) Settle(actual int) {
 	q.left(released)
 }
 
-// A PanicError is a panic of something of the caller's, such as its own Reserver. It is thrown again in the name of the
-// caller for whom that was asked.
+// A PanicError is a panic of something of the caller's, such as its own Reserver. It is thrown again in the call in
+// whose name that was asked.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -183,7 +181,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// failure returns why the place is over, or panics if the reason is a panic: that is the caller's.
+// failure returns why the place is over, or throws the panic that is the reason.
 func (p *Place) failure() error {
 	if e, ok := p.err.(*PanicError); ok {
 		panic(e)
@@ -191,5 +189,4 @@ func (p *Place) failure() error {
 	return p.err
 }
 
-// caught makes an error of a panic.
 func caught(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }

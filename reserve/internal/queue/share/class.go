@@ -24,7 +24,6 @@ func (f *flow) settle(stretch uint32, more float64) {
 // dearest is the largest cost of a request: beside a larger tag, the costs of others would be lost to rounding.
 const dearest = 1e12
 
-// cost returns by how much a tag grows.
 func cost(permits int, weight float64) float64 {
 	return max(-dearest, min(float64(permits)/weight, dearest))
 }
@@ -34,7 +33,6 @@ func charge(virtual *float64, f *flow, cost float64) {
 	f.start += cost
 }
 
-// A level is a priority.
 type level struct {
 	virtual float64
 	waiting int // shares
@@ -48,7 +46,6 @@ type share struct {
 	waits bool
 }
 
-// wait says whether requests of the share wait.
 func (s *share) wait(waits bool) {
 	if s.waits == waits {
 		return
@@ -70,7 +67,6 @@ func (s *share) wait(waits bool) {
 	}
 }
 
-// A class is a Class, with its requests and tenants.
 type class struct {
 	Class
 	number int
@@ -114,7 +110,6 @@ func (c *class) isOld(now int64, p *queue.Place) bool {
 	return c.aged.level != nil && now-p.Ranked().Arrived >= int64(c.MaxAge)
 }
 
-// shareOf returns the share that a granted request is charged to.
 func (c *class) shareOf(e *Entry) *share {
 	if e.wasAged {
 		return &c.aged
@@ -122,7 +117,7 @@ func (c *class) shareOf(e *Entry) *share {
 	return &c.share
 }
 
-// first returns which request of the class is the first, of those that others don't pass.
+// first returns the class's first request of those that others don't pass.
 func (c *class) first(now int64) turn {
 	if c.waiting.Len() == 0 {
 		return turn{}
@@ -158,7 +153,6 @@ func (c *class) firstBehind() *queue.Place {
 	return first.place
 }
 
-// push adds a request to its tenant.
 func (c *class) push(e *Entry) {
 	t := c.tenants[e.name]
 	if t == nil {
@@ -195,7 +189,6 @@ func (c *class) keep(t *tenant) {
 	}
 }
 
-// charge charges the tenant of a request that goes.
 func (c *class) charge(e *Entry) {
 	charge(&c.virtual, &e.tenant.flow, cost(e.Permits, e.weight))
 	for len(c.idle) > 0 && c.idle[0].Key <= c.virtual {
@@ -228,7 +221,6 @@ func (c *class) settle(e *Entry, more float64) {
 // kept is how many tenants a map may have held that is used again.
 const kept = 64
 
-// leave takes out a request.
 func (e *Entry) leave(now int64) {
 	c := e.class
 	c.waiting.Remove(now, &e.Place)

@@ -21,7 +21,7 @@ type Order struct {
 	full    func(class int) error
 }
 
-// A Class is a kind of requests: fair.Class says what the fields mean. A Weight of 0 is 1.
+// A Class is fair.Class. A Weight of 0 is 1.
 type Class struct {
 	Name     string
 	Priority int
@@ -42,7 +42,7 @@ type Entry struct {
 	stretch uint32 // of its share
 }
 
-// Of makes e a request of a class, by its number, and of a tenant with that weight. It is called before Enter.
+// Of makes e a request of a class, by its number, and of a tenant. It is called before Enter.
 func (o *Order) Of(e *Entry, class int, tenant string, weight float64) {
 	e.class, e.name, e.weight = o.classes[class], tenant, weight
 	e.Group, e.Data = class, e
@@ -50,14 +50,13 @@ func (o *Order) Of(e *Entry, class int, tenant string, weight float64) {
 
 func of(p *queue.Place) *Entry { return p.Data.(*Entry) }
 
-// Counts say what a class is like: fair.ClassSnapshot says what they mean.
+// Counts are those of a class: see fair.ClassSnapshot.
 type Counts struct {
 	Waiting, Tenants            int
 	Granted, Refused, GivenBack uint64
 	LongestWait                 time.Duration
 }
 
-// Counts returns what a class is like. The queue must be locked.
 func (o *Order) Counts(now int64, class int) Counts {
 	c := o.classes[class]
 	counts := c.counts
@@ -94,14 +93,12 @@ func New(classes []Class, full func(class int) error) *Order {
 	return o
 }
 
-// age finds the requests that have waited for MaxAge.
 func (o *Order) age(now int64) {
 	for _, c := range o.classes {
 		c.old(now)
 	}
 }
 
-// Push adds a request.
 func (o *Order) Push(now int64, p *queue.Place) error {
 	o.age(now)
 	c := of(p).class
@@ -115,13 +112,11 @@ func (o *Order) Push(now int64, p *queue.Place) error {
 	return nil
 }
 
-// Remove takes out a request that has not been granted.
 func (o *Order) Remove(now int64, p *queue.Place) {
 	o.age(now)
 	of(p).leave(now)
 }
 
-// Grant takes out a request because it goes, and charges its tenant and its class.
 func (o *Order) Grant(now int64, p *queue.Place) {
 	o.age(now)
 	e := of(p)
@@ -136,12 +131,10 @@ func (o *Order) Grant(now int64, p *queue.Place) {
 	e.leave(now)
 }
 
-// Resize makes a waiting request ask for fewer permits.
 func (o *Order) Resize(now int64, p *queue.Place, permits int) {
 	of(p).class.waiting.Resize(now, p, permits)
 }
 
-// Settle charges the account of a granted request.
 func (o *Order) Settle(now int64, p *queue.Place, more int) {
 	o.age(now)
 	e := of(p)
@@ -157,7 +150,6 @@ func (o *Order) Settle(now int64, p *queue.Place, more int) {
 	c.settle(e, cost(more, e.weight))
 }
 
-// Lapsed counts a request that was refused.
 func (o *Order) Lapsed(_ int64, p *queue.Place) { of(p).class.counts.Refused += uint64(p.Permits) }
 
 // A turn is a request that may be the first, and by which tag.
@@ -179,7 +171,6 @@ func (t turn) before(other turn) bool {
 	return t.place.Ranked().Number < other.place.Ranked().Number
 }
 
-// First returns which request goes if permits are free now, of those that others don't pass.
 func (o *Order) First(now int64) *queue.Place {
 	var first turn
 	for _, c := range o.classes {
@@ -190,10 +181,8 @@ func (o *Order) First(now int64) *queue.Place {
 	return first.place
 }
 
-// FirstOf returns which request of the class of p goes first.
 func (o *Order) FirstOf(now int64, p *queue.Place) *queue.Place { return of(p).class.first(now).place }
 
-// Certain reports whether first goes before p unless it leaves, and returns the permits of all such requests.
 func (o *Order) Certain(_ int64, first, p *queue.Place) (permits int, ok bool) {
 	highest := of(p).class.Priority
 	if of(p).class.aged.level != nil {
@@ -208,8 +197,6 @@ func (o *Order) Certain(_ int64, first, p *queue.Place) (permits int, ok bool) {
 	return sum.Int(), of(first).class.Priority > highest
 }
 
-// AtMost returns what all other requests that may go before p, if no other arrives, ask of a limit; and whether all of
-// these certainly go before p.
 func (o *Order) AtMost(now int64, p *queue.Place, limit int) (sum queue.Total, exact bool) {
 	own := of(p).class
 	exact = own.waiting.Tail() == p && len(own.active) == 1 && !own.isOld(now, p)
@@ -223,7 +210,6 @@ func (o *Order) AtMost(now int64, p *queue.Place, limit int) (sum queue.Total, e
 	return p.Without(sum, limit), exact
 }
 
-// Changes returns when the next request will have waited for MaxAge.
 func (o *Order) Changes(now int64) int64 {
 	at := int64(saturate.Never)
 	for _, c := range o.classes {
@@ -236,7 +222,6 @@ func (o *Order) Changes(now int64) int64 {
 	return at
 }
 
-// Ahead returns the requests that go before p if no other arrives, and none of them ages meanwhile.
 func (o *Order) Ahead(now int64, p *queue.Place) iter.Seq[*queue.Place] {
 	return func(yield func(*queue.Place) bool) {
 		s := o.simulate(now)

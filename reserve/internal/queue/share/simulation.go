@@ -65,7 +65,6 @@ func (s *simulation) next() *queue.Place {
 	return first.place
 }
 
-// grant takes the next request out.
 func (c *simulated) grant(now int64, p *queue.Place) {
 	price := cost(p.Permits, c.Weight)
 	t := c.active[0].Of
