@@ -17,28 +17,26 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("fair")
 
-// A Class is a kind of requests, such as requests that people wait for, or the requests of a batch.
+// A Class is a kind of requests, such as those that people wait for, or those of a batch.
 type Class struct {
 	Name string
-	// Priority: requests of a class with a higher one go first. Default: 0. It may be negative.
+	// Priority: a higher one goes first. It may be negative. Default: 0.
 	Priority int
-	// Weight is the class's share among the classes of its priority that wait: with weights 3 and 1, three permits of
-	// four. Default: 1.
+	// Weight is its share among the classes of its priority: of weights 3 and 1, three permits of four. Default: 1.
 	Weight float64
-	// MaxAge: a request that has waited for so long goes as if its priority were one higher. 0: never.
+	// MaxAge: a request that has waited that long goes as if its priority were one higher. 0: never.
 	MaxAge time.Duration
-	// Limit is a limit of the class alone, charged beside the queue's: a window of 70 an hour where the queue has 100
-	// leaves 30 for other classes. While it has no room, requests of other classes go. Default: none.
+	// Limit is charged for this class alone, beside the queue's: a window of 70 an hour where the queue has 100 leaves
+	// 30 for other classes. While it has no room, other classes go. Default: none.
 	Limit reserve.Reserver
-	// MaxQueue is how many requests of the class may wait. One more gets a *[FullError]. 0: any number.
+	// MaxQueue is how many requests may wait. One more gets a *[FullError]. 0: any number.
 	MaxQueue int
 }
 
-// A Queue is an order of requests in front of a limit. It is a [reserve.Reserver]. It comes from [New]. It must not be
-// copied. All methods may be called at the same time.
+// A Queue is an order of requests in front of a limit: a [reserve.Reserver]. All methods may be called at the same
+// time.
 type Queue struct {
 	order   *share.Order
 	queue   *queue.Queue
@@ -50,7 +48,6 @@ type Queue struct {
 	by      reserve.Reserver
 }
 
-// settings is what options change.
 type settings struct {
 	tenants bool
 	weight  func(tenant string) float64
@@ -61,16 +58,15 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithTenants shares a class's permits among its tenants, in proportion to their weights: customers of a service,
-// users, jobs. The weight of a tenant is asked for each of its requests, under no lock; nil: each has weight 1. A
-// weight that is not positive and finite is an error of the request. Default: a class has no tenants, and its requests
-// go first come, first served.
+// WithTenants shares a class's permits among its tenants, such as customers, in proportion to their weights. Each
+// request asks for the weight of its tenant, under no lock; a weight that is not positive and finite is its error.
+// Nil: each weight is 1. Default: a class has no tenants, and its requests go first come, first served.
 func WithTenants(weight func(tenant string) float64) Option {
 	return func(s *settings) { s.tenants, s.weight = true, weight }
 }
 
-// WithClock replaces the clock, for tests. It must be the clock of the limit. Only its methods Now, Since and AfterFunc
-// are used. Default: the real one.
+// WithClock replaces the clock, for tests. It must be the limit's. Only its methods Now, Since and AfterFunc are used.
+// Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -80,15 +76,13 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// New returns a queue of requests of these classes in front of a limit. By is any Reserver: a limiter, [reserve.All] of
-// several, each of which is charged when a request goes, a window, a key's limiter, one on Redis.
+// New returns a queue of requests of these classes in front of any Reserver. Each limit of a [reserve.All] is charged when
+// a request goes.
 //
-// A Reserver of your own may block in ReserveWithin, and may panic there: callers with a deadline come back all the
-// same, and the panic reaches the caller in whose name it was asked. The other methods of its reservations must return
-// at once.
+// A Reserver of your own may block or panic in ReserveWithin: callers with a deadline come back all the same, and the
+// panic reaches the caller in whose name it was asked. The other methods of its reservations must return at once.
 //
-// It returns a *[reserve.ValueError] if by is nil or there is no class. It does so too if two classes have the same
-// name, or a number in one makes no sense.
+// It returns a *[reserve.ValueError] if by is nil, there is no class, two have the same name, or a number makes no sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
@@ -156,7 +150,7 @@ func check(classes []Class) error {
 	return nil
 }
 
-// A FullError says that a request was refused because as many of its class wait as may. Nothing was taken.
+// A FullError reports that a request was refused because MaxQueue requests of its class wait. Nothing was taken.
 type FullError struct {
 	Class    string
 	MaxQueue int // so many may wait
@@ -166,7 +160,6 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("fair: %d requests of class %q wait already, as many as may", e.MaxQueue, e.Class)
 }
 
-// reserve puts a request into the queue.
 func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*share.Entry, error) {
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
@@ -203,17 +196,15 @@ func (q *Queue) names() string {
 	return strings.Join(names, ", ")
 }
 
-// ReserveWithin reserves n permits (at least 1) in the name of the context's class and tenant: see [With]. If the
-// context says no class, it is the one named "", or else the first.
+// ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
+// class, it is the class named "", or else the first.
 //
-// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent request
-// makes it later, so a caller that sleeps by At itself should ask again, or use Wait. The forecast of the request that
-// is the first is a promise of the limit, until a more urgent one comes.
+// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent one makes it
+// later, so use Wait.
 //
 // If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a
-// *[reserve.WaitError] at once. If it becomes impossible later that it goes in time, Wait returns that error as soon as
-// that is certain. A maxWait of 0 succeeds if the permits are free now, and no request of the same priority or a higher
-// one waits.
+// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0 succeeds
+// if the permits are free now, and no request of the same priority or a higher one waits.
 func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	class, tenant := From(ctx)
 	return q.reservation(ctx, class, tenant, n, maxWait)
@@ -227,8 +218,8 @@ func (q *Queue) reservation(ctx context.Context, class, tenant string, n int, ma
 	return e.Reservation(), nil
 }
 
-// Acquire waits for n permits (at least 1) in the name of the context's class and tenant, and returns how long that
-// took. For errors see [Queue.ReserveWithin].
+// Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long that took. For
+// errors see [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
 	e, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
@@ -247,22 +238,30 @@ func (q *Queue) Rate() float64 {
 	return 0
 }
 
-// Class returns a Reserver that reserves for a class, whatever the context says. The tenant is the context's. If there
-// is no such class, its ReserveWithin returns a *[reserve.ValueError].
+// Class returns a Reserver for a class and the context's tenant. If there is no such class, its ReserveWithin returns
+// a *[reserve.ValueError].
 func (q *Queue) Class(name string) reserve.Reserver { return door{q: q, class: name} }
 
-// Tenant returns a Reserver that reserves for a class and a tenant, whatever the context says.
+// Tenant returns a Reserver for a class and a tenant, whatever the context says.
 func (q *Queue) Tenant(class, tenant string) reserve.Reserver {
 	return door{q: q, class: class, tenant: tenant, own: true}
 }
 
-// A door is where requests of one class come in.
 type door struct {
 	q             *Queue
 	class, tenant string
 	own           bool // the tenant is this one, not the context's
 }
 
+// ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
+// class, it is the class named "", or else the first.
+//
+// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent one makes it
+// later, so use Wait.
+//
+// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a
+// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0 succeeds
+// if the permits are free now, and no request of the same priority or a higher one waits.
 func (d door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	tenant := d.tenant
 	if !d.own {
@@ -273,23 +272,23 @@ func (d door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (
 
 func (d door) Rate() float64 { return d.q.Rate() }
 
-// A Snapshot says what a queue is like at one moment. By the time of the next request it may no longer be true.
+// A Snapshot says what a queue was like at one moment.
 type Snapshot struct {
 	Classes []ClassSnapshot // in the order in which New got them
 }
 
-// A ClassSnapshot says what a class is like at one moment, and what has happened to its requests so far.
+// A ClassSnapshot says what a class was like at one moment, and what has happened to its requests so far.
 type ClassSnapshot struct {
 	Class   string
 	Waiting int // requests
 	Tenants int // that wait, or are remembered because others of the class wait
-	// Granted, Refused and GivenBack are permits. Granted ones were granted, or charged by Settle beyond that. Refused
-	// ones were refused, at once or while they waited. Those given back came back after their grant, by Cancel or Settle.
+	// Permits: granted, or charged beyond that by Settle; refused, at once or later; come back after their grant, by
+	// Cancel or Settle.
 	Granted, Refused, GivenBack uint64
 	LongestWait                 time.Duration // of a request, granted or still waiting
 }
 
-// Snapshot returns what the queue is like now, for logs and metrics. It takes nothing.
+// Snapshot returns what the queue is like now. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
 	q.queue.Locked(func(now int64) {
 		for i := range q.classes {
@@ -303,18 +302,17 @@ func (q *Queue) Snapshot() (s Snapshot) {
 	return s
 }
 
-// contextKey is that of a context's class and tenant.
 type contextKey struct{}
 
 type names struct{ class, tenant string }
 
-// With returns a context for requests of a class and a tenant, for SDKs and transports that pass a context on:
-// [Queue.ReserveWithin] and [Queue.Acquire] read it.
+// With returns a context for requests of a class and a tenant: an SDK or transport passes it on to
+// [Queue.ReserveWithin].
 func With(ctx context.Context, class, tenant string) context.Context {
 	return context.WithValue(ctx, contextKey{}, names{class, tenant})
 }
 
-// From returns the class and the tenant that With has put into a context; "" if it has not.
+// From returns the class and the tenant of [With], or "".
 func From(ctx context.Context) (class, tenant string) {
 	n, _ := ctx.Value(contextKey{}).(names)
 	return n.class, n.tenant

@@ -11,29 +11,23 @@
 //
 // # Which member
 //
-// Requests wait in one queue, first come, first served. Only the first is bound to a member: to the one that grants its
-// permits earliest. If its member is paused meanwhile, or another becomes earlier by a refund or the end of a pause,
-// the request is bound to that one. So 1,600 calls on members of 10, 5 and 1 a second take 99.9 s, as they would at 16
-// a second. In turns they take 532 s. Exactly one member is charged. Of several that are free at the same time, the one
-// that has been chosen least recently gets the request.
+// Requests wait in one queue, first come, first served. Only the first is bound to a member: the one that grants its
+// permits earliest, or of several the one chosen least recently. If that is paused, or another one becomes earlier, the
+// request is bound to the other. Exactly one member is charged. So 1,600 calls on members of 10, 5 and 1 a second take
+// 99.9 s, as they would at 16 a second; in turns they take 532 s.
 //
-// Tiers say which members to prefer, such as capacity that is paid for already: see Member.Tier and
-// [WithSlack]. [Pool.Sticky] keeps the requests of a conversation at one member, because of the prompt that
-// it keeps.
+// Member.Tier says which members to prefer, such as capacity that is paid for already, and [Pool.Sticky] keeps a
+// conversation at one member, because of the prompt that this keeps: both within [WithSlack].
 //
-// A member whose server refuses is stopped by the PauseUntil of its limiter, or by [Pool.PauseUntil]. No
-// request waits for it then, unless all others take longer. [Pool.Drop] is for a key that has become
-// invalid. If all are stopped, a request waits for the earliest, or gets a *[reserve.WaitError] with that
-// time.
+// A member whose server refuses is stopped by its limiter's PauseUntil or by [Pool.PauseUntil], and one whose key is not
+// valid any more by [Pool.Drop]. Requests go to others, unless these take longer.
 //
-// # Classes
-//
-// For an order other than first come, first served, put package fair in front: fair.New(p.Reserver(),
-// classes). [Pool.Of] says which member a reservation of the queue got.
+// For another order, put package fair in front: fair.New(p.Reserver(), classes). [Pool.Of] says which member a
+// reservation of that queue got.
 //
 // # Limits that can't tell
 //
-// The pool asks limiters of this process when they would grant a request, which takes nothing. A limit on Redis, a
-// key's limiter and limiters of one's own can't be asked so. The pool reserves at the one that was earliest by the last
-// answers. If another turns out to be possibly earlier, the pool reserves there too, and cancels one of the two.
+// Asking a limiter of this process when it would grant a request takes nothing. A limit on Redis, a key's limiter and
+// limiters of your own can't be asked so. The pool reserves at the one that was earliest by the last answers. If another
+// may be earlier, it reserves there too, and cancels one of the two.
 package pool

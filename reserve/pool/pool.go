@@ -16,7 +16,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("pool")
 
 // A Member is one of several that can serve a request.
@@ -28,14 +27,13 @@ type Member[T any] struct {
 	Tier int
 }
 
-// A Pool is several members, of which a request gets the one that is free first. It comes from [New]. All methods may
-// be called at the same time.
+// A Pool is several members. It comes from [New]. All methods may be called at the same time.
 type Pool[T any] struct {
 	*members[T]
 	key string // of Sticky; "" if it isn't
 }
 
-// members are what a pool and its sticky ones have in common.
+// members are what a pool and its sticky ones share.
 type members[T any] struct {
 	list    []Member[T]
 	options []queue.Option
@@ -53,8 +51,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithSlack lets a request wait for so much longer than the earliest member would take. It may then get a member of a
-// lower tier, or the one that served its key last. See [Pool.Sticky]. Default: 0.
+// WithSlack is how much longer than for the earliest member a request may wait, for one of a lower tier or the one
+// that served its key last: see [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {
@@ -63,8 +61,8 @@ func WithSlack(d time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock, for tests. It must be the clock of the limits. Only its methods Now, Since, NewTimer
-// and AfterFunc are used. Default: the real one.
+// WithClock replaces the clock, for tests. It must be the limits'. Only its methods Now, Since, NewTimer and AfterFunc
+// are used. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -75,8 +73,8 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// New returns a pool of these members. It returns a *[reserve.ValueError] if there are none, if one has no limit, or if
-// an option makes no sense.
+// New returns a pool of these members. It returns a *[reserve.ValueError] if there are none, one has no limit, or an
+// option makes no sense.
 func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	var s settings
 	for _, opt := range opts {
@@ -109,7 +107,7 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	return &Pool[T]{members: m}, nil
 }
 
-// unlimited returns a limiter that grants everything at once, unless it is paused.
+// unlimited returns a limiter that grants everything at once unless it is paused.
 func unlimited(clock clockwork.Clock) *reserve.Limiter {
 	var opts []reserve.Option
 	if clock != nil {
@@ -119,20 +117,18 @@ func unlimited(clock clockwork.Clock) *reserve.Limiter {
 	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...)).Limiter()
 }
 
-// evenly is the curve of a limiter that saves nothing.
 func evenly(permitsPerSecond float64) *smooth.Curve {
 	return &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: evenly}
 }
 
-// keyOf returns the key of a request by a sticky pool.
 func keyOf(p *queue.Place) string {
 	key, _ := p.Hint.(string)
 	return key
 }
 
-// Sticky returns the same pool for requests of one key, such as a conversation whose prompt the server keeps. They get
-// the member that served the key last, as long as that costs no more than [WithSlack]. The pool remembers the keys of
-// its latest requests, 32,768 at least and 65,536 at most. The key "" is none.
+// Sticky returns the pool for requests of one key, such as a conversation whose prompt the server keeps. They get the
+// member that served the key last, if that takes at most [WithSlack] longer. At least 32,768 keys are remembered, and
+// at most 65,536. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
 
 // Acquire waits for n permits (at least 1) of the member that has them first. For errors see [Pool.ReserveWithin].
@@ -148,11 +144,10 @@ func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 }
 
 // ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
-// context's deadline. Otherwise it takes nothing. It returns a *[reserve.WaitError] with the time of the earliest
-// member, or a *[reserve.SizeError] if no member ever grants as many.
+// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest member,
+// or a *[reserve.SizeError] if no member ever grants as many.
 //
-// Requests go first come, first served. Which member serves one is decided when it is the first: until then
-// the lease's At is a forecast. Exactly one member is charged.
+// Until the request is the first, the lease's At is a forecast.
 func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Lease[T], error) {
 	place, err := p.enter(ctx, p.key, n, maxWait)
 	if err != nil {
@@ -171,14 +166,16 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	return place, m.queue.Enter(ctx, place, maxWait)
 }
 
-// Reserver returns the pool as a Reserver, for what stands in front of limits, such as package fair: [Pool.Of] says
-// which member a reservation got.
-//
-//	queue, err := fair.New(p.Reserver(), classes)
+// Reserver returns the pool as a Reserver, for package fair. [Pool.Of] says which member a reservation got.
 func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
 
 type reserver[T any] struct{ *Pool[T] }
 
+// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
+// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest member,
+// or a *[reserve.SizeError] if no member ever grants as many.
+//
+// Until the request is the first, the lease's At is a forecast.
 func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	key, ok := queue.StickyOf(ctx)
 	if !ok {
@@ -194,13 +191,13 @@ func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 // Rate returns the sum of the members' rates, in permits per second; 0 if one of them can't tell.
 func (r reserver[T]) Rate() float64 { return queue.Rate(r.options) }
 
-// WithKey returns a context whose requests to [Pool.Reserver] are sticky: see [Pool.Sticky].
+// WithKey returns a context whose requests to [Pool.Reserver] or upstreams are sticky: see [Pool.Sticky].
 func WithKey(ctx context.Context, key string) context.Context {
 	return queue.WithSticky(ctx, key)
 }
 
-// Of returns the member that serves a reservation of [Pool.Reserver], or one that another package has made of such: its
-// number in New's list, and its value. Ok is false if the reservation is not the pool's, or has no member so far.
+// Of returns the member that serves a reservation of [Pool.Reserver], or a reservation made of such: its value, and
+// its number in New's list. Ok is false if the reservation is not the pool's, or has no member so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
 		if i := place.Option(); i >= 0 {
@@ -210,21 +207,21 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	return value, -1, false
 }
 
-// PauseUntil stops a member (its number in New's list) until t: for a server that refuses. Requests that were to be
-// served by it go to others. The member's limiter goes on. Pause that where members share it.
+// PauseUntil stops a member (its number in New's list) until t: its requests go to others. Its limiter goes on; pause
+// that where members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 	p.options[member].Limits[0].Pause.PauseUntil(t)
 	p.queue.Look()
 }
 
-// Drop takes a member (its number in New's list) out of use: for a key that is not valid any more. Leases that it has
-// stay. When all are dropped, requests get a *[reserve.WaitError] that says Forever.
+// Drop takes a member (its number in New's list) out of use, for a key that is not valid any more. Leases that it has
+// stay. When all are dropped, requests get a *[reserve.WaitError] with a Wait of [reserve.Forever].
 func (p *Pool[T]) Drop(member int) {
 	p.dropped[member].Store(true)
 	p.queue.Look()
 }
 
-// Resume ends a pause of a member, and takes it into use again.
+// Resume ends a member's pause, and takes it into use again.
 func (p *Pool[T]) Resume(member int) {
 	p.dropped[member].Store(false)
 	p.options[member].Limits[0].Pause.Resume()

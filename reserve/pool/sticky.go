@@ -2,16 +2,16 @@ package pool
 
 import "sync"
 
-// generation is how many keys are remembered before those of the generation before are forgotten.
+// generation is how many keys are remembered before the older generation is forgotten.
 const generation = 1 << 15
 
-// keys remember which member served a key last, in two generations: what is not used during a whole one is forgotten.
+// keys remember which member served a key last, in two generations.
 type keys struct {
 	mu       sync.Mutex
 	now, old map[string]int
 }
 
-// last returns the member that served a key last; -1: that is not known.
+// last returns that member, or -1.
 func (k *keys) last(key string) int {
 	if key == "" {
 		return -1
@@ -27,7 +27,6 @@ func (k *keys) last(key string) int {
 	return -1
 }
 
-// served remembers that a member served a key.
 func (k *keys) served(key string, member int) {
 	if key == "" {
 		return
