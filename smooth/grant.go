@@ -136,9 +136,11 @@ func (l *Ledger) fill(now int64) {
 func (l *Ledger) store(permits float64) {
 	stored := l.stored + permits
 	if stored > l.curve.Capacity {
-		stored = max(l.stored, l.curve.Capacity)
+		stored = l.curve.Capacity
 	}
-	l.stored = stored
+	if stored > l.stored {
+		l.stored = stored
+	}
 }
 
 // pour puts what is stored beside the bucket into it.
