@@ -161,7 +161,7 @@ func Example_refusal() {
 	fmt.Println("the deadline was the reason:", errors.Is(err, context.DeadlineExceeded))
 	// Output:
 	// come back in 8s
-	// reserve: a wait of 8s is longer than the longest allowed, 2s
+	// pace: a wait of 8s is longer than the longest allowed, 2s
 	// the deadline was the reason: true
 }
 
@@ -283,7 +283,7 @@ func Example_all() {
 	waited, err := reserve.Acquire(ctx, reserve.All(hour), 1) // waits, for any Reserver
 	fmt.Println(waited, err)
 	// Output:
-	// 0s 100ms 200ms reserve: a wait of 300ms for limit "1 of 2" is longer than the longest allowed, 0s
+	// 0s 100ms 200ms pace: a wait of 300ms for limit "1 of 2" is longer than the longest allowed, 0s
 	// left this hour: 997
 	// 0s <nil>
 }

@@ -28,9 +28,9 @@ func (e *WaitError) Error() string {
 		by = fmt.Sprintf(" for limit %q", e.Limit)
 	}
 	if e.Cause != nil {
-		return fmt.Sprintf("reserve: a wait of %v%s would pass the deadline, %v from now", e.Wait, by, e.MaxWait)
+		return fmt.Sprintf("pace: a wait of %v%s would pass the deadline, %v from now", e.Wait, by, e.MaxWait)
 	}
-	return fmt.Sprintf("reserve: a wait of %v%s is longer than the longest allowed, %v", e.Wait, by, e.MaxWait)
+	return fmt.Sprintf("pace: a wait of %v%s is longer than the longest allowed, %v", e.Wait, by, e.MaxWait)
 }
 
 // Unwrap returns Cause.
@@ -42,7 +42,7 @@ func (e *WaitError) Timeout() bool { return e.Cause != nil }
 // A ValueError says that an argument or an option has a value that makes no sense.
 // Nothing was changed.
 type ValueError struct {
-	Package string // the package that refused it: "pace", "reserve"
+	Package string // the package that refused it: "pace", "window"
 	Name    string // the argument or option: "permits", "WithBurst"
 	Value   any
 	Want    string // a right value: "at least 1"
@@ -72,7 +72,7 @@ var ErrCancelled = engine.ErrCancelled
 
 // valueError makes the error for a bad value that is given to this package: the others have package invalid.
 func valueError(name string, value any, want string) error {
-	return &ValueError{Package: "reserve", Name: name, Value: value, Want: want}
+	return &ValueError{Package: "pace", Name: name, Value: value, Want: want}
 }
 
 func checkPermits(n int) error {
@@ -100,7 +100,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("reserve: %d permits were asked for at once; this limiter never grants more than %d",
+	return fmt.Sprintf("pace: %d permits were asked for at once; this limiter never grants more than %d",
 		e.Permits, e.Max)
 }
 

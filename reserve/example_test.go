@@ -188,5 +188,5 @@ func ExampleWithMaxWait() {
 	limiter.TryAcquire(15)
 	_, err := limiter.Reserve(ctx, 1)
 	fmt.Println(err)
-	// Output: reserve: a wait of 1.5s is longer than the longest allowed, 1s
+	// Output: pace: a wait of 1.5s is longer than the longest allowed, 1s
 }

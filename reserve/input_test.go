@@ -44,9 +44,9 @@ func TestBadConstruction(t *testing.T) {
 		{newBursty(1, pace.WithCapacity(-1)), "pace: WithCapacity is -1; want 0 or more permits, and a finite number"},
 		{newBursty(1, pace.WithCapacity(nan)), "pace: WithCapacity is NaN; want 0 or more permits, and a finite number"},
 		{newBursty(1, pace.WithCapacity(inf)), "pace: WithCapacity is +Inf; want 0 or more permits, and a finite number"},
-		{newBursty(1, reserve.WithStored(-1)), "reserve: WithStored is -1; want 0 or more permits"},
-		{newBursty(1, reserve.WithStored(nan)), "reserve: WithStored is NaN; want 0 or more permits"},
-		{newBursty(1, reserve.WithClock(nil)), "reserve: WithClock is <nil>; want a clock"},
+		{newBursty(1, reserve.WithStored(-1)), "pace: WithStored is -1; want 0 or more permits"},
+		{newBursty(1, reserve.WithStored(nan)), "pace: WithStored is NaN; want 0 or more permits"},
+		{newBursty(1, reserve.WithClock(nil)), "pace: WithClock is <nil>; want a clock"},
 		{newWarmUp(1, s, warmup.WithColdFactor(nan)), "warmup: WithColdFactor is NaN; want a number of at least 1"},
 		{newWarmUp(1, s, warmup.WithColdFactor(0.999)), "warmup: WithColdFactor is 0.999; want a number of at least 1"},
 		{newWarmUp(1, s, warmup.WithColdFactor(inf)), "warmup: WithColdFactor is +Inf; want a number of at least 1"},
@@ -81,9 +81,9 @@ func TestBadRequests(t *testing.T) {
 			b.Waits(7, 0)
 			stored, next := b.Stored(), b.FreeIn()
 			for n, want := range map[int]string{
-				0:           "reserve: permits is 0; want at least 1",
-				-1:          "reserve: permits is -1; want at least 1",
-				math.MinInt: fmt.Sprintf("reserve: permits is %d; want at least 1", math.MinInt),
+				0:           "pace: permits is 0; want at least 1",
+				-1:          "pace: permits is -1; want at least 1",
+				math.MinInt: fmt.Sprintf("pace: permits is %d; want at least 1", math.MinInt),
 			} {
 				_, err := b.Reserve(ctx, n)
 				require.EqualError(t, err, want)
@@ -100,7 +100,7 @@ func TestBadRequests(t *testing.T) {
 				err := b.SetRate(rate)
 				var bad *reserve.ValueError
 				require.ErrorAs(t, err, &bad)
-				require.Equal(t, "reserve", bad.Package)
+				require.Equal(t, "pace", bad.Package)
 				require.Contains(t, err.Error(), "want a positive number of permits per second")
 			}
 			require.Equal(t, stored, b.Stored())
@@ -114,16 +114,16 @@ func TestBadRequests(t *testing.T) {
 func TestNil(t *testing.T) {
 	l := reserve.Must(pace.NewBursty(1))
 	for want, make := range map[string]func(){
-		"reserve: a limiter of All is <nil>; want a limiter":         func() { reserve.All(l, nil) },
-		"reserve: a limiter of All is <nil>; want a limiter ":        func() { reserve.All((*reserve.Limiter)(nil)) },
-		"reserve: NewReservation's promise is <nil>; want a promise": func() { reserve.NewReservation(nil) },
-		"reserve: NewOption's function is <nil>; want a function":    func() { reserve.NewOption[int]("WithIt", nil) },
-		"reserve: WithClock is <nil>; want a clock":                  func() { reserve.Must(pace.NewBursty(1, reserve.WithClock(nil))) },
-		"reserve: WithClock is <nil>; want a clock ":                 func() { reserve.Must(pace.NewBursty(1, reserve.WithClock((*clockwork.FakeClock)(nil)))) },
+		"pace: a limiter of All is <nil>; want a limiter":         func() { reserve.All(l, nil) },
+		"pace: a limiter of All is <nil>; want a limiter ":        func() { reserve.All((*reserve.Limiter)(nil)) },
+		"pace: NewReservation's promise is <nil>; want a promise": func() { reserve.NewReservation(nil) },
+		"pace: NewOption's function is <nil>; want a function":    func() { reserve.NewOption[int]("WithIt", nil) },
+		"pace: WithClock is <nil>; want a clock":                  func() { reserve.Must(pace.NewBursty(1, reserve.WithClock(nil))) },
+		"pace: WithClock is <nil>; want a clock ":                 func() { reserve.Must(pace.NewBursty(1, reserve.WithClock((*clockwork.FakeClock)(nil)))) },
 		"mine: Variant is \"a limiter of mine\"; want either Curve or Ledger": func() {
 			reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "mine", Limiter: "a limiter of mine"}, 1))
 		},
-		"reserve: SetPolicy's policy is <nil>; want a policy of a bursty limiter": func() { reserve.Must(0, l.SetPolicy(nil)) },
+		"pace: SetPolicy's policy is <nil>; want a policy of a bursty limiter": func() { reserve.Must(0, l.SetPolicy(nil)) },
 	} {
 		func() {
 			defer func() { require.EqualError(t, recover().(error), strings.TrimSpace(want)) }()

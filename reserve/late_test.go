@@ -94,7 +94,7 @@ func TestSlack(t *testing.T) {
 		require.Equal(t, uint64(500), l.Snapshot().Granted)
 	})
 	_, err := pace.NewBursty(1, reserve.WithSlack(-1))
-	require.Equal(t, &reserve.ValueError{Package: "reserve", Name: "WithSlack", Value: time.Duration(-1), Want: "0 or more"}, err)
+	require.Equal(t, &reserve.ValueError{Package: "pace", Name: "WithSlack", Value: time.Duration(-1), Want: "0 or more"}, err)
 }
 
 // An evilClock panics when it is told to.

@@ -49,7 +49,7 @@ func TestABareLedger(t *testing.T) {
 	engineOf(l).Stop(now.Add(time.Second))
 	require.Equal(t, 1500*ms, reserve.Must(l.Peek(1)))
 	_, err := l.AppendBinary(nil)
-	require.EqualError(t, err, "reserve: a bare limiter has no state that can be saved")
+	require.EqualError(t, err, "pace: a bare limiter has no state that can be saved")
 	r, err := l.Reserve(ctx, 1)
 	require.NoError(t, err)
 	r.Begin()

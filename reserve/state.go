@@ -5,7 +5,7 @@ type StateError struct {
 	Why string // "they are cut off"
 }
 
-func (e *StateError) Error() string { return "reserve: these bytes are no state to restore: " + e.Why }
+func (e *StateError) Error() string { return "pace: these bytes are no state to restore: " + e.Why }
 
 // AppendBinary appends to b what must outlive the process: what is stored or owed, what is used of a window or a
 // period, and when a pause ends. [Policy.Restore] makes a limiter of it, on this machine or another.

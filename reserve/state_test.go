@@ -215,7 +215,7 @@ func TestStateErrors(t *testing.T) {
 		_, err := all[c.policy].Restore(c.state)
 		var e *reserve.StateError
 		require.True(t, errors.As(err, &e))
-		require.EqualError(t, err, "reserve: these bytes are no state to restore: "+want)
+		require.EqualError(t, err, "pace: these bytes are no state to restore: "+want)
 	}
 }
 

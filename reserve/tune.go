@@ -18,7 +18,7 @@ import "time"
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
-	if err := checkRate("reserve", permitsPerSecond); err != nil {
+	if err := checkRate("pace", permitsPerSecond); err != nil {
 		return err
 	}
 	l.engine().SetRate(permitsPerSecond)
@@ -34,7 +34,7 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up.
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
-	if err := checkRate("reserve", permitsPerSecond); err != nil {
+	if err := checkRate("pace", permitsPerSecond); err != nil {
 		return err
 	}
 	l.engine().Retime(permitsPerSecond)

@@ -196,7 +196,7 @@ func TestRefusal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 8*s, r.Delay())
 	_, err = b.Reserve(ctx, 1)
-	require.EqualError(t, err, "reserve: a wait of 28s is longer than the longest allowed, 20s")
+	require.EqualError(t, err, "pace: a wait of 28s is longer than the longest allowed, 20s")
 	_, err = b.Acquire(ctx, 1)
 	require.Equal(t, &reserve.WaitError{Wait: 28 * s, MaxWait: 20 * s}, err)
 }
@@ -217,7 +217,7 @@ func TestDeadline(t *testing.T) {
 		err := request()
 		require.Equal(t, &reserve.WaitError{Wait: 8 * s, MaxWait: 3 * s, Cause: context.DeadlineExceeded}, err, name)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.EqualError(t, err, "reserve: a wait of 8s would pass the deadline, 3s from now")
+		require.EqualError(t, err, "pace: a wait of 8s would pass the deadline, 3s from now")
 		require.True(t, err.(interface{ Timeout() bool }).Timeout())
 		require.Equal(t, 8*s, b.FreeIn())
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // valueError makes the error for a bad value.
-var valueError = invalid.In("reserve")
+var valueError = invalid.In("pace")
 
 // New returns a limiter of the policy that begins before all times that a caller may bring: 146 years before now. A
 // token bucket is full then. A bursty limiter has been idle for so long.

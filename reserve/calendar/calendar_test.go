@@ -77,7 +77,7 @@ func TestWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 8*time.Hour, second.Delay())
 		_, err = l.ReserveWithin(ctx, 1, 8*time.Hour)
-		require.EqualError(t, err, "reserve: a wait of 32h0m0s is longer than the longest allowed, 8h0m0s")
+		require.EqualError(t, err, "pace: a wait of 32h0m0s is longer than the longest allowed, 8h0m0s")
 		first.Cancel()
 		require.Zero(t, second.Delay(), "moves up")
 		waited, err := l.Acquire(ctx, 3)

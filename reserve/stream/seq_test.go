@@ -103,7 +103,7 @@ func TestSeqOfBadCosts(t *testing.T) {
 		require.Zero(b, got[1].element)
 		var bad *reserve.ValueError
 		require.ErrorAs(b, got[1].err, &bad)
-		require.EqualError(b, bad, "reserve: permits is -2; want at least 1")
+		require.EqualError(b, bad, "pace: permits is -2; want at least 1")
 		require.Equal(b, 100*ms, b.FreeAt())
 	})
 }

@@ -118,7 +118,7 @@ func TestSetPolicy(t *testing.T) {
 	require.Equal(t, s, waits.Delay(), "what is promised stays")
 	require.Equal(t, 3., (*engine.Limiter)(b.Limiter).Outlook().Capacity)
 	_, err := b.Reserve(ctx, 4)
-	require.EqualError(t, err, "reserve: 4 permits were asked for at once; this limiter never grants more than 3")
+	require.EqualError(t, err, "pace: 4 permits were asked for at once; this limiter never grants more than 3")
 	third := b.Waits(3, 61*s)
 	require.NoError(t, b.Retime(3)) // 3 a second
 	require.Equal(t, s, waits.Delay(), "more than the window: it goes when that is empty")

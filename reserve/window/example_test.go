@@ -64,5 +64,5 @@ func ExampleNew_tooLarge() {
 	fmt.Println(err)
 	// Output:
 	// true 10
-	// reserve: 11 permits were asked for at once; this limiter never grants more than 10
+	// pace: 11 permits were asked for at once; this limiter never grants more than 10
 }

@@ -92,7 +92,7 @@ func TestMoreThanTheWindow(t *testing.T) {
 		var size *reserve.SizeError
 		require.ErrorAs(t, ask(), &size)
 		require.Equal(t, reserve.SizeError{Permits: 11, Max: 10}, *size)
-		require.EqualError(t, size, "reserve: 11 permits were asked for at once; this limiter never grants more than 10")
+		require.EqualError(t, size, "pace: 11 permits were asked for at once; this limiter never grants more than 10")
 	}
 	require.False(t, b.TryAcquire(11))
 	require.Equal(t, 10.0, b.Stored(), "nothing was taken")
@@ -230,7 +230,7 @@ func TestBadInput(t *testing.T) {
 		{n: 1, per: s, opts: []reserve.Option{pace.WithBurst(s)}, want: "window: WithBurst does not apply to a window"},
 		{n: 1, per: s, opts: []reserve.Option{reserve.PayUpfront()}, want: "window: PayUpfront does not apply to a window"},
 		{n: 1, per: s, opts: []reserve.Option{reserve.WithStored(1)}, want: "window: WithStored does not apply to a window"},
-		{n: 1, per: s, opts: []reserve.Option{reserve.WithClock(nil)}, want: "reserve: WithClock is <nil>; want a clock"},
+		{n: 1, per: s, opts: []reserve.Option{reserve.WithClock(nil)}, want: "pace: WithClock is <nil>; want a clock"},
 	} {
 		l, err := window.New(tt.n, tt.per, tt.opts...)
 		require.EqualError(t, err, tt.want)

@@ -108,7 +108,7 @@ func TestRefusalOfPaces(t *testing.T) {
 				require.EqualValues(t, 2, b.trips.Load())
 				told, message := refused(err)
 				require.Equal(t, http.StatusTooManyRequests, told)
-				require.Contains(t, message, "pace: reserve: a wait of ")
+				require.Contains(t, message, "pace: a wait of ")
 				require.Equal(t, 1, b.server.Counts().Answered)
 			}, llm.AnswerRefusals())
 		})

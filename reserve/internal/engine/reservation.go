@@ -10,7 +10,7 @@ import (
 )
 
 // ErrCancelled is reserve's.
-var ErrCancelled = errors.New("reserve: the reservation was cancelled")
+var ErrCancelled = errors.New("pace: the reservation was cancelled")
 
 // A Promise implements a reservation that is not a limiter's: see reserve.Promise.
 type Promise interface {

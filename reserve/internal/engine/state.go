@@ -18,7 +18,7 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	p, ok := l.ledger.(Saver)
 	variant := &l.cold.policy.variant
 	if !ok || variant.Load == nil && l.cold.policy.terms.Curve == nil {
-		return b, fmt.Errorf("reserve: %s has no state that can be saved", variant.Limiter)
+		return b, fmt.Errorf("pace: %s has no state that can be saved", variant.Limiter)
 	}
 	from := len(b)
 	b = sealed.Begin(b, variant.Package)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/nextfree/pace/reserve"
 )
@@ -18,7 +19,7 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	if !errors.As(err, &wait) && !errors.As(err, &large) {
 		return nil
 	}
-	content, headers := t.preset.refusal("pace: " + err.Error())
+	content, headers := t.preset.refusal("pace: " + strings.TrimPrefix(err.Error(), "pace: "))
 	text, err := json.Marshal(content)
 	if err != nil {
 		return nil

@@ -287,10 +287,10 @@ func TestAnswerRefusals(t *testing.T) {
 		provider Provider
 		body     string
 	}{
-		{OpenAI(), `{"error":{"message":"pace: reserve: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
-		{Anthropic(), `{"type":"error","error":{"type":"rate_limit_error","message":"pace: reserve: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}}`},
-		{Gemini(), `{"error":{"code":429,"message":"pace: reserve: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","status":"RESOURCE_EXHAUSTED"}}`},
-		{Bedrock(), `{"message":"pace: reserve: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}`},
+		{OpenAI(), `{"error":{"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","type":"requests","param":null,"code":"rate_limit_exceeded"}}`},
+		{Anthropic(), `{"type":"error","error":{"type":"rate_limit_error","message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}}`},
+		{Gemini(), `{"error":{"code":429,"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s","status":"RESOURCE_EXHAUSTED"}}`},
+		{Bedrock(), `{"message":"pace: a wait of 1m0.25s for limit \"requests\" is longer than the longest allowed, 0s"}`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport, err := New(answer(func(*http.Request, string) *http.Response { return says(200, "{}") }), c.provider,

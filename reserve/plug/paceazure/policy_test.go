@@ -141,7 +141,7 @@ func TestDeadline(t *testing.T) {
 		var late *reserve.WaitError
 		require.ErrorAs(t, err, &late)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "paceazure: reserve: a wait of 1s")
+		require.ErrorContains(t, err, "paceazure: pace: a wait of 1s")
 		require.Zero(t, time.Since(s.begin))
 		require.Len(t, s.came, 1)
 	})
