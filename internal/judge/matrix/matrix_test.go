@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -29,9 +30,13 @@ var bounds = map[string]struct {
 }
 
 // Each client finishes at each kind of server in the time that it has, and without a herd, at 5/s and
-// at 50/s. What it takes at 500/s, and medians, are what bench/sdk/outbound/matrix is for.
+// at 50/s. With FIGURES in the environment it prints figures, at 500/s, too: medians of RUNS.
 func TestMatrix(t *testing.T) {
-	for _, rate := range []float64{5, 50} {
+	rates := []float64{5, 50}
+	if os.Getenv("FIGURES") != "" {
+		rates = append(rates, 500)
+	}
+	for _, rate := range rates {
 		for _, k := range Kinds {
 			want, ok := bounds[k.Name]
 			require.True(t, ok, k.Name)
@@ -41,7 +46,11 @@ func TestMatrix(t *testing.T) {
 				}
 				name := fmt.Sprintf("%v per second/%s/%s", rate, k.Name, c.Name)
 				t.Run(name, func(t *testing.T) {
-					o := Median(t, k, c, At(rate, 0), 1)
+					o := Median(t, k, c, At(rate, 0), runs())
+					if os.Getenv("FIGURES") != "" {
+						asMeasured(t, name, o)
+						return
+					}
 					require.True(t, o.Finished(), "%+v", o)
 					if rate == 50 { // of few calls, one more that is refused is more than that
 						asMeasured(t, name, o)

@@ -114,7 +114,6 @@ func newWindows(begin time.Time, s Setting) Judge {
 	})
 }
 
-// ceil returns the next whole second since 1970.
 func ceil(t time.Time) int64 { return int64(math.Ceil(float64(t.UnixNano()) / 1e9)) }
 
 // newLog allows so many calls in any window.
@@ -303,5 +302,3 @@ func newHostile(begin time.Time, s Setting) Judge {
 		return 0, 429, ""
 	})
 }
-
-func newBody(s string) *strings.Reader { return strings.NewReader(s) }

@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// An API is one of twenty well-known ones, as its public documentation describes it (November 2026): see Twenty.
+type API struct {
+	Name  string
+	RTT   time.Duration // between 60 and 250 ms; each way of a call takes a half of it, 50 % more or less
+	Calls int
+	// Request returns the method and the path of the call with a number, and its body if it has one.
+	Request func(i int) (method, path, body string)
+	Rules   []rule
+	// Takes is how long the server works on a call; nil: no time.
+	Takes func(r *http.Request) time.Duration
+	// Refuse fills in a refusal because of a rule: it has room again after wait.
+	Refuse func(f *refusal)
+	// Says fills in the headers of every response.
+	Says func(h http.Header, now time.Time, r *http.Request, of func(rule string) state)
+	// Renewed says that a refused call begins a penalty anew.
+	Renewed bool
+	// Failed reports whether a response with status 200 is a refusal.
+	Failed func(body string) bool
+	// Most is how long a client may take, in units of the ideal; default 12.
+	Most float64
+
+	Documented []APIClient // what a reader of the documentation writes
+}
+
+// An APIClient is one way to write down an API's limits: in so many lines of configuration.
+type APIClient struct {
+	Name  string
+	Lines int
+	New   func(base http.RoundTripper) http.RoundTripper
+}
+
+// Ideal returns how long the calls take at least: by each rule, and by the callers' number.
+func (a *API) Ideal() (ideal time.Duration) {
+	type sum struct {
+		rule  *rule
+		cost  float64
+		takes time.Duration
+	}
+	sums := map[string]*sum{}
+	all := time.Duration(0)
+	for i := range a.Calls {
+		r := a.request(i)
+		takes := time.Duration(0)
+		if a.Takes != nil {
+			takes = a.Takes(r)
+		}
+		all += a.RTT + takes
+		for j := range a.Rules {
+			key, cost := a.Rules[j].of(r)
+			if cost <= 0 {
+				continue
+			}
+			key = a.Rules[j].name + "\x00" + key
+			if sums[key] == nil {
+				sums[key] = &sum{rule: &a.Rules[j]}
+			}
+			sums[key].cost += cost
+			sums[key].takes += takes
+		}
+	}
+	ideal = all / apiCallers
+	for _, s := range sums {
+		var d time.Duration
+		switch r := s.rule; {
+		case r.log > 0:
+			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * r.log
+		case r.fixed > 0:
+			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * r.fixed
+		case r.closed > 0:
+			ideal = time.Duration(float64(ideal) * float64(time.Minute) / float64(time.Minute-r.closed))
+		case r.places:
+			d = time.Duration(float64(s.takes) / r.quota)
+		default:
+			d = time.Duration((s.cost - r.quota) / r.refill * float64(time.Second))
+		}
+		ideal = max(ideal, d+a.RTT)
+	}
+	return ideal
+}
+
+// apiCallers is how many goroutines call.
+const apiCallers = 16
+
+func (a *API) request(i int) *http.Request {
+	method, path, body := a.Request(i)
+	var from io.Reader
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	r, err := http.NewRequest(method, "https://api.example.com"+path, from)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// An APIOutcome is what became of the calls.
+type APIOutcome struct {
+	Took     float64 // in units of the ideal
+	Refused  float64 // of all calls that the server saw
+	Bans     int     // penalties that were begun
+	Sent     int
+	Reached  int // refusals and errors that reached the program
+	Finished bool
+}
+
+// Run has a client make the calls of an API, in a synctest bubble. The program asks again half a second after a refusal
+// or an error.
+func (a *API) Run(c APIClient, seed uint64) (o APIOutcome) {
+	begin, ideal := time.Now(), a.Ideal()
+	api := &apiServer{api: a, begin: begin, states: map[string]*state{}, busy: map[*state][]time.Time{}}
+	net := &server{
+		judge: api, random: rand.New(rand.NewPCG(seed, 1)), latency: [2]time.Duration{a.RTT / 2, 3 * a.RTT / 2},
+		begin: begin,
+	}
+	most := a.Most
+	if most == 0 {
+		most = limit
+	}
+	end := begin.Add(time.Duration(most * float64(ideal)))
+	client, last := c.New(net), begin
+	done := each(apiCallers, a.Calls, func(i int) bool {
+		for time.Now().Before(end) {
+			ok := a.call(client, i, end)
+			net.mu.Lock()
+			if ok {
+				last = time.Now()
+			} else {
+				o.Reached++
+			}
+			net.mu.Unlock()
+			if ok {
+				return true
+			}
+			<-time.After(500 * time.Millisecond)
+		}
+		return false
+	})
+	o.Took = float64(last.Sub(begin)) / float64(ideal)
+	o.Sent, o.Bans, o.Finished = len(net.seen), api.bans, done == a.Calls
+	o.Refused = float64(api.refused) / float64(max(1, o.Sent))
+	return o
+}
+
+func (a *API) call(client http.RoundTripper, i int, end time.Time) bool {
+	r := a.request(i)
+	response, err := (&http.Client{Transport: client, Timeout: time.Until(end)}).Do(r)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return response.StatusCode == http.StatusOK && (a.Failed == nil || !a.Failed(string(body)))
+}
+
+// each makes calls from so many goroutines, in their order, and returns how many were made.
+func each(callers, calls int, call func(i int) bool) (done int) {
+	todo, made := make(chan int, calls), make(chan bool, calls)
+	for i := range calls {
+		todo <- i
+	}
+	close(todo)
+	for range callers {
+		go func() {
+			for i := range todo {
+				made <- call(i)
+			}
+		}()
+	}
+	for range calls {
+		if <-made {
+			done++
+		}
+	}
+	return done
+}
