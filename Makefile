@@ -91,7 +91,7 @@ faults: ## what callers see of a Redis that fails: a minute and a half
 
 bench: ## the benchmarks, then pace and its peers side by side
 	$(GO) test -run '^$$' -bench . ./...
-	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window && $(GO) run ./stream
+	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
 	@echo "Downloading 32 MB and compiling, a line for each package, about a minute the first time; then the demo runs for some 20 s."

@@ -75,8 +75,9 @@ func stack(e Experiment, first int64, calls []call) [][]float64 {
 	for i := range heights {
 		heights[i] = make([]float64, int(e.Lasts/step))
 	}
+	half := time.Duration(float64(time.Second) / e.Rate / 2) // calls lie on a grid: a bin must not end where a call lies
 	for _, c := range calls {
-		bin := time.Duration(c.at-first) / step
+		bin := (time.Duration(c.at-first) + half) / step
 		if int(bin) >= len(heights[0]) {
 			continue
 		}

@@ -53,7 +53,9 @@ func TestJudge(t *testing.T) {
 }
 
 func TestStack(t *testing.T) {
-	e := Experiment{Processes: 2, Lasts: 2 * step}
+	e := Experiment{Processes: 2, Rate: 200, Lasts: 2 * step}
 	calls := []call{{process: 0, at: 1000}, {process: 1, at: 1001}, {process: 1, at: 1000 + int64(time.Hour)}}
 	require.Equal(t, [][]float64{{2.5, 0}, {5, 0}}, stack(e, 1000, calls))
+	early := []call{{process: 0, at: 1000 + int64(step) - 1}} // a call at the end of a bin, a nanosecond early
+	require.Equal(t, [][]float64{{0, 2.5}, {0, 2.5}}, stack(e, 1000, early))
 }

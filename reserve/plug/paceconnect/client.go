@@ -16,17 +16,17 @@ import (
 func (i *Interceptor) call(ctx context.Context, r *http.Request, message connect.AnyRequest, next connect.UnaryFunc) (
 	connect.AnyResponse, error,
 ) {
-	turns := rpc.Turns{Transport: i.paced}
-	if err := turns.Take(r); err != nil {
+	attempts := rpc.Attempts{Transport: i.paced}
+	if err := attempts.Take(r); err != nil {
 		return nil, refusal(ctx, err)
 	}
-	defer turns.Abandon() // if it panics
+	defer attempts.Abandon() // if it panics
 	reply, err := next(ctx, message)
 	if err != nil {
-		end(&turns, err)
+		end(&attempts, err)
 		return reply, err
 	}
-	turns.End(rpc.Answer{Header: merge(reply.Header(), reply.Trailer())})
+	attempts.End(rpc.Answer{Header: merge(reply.Header(), reply.Trailer())})
 	return reply, nil
 }
 
@@ -37,7 +37,7 @@ type clientConn struct {
 	ctx      context.Context
 	done     func() // of the context
 	messages bool
-	turns    rpc.Turns
+	attempts rpc.Attempts
 
 	once sync.Once // the stream waits
 
@@ -47,9 +47,9 @@ type clientConn struct {
 
 // open returns a stream that waits as soon as it is used: only then its headers are known.
 func (i *Interceptor) open(ctx context.Context, spec connect.Spec, next connect.StreamingClientFunc) *clientConn {
-	c := &clientConn{messages: i.messages, turns: rpc.Turns{Transport: i.paced}}
+	c := &clientConn{messages: i.messages, attempts: rpc.Attempts{Transport: i.paced}}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, c.turns.Abandon) // for callers that leave by their context
+	stop := context.AfterFunc(ctx, c.attempts.Abandon) // for callers that leave by their context
 	c.ctx, c.done = ctx, func() { stop(); cancel() }
 	c.StreamingClientConn = next(ctx, spec)
 	return c
@@ -70,11 +70,11 @@ func (c *clientConn) begin() error {
 // take waits for a turn. If it is not had, the stream is over.
 func (c *clientConn) take(message any) {
 	r := rpc.Request(c.ctx, c.Peer().Addr, c.Spec().Procedure, c.RequestHeader().Clone(), message)
-	if err := c.turns.Take(r); err != nil && !c.turns.Ended() {
+	if err := c.attempts.Take(r); err != nil && !c.attempts.Ended() {
 		c.mu.Lock()
 		c.err = refusal(c.ctx, err)
 		c.mu.Unlock()
-		c.turns.Abandon()
+		c.attempts.Abandon()
 		c.done()
 		c.StreamingClientConn.CloseRequest() // with its context done it ends at once; no caller waits for an answer
 	}
@@ -84,7 +84,7 @@ func (c *clientConn) Send(message any) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	if c.messages && !c.turns.Ended() {
+	if c.messages && !c.attempts.Ended() {
 		c.take(message)
 		if err := c.begin(); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (c *clientConn) Send(message any) error {
 	}
 	err := c.StreamingClientConn.Send(message)
 	if err != nil && !errors.Is(err, io.EOF) { // of that, Receive tells more
-		c.turns.Abandon()
+		c.attempts.Abandon()
 		c.done()
 	}
 	return err
@@ -112,17 +112,17 @@ func (c *clientConn) Receive(message any) error {
 	err := c.StreamingClientConn.Receive(message)
 	switch {
 	case err == nil && c.Spec().StreamType&connect.StreamTypeServer != 0:
-		c.turns.Accept(c.ResponseHeader)
+		c.attempts.Accept(c.ResponseHeader)
 	case err == nil || errors.Is(err, io.EOF):
-		c.turns.End(rpc.Answer{Header: c.ResponseHeader()})
+		c.attempts.End(rpc.Answer{Header: c.ResponseHeader()})
 	default:
-		end(&c.turns, err)
+		end(&c.attempts, err)
 	}
 	return err
 }
 
 func (c *clientConn) CloseResponse() error {
-	c.turns.Abandon()
+	c.attempts.Abandon()
 	err := c.StreamingClientConn.CloseResponse()
 	c.done()
 	return err

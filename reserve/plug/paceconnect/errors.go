@@ -20,12 +20,12 @@ func refusal(ctx context.Context, err error) error {
 	return connect.NewError(connect.Code(rpc.Code(ctx, err)), err)
 }
 
-// end says to a call's turns by which error it ended.
-func end(turns *rpc.Turns, err error) {
+// end says to a call's attempts by which error it ended.
+func end(attempts *rpc.Attempts, err error) {
 	if a, ok := answer(err); ok {
-		turns.End(a)
+		attempts.End(a)
 	} else {
-		turns.Abandon()
+		attempts.Abandon()
 	}
 }
 

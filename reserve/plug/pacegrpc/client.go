@@ -31,15 +31,15 @@ func NewClient(t *outbound.Transport) (*Client, error) {
 func (c *Client) Unary(ctx context.Context, method string, message, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
-	turns := rpc.Turns{Transport: c.transport}
-	if err := turns.Take(request(ctx, conn, method, message)); err != nil {
+	attempts := rpc.Attempts{Transport: c.transport}
+	if err := attempts.Take(request(ctx, conn, method, message)); err != nil {
 		return refusal(ctx, err)
 	}
-	defer turns.Abandon() // if it panics
+	defer attempts.Abandon() // if it panics
 	var header, trailer metadata.MD
 	opts = append(opts[:len(opts):len(opts)], grpc.Header(&header), grpc.Trailer(&trailer))
 	err := invoke(ctx, method, message, reply, conn, opts...)
-	end(&turns, err, header, trailer)
+	end(&attempts, err, header, trailer)
 	return err
 }
 

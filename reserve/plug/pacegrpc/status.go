@@ -28,12 +28,12 @@ func (e *refusedError) Error() string              { return "pacegrpc: " + e.err
 func (e *refusedError) Unwrap() error              { return e.err }
 func (e *refusedError) GRPCStatus() *status.Status { return status.New(e.code, e.Error()) }
 
-// end says to a call's turns how it ended.
-func end(turns *rpc.Turns, err error, mds ...metadata.MD) {
+// end says to a call's attempts how it ended.
+func end(attempts *rpc.Attempts, err error, mds ...metadata.MD) {
 	if a, ok := answer(err, mds); ok {
-		turns.End(a)
+		attempts.End(a)
 	} else {
-		turns.Abandon()
+		attempts.Abandon()
 	}
 }
 

@@ -30,9 +30,9 @@ func (c *Client) Messages(ctx context.Context, desc *grpc.StreamDesc, conn *grpc
 func (c *Client) open(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	open grpc.Streamer, opts []grpc.CallOption, messages bool,
 ) (_ grpc.ClientStream, err error) {
-	s := &stream{one: !desc.ServerStreams, turns: rpc.Turns{Transport: c.transport}}
+	s := &stream{one: !desc.ServerStreams, attempts: rpc.Attempts{Transport: c.transport}}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, s.turns.Abandon) // for callers that leave by their context
+	stop := context.AfterFunc(ctx, s.attempts.Abandon) // for callers that leave by their context
 	s.ctx, s.done = ctx, func() { stop(); cancel() }
 	defer func() {
 		if s.ClientStream == nil { // it was not opened, or something has panicked
@@ -41,12 +41,12 @@ func (c *Client) open(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.Cli
 	}()
 	if messages {
 		s.request = func(message any) *http.Request { return request(ctx, conn, method, message) }
-	} else if err := s.turns.Take(request(ctx, conn, method, nil)); err != nil {
+	} else if err := s.attempts.Take(request(ctx, conn, method, nil)); err != nil {
 		return nil, refusal(ctx, err)
 	}
 	opened, err := open(ctx, desc, conn, method, opts...)
 	if err != nil {
-		end(&s.turns, err)
+		end(&s.attempts, err)
 		return nil, err
 	}
 	s.ClientStream = opened
@@ -57,16 +57,16 @@ func (c *Client) open(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.Cli
 // server's only message, or by their context.
 type stream struct {
 	grpc.ClientStream
-	ctx     context.Context
-	done    func()                  // of the context
-	one     bool                    // the server sends one message
-	request func(any) *http.Request // of a message that is paced; nil: none is
-	turns   rpc.Turns
+	ctx      context.Context
+	done     func()                  // of the context
+	one      bool                    // the server sends one message
+	request  func(any) *http.Request // of a message that is paced; nil: none is
+	attempts rpc.Attempts
 }
 
 func (s *stream) SendMsg(message any) error {
 	if s.request != nil {
-		if err := s.turns.Take(s.request(message)); err != nil && !s.turns.Ended() {
+		if err := s.attempts.Take(s.request(message)); err != nil && !s.attempts.Ended() {
 			err = refusal(s.ctx, err)
 			s.giveUp()
 			return err
@@ -82,7 +82,7 @@ func (s *stream) SendMsg(message any) error {
 func (s *stream) Header() (metadata.MD, error) {
 	header, err := s.ClientStream.Header()
 	if err != nil {
-		end(&s.turns, err)
+		end(&s.attempts, err)
 		s.done()
 	}
 	return header, err
@@ -91,7 +91,7 @@ func (s *stream) Header() (metadata.MD, error) {
 func (s *stream) RecvMsg(message any) error {
 	err := s.ClientStream.RecvMsg(message)
 	if err == nil && !s.one {
-		s.turns.Accept(func() http.Header {
+		s.attempts.Accept(func() http.Header {
 			header, _ := s.ClientStream.Header() // it is there
 			return headerOf(header)
 		})
@@ -99,9 +99,9 @@ func (s *stream) RecvMsg(message any) error {
 	}
 	header, _ := s.ClientStream.Header() // it is there, or will not come
 	if err == io.EOF {
-		end(&s.turns, nil, header, s.Trailer())
+		end(&s.attempts, nil, header, s.Trailer())
 	} else {
-		end(&s.turns, err, header, s.Trailer())
+		end(&s.attempts, err, header, s.Trailer())
 	}
 	s.done()
 	return err
@@ -109,6 +109,6 @@ func (s *stream) RecvMsg(message any) error {
 
 // giveUp ends a stream of which the server has said nothing.
 func (s *stream) giveUp() {
-	s.turns.Abandon()
+	s.attempts.Abandon()
 	s.done()
 }

@@ -59,6 +59,13 @@ func draw(w io.Writer, halves []half) error {
 			half.X.Min, half.X.Max = 0, end.Seconds()
 			half.X.Tick.Marker = picture.Every(5)
 		}
+		if h.Answered == calls {
+			mark, err := best(allowed * 1.2)
+			if err != nil {
+				return err
+			}
+			p.Add(mark...)
+		}
 		plots = append(plots, []*plot.Plot{p, q})
 	}
 	keys := [][]picture.Key{
@@ -72,6 +79,23 @@ func draw(w io.Writer, halves []half) error {
 	}
 	return picture.WritePNG(w, picture.Width, 14*vg.Centimeter,
 		headline(halves), keys, plots)
+}
+
+// best returns a line at the time that all calls would take at best, and its label.
+func best(height float64) ([]plot.Plotter, error) {
+	at := atBest().Seconds()
+	label, err := plotter.NewLabels(plotter.XYLabels{
+		XYs: plotter.XYs{{X: at, Y: 0.06 * height}}, Labels: []string{fmt.Sprintf("%.1f s at best ", at)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	label.TextStyle[0].Font, label.TextStyle[0].XAlign = picture.Sans(10), vgdraw.XRight
+	return []plot.Plotter{
+		&plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: height}},
+			LineStyle: vgdraw.LineStyle{Color: picture.Red, Width: vg.Points(2)}},
+		label,
+	}, nil
 }
 
 // headline says how many calls each half has answered.

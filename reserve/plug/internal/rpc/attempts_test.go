@@ -22,53 +22,53 @@ func request(t *testing.T) *http.Request { return rpc.Request(t.Context(), "a", 
 func none() http.Header { return nil }
 
 // An answer is told once, a refusal that comes later as well, and nothing after the end.
-func TestTurnsTell(t *testing.T) {
+func TestAttemptsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
 		answers := 0
 		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithCost(func(*http.Request) int { return 1 },
 			func(*http.Response) int { answers++; return 1 })))
-		turns := rpc.Turns{Transport: transport}
-		require.NoError(t, turns.Take(request(t)))
-		turns.Accept(none)
-		turns.Accept(none)
-		turns.End(rpc.Answer{})
+		attempts := rpc.Attempts{Transport: transport}
+		require.NoError(t, attempts.Take(request(t)))
+		attempts.Accept(none)
+		attempts.Accept(none)
+		attempts.End(rpc.Answer{})
 		require.Equal(t, 1, answers)
-		require.True(t, turns.Ended())
-		turns.End(rpc.Answer{Refused: true, After: time.Minute})
-		turns.Accept(none)
+		require.True(t, attempts.Ended())
+		attempts.End(rpc.Answer{Refused: true, After: time.Minute})
+		attempts.Accept(none)
 		require.Equal(t, 1, answers)
 
-		turns = rpc.Turns{Transport: transport}
-		require.NoError(t, turns.Take(request(t)))
-		turns.Accept(none)
-		turns.End(rpc.Answer{Refused: true, After: time.Minute})
+		attempts = rpc.Attempts{Transport: transport}
+		require.NoError(t, attempts.Take(request(t)))
+		attempts.Accept(none)
+		attempts.End(rpc.Answer{Refused: true, After: time.Minute})
 		require.Equal(t, 3, answers)
 		require.Equal(t, time.Minute+100*time.Millisecond, time.Until(limiter.NextFree()))
 	})
 }
 
 // A turn that comes when all is over gives its place back.
-func TestTurnsEndMeanwhile(t *testing.T) {
+func TestAttemptsEndMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns rpc.Turns
+		var attempts rpc.Attempts
 		transport := reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1), outbound.WithHooks(outbound.Hooks{
-			Waited: func(*http.Request, time.Duration) { turns.Abandon() }})))
+			Waited: func(*http.Request, time.Duration) { attempts.Abandon() }})))
 		for range 3 {
-			turns = rpc.Turns{Transport: transport}
-			require.NoError(t, turns.Take(request(t)))
-			require.True(t, turns.Ended())
+			attempts = rpc.Attempts{Transport: transport}
+			require.NoError(t, attempts.Take(request(t)))
+			require.True(t, attempts.Ended())
 		}
 	})
 }
 
 // Each turn gives its place to the next of the same stream.
-func TestTurnsInFlight(t *testing.T) {
+func TestAttemptsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := rpc.Turns{Transport: reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))}
+		attempts := rpc.Attempts{Transport: reserve.Must(outbound.New(nil, nil, outbound.WithMaxInFlight(1)))}
 		for range 3 {
-			require.NoError(t, turns.Take(request(t)))
+			require.NoError(t, attempts.Take(request(t)))
 		}
-		turns.Abandon()
+		attempts.Abandon()
 	})
 }

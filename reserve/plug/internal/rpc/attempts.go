@@ -7,9 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// Turns are the turns that a call or a stream takes: one, or one for each message. The zero value but for its Transport
-// is ready to use. Take is for one goroutine at a time. The others may be called at the same time.
-type Turns struct {
+// Attempts are those of one call or stream: one, or one for each message. The zero value but for its Transport is ready
+// to use. Take is for one goroutine at a time. The others may be called at the same time.
+type Attempts struct {
 	Transport *outbound.Transport
 
 	mu       sync.Mutex
@@ -19,9 +19,9 @@ type Turns struct {
 	ended    bool
 }
 
-// Take waits for the next turn. The one before was accepted then, since the server has not ended
+// Take waits for the next attempt. The one before was accepted, since the server has not ended
 // the stream.
-func (t *Turns) Take(r *http.Request) error {
+func (t *Attempts) Take(r *http.Request) error {
 	t.Accept(func() http.Header { return nil })
 	t.mu.Lock()
 	if t.last != nil {
@@ -44,7 +44,7 @@ func (t *Turns) Take(r *http.Request) error {
 }
 
 // Accept says that the server has begun to answer, with that header.
-func (t *Turns) Accept(header func() http.Header) {
+func (t *Attempts) Accept(header func() http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.last != nil && !t.accepted && !t.ended {
@@ -55,7 +55,7 @@ func (t *Turns) Accept(header func() http.Header) {
 }
 
 // End says how the call ended. Only the first End counts.
-func (t *Turns) End(a Answer) {
+func (t *Attempts) End(a Answer) {
 	t.end(func() {
 		if a.Refused || !t.accepted {
 			t.last.Answered(a.response(t.request))
@@ -64,9 +64,9 @@ func (t *Turns) End(a Answer) {
 }
 
 // Abandon says that the call ended without an answer.
-func (t *Turns) Abandon() { t.end(func() {}) }
+func (t *Attempts) Abandon() { t.end(func() {}) }
 
-func (t *Turns) end(say func()) {
+func (t *Attempts) end(say func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
@@ -80,7 +80,7 @@ func (t *Turns) end(say func()) {
 }
 
 // Ended reports whether the call has ended.
-func (t *Turns) Ended() bool {
+func (t *Attempts) Ended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
