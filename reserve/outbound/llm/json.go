@@ -124,41 +124,49 @@ func (s *scanner) whole() bool { return !s.broken && s.depth == 0 && s.state == 
 
 // write scans a piece.
 func (s *scanner) write(p []byte) {
-	for i := 0; i < len(p) && !s.broken; {
-		j := i
+	for len(p) > 0 && !s.broken {
 		switch s.state {
 		case inString:
-			j += special(p[i:])
-			s.take(p[i:j])
-			if j < len(p) {
-				if p[j] == '"' {
-					s.endString()
-				} else {
-					s.take(p[j : j+1])
-					s.state = inEscape
-				}
-				j++
-			}
+			p = p[s.inString(p):]
 		case inEscape:
-			j++
-			s.take(p[i:j])
-			s.state = inString
+			s.take(p[:1])
+			s.state, p = inString, p[1:]
 		case inBare:
-			for j < len(p) && barely[p[j]] {
-				j++
-			}
-			s.take(p[i:j])
-			if j < len(p) {
-				s.endBare()
-			}
+			p = p[s.inBare(p):]
 		default:
-			s.structure(p[i])
-			if s.state != inBare {
-				j++
+			if s.structure(p[0]); s.state != inBare {
+				p = p[1:]
 			}
 		}
-		i = j
 	}
+}
+
+// inString reads a part of a string, up to its end or an escape. It returns how many bytes that are.
+func (s *scanner) inString(p []byte) int {
+	n := special(p)
+	s.take(p[:n])
+	if n == len(p) {
+		return n
+	}
+	if p[n] == '"' {
+		s.endString()
+	} else {
+		s.take(p[n : n+1])
+		s.state = inEscape
+	}
+	return n + 1
+}
+
+// inBare reads a part of a number or a literal. It returns how many bytes that are.
+func (s *scanner) inBare(p []byte) (n int) {
+	for n < len(p) && barely[p[n]] {
+		n++
+	}
+	s.take(p[:n])
+	if n < len(p) {
+		s.endBare()
+	}
+	return n
 }
 
 // special returns how many bytes come before the first quote or backslash. Escapes are frequent, so

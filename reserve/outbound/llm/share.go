@@ -44,67 +44,86 @@ const (
 	regrowth = 10 * time.Second
 )
 
-// divide finds out, from what a response says remains of a limit of n, what others use of it.
+// divide finds out what others use of a limit of n, from what a response says remains.
 //
-// What is missing, and not our own, is theirs. Then our share is what we use, and what remains of the limit is won
-// slowly and given up slowly, as a rate that is found. So clients that begin together keep equal shares.
+// What is missing and not our own is theirs. Then our share is what we use. What remains of the limit is won slowly and
+// given up slowly. So clients that begin together keep equal shares.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := &a.limits[k]
-	if a.theirs(k) != nil || m.size.Load() == 0 || k == requests && a.of.window > 0 {
+	m, cost := &a.limits[k], c.price(k)
+	switch size := m.size.Load(); {
+	case a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0:
 		return
-	}
-	if m.share == nil {
-		m.share = &share{ours: float64(m.size.Load()), window: m.size.Load(), at: a.of.now()}
-	}
-	if a.of.hasBucket(k) {
+	case a.of.hasBucket(k):
 		if d := int(a.limiter(k).Snapshot().Level) - int(left); d > int(n)/noise {
 			(*engine.Limiter)(a.limiter(k)).Charge(d)
 		}
 		return
+	case m.share == nil:
+		m.share = &share{ours: float64(size), window: size, at: a.of.now()}
 	}
-	s, now, cost := m.share, a.of.now(), c.price(k)
 	if refused && cost > int(n) { // it would be refused whenever it came
 		return
 	}
-	since := min(now.Sub(s.at), time.Minute)
-	s.at = now
 	used, before := m.used(), c.before[k]
 	if refused {
 		used, before = used-cost, before-cost
 	}
-	free := float64(left) - float64(max(0, used-before)) - max(0, s.ours-float64(used)) // less what was sent since
-	free = min(free, float64(m.size.Load())*grows*since.Minutes())
-	others := int(n)-int(left)-max(used, before) > int(n)/noise
-	if others || refused {
-		s.seen = now
+	told := telling{now: a.of.now(), n: int(n), left: int(left), cost: cost, used: used, before: before, refused: refused}
+	m.share.learn(told, float64(m.size.Load()))
+	a.take(k)
+	a.waitForRoom(k, told)
+}
+
+// A telling is what a response says of a limit, and what we use of it.
+type telling struct {
+	now          time.Time
+	n, left      int
+	cost         int // of the call
+	used, before int // now, and when the call went
+	refused      bool
+}
+
+// learn makes the share what follows from a response. Size is that of the limit.
+func (s *share) learn(t telling, size float64) {
+	since := min(t.now.Sub(s.at), time.Minute).Minutes()
+	s.at = t.now
+	free := float64(t.left-max(0, t.used-t.before)) - max(0, s.ours-float64(t.used)) // less what was sent since
+	free = min(free, size*grows*since)
+	others := t.n-t.left-max(t.used, t.before) > t.n/noise
+	if others || t.refused {
+		s.seen = t.now
 	}
 	switch {
-	case refused && int(left) < cost: // what this call gives back is not ours
-		s.ours = min(s.ours, float64(used+cost)) - float64(cost)
+	case t.refused && t.left < t.cost: // what this call gives back is not ours
+		s.ours = min(s.ours, float64(t.used+t.cost)) - float64(t.cost)
 	case others:
-		if int(left) < max(cost, int(n)/50) { // they want more than there is, as we do
-			s.ours *= 1 - yields*since.Minutes()
+		if t.left < max(t.cost, t.n/50) { // they want more than there is, as we do
+			s.ours *= 1 - yields*since
 		}
 		s.ours += free
-	case now.Sub(s.seen) > 2*time.Minute:
-		s.ours = float64(m.size.Load())
+	case t.now.Sub(s.seen) > 2*time.Minute:
+		s.ours = size
 	default:
 		s.ours += max(0, free)
 	}
-	if s.again = max(regrowth, s.again); !refused {
+}
+
+// waitForRoom has a call ask again later, where nothing else will tell that there is room.
+func (a *account) waitForRoom(k kind, t telling) {
+	s := a.limits[k].share
+	if s.again = max(regrowth, s.again); !t.refused {
 		s.again = regrowth
 	}
-	a.take(k)
 	switch {
-	case int(s.ours)-used >= cost:
-	case refused && used < cost: // nothing of ours will come back
-		(*engine.Limiter)(a.limiter(k)).Stop(now.Add(s.again))
-	case used < int(n)/10:
-		a.of.after(s.again, func() { a.askAgain(k, now, cost) })
+	case int(s.ours)-t.used >= t.cost:
+	case t.refused && t.used < t.cost: // nothing of ours will come back
+		(*engine.Limiter)(a.limiter(k)).Stop(t.now.Add(s.again))
+	case t.used < t.n/10:
+		a.of.after(s.again, func() { a.askAgain(k, t.now, t.cost) })
 	}
-	if refused {
+	if t.refused {
 		s.again = min(2*s.again, time.Minute)
 	}
 }

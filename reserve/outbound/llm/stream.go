@@ -71,42 +71,53 @@ const (
 
 func (e *events) write(piece []byte) {
 	for len(piece) > 0 {
-		c := piece[0]
-		if e.cr {
-			if e.cr = false; c == '\n' {
-				piece = piece[1:]
-				continue
-			}
-		}
-		switch {
-		case e.line == atMark:
-			if c == byteOrderMark[e.marks] {
-				if e.marks++; e.marks == len(byteOrderMark) {
-					e.line = inName
-				}
-				piece = piece[1:]
-				continue
-			}
-			e.line = inName
-		case c == '\n' || c == '\r':
-			e.cr = c == '\r'
-			e.endLine()
-			piece = piece[1:]
-		case e.line == inName && c == dataField[e.name]:
-			if e.name++; e.name == len(dataField) {
-				e.beginData()
-			}
-			piece = piece[1:]
-		case e.line == inName:
-			e.line = inOther
-		default:
-			n := lineEnd(piece)
-			if e.line == inData {
-				e.counter.scan.write(piece[:n])
-			}
-			piece = piece[n:]
-		}
+		piece = piece[e.step(piece):]
 	}
+}
+
+// step reads some bytes and returns how many. With 0 the state has changed.
+func (e *events) step(piece []byte) int {
+	c, afterCR := piece[0], e.cr
+	e.cr = false
+	switch {
+	case afterCR && c == '\n':
+		return 1
+	case e.line == atMark:
+		return e.mark(c)
+	case c == '\n' || c == '\r':
+		e.cr = c == '\r'
+		e.endLine()
+		return 1
+	case e.line == inName:
+		return e.fieldName(c)
+	}
+	n := lineEnd(piece)
+	if e.line == inData {
+		e.counter.scan.write(piece[:n])
+	}
+	return n
+}
+
+func (e *events) mark(c byte) int {
+	if c != byteOrderMark[e.marks] {
+		e.line = inName
+		return 0
+	}
+	if e.marks++; e.marks == len(byteOrderMark) {
+		e.line = inName
+	}
+	return 1
+}
+
+func (e *events) fieldName(c byte) int {
+	if c != dataField[e.name] {
+		e.line = inOther
+		return 0
+	}
+	if e.name++; e.name == len(dataField) {
+		e.beginData()
+	}
+	return 1
 }
 
 // beginData begins a line of data.
