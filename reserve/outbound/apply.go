@@ -54,9 +54,7 @@ func (c *call) read() reply.Reply {
 	return s
 }
 
-// apply does what was decided. Of a refusal: stop, settle, tell the hooks, adapt the rates. Of an
-// acceptance: settle, adapt the rates, and then stop the limits of which nothing is left, since by then
-// it is known what they owe.
+// apply does what was decided: stop, settle, tell the hooks, adapt the rates.
 func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
 		for _, s := range c.states {
@@ -67,9 +65,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 			c.t.derated.accept(&c.charges[i], c.sent)
 		}
 	}
-	if v.refused {
-		c.stops(v)
-	}
+	c.stops(v, false) // before a changed rate lets the next call go
 	c.settle(v.refused)
 	if v.refused {
 		c.throttled(v)
@@ -81,17 +77,18 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !s.Cached {
 		c.makeRoom(v)
 	}
-	c.endProbes() // the next call's turn
-	if !v.refused {
-		c.stops(v)
-	}
+	c.endProbes()    // the next call's turn
+	c.stops(v, true) // by now it is known what the limits owe
 	c.attempt.refusals = v.refusals
 }
 
-// stops stops limits, and derates limits of a fixed rate that were refused.
-func (c *call) stops(v *verdict) {
+// stops stops limits whose stop includes, or does not, what they owe, and derates limits of a fixed rate that were refused.
+func (c *call) stops(v *verdict, owed bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
+		if ruling.owed != owed {
+			continue
+		}
 		if ruling.blamed && a.rate == nil {
 			c.t.derated.begin(a, c.sent, c.heard, c.heard.Add(v.stop))
 		}
