@@ -5,19 +5,14 @@ import (
 	"time"
 )
 
-// Limiters that are asked at times that the caller brings along, instead of those of their clock, for adapters to
-// interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n).
-//
-// A time before the latest that a limiter has seen, by any of its methods, counts as the latest. So a clock that steps
-// back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future. Until the
-// clock is there, it stands still for this limiter.
+// Limiters that are asked at times that the caller brings along, for adapters such as that to x/time/rate's AllowN(t,
+// n). Package attime says what such times mean.
 
-// NewAt returns a limiter of the policy that begins before all times that a caller may bring: 146 years before now. A
-// token bucket is full then. A bursty limiter has been idle for so long.
+// NewAt returns a limiter that begins 146 years before now, before all times that a caller may bring.
 func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 
-// reading returns what the limiter's clock reads at a time. Times of a clock that has no monotonic part keep their
-// distances to the nanosecond: they are not related to the present.
+// reading returns what the limiter's clock reads at a time. The wall clock may have been set, but times of a caller
+// keep their distances.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
 // TakeAt is TryAcquire at a time.
@@ -31,7 +26,7 @@ func (l *Limiter) ReserveAt(at time.Time, n int, maxWait time.Duration, r *Reser
 	return l.promise(l.read(t), n, maxWait, never, r)
 }
 
-// SettleAt is Settle at a time, and ReadyAt is At, by what is known at that time.
+// SettleAt is Settle at a time.
 func (r *Reservation) SettleAt(at time.Time, actual int) {
 	t := r.limiter.reading(at)
 	r.limiter.mu.Lock()
@@ -47,7 +42,7 @@ func (r *Reservation) ReadyAt(at time.Time) time.Time {
 	return at.Add(time.Duration(r.at(l.read(t)) - t))
 }
 
-// LevelAt returns a snapshot's Level at a time. It is negative while anything is owed.
+// LevelAt returns a snapshot's Level at a time.
 func (l *Limiter) LevelAt(at time.Time) float64 {
 	t := l.reading(at)
 	l.mu.Lock()
@@ -55,7 +50,7 @@ func (l *Limiter) LevelAt(at time.Time) float64 {
 	return l.ledger.Level(l.read(t))
 }
 
-// ReplaceAt is SetPolicy at a time, but the waits of waiting requests scale with the rate, as with Retime.
+// ReplaceAt is SetPolicy at a time, but waits scale with the rate, as with Retime.
 func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
 	t := l.reading(at)
 	l.mu.Lock()

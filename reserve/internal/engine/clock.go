@@ -46,9 +46,8 @@ func (c *Clock) Now() int64 {
 	return int64((*c.Fake).Since(c.Epoch))
 }
 
-// Time converts a reading of the clock to a time, and Since converts it back. It goes by way of the present. Since the
-// epoch the wall clock may have been set, which would spoil a time without a monotonic part, such as a date that a
-// server sent.
+// Time converts a reading of the clock to a time. It counts from the present, because the wall clock may have been
+// set since the epoch.
 func (c *Clock) Time(t int64) time.Time {
 	if c.Fake != nil {
 		return c.Epoch.Add(time.Duration(t))
@@ -83,12 +82,12 @@ const forever time.Duration = math.MaxInt64
 // until returns how long it is from now until a time.
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
-// sleepOn blocks until the given time of a fake clock, unless the context ends or the sleeper is woken
-// before. Now is the reading of the clock that the caller has looked at.
+// sleepOn blocks until a time of a fake clock, unless the context ends or the sleeper is woken. Now is the caller's
+// reading of the clock.
 func sleepOn(ctx context.Context, c *Clock, now, end int64, s *wake.Sleeper) {
 	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()
-	// If a fake clock was moved on before the timer was there, the timer would be late.
+	// The clock may have moved before the timer was there.
 	if later := c.Now(); later != now {
 		timer.Reset(max(0, until(end, later)))
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// Forecast is reserve.Limiter's.
 func (l *Limiter) Forecast(n int) time.Time {
 	n = max(1, n)
 	now := l.lock()
@@ -20,7 +19,6 @@ func (l *Limiter) Forecast(n int) time.Time {
 	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
 }
 
-// TakeUpTo is reserve.Limiter's.
 func (l *Limiter) TakeUpTo(n int) (taken int) {
 	t := l.clock.Now()
 	if n < 1 || t < l.busy.Load() {
@@ -43,21 +41,15 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// Behind returns how long a request for n permits would wait, if requests of the sizes ahead (each at least 1; nil: none)
-// were made now, in that order, and it after them. Requests that wait already are in front of all of these. If n is more
-// than the limiter ever grants, it returns a *reserve.SizeError.
+// Behind returns how long a request for n permits would wait behind requests of the sizes ahead (each at least 1;
+// nil: none), which are behind all that wait already. About 292 years means never. A larger n than the limiter ever
+// grants is a *reserve.SizeError.
 //
-// It takes nothing: the ledger works it out under the limiter's lock, so no other request sees it, and Snapshot counts
-// nothing. WithMaxWait and deadlines do not apply: compare the result with them. A saturated result (about 292 years)
-// means never.
+// It takes nothing, and ignores WithMaxWait and deadlines. A size beyond a window counts as the whole window, settled
+// at that size. With a window of 10 a second, behind 6, 6 and 6 a request for 4 waits 2 s, and behind 18 requests for
+// 1 it waits 1 s. Of smooth's limiters only the sum of the sizes matters.
 //
-// Of smooth's limiters only the sum of the sizes matters, so one element with the sum gives the same result in less time.
-// Of a window the sizes matter. With 10 a second and none used, behind 6, 6 and 6 a request for 4 waits 2 s. Behind 18
-// requests for 1 it waits 1 s. It takes time in proportion to the number of sizes. A size beyond the window counts as a
-// request for the whole window that is then settled at that size.
-//
-// Ahead runs under the limiter's lock: it must not call the limiter. If the ledger is no Forecaster, the requests are made
-// and taken back.
+// Ahead runs under the limiter's lock, and must not call the limiter.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -67,7 +59,7 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
 }
 
-// readyBehind returns when that request would be ready. The limiter must be locked.
+// readyBehind returns when that request would be ready.
 func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
 	if f, ok := l.ledger.(Forecaster); ok {
 		return f.Behind(now, ahead, n)
@@ -79,8 +71,7 @@ func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int6
 	return ready
 }
 
-// ahead makes requests of those sizes, and returns a function that takes them back. A size that is more than the ledger
-// grants to one request is several. The limiter must be locked.
+// ahead makes requests of those sizes, in pieces that the ledger grants, and returns a function that takes them back.
 func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
 	var made []smooth.Slot
 	undo = func() {
@@ -106,9 +97,8 @@ func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
 	return undo
 }
 
-// ReserveUncounted is Reserve, for a caller that will probably give the reservation back: Snapshot counts its permits as
-// granted only when Count is called, and a Cancel before that counts nothing. A Settle before it counts what was used. If
-// it is refused, that counts as any refusal does.
+// ReserveUncounted is Reserve for a caller that may give the reservation back: Snapshot counts its permits as granted
+// only after Count, or a Settle.
 func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
 	*r = Reservation{uncounted: true}
 	err := l.Reserve(ctx, n, maxWait, r)
@@ -118,8 +108,7 @@ func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Dura
 	return err
 }
 
-// Count counts the permits of a reservation by ReserveUncounted as granted. For any other reservation, and the second
-// time, it does nothing.
+// Count counts the permits of a reservation by ReserveUncounted as granted, once.
 func (r *Reservation) Count() {
 	if r.limiter == nil {
 		return

@@ -8,10 +8,9 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// Package keyed keeps most keys without a limiter. These are the functions for a key's state, and for the limiter of a key
-// that may be dropped.
+// What package bykey needs for keys without a limiter, and for limiters that it drops.
 
-// Check returns the error that a limiter of the policy in that state would return to reserve.Limiter.ReserveWithin.
+// Check returns the error that a limiter in that state would return to ReserveWithin.
 func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait time.Duration) error {
 	if n < 1 {
 		return p.errors.Permits(n)
@@ -24,8 +23,7 @@ func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait 
 	return p.refusal(now, l.Behind(now, nil, n), maxWait, deadline)
 }
 
-// A Fresh is the state, at one moment, of a limiter that never had a request. Nothing is owed or promised, and there is
-// no pause. It has this rate and this many stored permits.
+// A Fresh is the state, at one moment, of a limiter that never had a request.
 type Fresh struct {
 	Now          int64
 	Rate, Stored float64
@@ -48,16 +46,15 @@ func (l *Limiter) Like(f Fresh) bool {
 	return l.is(f)
 }
 
-// is is like for a locked limiter. After SetPolicy its policy's clock has another epoch than its own.
+// is is Like under the lock. After SetPolicy the policy's clock has another epoch than the limiter's.
 func (l *Limiter) is(f Fresh) bool {
 	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
-	// Idle first: it is quick, and what Stored takes may grow with the queue.
+	// Idle first: Stored may take time in proportion to the queue.
 	return l.ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
 }
 
-// Retire invalidates the limiter if it is like a fresh one, so that its key can be dropped, and reports whether it did.
-// Later refunds are lost (the store was full without them). Later charges go to charge, which is called under the
-// limiter's lock.
+// Retire ends a limiter that is like a fresh one, so that its key can be dropped, and reports whether it did. Later
+// charges go to charge, under the limiter's lock. Later refunds are lost: the store was full without them.
 func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,22 +65,22 @@ func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 	return true
 }
 
-// Supersede makes the limiter's later charges go to charge, as Retire does, in whatever state it is: another limiter takes
-// its place. Requests that wait keep their times.
+// Supersede makes later charges go to charge, because another limiter takes this one's place. Requests that wait keep
+// their times.
 func (l *Limiter) Supersede(charge func(permits int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sleepersOf().heir = charge
 }
 
-// Charge takes permits that were used already. The next caller waits for them, as for permits that a Settle charges.
+// Charge takes permits that were used already: the next caller waits for them.
 func (l *Limiter) Charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.charge(now, permits)
 }
 
-// charge charges the limiter, or the one that took its place. The limiter must be locked.
+// charge charges the limiter, or the one that took its place.
 func (l *Limiter) charge(now int64, permits int) {
 	if s := l.cold.sleepers; s != nil && s.heir != nil {
 		s.heir(permits)

@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Ledger is the arithmetic behind a limiter. reserve.Ledger is the same, and says what the methods mean.
+// A Ledger is the arithmetic behind a limiter: reserve.Ledger, which says what the methods mean.
 type Ledger interface {
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
 	Take(now int64, permits int) bool
@@ -35,7 +35,7 @@ type Forecaster interface {
 	Forecast(now int64, n int) (ready int64)
 }
 
-// An Observer is a ledger that can be told what a server says: see reserve.Observer.
+// An Observer is told what a server says: reserve.Observer.
 type Observer interface {
 	Stop(now, until int64) bool
 	Said(now int64, left float64, end int64)
@@ -46,7 +46,7 @@ type Saver interface {
 	AppendState(b []byte, now int64) []byte
 }
 
-// A UseTracker is a ledger whose permits count by when they are used: see reserve.UseTracker.
+// A UseTracker counts permits by when they are used: reserve.UseTracker.
 type UseTracker interface {
 	Begin(now int64, slot smooth.Slot) smooth.Slot
 	End(now int64, slot smooth.Slot) smooth.Slot
@@ -56,14 +56,12 @@ type UseTracker interface {
 type Variant struct {
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 
-	// Ledger makes the ledger of a limiter that begins now, Change gives this policy to the ledger of another, and Load
-	// makes a ledger of what AppendState of another had appended at that time. Change and Load may be nil. All are nil
-	// where the policy has a curve.
+	// Nil where the policy has a curve. See reserve.Variant. Change and Load may be nil.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
-	// Recheck is how often a time must be looked at again, because it follows the wall clock; 0: never.
+	// How often a time is looked at again, because it follows the wall clock; 0: never.
 	Recheck      time.Duration
 	StallIsPause bool // see checkStall
 }

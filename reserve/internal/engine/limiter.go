@@ -12,23 +12,23 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Limiter hands out permits: reserve.Limiter. All methods may be called at the same time.
+// A Limiter is reserve.Limiter. All exported methods may be called at the same time; those without a comment are that
+// type's. The others need the lock if they take the time now.
 type Limiter struct {
 	clock    Clock
 	busy     atomic.Int64 // no permit can be granted before this time; or unknown
 	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
 	ledger   Ledger       // guarded, like all below, by mu
 
-	// Every request writes the fields from here on. The lock, the first fields that it guards and the
-	// ledger's state in smoothLimiter share a cache line. Requests that are reading the clock meanwhile
-	// need only the line before.
+	// Every request writes what follows. It shares a cache line with the ledger's state in smoothLimiter; requests
+	// that read the clock need only the line before.
 	mu      sync.Mutex
 	seen    int64  // the latest reading of the clock
 	granted uint64 // permits so far
 	cold    *cold
 }
 
-// cold holds the fields that most requests do not touch, to keep them off the hot cache line.
+// cold holds what most requests do not touch.
 type cold struct {
 	policy    *Policy
 	sleepers  *sleepers     // nil until a caller sleeps
@@ -39,8 +39,8 @@ type cold struct {
 // unknown is a time that has passed.
 const unknown = math.MinInt64
 
-// A smoothLimiter is a limiter and its ledger in one piece. Its size is a multiple of
-// the cache line's 64 bytes, so that the allocator begins it at one.
+// A smoothLimiter is a limiter and its ledger in one piece, of a multiple of 64 bytes, so that it begins a cache
+// line.
 type smoothLimiter struct {
 	Limiter
 	ledger smooth.Ledger
@@ -61,7 +61,6 @@ func (l *Limiter) Reserve(ctx context.Context, n int, maxWait time.Duration, r *
 	return err
 }
 
-// Acquire is reserve.Limiter's.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if err := done.Cause(ctx); err != nil {
 		return 0, err
@@ -83,7 +82,6 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	return l.sleep(ctx, &r, now, deadline)
 }
 
-// TryAcquire is reserve.Limiter's.
 func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
 
 // take is TryAcquire at a reading of the clock.
@@ -110,7 +108,7 @@ func (l *Limiter) take(t int64, n int) bool {
 	return ok
 }
 
-// look returns when to look at a future time again: then, unless it may become earlier by itself.
+// look returns when to look at a future time again, which may become earlier by itself.
 func (l *Limiter) look(now, at int64) int64 {
 	if again := l.cold.policy.variant.Recheck; again > 0 {
 		return min(at, saturate.Add(now, int64(again)))
@@ -118,37 +116,32 @@ func (l *Limiter) look(now, at int64) int64 {
 	return at
 }
 
-// free records that permits may be granted now, also to callers with a stale reading of the clock. The limiter
-// must be locked.
+// free records that permits may be granted now, also to callers with a stale reading of the clock.
 func (l *Limiter) free() {
 	if l.busy.Load() != unknown {
 		l.busy.Store(unknown)
 	}
 }
 
-// Rate returns the number of fresh permits per second.
 func (l *Limiter) Rate() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ledger.Rate()
 }
 
-// Stored returns the number of permits that are stored now.
 func (l *Limiter) Stored() float64 {
 	now := l.lock()
 	defer l.mu.Unlock()
 	return l.ledger.Stored(now)
 }
 
-// NextFree returns when a request for one permit, made now, would be granted.
 func (l *Limiter) NextFree() time.Time {
 	now := l.lock()
 	defer l.mu.Unlock()
 	return l.clock.Time(l.ledger.NextFree(now))
 }
 
-// read returns the limiter's time for a reading of the clock. A stale reading, from before another goroutine's,
-// counts as that one. The limiter must be locked.
+// read returns the limiter's time for a reading of the clock, which may be older than another caller's.
 func (l *Limiter) read(t int64) (now int64) {
 	if t > l.seen {
 		if t-l.seen > stall {
@@ -159,14 +152,14 @@ func (l *Limiter) read(t int64) (now int64) {
 	return l.seen
 }
 
-// lock locks the limiter and returns its time.
+// lock locks, and returns the time.
 func (l *Limiter) lock() (now int64) {
 	t := l.clock.Now()
 	l.mu.Lock()
 	return l.read(t)
 }
 
-// promise fills in the reservation. The limiter must be locked.
+// promise fills in the reservation.
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
 	latest := min(l.cold.policy.latest(now, maxWait), deadline)
 	slot, ready, ok := l.ledger.Reserve(now, n, latest)

@@ -24,24 +24,22 @@ type Terms struct {
 	Slack   time.Duration // by which callers may wake late
 }
 
-// Errors makes the errors that callers get. Their types are package reserve's, so that package provides it.
+// Errors makes the errors that callers get. Their types are package reserve's.
 type Errors interface {
 	Permits(n int) error // n is less than 1
 	TooLong(wait, maxWait time.Duration, cause error) error
 	TooLarge(permits, largest int) error
 }
 
-// NewPolicy returns a policy.
 func NewPolicy(t Terms, v Variant, e Errors) *Policy { return &Policy{terms: t, variant: v, errors: e} }
 
-// Terms returns the policy's numbers.
 func (p *Policy) Terms() *Terms { return &p.terms }
 
-// Kind returns the package of the policy's variant, and what errors call its limiters.
+// Kind returns the variant's package, and what errors call its limiters.
 func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
 
-// Ledger returns a ledger for a policy that is not smooth's: a new limiter's, or the one that AppendState has saved then.
-// Wall returns what the wall clock shows at a time of the limiter's.
+// Ledger returns a new ledger that is not smooth's, or what AppendState has saved at the time then. Wall returns the
+// wall clock's time.
 func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
 	switch {
 	case saved == nil:
@@ -52,7 +50,7 @@ func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) 
 	return p.variant.Load(saved, then, wall)
 }
 
-// differs says what a policy that replaces p would have to be; "" if other may replace it.
+// differs says what policy could replace p, or "" if other can.
 func (p *Policy) differs(other *Policy) string {
 	switch {
 	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
@@ -70,7 +68,7 @@ func (p *Policy) differs(other *Policy) string {
 // Limiter returns a new limiter of the policy.
 func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
-// New returns a limiter that has had no request since begin, and Grow a limiter with that ledger.
+// New returns a limiter that has had no request since begin.
 func (p *Policy) New(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.Grow(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))

@@ -25,7 +25,7 @@ type Promise interface {
 // NewReservation returns a reservation that calls the promise.
 func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
 
-// A Reservation is a promise of permits at a known time: reserve.Reservation. Its methods are those of that type.
+// A Reservation is reserve.Reservation, with its methods.
 type Reservation struct {
 	_       noCopy
 	promise *Promise // nil if a Limiter made the reservation
@@ -149,7 +149,6 @@ func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err erro
 	return max(0, wait-r.Delay()), err
 }
 
-// Limiter returns the limiter that made the reservation, or nil.
 func (r *Reservation) Limiter() *Limiter { return r.limiter }
 
 // Promise returns the promise of NewReservation, or nil for a limiter's reservation.
@@ -160,7 +159,7 @@ func (r *Reservation) Promise() Promise {
 	return *r.promise
 }
 
-// at returns when the permits may be used. The limiter must be locked.
+// at returns when the permits may be used.
 func (r *Reservation) at(now int64) int64 {
 	if r.cancelled {
 		return r.told
@@ -173,7 +172,7 @@ func (r *Reservation) at(now int64) int64 {
 	return r.told
 }
 
-// settle settles a reservation of the limiter, which must be locked.
+// settle settles one of its reservations.
 func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if r.settled {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleep blocks until the reservation's time has come, and returns how long that took. If it can't be awaited, the
-// reservation is given back. The limiter must be locked. It is unlocked when sleep returns.
+// sleep blocks until the reservation's time, and returns how long that took. A reservation that can't be awaited is
+// given back. The limiter must be locked, and is unlocked by sleep.
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
@@ -50,9 +50,8 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	}
 }
 
-// nap blocks until the time has come, or until there is a reason to look at it again, and returns a
-// reading of the clock. The limiter is unlocked meanwhile. It is locked again also when the user's clock or
-// context panics.
+// nap blocks until the time, or until there is a reason to look at it again, and returns a reading of the clock.
+// Meanwhile the limiter is unlocked. The user's clock or context may panic.
 func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, err error) {
 	wait := until(at, now)
 	short := l.clock.Fake == nil && s.timed && l.slack() == 0 && s.Short(wait)
@@ -76,16 +75,15 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 	return l.clock.Now(), err
 }
 
-// slack returns by how much callers may wake late, so that they wake together. The limiter must be locked.
+// slack returns by how much callers may wake late.
 func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 
-// stall is how late a caller may wake before its limiter takes the lateness for a stall of the program.
+// stall is how late a caller wakes after a stall of the program, at least.
 const stall = int64(time.Millisecond)
 
-// checkStall finds out, at the reading t of the clock, whether the program has stood still for longer than stall since
-// the first caller's time came. SIGSTOP stops it, or a virtual machine that is suspended. If so that was a pause:
-// callers whose times passed meanwhile do not go all at once, on top of what is free by now. A caller causes one pause
-// at most: if it alone is late, the others go on after it. On a fake clock, time is the user's.
+// checkStall finds out, at the reading t of the clock, whether the program has stood still since the first caller's
+// time came (SIGSTOP, a suspended machine). Then that was a pause, so that callers whose times have passed do not all
+// go at once. A caller causes at most one pause. On a fake clock, time is the user's.
 func (l *Limiter) checkStall(t int64) {
 	if l.cold.sleepers == nil || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
 		return

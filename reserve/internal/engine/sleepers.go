@@ -9,10 +9,9 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleepers holds the callers that wait for their time, in the order of their requests. Their times move whenever
-// permits are given back. So only the first two have timers, and only the first one's timer is set again when its time
-// becomes earlier. The others sleep without one. A caller that leaves sets the timer of the caller that is now among
-// the first two, without waking it. (The second has a timer because the first may be scheduled late.)
+// sleepers holds the callers that wait, in the order of their requests. Only the first two have timers, since times
+// move with every refund; the second has one because the first may be scheduled late. A caller that leaves sets the
+// timer of its successor.
 type sleepers struct {
 	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
 	list []*sleeper // from head on; callers that have left stay until they are passed
@@ -45,7 +44,6 @@ const (
 	keptSleepers = 1024 // so many sleepers that have left are kept for others
 )
 
-// enter adds a sleeper.
 func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	var e *sleeper
 	if n := len(s.free); n > 0 {
@@ -80,7 +78,7 @@ func (s *sleepers) first() *sleeper {
 	return nil
 }
 
-// before returns how many there are in front of one, if they are few.
+// before returns how many are in front of a sleeper, if they are few.
 func (s *sleepers) before(i int) (n int) {
 	for i--; i >= s.head && n < withTimer; i-- {
 		if !s.list[i].left {
@@ -90,7 +88,7 @@ func (s *sleepers) before(i int) (n int) {
 	return n
 }
 
-// search returns where, from head on, the first with a number that is higher is.
+// search returns where, from head on, higher numbers begin.
 func (s *sleepers) search(number uint64) int {
 	live := s.list[s.head:]
 	return sort.Search(len(live), func(i int) bool { return live[i].number > number })
@@ -129,7 +127,7 @@ func (s *sleepers) drop(e *sleeper) {
 	}
 }
 
-// tell sets the timers of the first two, if they are not set or their time has become earlier. S may be nil.
+// tell sets the timers of the first two, if not set or now earlier.
 func (s *sleepers) tell(l *Limiter, now int64) {
 	if s == nil {
 		return
@@ -151,8 +149,7 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 	}
 }
 
-// set sets the sleeper's timer. The limiter must be locked. With slack both of the first two would wake at one moment.
-// So the second one's timer is for the case that the first is late. Normally it never ends.
+// set sets the sleeper's timer. The second's is later by the slack, so that it normally never ends.
 func (e *sleeper) set(l *Limiter, now, at int64) {
 	slack := l.slack()
 	if e.until = at; e.second {
@@ -168,7 +165,7 @@ func (s *sleepers) wake(number uint64) {
 	}
 }
 
-// giveUp makes callers give up whose time has become later than their deadline. S may be nil.
+// giveUp wakes callers whose time is now later than their deadline.
 func (s *sleepers) giveUp(l *Limiter, now int64) {
 	if s != nil {
 		s.checked = 0
@@ -176,12 +173,11 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 	}
 }
 
-// block is for how many callers check asks for one time. Of 1, PauseUntil took 11 ms with 100,000 asleep.
+// block is how many callers check asks at once: one by one, PauseUntil takes 11 ms with 100,000 asleep.
 const block = 64
 
-// check wakes the first caller whose time is later than its deadline. When that has left, check goes on: callers behind
-// it may still be in time. Times rise along the list. So for a block of callers the last time is enough, if no deadline
-// among them is before it.
+// check wakes the first caller whose time is later than its deadline, and goes on when that has left. Times rise
+// along the list, so the last of a block is enough, if it is before all deadlines of the block.
 func (s *sleepers) check(l *Limiter, now int64) {
 	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
 		part := list[:min(block, len(list))]
@@ -220,7 +216,6 @@ func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
 	return nil
 }
 
-// wake wakes one, once.
 func (e *sleeper) wake() {
 	e.until = 0
 	e.Wake()

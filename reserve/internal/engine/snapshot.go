@@ -16,7 +16,6 @@ type Snapshot struct {
 	Waited      time.Duration
 }
 
-// Snapshot returns the state and the counts of the limiter.
 func (l *Limiter) Snapshot() Snapshot {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -34,10 +33,8 @@ func (l *Limiter) Snapshot() Snapshot {
 	return s
 }
 
-// waitAt returns how long a request for one permit would wait. The limiter must be locked.
 func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger.NextFree(now), now)) }
 
-// capacity returns the largest number of permits that the limiter can store. The limiter must be locked.
 func (l *Limiter) capacity() float64 {
 	capacity, _ := l.ledger.Size()
 	return capacity

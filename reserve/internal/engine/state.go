@@ -26,7 +26,6 @@ func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	return sealed.End(p.AppendState(b, now), from), nil
 }
 
-// Restore is reserve.Policy's. Its errors say why the bytes are no state of a limiter of this policy.
 func (p *Policy) Restore(state []byte) (*Limiter, error) {
 	saved, ledger, err := p.parse(state)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// SetRate is reserve.Limiter's. The rate is positive.
+// SetRate needs a positive rate, and so does Retime.
 func (l *Limiter) SetRate(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -14,7 +14,6 @@ func (l *Limiter) SetRate(permitsPerSecond float64) {
 	l.changed(now)
 }
 
-// Retime is reserve.Limiter's. The rate is positive.
 func (l *Limiter) Retime(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -24,7 +23,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) {
 	l.cold.sleepers.notify(true)
 }
 
-// SetPolicy is reserve.Limiter's. If the policy does not fit, it changes nothing and returns which one would.
+// SetPolicy returns what policy would fit, if this one does not.
 func (l *Limiter) SetPolicy(p *Policy) (want string) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -35,7 +34,7 @@ func (l *Limiter) SetPolicy(p *Policy) (want string) {
 	return ""
 }
 
-// replace puts another policy in place. The limiter must be locked.
+// replace puts another policy in place.
 func (l *Limiter) replace(now int64, p *Policy) {
 	l.cold.policy = p
 	if p.terms.Curve != nil {
@@ -46,7 +45,6 @@ func (l *Limiter) replace(now int64, p *Policy) {
 	l.changed(now)
 }
 
-// PauseUntil is reserve.Limiter's.
 func (l *Limiter) PauseUntil(t time.Time) {
 	until := l.clock.Since(t)
 	now := l.lock()
@@ -57,8 +55,8 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	}
 }
 
-// Stop is PauseUntil, for a server that refuses: a window's clock does not stop, because the server's does not. Permits
-// used before leave it meanwhile.
+// Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile, as they leave the
+// server's.
 func (l *Limiter) Stop(t time.Time) {
 	until := l.clock.Since(t)
 	now := l.lock()
@@ -73,7 +71,6 @@ func (l *Limiter) Stop(t time.Time) {
 	}
 }
 
-// Resume is reserve.Limiter's.
 func (l *Limiter) Resume() {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -82,15 +79,14 @@ func (l *Limiter) Resume() {
 	}
 }
 
-// changed updates what depends on promised times after they may have become earlier. The limiter must be locked.
+// changed is called when promised times may have become earlier.
 func (l *Limiter) changed(now int64) {
 	l.free()
 	l.cold.sleepers.tell(l, now)
 	l.cold.sleepers.notify(false)
 }
 
-// Said tells a quota by the calendar what a server says of it: so many permits are left until then. It does nothing for
-// other limiters.
+// Said tells a quota by the calendar how many permits a server has left until then.
 func (l *Limiter) Said(left float64, end time.Time) {
 	o, ok := l.ledger.(Observer)
 	if !ok {

@@ -2,10 +2,8 @@ package engine
 
 import "slices"
 
-// Watch makes the limiter call f whenever promised times may have changed for another reason than that time passes. They
-// may be earlier after a Cancel, a Settle for less, SetRate, SetPolicy or Resume, and later (true) after a pause, a stop
-// or Retime. It is called under the limiter's lock, so it must not call the limiter, nor block. The limiter drops f once
-// that returns false.
+// Watch calls f, under the limiter's lock, when promised times become earlier, or later (after a pause, a stop or
+// Retime), except by time that passes. F must not call the limiter, nor block. Once it returns false it is dropped.
 func (l *Limiter) Watch(f func(later bool) (keep bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
