@@ -27,12 +27,14 @@ type Place struct {
 	// Memory is for what is reserved at an option with several limits. If it is shorter, that is allocated.
 	Memory []Part
 
+	// What other places of the order look at, in one cache line.
+	rank  Rank
+	links [kinds]link
+
 	queue   *Queue
 	ctx     context.Context
-	begin   int64 // when it entered
-	rank    Rank
+	begin   int64        // when it entered
 	counted [tracked]int // what the order's sums have of it
-	links   [kinds]link
 
 	// Guarded by the queue's lock.
 	latest     int64 // when it must go, or never
