@@ -8,9 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Enter puts a place into the queue, for at most maxWait and the context's deadline. If its forecast is later than
-// these it takes nothing and returns a *[reserve.WaitError]. If no option can ever grant it, it returns a
-// *[reserve.SizeError].
+// Enter puts a place into the queue, for at most maxWait and until the context's deadline. If its forecast is later, it
+// takes nothing and returns a *[reserve.WaitError]; if no option ever grants it, a *[reserve.SizeError].
 func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
 	if err := done.Cause(ctx); err != nil {
 		return err

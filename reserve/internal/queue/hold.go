@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// patience is how often a place gives back what it has because another limit has no room. Then it keeps what it has:
-// at two limits that others keep busy, it would never have both.
+// patience is how often a place gives back what it has because another limit has no room: at two limits that others keep
+// busy it would never have both.
 const patience = 4
 
 // A hold is what is reserved for a place at the limits of one option: at all of them, which is full; or only at the
@@ -30,7 +30,7 @@ type hold struct {
 // A Part is a reservation at one limit.
 type Part struct {
 	r      *reserve.Reservation // nil: there is none
-	memory reserve.Reservation  // for the first one; a caller may still wait for it when there is a second
+	memory reserve.Reservation  // of the first one, for which a caller may still wait
 	taken  bool                 // memory is
 	paused bool                 // it is only at the limit's pause
 }
@@ -84,8 +84,7 @@ func (h *hold) slack() time.Duration {
 // fast is the rate at which a program that wakes late loses more than a limit that is charged 2 ms too early.
 const fast = 100
 
-// slack returns the slack at these limits. Of several, all but the last to have room are charged too early by it: so
-// there is only a little, and none if one of them is slow.
+// slack returns the slack at these limits: of several at most 2 ms, and none if one of them is slow.
 func (q *Queue) slack(limits []Limit) time.Duration {
 	if len(limits) == 1 || q.set.Slack == 0 {
 		return q.set.Slack

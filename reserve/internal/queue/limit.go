@@ -15,20 +15,19 @@ import (
 type Limit struct {
 	By      reserve.Reserver
 	Permits int // 0: the request's own
-	// Clip: of a limit that never holds as many, the request asks for as many as that holds, and its caller charges the
-	// rest. Otherwise such a request gets a *[reserve.SizeError].
+	// Clip: the request asks for at most as many as the limit ever holds, and its caller charges the rest. Otherwise it
+	// gets a *[reserve.SizeError].
 	Clip bool
-	// Pause stops By, if By can't be paused itself: nothing is reserved there meanwhile. Nil: none.
+	// Pause stops By: while it is paused, nothing is reserved there. It may be nil.
 	Pause *reserve.Limiter
-	// Own: only requests of the same group ask this limit. While the first of them waits for it, the others wait too, and
-	// requests of other groups pass them.
+	// Own: only one group asks this limit. While its first request waits for it, other groups pass.
 	Own bool
 }
 
 // An Option is one way to serve a request: a member of a pool, an upstream, a deployment.
 type Option struct {
 	Limits []Limit
-	Tier   int // options of a lower tier are taken first, as long as that costs no more than Settings.Detour
+	Tier   int // lower ones are taken first, within Settings.Detour
 }
 
 // Limits returns what a request asks of a Reserver: each part of a reserve.All by itself.

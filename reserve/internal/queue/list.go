@@ -1,7 +1,6 @@
 package queue
 
-// A List holds places in the order of their numbers. A place may be in one list of each kind. The zero value is an empty
-// list of kind 0.
+// A List holds places by their numbers. A place may be in one list of each kind. The zero value is empty, of kind 0.
 type List struct {
 	Kind       uint8
 	head, tail *Place

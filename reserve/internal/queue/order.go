@@ -2,17 +2,16 @@ package queue
 
 import "iter"
 
-// An Order says which place is first. The queue calls it under its lock. It must not call the queue, nor block. Times
-// are readings of the queue's clock, and never run back.
+// An Order says which place is first. The queue calls it under its lock: it must neither call the queue nor block. Time
+// never runs back.
 type Order interface {
-	// Push adds a place, or says why it can't be added.
+	// Push adds a place, or returns why it does not.
 	Push(now int64, p *Place) error
 	// Remove takes out a place that has not been granted.
 	Remove(now int64, p *Place)
-	// First returns which place goes if permits are free now, of those that others don't pass: see [Place.Passed]. Nil:
-	// there is none.
+	// First returns which place goes if permits are free now, of those that others don't pass; or nil.
 	First(now int64) *Place
-	// FirstOf is First among the places of the same group as p.
+	// FirstOf is First in the group of p.
 	FirstOf(now int64, p *Place) *Place
 	// Grant takes out a place because it goes, and charges it.
 	Grant(now int64, p *Place)
@@ -24,8 +23,8 @@ type Order interface {
 	Ahead(now int64, p *Place) iter.Seq[*Place]
 	// Certain reports whether first goes before p unless it leaves, and returns the permits of all such places.
 	Certain(now int64, first, p *Place) (permits int, ok bool)
-	// AtMost returns what all places that may go before p, if no other arrives, ask of a limit of their options; and
-	// whether all of these certainly go before p.
+	// AtMost returns what all places that may go before p, if no other arrives, ask of a limit; and whether all of these
+	// do go before p.
 	AtMost(now int64, p *Place, limit int) (sum Total, exact bool)
 	// Changes returns when the first may change although no place arrives or leaves, or never.
 	Changes(now int64) int64

@@ -21,10 +21,10 @@ type Place struct {
 	Hint    any      // the maker's
 	// Except reports whether an option must not be chosen; nil: any may be.
 	Except func(option int) bool
-	// Renew, if it is not nil, is called before something is reserved for the place, which is the first then. It may change
-	// the permits of the place's limits, and its error ends the place. It must not call the queue.
+	// Renew is called before something is reserved for the place. It may change the permits of its limits, and its error
+	// ends the place. It must not call the queue. It may be nil.
 	Renew func() error
-	// Memory is for what is reserved at an option with several limits. If it is shorter, that is allocated.
+	// Memory is used for an option with several limits, if it is long enough.
 	Memory []Part
 
 	// What other places of the order look at, in one cache line.
@@ -38,7 +38,7 @@ type Place struct {
 
 	// Guarded by the queue's lock.
 	latest     int64 // when it must go, or never
-	byDeadline bool  // that is the deadline of its context, or of a context that waits for it
+	byDeadline bool  // of its context, or of one that waits for it
 	state      state
 	pass       Pass
 	used       bool // own and Memory are taken
@@ -47,8 +47,8 @@ type Place struct {
 	own        hold               // its first one
 	extra      int                // permits that are charged beyond Permits when it goes
 	sleepers   int                // in Wait
-	changed    chan struct{}      // closed when the state or the hold changes; nil: no caller waits for that
-	stop       func()             // ends the call to a limit that may block in its name; nil: there was none
+	changed    chan struct{}      // closed when the state or the hold changes; may be nil
+	stop       func()             // ends a call to a limit that may block; may be nil
 	at         int64              // when it was granted; before and afterwards, what At returned last
 	err        error              // why it is over
 	lapse      Node[int64, Place] // in the heap of its group
@@ -63,10 +63,10 @@ const (
 	over
 )
 
-// A Pass says whether others pass a place in the order, because it waits for something that they don't need.
+// A Pass says whether others pass a place, because it waits for something that they don't need.
 type Pass uint8
 
-// The first of an order is not a place that others pass, and with PassGroup none of its group.
+// PassGroup holds up the other places of the group.
 const (
 	NoPass Pass = iota
 	PassOne

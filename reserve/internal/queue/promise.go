@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A promise is a place as the promise of a reservation: the name of its first method is that of a field of Place.
+// A promise is a place as the promise of a reservation.
 type promise struct{ *Place }
 
 func (p promise) Permits() int { return p.Place.Permits }
@@ -33,7 +33,7 @@ func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
 	}
 }
 
-// Reservation returns the reservation whose promise the place is.
+// Reservation returns the place as a reservation.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
 // PlaceOf returns the place in this queue that a reservation stands for, or that one of the reservations behind it

@@ -16,14 +16,14 @@ import (
 // Settings are those of a queue.
 type Settings struct {
 	Clock clockwork.Clock // nil: the real one
-	// Slack is how long before its time a place is granted; it waits for the rest at its limits. So a program that wakes
-	// a caller late loses no time at a limit that saves nothing. Nobody goes before a place that is granted. Several
-	// limits are charged too early by it, so for these it is at most 2 ms. 0: a place is granted when its time has come.
+	// Slack is how long before its time a place is granted; it waits for the rest at its limits, and nobody passes it. So
+	// a program that wakes callers late loses no time. Several limits are charged too early by it: there it is at most
+	// 2 ms. 0: a place is granted when its time has come.
 	Slack time.Duration
-	// Detour is how much longer than at the earliest option a place may wait for one of a lower tier, or that it prefers.
+	// Detour is how much longer a place may wait for an option of a lower tier, or that it prefers.
 	Detour time.Duration
-	// Prefers returns the option that a place would like best, or -1, and Chosen is told which one it got. They may be
-	// nil. They must not block.
+	// Prefers returns the option that a place prefers, or -1, and Chosen is told which one it got. They may be nil, and
+	// must not block.
 	Prefers func(p *Place) int
 	Chosen  func(p *Place, option int)
 }
@@ -33,17 +33,17 @@ type Queue struct {
 	order   Order
 	set     Settings
 	clock   engine.Clock
-	distant bool   // the only limit is shared between processes
+	distant bool   // the only limit is between processes
 	blocks  bool   // one of the limits may block
 	several bool   // there is more than one option
-	alone   *Limit // the only limit that there is; nil: there are several
+	alone   *Limit // the only limit; nil: there are several
 	options []seen // by number
 
 	waiting atomic.Int64 // places that are waiting or bound
 	kicked  atomic.Bool  // a look has been asked for
 	quiet   atomic.Bool  // the queue itself changes the limit
 	epoch   atomic.Int64 // how often something has changed
-	// deaf: a caller waits for the hold at the only limit, so nothing is to be done when that grants earlier.
+	// deaf: a caller waits at the only limit, so nothing is to be done when that grants earlier.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu
@@ -58,13 +58,13 @@ type Queue struct {
 	timer     stopper              // looks again
 	timed     int64                // when; or never
 	served    uint64
-	renewed   int64 // the holds of places that others pass are not made anew before
-	compared  int64 // the epoch in which these were bound
+	renewed   int64 // anew waits until then
+	compared  int64 // the epoch that anew has seen
 }
 
 // seen is what is known of an option.
 type seen struct {
-	known atomic.Int64 // when it grants at the earliest, by the last answer: for a limit that can't be asked without taking
+	known atomic.Int64 // when it grants, by the last answer of limits that can't be asked without taking
 	last  uint64       // when it was chosen last
 }
 
