@@ -43,13 +43,9 @@ func (l *ledger) after(s state, permits, latest int64) state {
 		t = max(t, l.toWall(l.stopped))
 	}
 	for {
-		s = l.open(s, t)
-		if s.end == closed.end {
+		if s = l.open(s, t); s.end == closed.end {
 			t = max(t, min(s.paced, latest))
-			s = state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
-			if t == l.now {
-				s.used = l.out
-			}
+			s = l.opened(t)
 		}
 		last, left := s.end-l.margin, l.quota-s.used
 		at := max(t, s.paced)
@@ -62,15 +58,30 @@ func (l *ledger) after(s state, permits, latest int64) state {
 			s.paced = l.pace(max(s.at, s.paced), last, permits, left) // a charge goes before that, and moves it on
 			return s
 		}
-		t = s.end
-		if n := (s.used - l.quota) / l.quota; n > 0 && l.period.kind >= every { // pass over periods that are used up
-			last := int64(never)
-			if length := int64(l.period.length); n < (never-s.end)/length {
-				last = s.end + n*length
-			}
-			t = max(s.end, min(last, latest))
-		}
+		t = max(s.end, min(l.usedUpTo(s), latest))
 	}
+}
+
+// opened returns the state of a period that opens with a request at t.
+func (l *ledger) opened(t int64) state {
+	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
+	if t == l.now {
+		s.used = l.out
+	}
+	return s
+}
+
+// usedUpTo returns the end of the last period of one length that is used up, or else that of this one.
+func (l *ledger) usedUpTo(s state) int64 {
+	n := (s.used - l.quota) / l.quota
+	if n <= 0 || l.period.kind < every {
+		return s.end
+	}
+	length := int64(l.period.length)
+	if n >= (never-s.end)/length {
+		return never
+	}
+	return s.end + n*length
 }
 
 // pace returns when the next request may be granted, after one for so many permits at t, where left permits were left

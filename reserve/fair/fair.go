@@ -272,36 +272,6 @@ func (d door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (
 
 func (d door) Rate() float64 { return d.q.Rate() }
 
-// A Snapshot says what a queue was like at one moment.
-type Snapshot struct {
-	Classes []ClassSnapshot // in the order in which New got them
-}
-
-// A ClassSnapshot says what a class was like at one moment, and what has happened to its requests so far.
-type ClassSnapshot struct {
-	Class   string
-	Waiting int // requests
-	Tenants int // that wait, or are remembered because others of the class wait
-	// Permits: granted, or charged beyond that by Settle; refused, at once or later; come back after their grant, by
-	// Cancel or Settle.
-	Granted, Refused, GivenBack uint64
-	LongestWait                 time.Duration // of a request, granted or still waiting
-}
-
-// Snapshot returns what the queue is like now. It takes nothing.
-func (q *Queue) Snapshot() (s Snapshot) {
-	q.queue.Locked(func(now int64) {
-		for i := range q.classes {
-			c := q.order.Counts(now, i)
-			s.Classes = append(s.Classes, ClassSnapshot{
-				Class: q.classes[i].Name, Waiting: c.Waiting, Tenants: c.Tenants,
-				Granted: c.Granted, Refused: c.Refused, GivenBack: c.GivenBack, LongestWait: c.LongestWait,
-			})
-		}
-	})
-	return s
-}
-
 type contextKey struct{}
 
 type names struct{ class, tenant string }

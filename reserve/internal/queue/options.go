@@ -135,7 +135,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	}
 	epoch := q.epoch.Load()
 	all := q.choices(p, nil)
-	held, asked := make([]*hold, len(all)), make([]bool, len(all))
+	held := make([]*hold, len(all))
 	defer func() {
 		for _, h := range held {
 			if h != nil && h != best {
@@ -143,16 +143,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 			}
 		}
 	}()
-	current := -1
-	for {
-		o := q.choose(all, p, current, maxWait)
-		if o.option < 0 || asked[o.option] || o.wait == reserve.Forever {
-			break
-		}
-		current = o.option
-		asked[current] = true
-		held[current], all[current].wait, err = q.try(ctx, p, current, maxWait)
-	}
+	current, err := q.search(ctx, p, all, held, maxWait)
 	if current < 0 {
 		return nil, q.none(p, maxWait)
 	}
@@ -172,6 +163,20 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 		q.set.Chosen(p, o.option)
 	}
 	return held[o.option], nil
+}
+
+// search reserves at the best option until that has been asked, and returns which one was asked last; -1: none.
+func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold, maxWait time.Duration) (last int, err error) {
+	asked := make([]bool, len(all))
+	for last = -1; ; {
+		o := q.choose(all, p, last, maxWait)
+		if o.option < 0 || asked[o.option] || o.wait == reserve.Forever {
+			return last, err
+		}
+		last = o.option
+		asked[last] = true
+		held[last], all[last].wait, err = q.try(ctx, p, last, maxWait)
+	}
 }
 
 // try reserves at an option, and returns how long that has to be waited for.
