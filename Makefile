@@ -2,10 +2,11 @@
 #
 # With empty caches (GOMODCACHE and GOCACHE), on two cores:
 #
-#	         downloads  processor time  time
-#	test       1.7 MB       3.5 min     2.6 min
-#	check      with test 15 min where modules and build are cached; with empty caches not measured to the end
-#	demo        32 MB                   about 1 min, 18 s of them the demo itself
+#	           downloads  processor time
+#	test          1.7 MB         4 min    2 to 5 min
+#	check                                 with test 15 min where modules and build are cached
+#	demo           28 MB         1 min    and 18 s of the demo itself
+#	demo-llm       29 MB       2.5 min    and 40 s
 #
 # Where Debian's packages are missing, test downloads 1 MB more for Redis, and check a C compiler.
 GO          ?= go
@@ -94,13 +95,13 @@ bench: ## the benchmarks, then pace and its peers side by side
 	cd bench && $(GO) run ./cmd/ratios && $(GO) run ./cmd/spacing && $(GO) run ./keyed && $(GO) run ./window
 
 demo: ## a local API that allows 50 calls/s, called unpaced and paced
-	@echo "Downloading 32 MB and compiling, a line for each package, about a minute the first time; then the demo runs for some 20 s."
+	@echo "Downloading 28 MB and compiling, a line for each package, about a minute the first time; then the demo runs for some 20 s."
 	@$(GO) build -C bench -v -o out/ ./cmd/demo && bench/out/demo -out bench/out/demo.png
 
 demo-llm: ## a local server that limits tokens as OpenAI does, called with openai-go, unpaced and paced
-	@echo "Downloading 25 MB and compiling SDKs, a line for each package, about three minutes the first time; then the demo runs for some 40 s."
+	@echo "Downloading 29 MB and compiling SDKs, a line for each package, about three minutes the first time; then the demo runs for some 40 s."
 	@$(GO) build -C bench/sdk -v -o ../out/demo-llm ./llm/cmd/demo && bench/out/demo-llm -out bench/out/demo-llm.png
 
 demo-shared: ## three processes share a limit through a file, and one of them is killed
-	@echo "Downloading 32 MB and compiling, a line for each package, about a minute the first time; then the demo runs for 8 s."
+	@echo "Downloading 28 MB and compiling, a line for each package, about a minute the first time; then the demo runs for 8 s."
 	@$(GO) build -C bench -v -o out/ ./cmd/demo && bench/out/demo -shared -out bench/out/demo-shared.png
