@@ -35,7 +35,6 @@ var credentials = []string{
 	"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project",
 }
 
-// name returns what the deployment calls a model, and whether it serves that. A request need not say which.
 func (d *Deployment) name(model string) (name string, ok bool) {
 	if d.Models == nil || model == "" {
 		return model, true
@@ -44,7 +43,6 @@ func (d *Deployment) name(model string) (name string, ok bool) {
 	return name, ok
 }
 
-// rewrite returns a request as it goes to the deployment, but for its body.
 func (m *member) rewrite(r *http.Request, e *endpoint, name string) *http.Request {
 	path := callPath(r.URL.EscapedPath())
 	if e.model != "" && name != e.model {
@@ -85,7 +83,6 @@ func callPath(path string) string {
 	}
 }
 
-// rename returns a body of JSON with another name in its field "model", at the top.
 func rename(body []byte, name string) ([]byte, bool) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -114,7 +111,6 @@ func rename(body []byte, name string) ([]byte, bool) {
 	return append(out, body[copied:]...), true
 }
 
-// withBody gives a request a body that can be sent again.
 func withBody(r *http.Request, body []byte) {
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -1,10 +1,8 @@
 package llm
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -86,34 +84,6 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 	return d, err
 }
 
-// A route is one call on its way to one of several deployments. It is the context of the request as well.
-type route struct {
-	context.Context
-	endpoint endpoint
-	prompt   prompt
-	once     bool    // its body can be sent only once, and not be changed
-	calls    []*call // at the deployments that serve it
-	latest   *call   // which was sent
-	large    error   // of a deployment whose limits are too small
-}
-
-type routeKey struct{}
-
-func (o *route) Value(key any) any {
-	switch key.(type) {
-	case routeKey:
-		return o
-	case callKey:
-		return o.latest
-	}
-	return o.Context.Value(key)
-}
-
-func routeOf(r *http.Request) *route {
-	o, _ := r.Context().Value(routeKey{}).(*route)
-	return o
-}
-
 // RoundTrip sends a call to the deployment that has room for it first. Its errors are those of [Transport.RoundTrip],
 // *[fair.FullError], and a *[reserve.ValueError] if no deployment serves its model. The request is not changed, and its
 // body is always closed.
@@ -168,67 +138,6 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		err = valueError("the model", o.model(), "one that a deployment serves")
 	}
 	return response, err
-}
-
-func (o *route) model() string {
-	if o.endpoint.model != "" {
-		return o.endpoint.model
-	}
-	return o.prompt.model
-}
-
-// prepare returns the request as it goes to a deployment, but for its body, and finds out what it would cost there;
-// nil: the deployment does not serve it.
-func (o *route) prepare(m *member, r *http.Request) *http.Request {
-	model := o.model()
-	name, ok := m.name(model)
-	if !ok || name != model && o.endpoint.model == "" && o.prompt.model != "" && o.once {
-		return nil // the name can't be replaced
-	}
-	c := &call{Context: o, endpoint: o.endpoint, prompt: o.prompt, route: o, name: name}
-	if name != model {
-		c.model, c.endpoint.model = name, ""
-	}
-	own := m.rewrite(r, &o.endpoint, name)
-	if named := modelIn(own.URL.Path); named != "" {
-		c.endpoint.model = named
-	}
-	m.enroll(c, own)
-	c.prompt.body = nil
-	if err := c.fits(); err != nil {
-		c.settleIn()
-		o.large = err
-		return nil
-	}
-	o.calls = append(o.calls, c)
-	return own.WithContext(c)
-}
-
-// goes returns the request as it is sent: with the deployment's name for the model.
-func (o *route) goes(c *call, r *http.Request) *http.Request {
-	if before := o.latest; before != nil && before != c {
-		before.over(nil)
-	}
-	if o.latest = c; c.left.Swap(false) { // it comes back
-		c.sent = time.Time{}
-	}
-	if o.once {
-		return r
-	}
-	body := o.prompt.body
-	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
-		if renamed, ok := rename(body, c.name); ok {
-			body = renamed
-			r = r.WithContext(c)
-			withBody(r, body)
-		}
-	}
-	if c.account.of.asks {
-		c.prompt.body = body
-		r = c.askForUsage(r)
-		c.prompt.body = nil
-	}
-	return r
 }
 
 // toCaller makes a response one to the caller's request.

@@ -5,20 +5,19 @@
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// [New] shows the same for Anthropic's and Google's SDKs, and what it means to give no limits. Limits of OpenAI, Azure
-// and Anthropic need not be given. The first call then goes alone, for ten seconds at most, and its response tells
-// them.
+// [New] shows the same for Anthropic's and Google's SDKs. Limits of OpenAI, Azure and Anthropic need not be given: the
+// first call goes alone, for ten seconds at most, and its response tells them.
 //
 // # How a call is paced
 //
 // A call waits in one line for all of its limits. When it goes, it is charged one request and the tokens that it is
-// expected to use. When its response ends, it is charged what the response says. If that is less, the calls behind it
-// go earlier. A call that was refused, or rejected with a status from 400 to 499, has used no tokens.
+// expected to use; when its response ends, what the response says. Less lets the calls behind it go earlier. A call
+// that was refused, or rejected with a status from 400 to 499, has used no tokens.
 //
-// Each limit is a window of a minute plus a margin of 250 ms ([WithMargin]): no stretch of 60.25 s holds more than the
-// limit. So no call is refused, whether the provider counts in windows or with token buckets. For buckets [WithBucket]
-// is faster. A real trace of 8,819 calls against 1,000 requests and 2,000,000 tokens a minute took 9.20 min, where 9.17
-// min are the optimum. No call was refused.
+// Each limit is a window of a minute plus a margin of 250 ms ([WithMargin]), so no call is refused, whether the
+// provider counts in windows or with token buckets. For buckets [WithBucket] is faster. A real trace of 8,819 calls
+// against 1,000 requests and 2,000,000 tokens a minute took 9.20 min, where 9.17 min are the optimum, and no call was
+// refused.
 //
 // A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. A call
 // larger than a limit goes when the limit is full: see [RefuseTooLarge].
@@ -37,18 +36,17 @@
 //
 // # What a call is expected to use
 //
-// Its prompt is estimated from the characters of the request. For 41 kinds of text that is between 0.6 and 1.8 times
-// what OpenAI's o200k_base says, and for most within 20 %. An image is 1,000 tokens; a PDF, sound and video are
-// estimated by their size. Its output is the most that the request allows, because providers hold as much. Without a
-// maximum it is what calls before it have put out, at first 500 tokens. For embeddings, moderations, speech and
-// reranking it is nothing. [WithEstimate] replaces both.
+// The prompt is estimated from the request's characters. For 41 kinds of text that is between 0.6 and 1.8 times what
+// OpenAI's o200k_base says, and for most within 20 %. An image is 1,000 tokens; a PDF, sound and video are estimated by
+// their size. The output is the most that the request allows, because providers hold as much. Without a maximum it is
+// the mean of calls before it, at first 500 tokens. For embeddings, moderations, speech and reranking it is nothing.
+// [WithEstimate] replaces both.
 //
-// The estimate is corrected by what the latest fifty calls of its kind have used. A kind is an endpoint of a key,
-// streamed or not, with or without files in the request, with or without a reference to something that the server
-// keeps. That may be a response before it, a conversation, a file, an address, or cached content. Until a call of its
-// kind has ended, twice the estimate is reserved. Where a reference hides what is read, the first call goes alone, for
-// ten seconds at most. Some providers reserve more for a call without a maximum than it uses. The transport notices by
-// their refusals, and then reserves as much for five minutes.
+// The latest fifty calls of a kind correct the estimate. A kind is an endpoint of a key, streamed or not, with or
+// without files, with or without a reference to something that the server keeps (an earlier response, a conversation, a
+// file, an address, cached content). Until a call of its kind has ended, twice the estimate is reserved. Where a
+// reference hides what is read, the first call goes alone, for ten seconds at most. Some providers reserve more for a
+// call without a maximum than it uses: their refusals show it, and as much is reserved for five minutes.
 //
 // A max_tokens that is far too high costs speed while the call is in flight. At 200,000 tokens a minute and a
 // max_tokens of 4,096, at most 48 calls are in flight.
@@ -56,34 +54,36 @@
 // # Responses
 //
 // The caller gets the same bytes, as soon as they come. JSON, server-sent events and AWS's event streams are read
-// beside it. A response that tells no usage, or breaks before it does, is charged the estimate of its prompt and of its
-// text so far. If there is none, it is charged what calls of its kind put out on average. One that ends with an error
-// is charged what it put out, and if the error is that of an overload or a rate limit, the key's calls stop for a
-// second. OpenAI's responses in the background are charged what the GET that asks for them tells. OpenAI's streams tell
-// theirs only if they are asked: see [AskForUsage]. An attempt without a response, or with a status from 500 on, is
-// charged its estimate once: see [RefundFailures]. A usage that can't be right is ignored and counted: see
-// [Transport.Ignored].
+// beside it, and charged:
+//
+//	a response that tells no usage, or breaks before    the estimate of its prompt and of its text; if there is no
+//	                                                    text, the mean output of its kind
+//	a stream that ends with an error                    what it put out; after an overload or a rate limit the key's
+//	                                                    calls stop for a second
+//	no response, or a status from 500 on                the estimate, once: see [RefundFailures]
+//	a response in the background (OpenAI)               what the GET that asks for it tells
+//
+// OpenAI's streams tell a usage only if asked: see [AskForUsage]. A usage that can't be right is ignored and counted:
+// see [Transport.Ignored].
 //
 // # Keys
 //
-// Limits hold for each host, credential and model ([Key]). [WithKey] joins keys that share a quota. The model is the
-// one that the address names, or else the body. Of a credential a part of its SHA-256 is kept. There are at most 1,024
-// keys ([WithMaxKeys]). [WithLimiters] is for many machines that share one quota.
-//
-// Lists of models, batches, uploads and counts of tokens use no limit. [Ignored] counts them.
+// Limits hold for each host, credential and model ([Key]). [WithKey] joins keys that share a quota. The model is that
+// of the address, or else of the body. Of a credential a part of its SHA-256 is kept. There are at most 1,024 keys
+// ([WithMaxKeys]). [WithLimiters] is for many machines that share one quota. Lists of models, batches, uploads and
+// counts of tokens use no limit; [Ignored] counts them.
 //
 // # Several deployments, and who goes first
 //
 // [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one. Each call goes to the deployment that
 // has room for it first, and a refused call goes on to the next at once. The trace above, at 35 times its speed, took
-// 99.6 % of the sum of three deployments of 1,000, 500 and 100 requests a minute. Deployments chosen at random by their
+// 99.6 % of the sum of three deployments of 1,000, 500 and 100 requests a minute; deployments chosen at random by their
 // limits took 86 %, in turn 17 %. [WithClasses] has people go before a batch.
 //
 // # Limitations
 //
-// Other programs that use the same quota are seen by what responses say remains, where they say it, and by refusals.
-// Programs that begin together keep equal shares; one that begins later wins its share slowly. Models that share one
-// limit need a part of it each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an
-// output token five times, and their usage does not say so. A file that is sent as a form costs a request and no
-// tokens.
+// Other programs on the same quota show by what responses say remains, where they say it, and by refusals. Programs
+// that begin together keep equal shares; one that begins later wins its share slowly. Models that share one limit need
+// a part of it each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an output token
+// five times, and their usage does not say so. A file that is sent as a form costs a request and no tokens.
 package llm

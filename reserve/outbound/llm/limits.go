@@ -1,9 +1,9 @@
 package llm
 
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the headers of
-// the responses, if the provider sends such. Otherwise there is none. A limit above 0 is a ceiling. No response raises
-// it, but one that tells a lower limit is followed. If that is less than half of what it was, a second response in
-// succession must tell the same. Limits a day are not learned: the server's refusals tell of them.
+// the responses, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: responses may tell a
+// lower one, which is followed. One below half of the limit counts when two responses in succession tell it. Limits a day
+// are not learned: the server's refusals tell of them.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.
@@ -36,7 +36,6 @@ var names = [kinds]string{
 	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images", "",
 }
 
-// isTokens reports whether the limit counts tokens, of which the number is known only afterwards.
 func (k kind) isTokens() bool {
 	switch k {
 	case tokens, inputTokens, outputTokens, dayTokens:
@@ -45,10 +44,8 @@ func (k kind) isTokens() bool {
 	return false
 }
 
-// isDaily reports whether the limit holds for a day.
 func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
 
-// of returns what a limit of that kind counts of a call.
 func (k kind) of(input, output int) int {
 	switch k {
 	case tokens, dayTokens:
@@ -62,7 +59,6 @@ func (k kind) of(input, output int) int {
 	}
 }
 
-// list returns the limits by kind.
 func (l *Limits) list() [calls]int {
 	return [calls]int{
 		l.RequestsPerMinute, l.TokensPerMinute, l.InputTokensPerMinute, l.OutputTokensPerMinute,
@@ -70,7 +66,6 @@ func (l *Limits) list() [calls]int {
 	}
 }
 
-// check returns an error for a limit that makes no sense.
 func (l *Limits) check() error {
 	for k, n := range l.list() {
 		if n < 0 {
@@ -80,10 +75,55 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// sum returns a + b, saturated. Neither is negative.
+// sum returns a + b, saturated.
 func sum(a, b int) int {
 	if n := a + b; n >= 0 {
 		return n
 	}
 	return int(^uint(0) >> 1)
+}
+
+// SetLimits replaces the limits that [New] was given, for all models without limits of their own. Where a limit has
+// grown, waiting calls go earlier at once. Where one has shrunk they wait longer, but none is refused for it, and what was
+// used before counts. A limit of 0 is what the responses tell, or there is none. It returns a *[reserve.ValueError] for a
+// negative limit, and then changes nothing.
+func (t *Transport) SetLimits(l Limits) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	t.table.mu.Lock()
+	t.given = l
+	t.table.mu.Unlock()
+	t.giveAnew()
+	return nil
+}
+
+// SetModelLimits replaces the limits of one model, as [WithModel] gives them. It is otherwise as SetLimits.
+func (t *Transport) SetModelLimits(model string, l Limits) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	t.table.mu.Lock()
+	if t.settings.limits == nil {
+		t.settings.limits = map[string]Limits{}
+	}
+	t.settings.limits[cutModel(model)] = l
+	t.table.mu.Unlock()
+	t.giveAnew()
+	return nil
+}
+
+func (t *Transport) giveAnew() {
+	t.table.mu.Lock()
+	all := map[*account]string{}
+	for key, a := range t.table.accounts {
+		all[a] = key.Model
+	}
+	if t.table.others != nil {
+		all[t.table.others] = ""
+	}
+	t.table.mu.Unlock()
+	for a, model := range all {
+		a.give(t.limitsOf(model))
+	}
 }

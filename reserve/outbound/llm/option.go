@@ -39,7 +39,7 @@ type settings struct {
 	outbound   []outbound.Option
 }
 
-// WithModel gives a model limits of its own, in place of those given to [New].
+// WithModel gives a model limits of its own, instead of those given to [New].
 func WithModel(model string, l Limits) Option {
 	return func(s *settings) error {
 		if s.limits == nil {
@@ -50,8 +50,8 @@ func WithModel(model string, l Limits) Option {
 	}
 }
 
-// WithEstimate has a function say how many tokens a request will read and put out, in place of the built-in estimate.
-// It gets the body, or nil if there is none or it is larger than 8 MiB. It must neither change nor keep it. A negative
+// WithEstimate has a function say how many tokens a request will read and put out, instead of the built-in estimate.
+// It gets the body, or nil if there is none or it is larger than 8 MiB, and must neither change nor keep it. A negative
 // number counts as 0. Where the provider settles, both numbers are corrected by what the latest calls used.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
@@ -63,9 +63,8 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider says. A call may be so much later or earlier on
-// its way than another one, and neither is refused. With a minute, the default of 250 ms costs 0.4 % of the limit. A
-// negative margin counts as 0.
+// WithMargin sets by how much each window is longer than the provider's: one call may be so much later or earlier on its
+// way than another. A negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
 		s.margin = max(0, d)
@@ -73,9 +72,9 @@ func WithMargin(d time.Duration) Option {
 	}
 }
 
-// WithRequestWindow sets the time over which the provider counts requests. At 600 requests a minute, 10 s means 100 in
-// any 10 s, and 1 s means 10 in any second. The margin is added to it, so that 1 s costs 20 % of the rate. Default: a
-// minute, and 10 s for [AzureOpenAI].
+// WithRequestWindow sets the time over which the provider counts requests: at 600 a minute, 10 s means 100 in any 10 s,
+// and 1 s means 10 in any second. The margin is added, so that 1 s costs 20 % of the rate. Default: a minute, and 10 s
+// for [AzureOpenAI].
 func WithRequestWindow(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 || d > time.Minute {
@@ -86,13 +85,12 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithBucket takes the provider's limits a minute for token buckets, in place of windows. These are full at the start
-// and refilled all the time. They hold as many tokens as are refilled in capacity. Anthropic says that it counts so. At
-// 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second. That
-// is up to twice the limit in the first minute. With 10 s it lets 162,500 go at once. The margin is taken off the
-// capacity. With a longer capacity than the provider's, calls are refused after idle times. With a shorter one they are
-// not. Limits a day remain windows. Default: windows, which fit both, and took 9.2 minutes for a real trace that takes
-// 8.1 with a bucket.
+// WithBucket takes the provider's limits a minute for token buckets instead of windows, as Anthropic says that its are.
+// They are full at the start, refill all the time, and hold what refills in capacity less the margin. At 1,000,000 tokens
+// a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to twice the limit in
+// the first minute; with 10 s 162,500 go at once. A capacity longer than the provider's gets calls refused after idle
+// times, a shorter one does not. Limits a day remain windows. Default: windows, which fit both kinds of provider, and
+// took 9.2 minutes for a real trace that takes 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
@@ -103,8 +101,8 @@ func WithBucket(capacity time.Duration) Option {
 	}
 }
 
-// WithSettling says whether the provider gives back, when a call ends, what was held for it and not used. If it does
-// not, a call is charged its estimate, uncorrected, and keeps it. Default: the preset's.
+// WithSettling says whether the provider gives back, when a call ends, what it held for the call and the call did not
+// use. Otherwise a call is charged its estimate, uncorrected, and keeps it. Default: the preset's.
 func WithSettling(settles bool) Option {
 	return func(s *settings) error {
 		s.settles = settles
@@ -112,10 +110,9 @@ func WithSettling(settles bool) Option {
 	}
 }
 
-// AnswerRefusals has a call that can't be made in time, or is too large, answered with a response in place of an error.
-// That has status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients
-// take an error for a broken connection and try three times in vain. Such a response they return at once. The end of a
-// context remains an error.
+// AnswerRefusals answers a call that can't be made in time, or is too large, with a response instead of an error: status
+// 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return that at once;
+// an error they take for a broken connection, and try three times in vain. The end of a context remains an error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -125,13 +122,13 @@ func AnswerRefusals() Option {
 
 // WithLimiters has a function say the limiter of a limit and key, such as one that many machines share. The limit is
 // "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The function
-// is asked for each of them, whatever [Limits] says, once for each key that is remembered. For the keys that find no
-// place (see [WithMaxKeys]) it is asked with the zero Key. Where it returns nil, the limit has a window in this
-// process, if there is such a limit. It may be called by several goroutines, and for one key twice. One answer counts.
+// is asked for each of them, whatever [Limits] says, once for each key that is remembered, and with the zero Key for
+// those that find no place ([WithMaxKeys]). Where it returns nil, the limit has a window in this process, if there is
+// such a limit. Several goroutines may call it, also twice for one key: one answer counts.
 //
 // Such a limiter is used as it is: no margin is added, and no response changes it.
 //
-// On Redis use shared.New with a timeout of some seconds. Every call asks Redis twice, one call after the other. 300
+// On Redis use shared.New with a timeout of some seconds. Every call asks Redis twice, one call after the other: 300
 // calls that took 13 s in one process took 63 s where Redis was 100 ms away.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return func(s *settings) error {
@@ -140,8 +137,8 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	}
 }
 
-// WithKey has a function say whose quota a request uses, in place of the key that it is given. It is for keys that
-// share one quota, as all API keys of an organization do at OpenAI and Anthropic.
+// WithKey has a function say whose quota a request uses, instead of the key that it is given. It is for keys that share
+// one quota, as all API keys of an organization do at OpenAI and Anthropic:
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
 //
@@ -156,10 +153,9 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 	}
 }
 
-// RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request
-// and no tokens. Default: such a call is charged its estimate, once, because the provider may have done its work. Take
-// 110,000 tokens a minute, and 400 calls of 1,100 tokens of which two of three attempts break. They take 4 minutes with
-// this option and 11 without it.
+// RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request and
+// no tokens. Default: it is charged its estimate, once, because the provider may have done its work. At 110,000 tokens a
+// minute, 400 calls of 1,100 tokens of which two of three attempts break take 4 minutes with it and 11 without.
 func RefundFailures() Option {
 	return func(s *settings) error {
 		s.refunds = true
@@ -167,11 +163,10 @@ func RefundFailures() Option {
 	}
 }
 
-// AskForUsage has the transport ask for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and the
-// servers that speak so. It adds stream_options.include_usage to streamed chat completions whose request says nothing
-// of it. It takes the usage out of the stream again, so the caller sees what it would have seen. Without it such a
-// stream is charged its estimate and the text that it puts out, in which reasoning does not show. Default: the request
-// goes as it is, because some servers refuse stream_options.
+// AskForUsage asks for the usage of streams, and is recommended for [OpenAI], [AzureOpenAI] and servers that speak as
+// they do. It adds stream_options.include_usage to streamed chat completions that say nothing of it, and takes the usage
+// out of the stream again. Without it such a stream is charged its estimate and the text that it puts out, in which
+// reasoning does not show. Default: the request goes as it is, because some servers refuse stream_options.
 func AskForUsage() Option {
 	return func(s *settings) error {
 		s.asks = true
@@ -179,10 +174,9 @@ func AskForUsage() Option {
 	}
 }
 
-// WithUsage has a function told what each call used that was sent, once, when it is settled. That is when its response
-// has ended, or when it has failed. What a response does not tell is the estimate that the call is charged. A refused
-// call used nothing. The key is the call's, as [WithKey] has it. The function is called under no lock, and by several
-// goroutines. The guide has a budget in money made of it.
+// WithUsage has a function told, once, what each call used that was sent, when its response has ended or it has failed.
+// What a response does not tell is the estimate that the call is charged; a refused call used nothing. The key is the
+// call's, as [WithKey] has it. Several goroutines call it, under no lock. The guide makes a budget in money of it.
 func WithUsage(f func(key Key, u Usage)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -203,10 +197,10 @@ func CacheReadsCount() Option {
 	}
 }
 
-// RefuseTooLarge has a call that is larger than a limit of tokens fail at once, with a *[TooLargeError]. It is for
-// providers that refuse such a call whenever it comes, as OpenAI does. A call counts as larger when half of its
-// estimated prompt plus the output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call
-// fails so if a response has told the limit. Otherwise it goes when the limit is full.
+// RefuseTooLarge has a call that is larger than a limit of tokens fail at once with a *[TooLargeError], for providers
+// that refuse such a call whenever it comes, as OpenAI does. It is larger if half of its estimated prompt plus the output
+// that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails so if a response has told the
+// limit. Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
@@ -215,9 +209,9 @@ func RefuseTooLarge() Option {
 }
 
 // WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been idle
-// for as long as its limits look back, even if its responses are not closed. If there is no such key, it shares one set
-// of limits with all others that find no place, and [Ignored].Crowded counts its calls. So a client that chooses the
-// names of models can neither fill the memory nor slow the keys that have a place. Default: 1024.
+// for as long as its limits look back, even if its responses are not closed. If there is none, it shares one set of
+// limits with all others that find no place, and [Ignored].Crowded counts its calls. So a client that chooses the names
+// of models can neither fill the memory nor slow the keys that have a place. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -228,8 +222,7 @@ func WithMaxKeys(n int) Option {
 	}
 }
 
-// WithOutbound passes options to the [outbound.Transport] that makes calls wait: hooks, a logger,
-// retries, the longest wait.
+// WithOutbound passes options to the [outbound.Transport] that paces: hooks, a logger, retries, the longest wait.
 func WithOutbound(opts ...outbound.Option) Option {
 	return func(s *settings) error {
 		s.outbound = append(s.outbound, opts...)
@@ -237,7 +230,7 @@ func WithOutbound(opts ...outbound.Option) Option {
 	}
 }
 
-// WithClasses has waiting calls go in the order of package fair in place of first come, first served: people before a
+// WithClasses has waiting calls go in the order of package fair instead of first come, first served: people before a
 // batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: the ones that
 // [fair.With] has put into the request's context, which an SDK passes on.
 //
@@ -245,8 +238,8 @@ func WithOutbound(opts ...outbound.Option) Option {
 //	...
 //	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
 //
-// See [outbound.WithClasses] for what it means at one quota. The order holds for the calls of one key. With
-// [NewDeployments] it holds for all calls. It returns the errors of [fair.New].
+// It is [outbound.WithClasses]: the order holds for the calls of one key, or with [NewDeployments] for those of one model.
+// [New] returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

@@ -129,9 +129,8 @@ func limitOf(k kind) outbound.Limit {
 }
 
 // RoundTrip sends a request when the limits have room for it. Its errors are those of [outbound.Transport.RoundTrip],
-// and *[TooLargeError]. The request is not changed, and its body is always closed. A request that asks no model for
-// anything is sent at once, and counted: see [Ignored]. Such are a list of models, a batch, an upload, and a count of
-// tokens.
+// and *[TooLargeError]. The request is not changed, and its body is always closed. A list of models, a batch, an upload
+// or a count of tokens is sent at once, and counted: see [Ignored].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := endpointOf(r)
 	if e.free {
@@ -170,7 +169,6 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 	return response, err
 }
 
-// prepare finds out what a request asks for, and whose quota it uses.
 func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	send, err := c.readFrom(r, t.estimate != nil || t.asks)
 	if err != nil {
@@ -224,101 +222,12 @@ func (c *call) over(response *http.Response) {
 	}
 }
 
-// SetLimits replaces the limits that [New] was given, for all models without limits of their own. Calls that wait go
-// earlier at once where a limit has grown. Where one has shrunk they wait longer, and none is refused for it: a call
-// that is larger than the limit now goes when the limit is full. What was used before counts. A limit that is 0 from
-// now on is what the responses tell, or there is none. It returns a *[reserve.ValueError] for a negative limit, and
-// then changes nothing.
-func (t *Transport) SetLimits(l Limits) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	t.table.mu.Lock()
-	t.given = l
-	t.table.mu.Unlock()
-	t.giveAnew()
-	return nil
-}
-
-// SetModelLimits replaces the limits of one model, as [WithModel] has given them. It is otherwise as SetLimits.
-func (t *Transport) SetModelLimits(model string, l Limits) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	t.table.mu.Lock()
-	if t.settings.limits == nil {
-		t.settings.limits = map[string]Limits{}
-	}
-	t.settings.limits[cutModel(model)] = l
-	t.table.mu.Unlock()
-	t.giveAnew()
-	return nil
-}
-
-// giveAnew gives all accounts the limits of their models.
-func (t *Transport) giveAnew() {
-	t.table.mu.Lock()
-	all := map[*account]string{}
-	for key, a := range t.table.accounts {
-		all[a] = key.Model
-	}
-	if t.table.others != nil {
-		all[t.table.others] = ""
-	}
-	t.table.mu.Unlock()
-	for a, model := range all {
-		a.give(t.limitsOf(model))
-	}
-}
-
 // Ignored returns what the transport has ignored so far.
 func (t *Transport) Ignored() Ignored { return t.ignored.read() }
 
 // CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() { t.paced.CloseIdleConnections() }
 
-// A sender is the base transport, as the paced one uses it.
-type sender struct{ base http.RoundTripper }
-
-func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	c := callOf(r)
-	if c == nil { // it follows a redirect
-		return s.base.RoundTrip(r)
-	}
-	if err := c.fits(); err != nil { // by limits that were not known when it came
-		bodies.Close(r)
-		return nil, err
-	}
-	if c.route != nil {
-		r = c.route.goes(c, r)
-	}
-	if err := c.enter(); err != nil {
-		bodies.Close(r)
-		return nil, err
-	}
-	response, err := s.base.RoundTrip(r)
-	if err != nil {
-		c.account.flight.leave(&c.seat)
-		return response, err
-	}
-	if response.Request == nil || callOf(response.Request) != c {
-		response.Request = r
-	}
-	if response.Body == nil { // http.Client puts up with it, too
-		response.Body = http.NoBody
-	}
-	c.account.observe(c, response)
-	c.answered(response)
-	return response, nil
-}
-
-func (s sender) CloseIdleConnections() {
-	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
-// now reads the clock.
 func (t *Transport) now() time.Time {
 	if t.clock == nil {
 		return time.Now()
@@ -326,7 +235,6 @@ func (t *Transport) now() time.Time {
 	return t.clock.Now()
 }
 
-// after calls a function later.
 func (t *Transport) after(d time.Duration, f func()) {
 	if t.clock == nil {
 		time.AfterFunc(d, f)

@@ -1,0 +1,48 @@
+package llm
+
+import (
+	"net/http"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
+)
+
+// A sender is the base transport, as the paced one uses it.
+type sender struct{ base http.RoundTripper }
+
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := callOf(r)
+	if c == nil { // it follows a redirect
+		return s.base.RoundTrip(r)
+	}
+	if err := c.fits(); err != nil { // by limits that were not known when it came
+		bodies.Close(r)
+		return nil, err
+	}
+	if c.route != nil {
+		r = c.route.goes(c, r)
+	}
+	if err := c.enter(); err != nil {
+		bodies.Close(r)
+		return nil, err
+	}
+	response, err := s.base.RoundTrip(r)
+	if err != nil {
+		c.account.flight.leave(&c.seat)
+		return response, err
+	}
+	if response.Request == nil || callOf(response.Request) != c {
+		response.Request = r
+	}
+	if response.Body == nil { // http.Client puts up with it, too
+		response.Body = http.NoBody
+	}
+	c.account.observe(c, response)
+	c.answered(response)
+	return response, nil
+}
+
+func (s sender) CloseIdleConnections() {
+	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
