@@ -12,9 +12,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that error
-// as well, so that the waiting callers fail with it. It does not if the callers of the list only had too little time:
-// others may have more.
+// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that
+// error, so that the waiting callers fail with it, unless only the list's callers had too little time.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
 	// First it charges permits that were granted without the server, once: if the answer is lost they may have been
@@ -64,9 +63,8 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try probes the server: it asks for nothing, until three answers have come in a row. A server that loses every other
-// answer must not be trusted with permits. If the time is too short for three it fails, and the next caller asks for
-// the missing ones.
+// try probes the server until three answers have come in a row: one that loses every other answer must not be
+// trusted with permits. If the time is too short for three, the next caller asks for the missing ones.
 func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -109,12 +107,10 @@ func (l *Limiter) report(n *node, err error, counts bool) {
 	n.circuit.report(l.now(), err, counts)
 }
 
-// hasty reports whether a call had less than a quarter of the timeout. If such a call fails for lack of time, that says
-// nothing about the server. (Without this rule callers with short deadlines open the circuit of a healthy server:
-// TestTheImpatientOpenNothing.)
+// hasty reports whether a call had less than a quarter of the timeout. Its lack of time says nothing about the
+// server (TestTheImpatientOpenNothing).
 func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
 
-// late reports whether an error is that the time was up.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
@@ -127,8 +123,7 @@ func timedOut(err error, after time.Duration) error {
 	return err
 }
 
-// until returns how long a call that begins now may take: the timeout, or until the last of the
-// callers gives up.
+// until returns how long a call that begins now may take: the timeout, or until the last caller gives up.
 func (l *Limiter) until(list []*request, begin int64) int64 {
 	latest := begin
 	for _, r := range list {
@@ -137,7 +132,6 @@ func (l *Limiter) until(list []*request, begin int64) int64 {
 	return min(latest, begin+int64(l.timeout))
 }
 
-// call sends a list to the keeper, and puts the answer into the requests.
 func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) error {
 	// The list is not only the caller's, so its end must not be the list's.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-l.now()))
@@ -171,7 +165,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 	}
 }
 
-// learn remembers until when, by an answer to a call, no request is granted at once.
+// learn remembers until when, by this answer, no request is granted at once.
 func (l *Limiter) learn(o outlook, sent int64) {
 	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
 	if rounded := int64(1000); o.wait > rounded {
@@ -184,16 +178,14 @@ func (l *Limiter) learn(o outlook, sent int64) {
 	}
 }
 
-// A serverClock maps the server's clock to the limiter's.
 type serverClock struct {
 	mu    sync.Mutex
 	known bool
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock: by the fastest answer so far, so that a slow
-// answer makes no promise later. If that is before the question was sent or after the answer came, one of the clocks
-// was set, and the mapping begins anew.
+// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. If that is before
+// the question or after the answer, a clock was set, and the mapping begins anew.
 func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +195,8 @@ func (s *serverClock) decided(server, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// notAfter returns a time of the limiter's on the server's clock. While the mapping is not known it returns a time long
-// past. The first call then only learns the time, and charges nothing if it comes late.
+// notAfter returns a time of the limiter's on the server's clock, or 1 while that is not known: then the call only
+// learns the time.
 func (s *serverClock) notAfter(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

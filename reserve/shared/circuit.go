@@ -7,12 +7,12 @@ import (
 )
 
 // A circuit keeps callers from waiting for a server that does not answer. Three failures in a row, and no answer for
-// 50 ms, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server, at
-// distances that double from 50 to 400 ms, while the others go on without it. The times are multiples of the distance
-// since 1970, so all processes find the server again together, as far as their clocks agree.
+// 50 ms, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server,
+// at distances that double from 50 to 400 ms. They are multiples of the distance since 1970, so all processes find
+// the server again together, as far as their clocks agree.
 //
-// An outage without callers tells nothing about the server. So callers that come when none has probed for longer than
-// the distance wait for the result of the probe.
+// An outage without callers tells nothing about the server. So callers that come when none has probed for longer
+// than the distance wait for the result of the probe.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	answered atomic.Int64 // when the last answer came, or the first call failed; 0: neither
@@ -34,9 +34,8 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter reports whether the server may be asked, and whether the caller is the one that probes: then it must say how
-// that went (tried). If not, err is the last failure. If probed is not nil, the caller may wait for the end of the
-// probe, and enter again.
+// enter reports whether the caller is to probe the server, and then call tried. Otherwise err is the last failure
+// while the circuit is open. If probed is not nil, the caller may wait for the end of the probe.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil
@@ -66,15 +65,14 @@ func (c *circuit) outcome() error {
 	return c.last
 }
 
-// isOpen reports whether callers go on without the server.
 func (c *circuit) isOpen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.until != 0
 }
 
-// report records the result of a call: nil if there was an answer. A failure that is not
-// the server's does not count.
+// report records the result of a call: nil if there was an answer. A failure that is not the server's does not
+// count.
 func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
 		c.answered.Store(max(1, now))
@@ -92,8 +90,8 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	}
 }
 
-// tried ends a probe: the server answered so often, and then err happened. After three answers in a row the circuit is
-// closed, and tried reports true. If there were fewer and no error, the next caller goes on with the probe.
+// tried ends a probe after some answers and perhaps an error. After three answers in a row the circuit is closed,
+// and tried reports true. With fewer and no error, the next caller goes on with the probe.
 func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +142,6 @@ func (c *circuit) open(now int64, err error) {
 	}
 }
 
-// wait allows no probe for about that long.
 func (c *circuit) wait(now, pause int64) {
 	c.pause = pause
 	c.until = ((c.epoch+now+pause/2)/pause+1)*pause - c.epoch

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A debtAfterOutage counts permits granted without the store, to be charged afterwards, and permits charged by calls
-// whose answers were lost. After an outage at most about a capacity is charged.
+// A debtAfterOutage counts permits granted without the store, to be charged afterwards, and permits that calls
+// without an answer may have charged.
 type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
@@ -21,8 +21,7 @@ type debtAfterOutage struct {
 	at   int64   // as of then
 }
 
-// lose counts permits that the store may have charged in calls whose answers were lost. It reports whether they are a
-// capacity or more: no more may be charged so.
+// lose counts permits of calls whose answers were lost. It reports whether they are a capacity or more.
 func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
@@ -76,9 +75,9 @@ func (o *debtAfterOutage) giveBack(due charge, all int64) {
 	}
 }
 
-// due returns how many of the permits are to be charged: at most a capacity and those whose time is still ahead, less
-// what calls without an answer may have charged. What has overflowed since they were granted is the store's to forgive: a process can't know how
-// much of it others have used.
+// due returns how many permits of an outage are to be charged: at most a capacity and those whose time is still
+// ahead, less what was lost. What has overflowed since is the store's to forgive: a process can't know how much
+// others have used.
 func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0

@@ -14,9 +14,8 @@ import (
 // valueError makes the error for a bad value.
 var valueError = invalid.In("shared")
 
-// An UnavailableError says that the store could not be asked, or did not answer in time: killed, stopped, slow,
-// loading, out of memory, a replica. With [FailOpen] and [Local] only methods that can't be answered without the
-// store return it. It does not say whether the request reached the store and was charged.
+// An UnavailableError says that the store could not be asked, or did not answer in time. With [FailOpen] and [Local]
+// only methods that need the store's answer return it. It does not say whether the request was charged.
 type UnavailableError struct {
 	Key     string        // as in the store: "pace:{api}"
 	Timeout time.Duration // that passed, if that was the reason: see [WithTimeout]; otherwise 0
@@ -33,9 +32,9 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is changed.
-// The key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback
-// hides it.
+// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is
+// changed: the key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No
+// fallback hides it.
 type ConfigError struct {
 	Key string // as in the store
 	Err error  // the store's answer
@@ -48,8 +47,8 @@ func (e *ConfigError) Error() string {
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// A CurveError says that a policy can't be shared, because the script does not do its arithmetic. It is a window's or a
-// calendar's, or a curve of one's own whose price is not a smooth.LinearPrice.
+// A CurveError says that the script can't do a policy's arithmetic: a window's, a calendar's, or a curve whose price
+// is not a smooth.LinearPrice.
 type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
@@ -57,14 +56,13 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate is wrapped where the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
-// errPatience ends a caller's call early: the caller needs the rest of its time for the fallback.
+// errPatience ends a call early, because its caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
-// errAborted is the error of other callers of a call when the client panics, or ends its goroutine.
+// errAborted is the error of other callers of a call when the client panics.
 var errAborted = errors.New("shared: the client did not return")
 
-// wrong are answers that waiting does not cure. Redis before 7 wraps an error inside a script in another, so they may
-// be anywhere in the text.
+// wrong are answers that waiting does not cure. Redis before 7 wraps an error inside a script in another.
 var wrong = []string{
 	"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "CROSSSLOT", "ERR Error compiling", "unknown command",
 	"can't run this command", "ACL failure", // Redis 7, Valkey 8: the user may run the script, but not a command in it
@@ -91,8 +89,7 @@ func failure(key string, err error) error {
 	return &UnavailableError{Key: key, Err: err}
 }
 
-// maybeCharged reports whether the store may have run a call that failed. It has not if it refused the call or was
-// never reached.
+// maybeCharged reports whether the store may have run a call that failed.
 func maybeCharged(err error) bool {
 	var refused interface{ RedisError() }
 	var network *net.OpError

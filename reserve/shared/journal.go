@@ -11,18 +11,15 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger is the arithmetic of one process, which can be saved.
 type ledger interface {
 	reserve.Ledger
 	reserve.Saver
 }
 
-// A journal is the state of a limiter in a [Store]: what its ledger saved some time ago, and what has happened since,
-// each at its time. Today's ledger is made of these again. So a request that is given back, however late, is as if it
-// had never been made, and the promises of other requests stay.
-//
-// A new request goes at once if it delays no promise. Otherwise it is decided as of the moment at which the last waiting
-// request is granted.
+// A journal is the state of a limiter in a [Store]: what its ledger saved some time ago, and what has happened
+// since, from which today's ledger is made again. So a request that is given back, however late, is as if it had
+// never been made, and the promises of others stay. A new request goes at once if it delays no promise. Otherwise it
+// is decided as of the moment at which the last waiting request is granted.
 //
 // Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
 type journal struct {
@@ -43,10 +40,8 @@ type journal struct {
 	waiting float64 // permits
 }
 
-// limits are what changes if a process with another rate asks.
 type limits struct{ rate, capacity float64 }
 
-// A record is one thing that happened to a ledger.
 type record struct {
 	at     int64
 	number uint64
@@ -117,8 +112,7 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	return written, j.keep(o.after.wait), nil
 }
 
-// setClock sets the time, and reports whether the store's clock was set back. Then no time has passed, and all times move
-// with the clock.
+// setClock sets the time, and reports whether the store's clock was set back: then no time has passed.
 func (j *journal) setClock(now int64) (back bool, err error) {
 	by := j.last - now
 	if j.now = max(now, j.last); by <= slack {
@@ -134,7 +128,6 @@ func (j *journal) setClock(now int64) (back bool, err error) {
 	return true, nil
 }
 
-// granted returns how many records are of the past.
 func (j *journal) granted() int {
 	n := len(j.records)
 	for n > 0 && j.records[n-1].at > j.now {
@@ -143,7 +136,6 @@ func (j *journal) granted() int {
 	return n
 }
 
-// giveBack takes permits off a request, and reports whether it is known.
 func (j *journal) giveBack(r refund) bool {
 	j.gaps = j.gaps || j.lastGrant() > j.now
 	i := slices.IndexFunc(j.records, func(of record) bool { return of.number == r.slot.record })
@@ -156,7 +148,6 @@ func (j *journal) giveBack(r refund) bool {
 	return true
 }
 
-// add adds a record in order of time, behind those of the same time.
 func (j *journal) add(r record) uint64 {
 	j.newest++
 	r.number = j.newest
@@ -168,7 +159,7 @@ func (j *journal) add(r record) uint64 {
 	return r.number
 }
 
-// lastGrant returns when the last waiting request is granted: now, if no request waits.
+// lastGrant returns when the last waiting request is granted: now, if none waits.
 func (j *journal) lastGrant() int64 {
 	for _, r := range slices.Backward(j.records) {
 		if r.kind == granted {
@@ -178,7 +169,7 @@ func (j *journal) lastGrant() int64 {
 	return j.now
 }
 
-// closeUp brings records that were to come behind requests which have left behind the last one that waits.
+// closeUp moves records that were to come behind requests that have left behind the last one that waits.
 func (j *journal) closeUp() {
 	from, moved := j.lastGrant(), false
 	for i := range j.records {
@@ -191,7 +182,7 @@ func (j *journal) closeUp() {
 	}
 }
 
-// adopt changes the rate to that of the process that asks. Waiting requests keep their times, and cost what they cost.
+// adopt changes the rate to that of the process that asks. Waiting requests keep their times and costs.
 func (j *journal) adopt(t *terms) {
 	if t.other != nil {
 		return
@@ -208,7 +199,6 @@ func (j *journal) adopt(t *terms) {
 	j.terms = t
 }
 
-// pause pauses the limiter for so long, ends that, or makes it new.
 func (j *journal) pause(d int64) {
 	switch {
 	case d > 0:
@@ -220,8 +210,8 @@ func (j *journal) pause(d int64) {
 	}
 }
 
-// charge charges permits that were used some time ago, as if that had been known then. While requests wait, nothing can
-// have overflowed, so it comes behind them.
+// charge charges permits as of the time at which they were used. While requests wait, nothing can have overflowed,
+// so it comes behind them.
 func (j *journal) charge(c charge) error {
 	if c.bounded {
 		l, err := j.replay()
@@ -237,7 +227,7 @@ func (j *journal) charge(c charge) error {
 	return nil
 }
 
-// open makes the ledgers. More records will follow.
+// open makes the ledgers. more records will follow.
 func (j *journal) open(more int) (err error) {
 	n := j.granted()
 	if over := len(j.records) + more - mostRecords; over > 0 {
@@ -282,7 +272,6 @@ func (j *journal) fold(n int, at int64) error {
 	return nil
 }
 
-// sell decides a request, and reports whether it was granted.
 func (j *journal) sell(w wanted) answer {
 	latest := saturate.Add(j.now, w.limit)
 	if j.behind != j.current && w.limit >= 0 && j.fits(w.permits) {
@@ -300,7 +289,7 @@ func (j *journal) sell(w wanted) answer {
 	return j.promise(w, ready, j.from)
 }
 
-// promise writes down a request that is granted at a time.
+// promise records a request that is granted at a time.
 func (j *journal) promise(w wanted, at, since int64) answer {
 	r := record{at: at, kind: granted, amount: int64(w.permits)}
 	if j.terms.upfront && j.terms.line.Base > 0 {
@@ -321,7 +310,6 @@ func (j *journal) wait(permits int) int64 {
 	return max(0, max(ready(j.tail(), j.from, permits), j.from)-j.now)
 }
 
-// look returns what the limiter can grant.
 func (j *journal) look() outlook {
 	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now) - j.waiting}
 	if j.behind != j.current {
@@ -335,8 +323,8 @@ func (j *journal) look() outlook {
 	return o
 }
 
-// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full. Of a
-// window and a calendar three lengths are added, and one more for each that the requests use up.
+// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full.
+// For a window and a calendar that is three lengths, and one more for each that the requests use up.
 func (j *journal) keep(wait int64) time.Duration {
 	of := j.terms.limits()
 	length := of.capacity / of.rate * 1e9

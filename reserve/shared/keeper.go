@@ -8,14 +8,15 @@ import (
 )
 
 // A keeper keeps the states of limiters and decides lists of requests on them: Redis by a script, a [Store] by the
-// ledger itself. All above it, queue, circuit and fallback, is the same for both.
+// ledger itself. Queue, circuit and fallback are the same for both.
 type keeper interface {
 	// decide decides an order on the state at key, at most once, and puts the answers into it. After o.notAfter, by the
 	// keeper's clock, it decides nothing, and answers only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 
-// An order is what one call asks of a keeper, and its answer. Times are nanoseconds since 1970 on the keeper's clock.
+// An order is what one call asks of a keeper, and its answer. Times are nanoseconds since 1970 on the keeper's
+// clock.
 type order struct {
 	terms    *terms
 	notAfter int64
@@ -32,15 +33,14 @@ type order struct {
 	buffer        []byte   // the keeper's
 }
 
-// A wanted is a request for permits, if they may be used within limit. If look is set, the answer says how long as many
-// would wait after all requests of the order.
+// A wanted is a request for permits, if they may be used within limit. If look is set, the answer says how long as
+// many would wait after all requests of the order.
 type wanted struct {
 	permits int
 	limit   int64 // nanoseconds; negative: the caller's time is up
 	look    bool
 }
 
-// An answer is what a keeper decided about a request for permits.
 type answer struct {
 	granted bool
 	wait    int64 // nanoseconds
@@ -65,18 +65,16 @@ type outlook struct {
 	queued bool    // a permit is owed: callers may have to queue, and their order matters
 }
 
-// These take the place of a pause: one ends it, the other makes the limiter a new one.
+// resume ends a pause, and reset makes the limiter a new one: values of order.pause.
 const resume, reset = -1, -2
 
 var orders = sync.Pool{New: func() any { return new(order) }}
 
-// clear empties an order.
 func (o *order) clear(notAfter int64) {
 	o.notAfter, o.next, o.pause = notAfter, nil, 0
 	o.refunds, o.charges, o.asked, o.answers = o.refunds[:0], o.charges[:0], o.asked[:0], o.answers[:0]
 }
 
-// write puts a list of requests into the order.
 func (o *order) write(list []*request, now int64) {
 	for _, r := range list {
 		if r.terms != nil {
@@ -101,7 +99,7 @@ func (o *order) write(list []*request, now int64) {
 	}
 }
 
-// give puts the answers into the requests. The keeper decided at the given time of the limiter's.
+// give puts the answers into the requests. decided is on the limiter's clock.
 func (o *order) give(list []*request, decided int64) {
 	answers := o.answers
 	for _, r := range list {

@@ -11,15 +11,12 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Keyed is limiters of one policy, one for each key: for tenants, users, addresses. Each is a key of its own in the
-// store ("pace:{alice}"), which forgets it when it has been idle for long enough to fill. A cluster spreads the keys
-// over its nodes. They share one client, and for each server a circuit, a clock and a pipeline. Where one server of a
-// cluster fails, the keys of the others work as before.
+// Keyed is limiters of one policy, one for each key: tenants, users, addresses. Each is a key of its own in the
+// store ("pace:{alice}"), which forgets it when it has been idle for long enough to fill.
 //
-// All methods may be called at the same time, and mean what those of [Limiter] do. A process remembers only keys that
-// are in use, in debt, or owe the store permits that were granted while it failed. It remembers at most
-// [WithMaxKeys]. Beyond that a new key is refused with [ErrTooManyKeys], whatever the limiters do when the store
-// fails.
+// All methods may be called at the same time, and mean what those of [Limiter] do. A process remembers only keys
+// that are in use, in debt, or owe the store permits granted while it failed: at most [WithMaxKeys]. Beyond that a
+// new key is refused with [ErrTooManyKeys].
 type Keyed struct {
 	settings
 	nodes    *nodes
@@ -34,7 +31,6 @@ type Keyed struct {
 // ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are remembered.
 var ErrTooManyKeys = errors.New("shared: too many keys")
 
-// An entry is a key's limiter and the number of callers that use it now.
 type entry struct {
 	*Limiter
 	users int
@@ -113,8 +109,7 @@ func (k *Keyed) Len() int {
 	return len(k.keys)
 }
 
-// swept is how many keys each new one looks at: more than one, so that the useless
-// ones can't outgrow the rest.
+// swept is how many keys each new one looks at: more than one, so that the useless ones can't outgrow the rest.
 const swept = 4
 
 func (k *Keyed) enter(key string) (*entry, error) {
@@ -147,8 +142,7 @@ func (k *Keyed) leave(e *entry) {
 	k.mu.Unlock()
 }
 
-// forgettable reports whether the limiter knows nothing that the store does not know. It has no debt that refuses
-// callers, and no permits granted without the store that are still to be charged.
+// forgettable reports whether the limiter knows nothing that the store does not know.
 func (l *Limiter) forgettable() bool {
 	now := l.now()
 	return now >= l.busy.Load() && l.owed.forgotten(now, l.terms.Load().curve)

@@ -14,21 +14,18 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A Limiter is a limiter whose state is in Redis or another store, so that all processes that use the same name share
-// it. Its methods are those of [reserve.Limiter] and mean the same. Methods that ask the store take a context and
-// return an error. Most callers should use [Limiter.Acquire].
+// A Limiter is a limiter whose state is in a store, shared by all processes that use its name. Its methods are those
+// of [reserve.Limiter]; those that ask the store take a context and return an error. Most callers should use
+// [Limiter.Acquire]. It is a [reserve.Reserver].
 //
-// It is a [reserve.Reserver]. It has no goroutine, so nothing has to be closed. It must not be copied. All methods may be called at the same time. Two Limiters of one name
-// in one process work, but each makes its own calls: share one.
+// It must not be copied. All methods may be called at the same time. Two Limiters of one name in one process work,
+// but each makes its own calls: share one.
 //
-// Methods that ask the store return an *[UnavailableError] if that fails: see [FailClosed], [FailOpen] and [Local].
-// They return a *[ConfigError] if the store refuses the key, and the cause of a context that is done. Some have errors
-// of their own besides. A call takes at most about the timeout ([WithTimeout]), or half as much again if it probes a
-// store that was away. A request waits for its own call and for those before it: one or two, unless more than 256
-// requests wait. If a call fails although its callers had time, the waiting callers fail with it. So only a store that
-// is slow, but answers in time, can keep a request for several timeouts. A caller that makes a call may make another
-// one, to give back permits of callers that have left. A cancelled context is noticed at once by callers that wait for
-// another's call, and after the call by the caller that makes it.
+// Methods that ask the store return an *[UnavailableError] if that fails (see [FailClosed], [FailOpen], [Local]), a
+// *[ConfigError] if the store refuses the key, and the cause of a context that is done. A call takes at most about
+// the timeout ([WithTimeout]), or half as much again if it probes. A request waits for its own call and for the one
+// or two before it (more where over 256 requests wait), and fails with the call that it waits for. A caller whose
+// context ends leaves at once if another makes its call, and after the call if it makes it itself.
 type Limiter struct {
 	settings
 	nodes    *nodes
@@ -47,15 +44,13 @@ type Limiter struct {
 }
 
 // New returns a limiter of that name, kept in Redis. The policy gives its curve, rate, longest wait and way of
-// paying. Its clock is Redis's, whatever the policy says. A name that is new to Redis is a full limiter, where one in
-// a process may start empty: Redis forgets a limiter that has been idle for long enough to fill, and can't tell the
-// two apart.
+// paying. The clock is Redis's. A name that is new to Redis is a full limiter: Redis forgets a limiter that has been
+// idle for long enough to fill.
 //
-// It returns a *[CurveError] for a policy that the script can't do: a window's or a calendar's, for which there is
-// [NewIn]. It returns a *[reserve.OptionError] for a policy that starts with a part of its
-// store (reserve.WithStored): a shared limiter starts with a full one. It returns a *[reserve.ValueError] for a
-// bad value of an option, for a client, a policy or an option that is nil, and for a client whose settings would break
-// the promises.
+// It returns a *[CurveError] for a policy that the script can't do (a window's, a calendar's: see [NewIn]), a
+// *[reserve.OptionError] for one that starts with a part of its store (reserve.WithStored), and a
+// *[reserve.ValueError] for a bad value of an option, for a nil client, policy or option, and for a client whose
+// settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -85,22 +80,19 @@ func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Dur
 	return l
 }
 
-// node returns the server that has the key.
 func (l *Limiter) node() *node { return l.nodes.of(l.key) }
 
-// Reserve reserves n permits (at least 1), whenever they are. It is
-// ReserveWithin(ctx, n, reserve.Forever).
+// Reserve reserves n permits (at least 1), whenever they are. It is ReserveWithin(ctx, n, reserve.Forever).
 func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, error) {
 	return l.ReserveWithin(ctx, n, reserve.Forever)
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
-// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts as 0.
-// Permits granted to a caller whose context ends meanwhile are given back.
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and
+// the context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts
+// as 0. Permits granted to a caller whose context ends meanwhile are given back.
 //
-// Cancel and Settle of the reservation ask the store, so they take as long. They report no error: if the store can't be
-// asked, the permits are lost. Reservations of others don't move up. The package's comment says where the permits go
-// instead.
+// Cancel and Settle of the reservation ask the store. They report no error: if the store can't be asked, the permits
+// are lost. The package's comment says where the permits go.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {
@@ -111,7 +103,7 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 
 // Acquire waits for n permits (at least 1), and returns how long it waited, without the time of the call. If they
 // would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
-// *[reserve.WaitError] at once. A context that ends while Acquire waits gives the permits back.
+// *[reserve.WaitError] at once. A context that ends meanwhile gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
@@ -120,16 +112,15 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	return (*engine.Reservation)(&r).Await(ctx)
 }
 
-// Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients
-// take a limiter in.
+// Wait waits for one permit. It is Acquire(ctx, 1).
 func (l *Limiter) Wait(ctx context.Context) error {
 	_, err := l.Acquire(ctx, 1)
 	return err
 }
 
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
-// shows that there are none it does not ask the store: at 100/s it refuses millions of calls a second so. It trusts
-// an answer for a second at most, since other processes may give permits back.
+// shows that there are none, for a second at most, it does not ask the store: so it refuses millions of calls a
+// second.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.now() < l.busy.Load() && n > 0 {
 		return false, done.Cause(ctx)
@@ -144,7 +135,6 @@ func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 // Allow reports whether a permit may be used now, and takes it. It is TryAcquire(ctx, 1).
 func (l *Limiter) Allow(ctx context.Context) (bool, error) { return l.TryAcquire(ctx, 1) }
 
-// reserve returns a promise of the store's, or one that was made without it.
 func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, error) {
 	if err := l.check(r.permits); err != nil {
 		return nil, err
@@ -167,7 +157,6 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	return p, nil
 }
 
-// check refuses a number of permits that is never granted.
 func (l *Limiter) check(n int) error {
 	if n < 1 {
 		return valueError("permits", n, "at least 1")
@@ -178,8 +167,8 @@ func (l *Limiter) check(n int) error {
 	return nil
 }
 
-// hurry gives a request its context's deadline. If there is a fallback, it returns a context that leaves that a quarter
-// of the caller's time.
+// hurry gives a request its context's deadline. If there is a fallback, the context that it returns leaves that a
+// quarter of the caller's time.
 func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context, cancel context.CancelFunc) {
 	until, limited := ctx.Deadline()
 	if !limited {
@@ -196,7 +185,7 @@ func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context
 	return context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
 }
 
-// unanswered does for a request that the store has not answered what the options say, and else returns why.
+// unanswered answers a request that the store has not answered, as the options say.
 func (l *Limiter) unanswered(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
@@ -213,7 +202,6 @@ func (l *Limiter) unanswered(
 	return l.withoutStore(ctx, r, maxWait, why)
 }
 
-// refused returns the error of a request that was refused.
 func refused(ctx context.Context, r *request, maxWait time.Duration) error {
 	e := &reserve.WaitError{Wait: time.Duration(r.wait), MaxWait: maxWait}
 	if until, limited := ctx.Deadline(); limited {
@@ -248,8 +236,8 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// enter asks the circuit. If another caller probes, it waits for the end of that, but not beyond the request's own time
-// or the timeout.
+// enter asks the circuit. If another caller probes, it waits for the end of that, but not beyond the request's own
+// time or the timeout.
 func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, err error) {
 	now, timeout := l.now(), int64(l.timeout)
 	probe, probed, err := n.circuit.enter(now)

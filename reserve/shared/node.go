@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// A node is what a process knows of one server: how to ask it, whether it answers, and what time it has.
+// A node is what a process knows of one server.
 type node struct {
 	name    string // of the store, for errors
 	keeper  keeper
@@ -15,8 +15,7 @@ type node struct {
 	clock   serverClock
 }
 
-// nodes are the servers that a limiter's keys may be on: one, or those of a cluster or a ring. Each has a circuit of
-// its own, so that one that is gone stops only its own keys.
+// nodes are the servers that a limiter's keys may be on: one, or those of a cluster or a ring.
 type nodes struct {
 	open   func() *node
 	reload func(context.Context)   // looks where servers are now; nil: they don't move
@@ -27,7 +26,6 @@ type nodes struct {
 	byName map[string]*node
 }
 
-// ofScripter returns the servers of a client, and pipelines calls to each if that is asked for.
 func ofScripter(client Scripter, s *settings, pipelined bool) (*nodes, error) {
 	if isnil.Value(client) {
 		return nil, valueError("client", nil, "a client")
@@ -58,7 +56,6 @@ func (s *settings) newNode(name string, k keeper) *node {
 	return &node{name: name, keeper: k, circuit: circuit{epoch: s.begin.UnixNano()}}
 }
 
-// of returns the node that has a key, as far as is known.
 func (n *nodes) of(key string) *node {
 	if n.locate == nil {
 		return n.single
@@ -82,7 +79,6 @@ func (n *nodes) of(key string) *node {
 	return found
 }
 
-// all returns the nodes that are known.
 func (n *nodes) all() []*node {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

@@ -49,8 +49,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithPrefix sets what a limiter's key in Redis begins with: WithPrefix("billing") and the name "api" make the key
-// "billing:{api}". An ACL of ~billing:* is all that is needed. Default: "pace".
+// WithPrefix sets what a limiter's key begins with: WithPrefix("billing") and the name "api" make the key
+// "billing:{api}", for an ACL of ~billing:*. Default: "pace".
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
@@ -61,12 +61,10 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithTimeout sets how long the store may take to answer. A call that takes longer counts as failed. It should be
-// longer than a round trip and any pause of the server or of this machine. With 50 ms, 29 % of the calls failed on a
-// laptop whose two processors were busy, and nothing was wrong with Redis. While a server is stopped, the first
-// callers wait that long, until three calls have failed. Then one caller at a time does. A call that ends earlier, as
-// its callers have less time, counts as failed, too, if it took at least a quarter of the timeout. At least 1 ms.
-// Default: 500 ms.
+// WithTimeout sets how long the store may take to answer. It should be longer than a round trip and any pause of the
+// server or of this machine: with 50 ms, 29 % of the calls failed on a busy laptop. A call that ends earlier because
+// its callers have less time counts as failed only if it took a quarter of the timeout. At least 1 ms. Default: 500
+// ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond { // as of WithTimeout(5), which means 5 ns
@@ -77,9 +75,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]. It remembers keys that are in use or in
-// debt, and, while the store fails, keys that were granted permits. A key takes about 400 bytes, and with [Local],
-// while the store fails, about 1,000. Default: 1<<20.
+// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while
+// the store fails, those that were granted permits. A key takes about 400 bytes, and with a fallback, while the
+// store fails, about 1,000. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A PipelineScripter is a [Scripter] that can also send many calls at once. [Keyed] uses it: calls
-// for many keys that wait at the same moment go as one pipeline.
+// A PipelineScripter is a [Scripter] that can send many calls at once, which [Keyed] uses.
 type PipelineScripter interface {
 	Scripter
 	// EvalEach runs the script on each key, as Eval does, at most once each, and puts the results into the calls. It
@@ -16,7 +15,6 @@ type PipelineScripter interface {
 	EvalEach(ctx context.Context, script *Script, calls []*Call)
 }
 
-// A Call is one of many for different keys.
 type Call struct {
 	Key    string
 	Arg    []byte
@@ -24,9 +22,8 @@ type Call struct {
 	Err    error // if there is no answer
 }
 
-// A gatherer is a Scripter that sends calls for several keys together. While batches are on their way, the calls that
-// arrive wait, and go together in the next. As in a queue there is no goroutine: the first caller that waits sends
-// the batch.
+// A gatherer is a Scripter that sends calls for several keys together. Calls that arrive while batches are on their
+// way go together in the next, which the first of them sends.
 type gatherer struct {
 	client  PipelineScripter
 	timeout time.Duration
@@ -43,7 +40,6 @@ const (
 	maxBatch = 128
 )
 
-// A batchedCall is a call that waits for its batch.
 type batchedCall struct {
 	Call
 	until time.Time
@@ -51,7 +47,6 @@ type batchedCall struct {
 	wake  chan struct{} // closed when it leads or is done
 }
 
-// gather returns a client that gathers calls, if the client can send them together.
 func gather(c Scripter, timeout time.Duration) Scripter {
 	if p, ok := c.(PipelineScripter); ok {
 		return &gatherer{client: p, timeout: timeout}
@@ -91,7 +86,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave removes a call from the waiting calls, if it is not on its way. It reports whether the call was to lead.
+// leave removes a call from the waiting calls. It reports whether the call was to lead.
 func (g *gatherer) leave(e *batchedCall) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +96,6 @@ func (g *gatherer) leave(e *batchedCall) (leads bool) {
 	return e.leads
 }
 
-// lead sends the waiting calls together, the leader first.
 func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall) {
 	g.mu.Lock()
 	n := min(len(g.waiting), maxBatch-1)
@@ -121,7 +115,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall
 	g.client.EvalEach(ctx, script, calls)
 }
 
-// land ends a batch, wakes the callers in it, and lets the next begin. The caller with the most time leads that.
+// land ends a batch, wakes the callers in it, and lets the next begin, led by the caller with the most time.
 func (g *gatherer) land(batched []*batchedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends requests to the server in lists. While calls are under way, the requests that arrive wait, and go
-// together in the next call. There is no goroutine. The first caller of a list makes the call. Then it wakes the first
-// caller that has arrived meanwhile, to make the next.
+// A queue sends requests to the server in lists. Requests that arrive while calls are under way go together in the
+// next. There is no goroutine: the first caller of a list makes the call, then wakes the first that has arrived
+// meanwhile.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
@@ -20,16 +20,14 @@ type queue struct {
 }
 
 const (
-	// maxCalls at a time keep a server busy while answers travel. Two made as many decisions as four, in four fifths
-	// of the server's time, since their lists are longer. Where callers queue for permits it is one: two calls may
-	// overtake each other.
+	// maxCalls at a time keep a server busy while answers travel: two make as many decisions as four, in four fifths of
+	// the server's time. Where callers queue for permits it is one, since calls may overtake each other.
 	maxCalls = 2
 	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256
 )
 
-// A request is what one caller wants of the store: permits, or a change of the state, or only to see the state. Each
-// has the state as its answer.
+// A request is for permits, for a change of the state, or only to see the state, which each has as its answer.
 type request struct {
 	purchase         // of no permits: none
 	change           // the zero change: none
@@ -41,7 +39,6 @@ type request struct {
 	waiter   waiter  // guarded by the queue's lock
 }
 
-// A purchase is a request for permits, and its answer.
 type purchase struct {
 	permits  int
 	maxWait  int64 // nanoseconds, from when the store decides
@@ -52,7 +49,6 @@ type purchase struct {
 	ready int64 // on the limiter's clock
 }
 
-// A change is what a request does to the state beside a purchase.
 type change struct {
 	refund *refund
 	charge charge // of no permits: none
@@ -60,21 +56,17 @@ type change struct {
 	terms  *terms // from now on; nil: as before
 }
 
-// A waiter is where a request is in the queue.
 type waiter struct {
 	stage stage
 	wake  chan struct{} // nil: no caller waits for the answer
 }
 
-// buys returns a request for permits.
 func buys(permits int, maxWait, deadline int64) *request {
 	return &request{purchase: purchase{permits: permits, maxWait: maxWait, deadline: deadline}}
 }
 
-// changes returns a request for a change.
 func changes(c change) *request { return &request{purchase: purchase{deadline: never}, change: c} }
 
-// looks returns a request to see the state.
 func looks() *request { return changes(change{}) }
 
 type stage int
@@ -124,8 +116,7 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 	}
 }
 
-// leave removes a request from the queue, or marks it as left if it is under way. The queue must be locked; leave
-// unlocks it.
+// leave removes a request from the queue, or marks it as left if it is under way. It unlocks the queue.
 func (q *queue) leave(ctx context.Context, r *request, send func(context.Context, []*request) error) {
 	was := r.waiter.stage
 	r.waiter.stage = left
@@ -147,8 +138,8 @@ func (q *queue) allowed() int {
 	return maxCalls
 }
 
-// lead makes the call for the first waiting requests, the leader's among them. The queue must be locked; lead unlocks
-// it. Permits granted to callers that have left go back with the next list, or in a call of their own.
+// lead makes the call for the first waiting requests, the leader's among them, and unlocks the queue. Permits
+// granted to callers that have left go back with the next list, or in a call of their own.
 func (q *queue) lead(ctx context.Context, leader *request, send func(context.Context, []*request) error) {
 	for again := true; again; {
 		n := min(len(q.waiting), maxList)
@@ -169,8 +160,8 @@ func (q *queue) lead(ctx context.Context, leader *request, send func(context.Con
 	q.mu.Unlock()
 }
 
-// take makes the call for a list. It returns with the queue locked, and reports whether the caller is to make another
-// call. If the client panics, the queue is as after a call that failed, and unlocked, and the panic goes on.
+// take makes the call for a list. It returns with the queue locked, and reports whether the caller is to make
+// another call. If the client panics, the queue is as after a failed call, and unlocked.
 func (q *queue) take(ctx context.Context, list []*request, send func(context.Context, []*request) error) (again bool) {
 	returned, failed := false, true
 	defer func() {
@@ -188,8 +179,8 @@ func (q *queue) take(ctx context.Context, list []*request, send func(context.Con
 	return false
 }
 
-// finishList gives the requests of a list their answers. If the call failed, the waiting requests fail
-// with it: they have waited for as long as it took, and would not fare better.
+// finishList gives the requests of a list their answers. If the call failed, the waiting requests fail with it: they
+// would not fare better.
 func (q *queue) finishList(list []*request, failed bool) {
 	err := errAborted
 	for _, r := range list {
@@ -214,7 +205,6 @@ func (q *queue) finishList(list []*request, failed bool) {
 	q.waiting = nil
 }
 
-// finish wakes the caller of a request that has its answer.
 func (q *queue) finish(r *request) {
 	r.waiter.stage = answered
 	if r.waiter.wake != nil {
@@ -225,8 +215,8 @@ func (q *queue) finish(r *request) {
 	}
 }
 
-// handOver ends a flight and lets others begin, led by the first who waits for an answer. It reports false if there are
-// only requests that no caller waits for: then the caller is to take them.
+// handOver ends a call and lets others begin, led by the first who waits for an answer. It reports false if there
+// are only requests that no caller waits for: then the caller is to take them.
 func (q *queue) handOver() bool {
 	q.calls--
 	for _, r := range q.waiting {

@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/internal/sealed"
 )
 
-// A StateError says that the value that a store holds is not the state of a limiter of that policy.
+// A StateError says that a stored value is not the state of a limiter of that policy.
 type StateError struct {
 	Size int    // in bytes
 	Why  string // "they are cut off"
@@ -27,7 +27,6 @@ func (e *StateError) Error() string {
 // signed. A changed record also has the rate and the capacity. Where stored permits have a price and a request waits for
 // its own, each record says for how long.
 
-// encode returns the journal as bytes.
 func (j *journal) encode() []byte {
 	first := j.newest
 	if len(j.records) > 0 {
@@ -67,7 +66,7 @@ func (j *journal) encode() []byte {
 	return sealed.End(b, 0)
 }
 
-// decode reads a journal: nil is a limiter that is new. Now is the store's time.
+// decode reads a journal: nil is a limiter that is new. now is the store's time.
 func (j *journal) decode(b []byte, t *terms, now int64) error {
 	*j = journal{terms: t, then: now, last: now, limits: t.limits(), newest: uint64(max(1, now)), records: j.records[:0]}
 	if b == nil {
@@ -107,7 +106,6 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	return nil
 }
 
-// A reader takes numbers off bytes.
 type reader struct {
 	rest []byte
 	bad  bool

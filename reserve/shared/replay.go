@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// restore makes a ledger of what one has saved, or a new one.
 func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
 	t := j.terms
 	if t.other != nil {
@@ -25,7 +24,7 @@ func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
 	return l, nil
 }
 
-// replay makes the ledger as of now, without the requests that wait but do not hold permits yet.
+// replay makes the ledger as of now, without the requests that wait but hold no permits yet.
 func (j *journal) replay() (ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.limits)
 	if err == nil {
@@ -34,7 +33,7 @@ func (j *journal) replay() (ledger, error) {
 	return l, err
 }
 
-// apply does to a ledger, which is as of a time and has such limits, what the records say.
+// apply does to a ledger, as of at and with the limits of, what the records say.
 func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	for _, r := range records {
 		switch r.kind {
@@ -58,8 +57,9 @@ func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	}
 }
 
-// collects returns when a request begins to hold permits: when it is granted. But one that waits for its own permits, and
-// is larger than the capacity, begins when the bucket is full. Where stored permits have a price, it begins at once.
+// collects returns when a request begins to hold permits: when it is granted. One that waits for its own permits,
+// and is larger than the capacity, begins when the bucket is full. Where stored permits have a price, it begins at
+// once.
 func (j *journal) collects(r record, of limits, earliest int64) int64 {
 	switch {
 	case !j.terms.upfront:
@@ -72,8 +72,8 @@ func (j *journal) collects(r record, of limits, earliest int64) int64 {
 	return max(earliest, r.at-toWait((float64(r.amount)-of.capacity)*smooth.Interval(of.rate)))
 }
 
-// tail returns the ledger behind all requests that wait. What was given back before them is for requests that go at once,
-// and not for that which comes last: by then the store would have overflowed.
+// tail returns the ledger behind all requests that wait. What was given back before them is for requests that go at
+// once: by the last one's time the store would have overflowed.
 func (j *journal) tail() ledger {
 	if j.behind != nil {
 		return j.behind
@@ -96,7 +96,6 @@ func (j *journal) tail() ledger {
 	return l
 }
 
-// lastSize returns the permits of the last waiting request.
 func (j *journal) lastSize() int {
 	for _, r := range slices.Backward(j.records) {
 		if r.kind == granted {
@@ -137,7 +136,6 @@ func (j *journal) begun() int {
 	return n
 }
 
-// present returns the limits as of now.
 func (j *journal) present() limits {
 	of := j.limits
 	for _, r := range j.records[:j.granted()] {

@@ -10,26 +10,22 @@ import (
 	"math"
 )
 
-// A Scripter runs scripts on Redis or Valkey: all that is asked of a client. Package goredis has the one for go-redis.
+// A Scripter runs scripts on Redis or Valkey. Package goredis has the one for go-redis.
 //
-// Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at most
-// once (a charge that is sent again is charged again), return when the context ends, and not keep arg. It should send
-// the script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. An answer that is an error is
-// returned as one whose text begins with Redis's own: "WRONGTYPE", "OOM". If Eval panics, the panic reaches its caller.
-// Other callers of the same call get an *[UnavailableError].
+// Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at
+// most once (a charge that is sent again is charged again), return when the context ends, and not keep arg. It
+// should send the script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a
+// server's error begins with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller. Other callers of the
+// same call get an *[UnavailableError].
 //
-// A Scripter may have these methods as well:
-//   - EvalEach, which makes it a [PipelineScripter].
-//   - Check() error: New returns what it returns, if that is not nil.
-//   - Reload(context.Context) is called when the limiter is about to try whether a server that was away is back. It
-//     should look where that is now, and return when the context ends.
-//   - Node(key string) string names the server that has a key, for a client of several. Each server then has a circuit,
-//     a clock and a pipeline. It must not block for long.
+// A Scripter may have these methods as well: EvalEach, which makes it a [PipelineScripter]; Check() error, whose
+// error New returns; Reload(context.Context), called before a server that was away is probed, to look where it is
+// now; and Node(key string) string, which names the server that has a key, without blocking for long: each server
+// then has a circuit, a clock and a pipeline.
 type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
 
-// A Script is a Lua script.
 type Script struct {
 	Source string
 	Hash   string // SHA-1, in hexadecimal, which is what EVALSHA wants
@@ -50,7 +46,6 @@ var (
 	script = newScript(saleSource + machineSource)
 )
 
-// A scriptKeeper keeps limiters in Redis.
 type scriptKeeper struct {
 	Scripter
 	script *Script
@@ -74,7 +69,7 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
-// owed returns the charge for what was granted without the server. There is one at most.
+// owed returns the charge of an outage. There is one at most.
 func (o *order) owed() charge {
 	for _, c := range o.charges {
 		if c.bounded {
@@ -115,7 +110,6 @@ func (o *order) append(b []byte) []byte {
 	return b
 }
 
-// read puts the script's answer into the order.
 func (o *order) read(answer []byte) error {
 	const late, sold, decided = 1, 4, 6
 	n := len(answer) / 8
@@ -160,7 +154,6 @@ func answerOf(wait float64) answer {
 	return answer{granted: true, wait: toWait(wait)}
 }
 
-// doubles appends doubles as the script unpacks them.
 func doubles(b []byte, fs ...float64) []byte {
 	for _, f := range fs {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(f))

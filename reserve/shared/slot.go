@@ -10,7 +10,7 @@ type state struct {
 	deferred     float64 // permits that may be used at once in spite of the debt
 }
 
-// sell does the script's steps again for a request that was granted: that saves sending their results.
+// sell repeats the script's steps for a request that was granted: that saves sending their results.
 func (s *state) sell(t *terms, permits int, wait int64) slot {
 	sold := slot{sold: s.time, permits: permits, terms: t}
 	taken, cost := t.curve.Price(s.stored, float64(permits))
@@ -33,7 +33,6 @@ func (s *state) sell(t *terms, permits int, wait int64) slot {
 	return sold
 }
 
-// wait returns how long a request for permits would wait.
 func (s *state) wait(t *terms, permits int) int64 {
 	if s.deferred >= float64(permits) {
 		return 0
@@ -59,10 +58,9 @@ func (s *state) outlook(t *terms) outlook {
 // longest is what is counted to, in nanoseconds: 291 years.
 const longest = 9.2e18
 
-// roundUp rounds a time as package smooth does: to the next whole nanosecond, but for what was rounded before.
+// roundUp rounds as package smooth does: to the next whole nanosecond, but for what was rounded before.
 func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
 
-// toWait returns a wait as an integer, rounded up.
 func toWait(wait float64) int64 {
 	if wait >= longest {
 		return math.MaxInt64
@@ -70,8 +68,7 @@ func toWait(wait float64) int64 {
 	return int64(roundUp(wait))
 }
 
-// A slot is what a request bought, with all that giving it back needs: in a journal the number of its record; in Redis
-// a stretch of time.
+// A slot is what giving a request back needs: in a journal the number of its record, in Redis a stretch of time.
 type slot struct {
 	record   uint64
 	permits  int     // all of them
@@ -83,13 +80,13 @@ type slot struct {
 	terms    *terms
 }
 
-// A refund is the last permits of a slot, as the keeper takes them back.
+// A refund is the last permits of a slot.
 type refund struct {
 	slot    slot
 	permits int // more than 0
 }
 
-// A comeback is the part of a slot that a refund gives back, in today's terms. Times are nanoseconds.
+// A comeback is what a refund gives back, in today's terms. Times are nanoseconds.
 type comeback struct {
 	number, sold  float64
 	begin, length float64 // the stretch of the queue, from the sale
@@ -100,7 +97,6 @@ type comeback struct {
 	most          float64 // permits that come back at most after that
 }
 
-// comeback returns what the keeper has to know, in today's terms.
 func (r refund) comeback(now *terms) comeback {
 	s, then := r.slot, r.slot.terms
 	keep := s.permits - r.permits
@@ -139,7 +135,6 @@ func (r refund) comeback(now *terms) comeback {
 	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
 }
 
-// scale returns how many permits one becomes when the capacity changes.
 func scale(then, now float64) float64 {
 	if then == 0 {
 		return 0

@@ -9,23 +9,20 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// counters count what a limiter has done, or all those of a [Keyed].
 type counters struct {
 	requests, calls, failed, fallbacks atomic.Uint64
 	trips                              atomic.Int64 // nanoseconds
 }
 
-// Stats are counts since a limiter was made, and its circuit now: for metrics. They ask no server.
+// Stats are counts since a limiter was made, and its circuit now. They ask no server.
 type Stats struct {
 	Requests uint64        // requests that the store has answered: TryAcquire, Reserve, refunds, Snapshot
 	Calls    uint64        // calls to the store. Requests / Calls is how many went together on average
 	Failed   uint64        // calls without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
-	// Fallbacks is the number of requests that were decided without the store, because it failed. They were refused,
-	// granted at once, or decided by this process alone, as the options say.
+	// Fallbacks is the number of requests that were decided without the store, as the options say.
 	Fallbacks uint64
-	// Open reports whether the circuit is open: then only a caller that probes waits for the store. Of Keyed it is the
-	// circuit of any server.
+	// Open reports whether the circuit is open. Of Keyed it is the circuit of any server.
 	Open bool
 }
 
@@ -36,7 +33,6 @@ func (c *counters) stats() Stats {
 	}
 }
 
-// called counts a call.
 func (c *counters) called(took int64, err error) {
 	c.calls.Add(1)
 	c.trips.Add(took)
@@ -64,8 +60,7 @@ func (k *Keyed) Stats() Stats {
 // Fallbacks returns how many requests of this process were decided without the store: see [Stats].
 func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 
-// A Snapshot is what a limiter is like at one moment, for all processes that share it. By the time of the next
-// request it may no longer be true.
+// A Snapshot is the state of a limiter at one moment, for all processes.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
@@ -75,8 +70,8 @@ type Snapshot struct {
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
 
-// Snapshot returns what the limiter is like now. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
-// TryAcquire(6) Level is 4 and Wait 0. After another TryAcquire(9) Level is -5 and Wait 500 ms.
+// Snapshot returns the state of the limiter. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
+// TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := looks()
 	if err := l.do(ctx, r); err != nil {
@@ -100,8 +95,8 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 	return e.Snapshot(ctx)
 }
 
-// Reset makes the limiter as if it were new, for all processes: with a full store (a warming-up one: cold), and nothing
-// owed. Reservations keep the times that they were promised. What they give back is worth nothing any more.
+// Reset makes the limiter new for all processes: full (a warming-up one: cold), and nothing owed. Promised times
+// stay. What older reservations give back is worth nothing.
 func (l *Limiter) Reset(ctx context.Context) error {
 	err := l.do(ctx, changes(change{pause: reset}))
 	if err == nil {
@@ -127,10 +122,9 @@ type Decision struct {
 	Wait    time.Duration // until as many permits as were asked for may be used: 0, or what Retry-After says, rounded up
 }
 
-// Decide takes n permits (at least 1) if they may be used now, as [Limiter.TryAcquire] does. By the same call it
-// returns what is left and when the next n are due: what an answer to an HTTP request needs. At 1/s, with 10 stored,
-// Decide(1) is granted, with 9 left. After ten more it is not granted, 0 are left, and the next is due in 1 s. While
-// the last answer shows that there are none it does not ask, and returns when there are.
+// Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due: what
+// an answer to an HTTP request needs. At 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it
+// is not granted, 0 are left, and the next is due in 1 s.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {

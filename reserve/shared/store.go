@@ -14,21 +14,20 @@ import (
 )
 
 // A Store keeps the states of limiters for several processes: files, a database, anything that can replace a value
-// atomically. Package shared has one for tests ([Memory]).
+// atomically.
 //
-// Update replaces the value at key by what f makes of it, atomically, and keeps it for at least so long. The function f
-// gets the store's time if it has a clock, and else the zero time: then each process's own clock counts. A store without
-// a clock is for the processes of one machine, or of machines whose clocks differ by less than half a second: so far the
-// later time counts. Beyond that, each change of the writer looks like time that has passed. F gets nil if
-// there is no value. f has no effects, may be called more than once, and does not keep old. If it returns an error,
-// nothing is written, and Update returns that error (or one that wraps it). Update returns when the context ends.
+// Update replaces the value at key by what f makes of it, atomically, and keeps it for at least keep. f gets the
+// store's time, or the zero time if the store has no clock: then each process's own counts. Such a store is for
+// processes whose clocks differ by less than half a second: so far the later time counts; beyond that, each change
+// of the writer looks like time that has passed. f gets nil if there is no value. It has no effects, may be called
+// more than once, and does not keep old. If it returns an error, nothing is written, and Update returns that error
+// (or one that wraps it). Update returns when the context ends.
 //
-// The value of a limiter takes some 100 bytes, and 4 to 8 for each of the last 512 requests since it was full. A
-// window's takes 2 to 12 more for each other request that is still in it. A key is the prefix and the name:
-// "pace:{api}".
+// A value takes some 100 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
+// 2 to 12 for each other request in it. A key is the prefix and the name: "pace:{api}".
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure, so that no permits count as charged. A
-// *[ConfigError] is shown to every caller, whatever the limiter is to do when its store fails.
+// *[ConfigError] is shown to every caller, whatever the options say.
 type Store interface {
 	Update(ctx context.Context, key string,
 		f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error)) error
@@ -37,9 +36,8 @@ type Store interface {
 // ErrNotWritten is wrapped by the errors of a [Store] that has written nothing for sure.
 var ErrNotWritten = errors.New("shared: nothing was written")
 
-// NewIn returns a limiter of that name whose state is in a store: [New] for what is not Redis. All methods, promises
-// and errors are the same. The policy may also be a window's or a calendar's, or of any variant that can be saved
-// ([reserve.Limiter.AppendBinary]). So 5,000 a day can be the limit of all processes and all runs of a program
+// NewIn is [New] for a store that is not Redis. The policy may also be a window's or a calendar's, or any that can
+// be saved ([reserve.Limiter.AppendBinary]). So 5,000 a day can be the limit of all processes and runs of a program
 // together.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
@@ -53,8 +51,7 @@ func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*L
 	return newOne(s, n, name, policy)
 }
 
-// NewKeyedIn returns limiters of that policy, one for each key, whose states are in a store: [NewKeyed] for what is
-// not Redis.
+// NewKeyedIn is [NewKeyed] for a store that is not Redis.
 func NewKeyedIn(store Store, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -75,7 +72,6 @@ func ofStore(store Store, s *settings) (*nodes, error) {
 	return &nodes{single: s.newNode("package "+pkg+"'s store", &storeKeeper{store: store, clock: s.clock})}, nil
 }
 
-// A storeKeeper keeps limiters in a store.
 type storeKeeper struct {
 	store Store
 	clock func() int64 // the tests' clock, in microseconds; nil: the store's
@@ -121,8 +117,8 @@ func (k *storeKeeper) now(at time.Time) int64 {
 	return at.UnixNano()
 }
 
-// Memory returns a store in the memory of this process, for tests: limiters that are made with one Memory share their
-// states by name. It forgets nothing, and has no clock of its own, so it can be used in a testing/synctest bubble.
+// Memory returns a store in the memory of this process, for tests. It forgets nothing, and has no clock of its own,
+// so it can be used in a testing/synctest bubble.
 func Memory() Store { return &memory{values: map[string][]byte{}} }
 
 type memory struct {

@@ -19,7 +19,6 @@ type terms struct {
 	packed   []byte             // for the script: see machine.lua
 }
 
-// describe checks that the keeper can do what the policy says.
 func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
@@ -38,8 +37,7 @@ func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 	return newTerms(t.Curve, t.Upfront)
 }
 
-// newVariant returns the terms of a policy that is not smooth's. They have a curve for what only needs its rate and
-// capacity: what a process owes after an outage.
+// newVariant returns the terms of a policy that is not smooth's. Their curve has only a rate and a capacity.
 func newVariant(p *reserve.Policy) (*terms, error) {
 	const epoch = int64(1e18)
 	v := &variant{open: func(saved []byte, then int64) (reserve.Ledger, error) {
@@ -90,10 +88,8 @@ func (t *terms) atRate(permitsPerSecond float64) (*terms, error) {
 
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
 
-// limits are what other processes' policies may have otherwise.
 func (t *terms) limits() limits { return limits{t.curve.Rate, t.curve.Capacity} }
 
-// curveOf returns the policy's curve at another rate and capacity.
 func (t *terms) curveOf(of limits) *smooth.Curve {
 	if of == t.limits() {
 		return t.curve

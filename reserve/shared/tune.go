@@ -10,10 +10,10 @@ import (
 // Rate returns the number of fresh permits per second that this process uses.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// SetRate changes the rate of this process's requests, from now on. Every process has its own, and they may differ
-// while a new version is rolled out. Debt keeps its time, and stored permits scale with the capacity. For a rate that
-// is not positive it returns a *[reserve.ValueError], and for a window or a quota by the calendar a
-// *[reserve.OptionError]. After any error the rate is what it was.
+// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs, as while a new
+// version is rolled out. Debt keeps its time, and stored permits scale with the capacity. It returns a
+// *[reserve.ValueError] for a rate that is not positive, and a *[reserve.OptionError] for a window or a calendar.
+// After any error the rate is what it was.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
@@ -48,8 +48,7 @@ func (l *Limiter) Stored(ctx context.Context) (float64, error) {
 	return r.seen.stored, nil
 }
 
-// NextFree returns when a request for one permit, made now, would be granted. It
-// takes nothing, so by the time of a request it may no longer be true.
+// NextFree returns when a request for one permit, made now, would be granted. It takes nothing.
 func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	r := looks()
 	if err := l.do(ctx, r); err != nil {
@@ -58,9 +57,8 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(time.Duration(r.seen.wait)), nil
 }
 
-// PauseUntil keeps every process from being promised permits before t, and from storing any. Promises that were made
-// stay: other processes can't be told. A later PauseUntil extends the pause. An earlier one changes nothing. t is
-// compared with this process's clock.
+// PauseUntil keeps every process from being promised permits before t, by this process's clock, and from storing
+// any. Promises that were made stay. A later PauseUntil extends the pause. An earlier one changes nothing.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
@@ -68,9 +66,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 }
 
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay as they are.
-// Requests from now on need not wait for its end, as far as those promises leave room. A pause for whose end stored
-// permits were promised goes on, or they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay. Later
+// requests need not wait for its end, as far as those promises leave room. A pause for whose end stored permits were
+// promised goes on, or they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.do(ctx, changes(change{pause: resume}))
 }

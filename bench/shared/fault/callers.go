@@ -6,12 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
 const (
@@ -35,17 +32,22 @@ var modes = []mode{
 	{"Local(1/4)", shared.Local(1.0 / processes)},
 }
 
-// What the limiters are.
-const (
-	rate    = 1000. // permits a second of a key
-	store   = 100.  // permits
-	timeout = 50 * time.Millisecond
-)
+// limits are what the limiters of a world are.
+type limits struct {
+	rate, store float64 // permits per second of a key, and permits
+	timeout     time.Duration
+}
+
+// times returns the limits of n processes that know nothing of each other.
+func (l limits) times(n int) limits {
+	return limits{l.rate * float64(n), l.store * float64(n), l.timeout}
+}
 
 // A group is the processes that share a key and a way of failing.
 type group struct {
 	mode
-	clients  []redis.UniversalClient
+	limits
+	close    []func()
 	limiters []*shared.Limiter
 
 	mu    sync.Mutex
@@ -56,7 +58,9 @@ type group struct {
 
 // A call is what a caller saw. A permit that it was granted became its own between from and end.
 type call struct {
+	process          int
 	begin, from, end time.Time
+	timeout          time.Duration
 	beyond           time.Duration // how much longer than the timeout, or than its own deadline, it took
 	granted, failed  bool
 }
@@ -65,12 +69,11 @@ type call struct {
 func (m mode) key() string { return "pace:{" + m.name + "}" }
 
 func newGroup(m mode, w *world) *group {
-	g := &group{mode: m}
-	policy := reserve.Must(pace.Bursty(rate, pace.WithCapacity(store)))
+	g := &group{mode: m, limits: w.limits}
 	for range processes {
-		c := w.client()
-		g.clients = append(g.clients, c)
-		l := reserve.Must(shared.New(goredis.Client(c), m.name, policy, m.option, shared.WithTimeout(timeout)))
+		policy := reserve.Must(pace.Bursty(g.rate, pace.WithCapacity(g.store)))
+		l, closes := w.limiter(m.name, policy, m.option, shared.WithTimeout(g.timeout))
+		g.close = append(g.close, closes)
 		g.limiters = append(g.limiters, l)
 	}
 	return g
@@ -89,7 +92,7 @@ func (g *group) run(stop <-chan struct{}) {
 				case <-stop:
 					return
 				case <-time.After(pause):
-					g.once(g.limiters[process], do)
+					g.once(process, do)
 				}
 			}
 		}()
@@ -114,18 +117,18 @@ func (g *group) run(stop <-chan struct{}) {
 	if g.hung > 0 { // they still use the clients
 		return
 	}
-	for _, c := range g.clients {
-		_ = c.Close()
+	for _, closes := range g.close {
+		closes()
 	}
 }
 
 // once makes one call.
-func (g *group) once(l *shared.Limiter, do func(ctx context.Context, l *shared.Limiter, c *call) error) {
-	c := call{begin: time.Now()}
+func (g *group) once(process int, do func(ctx context.Context, l *shared.Limiter, c *call) error) {
+	c := call{process: process, timeout: g.timeout, begin: time.Now()}
 	c.from = c.begin
-	err := do(context.Background(), l, &c)
+	err := do(context.Background(), g.limiters[process], &c)
 	c.end = time.Now()
-	c.beyond += c.end.Sub(c.from) - timeout
+	c.beyond += c.end.Sub(c.from) - g.timeout
 	var unavailable *shared.UnavailableError
 	var config *shared.ConfigError
 	var wait *reserve.WaitError
@@ -152,7 +155,7 @@ func acquire(ctx context.Context, l *shared.Limiter, c *call) error {
 func acquireInAHurry(ctx context.Context, l *shared.Limiter, c *call) error {
 	ctx, cancel := context.WithTimeout(ctx, hurry)
 	defer cancel()
-	c.beyond = timeout - hurry
+	c.beyond = c.timeout - hurry
 	return acquire(ctx, l, c)
 }
 

@@ -85,7 +85,7 @@ func faults() []fault {
 	toxic := func(name, toxic, direction string, attributes map[string]int) fault {
 		return fault{name: name, world: single(true), begin: poison(toxic, direction, attributes), pass: passes(heal)}
 	}
-	return []fault{
+	return append([]fault{
 		{name: "none", world: single(false), begin: nothing, pass: passes(nothing)},
 		{name: "killed", world: single(false), begin: kill, pass: passes(restart), loses: true},
 		{name: "stopped", world: single(false),
@@ -114,7 +114,7 @@ func faults() []fault {
 			begin: command("REPLICAOF 127.0.0.1 1"), pass: passes(command("REPLICAOF NO ONE"))},
 		{name: "failover, Sentinel", world: watched, begin: kill, pass: promoted, loses: true},
 		{name: "failover, cluster", world: cluster, begin: killMaster, pass: elected, loses: true},
-	}
+	}, stores()...)
 }
 
 // often returns what sends something every few milliseconds, while a fault lasts.

@@ -16,6 +16,8 @@ type row struct {
 	back        time.Duration // after the fault's end Redis decides again, at the rate
 	failed      int           // calls that returned an error of Redis's
 	calls       int           // all of them
+	timeout     time.Duration
+	stall       time.Duration // by how much a timer of this machine was late at most
 	hung        int
 	odd         []error
 	goroutines  int
@@ -27,7 +29,7 @@ const (
 )
 
 var heading = []string{"fault", "when Redis fails", ">longest call beyond the timeout", ">permits over the envelope",
-	">back after", ">calls, of them refused with an error", ">hung", ">goroutines left", "holds"}
+	">back after", ">calls, of them refused with an error", ">a timer late by", ">hung", ">goroutines left", "holds"}
 
 func (r row) cells() []string {
 	verdict := "yes"
@@ -39,7 +41,8 @@ func (r row) cells() []string {
 		over += fmt.Sprintf(" (at most %d)", r.may)
 	}
 	return []string{r.fault, r.mode, fmt.Sprintf("%.1f ms", float64(max(0, r.beyond))/1e6), over,
-		fmt.Sprintf("%.0f ms", float64(r.back)/1e6), fmt.Sprintf("%d, %d", r.calls, r.failed), fmt.Sprint(r.hung),
+		fmt.Sprintf("%.0f ms", float64(r.back)/1e6), fmt.Sprintf("%d, %d", r.calls, r.failed),
+		fmt.Sprintf("%.0f ms", float64(r.stall)/1e6), fmt.Sprint(r.hung),
 		fmt.Sprint(r.goroutines), verdict}
 }
 
@@ -51,7 +54,7 @@ func (r row) misses(factor int) string {
 			all = append(all, what)
 		}
 	}
-	note(r.beyond > timeout*time.Duration(factor), "a call took too long")
+	note(r.beyond > r.timeout*time.Duration(factor)+r.stall, "a call took too long")
 	note(r.over > r.may, "too many permits")
 	note(r.back > mostBack*time.Duration(factor), "back too late")
 	note(r.hung > 0, "callers hang")
@@ -66,7 +69,7 @@ func (r row) misses(factor int) string {
 func (g *group) judge(f fault, begun, ended time.Time) row {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd}
+	r := row{fault: f.name, mode: g.name, calls: len(g.calls), hung: g.hung, odd: g.odd, timeout: g.timeout}
 	for _, c := range g.calls {
 		r.beyond = max(r.beyond, c.beyond)
 		if c.failed {
@@ -75,18 +78,18 @@ func (g *group) judge(f fault, begun, ended time.Time) row {
 	}
 	back := g.back(ended)
 	r.back = back.Sub(ended)
-	counted := g.calls
-	if g.name == "FailOpen" { // but for its own
-		counted = slices.DeleteFunc(slices.Clone(counted), func(c call) bool {
-			return c.end.After(begun) && c.begin.Before(back)
-		})
+	if g.name == "FailOpen" { // meanwhile each process has the limit to itself
+		alone := func(c call) bool { return c.end.After(begun) && c.begin.Before(back) }
+		r.over = g.times(processes).over(slices.DeleteFunc(slices.Clone(g.calls), func(c call) bool { return !alone(c) }))
+		r.over = max(r.over, g.over(slices.DeleteFunc(slices.Clone(g.calls), alone)))
+	} else {
+		r.over = g.over(g.calls)
 	}
-	r.over = over(counted)
-	if f.loses { // the server begins with a full store, and does not know what it promised the requests that wait
-		r.may += int(store) + processes*len(waiting) + 1
+	if f.loses { // the server begins with a full store, and does not know what it promised to requests that wait
+		r.may += int(g.store) + processes*len(waiting) + 1
 	}
 	if g.name != "FailClosed" { // processes find Redis again one after another
-		r.may += int(store)
+		r.may += int(g.store)
 	}
 	return r
 }
@@ -111,7 +114,7 @@ func (g *group) back(ended time.Time) time.Time {
 				granted++
 			}
 		}
-		if float64(granted) >= 0.9*rate*stretch.Seconds() {
+		if float64(granted) >= 0.9*g.rate*stretch.Seconds() {
 			return at
 		}
 	}
@@ -121,7 +124,7 @@ func (g *group) back(ended time.Time) time.Time {
 // over returns by how much calls were granted more than the envelope: in any stretch of t seconds a
 // store and rate*t permits, and the last one's own. A grant counts in a stretch if all of the time
 // in which it can have been made does.
-func over(calls []call) int {
+func (l limits) over(calls []call) int {
 	var granted []call
 	for _, c := range calls {
 		if c.granted {
@@ -137,7 +140,7 @@ func over(calls []call) int {
 				continue
 			}
 			n++
-			worst = max(worst, n-store-rate*c.end.Sub(first.from).Seconds())
+			worst = max(worst, n-l.store-l.rate*c.end.Sub(first.from).Seconds())
 		}
 	}
 	return int(worst)

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var usual = limits{1000, 100, 50 * time.Millisecond}
+
 var start = time.Unix(1_790_000_000, 0)
 
 // granted returns calls that were granted at these milliseconds, and took one each.
@@ -20,7 +22,7 @@ func granted(at ...int) (calls []call) {
 }
 
 func TestOver(t *testing.T) {
-	require.Zero(t, over(nil))
+	require.Zero(t, usual.over(nil))
 	var all []int
 	for range 100 { // a full store
 		all = append(all, 0)
@@ -28,13 +30,13 @@ func TestOver(t *testing.T) {
 	for ms := range 500 { // and the rate, of one a millisecond
 		all = append(all, ms)
 	}
-	require.Zero(t, over(granted(all...)))
+	require.Zero(t, usual.over(granted(all...)))
 	for range 7 {
 		all = append(all, 250)
 	}
-	require.Equal(t, 6, over(granted(all...)), "but for the last one's own")
+	require.Equal(t, 6, usual.over(granted(all...)), "but for the last one's own")
 	atAnyTime := call{begin: start, from: start, end: start.Add(time.Hour), granted: true}
-	require.Zero(t, over(append(granted(all[:600]...), atAnyTime)), "a call that may have been granted at any time")
+	require.Zero(t, usual.over(append(granted(all[:600]...), atAnyTime)), "a call that may have been granted at any time")
 }
 
 func TestBack(t *testing.T) {
@@ -42,7 +44,7 @@ func TestBack(t *testing.T) {
 	for ms := 200; ms < 1000; ms++ {
 		all = append(all, ms)
 	}
-	g := &group{calls: granted(all...)}
+	g := &group{limits: usual, calls: granted(all...)}
 	require.InDelta(t, 170, g.back(start).Sub(start).Milliseconds(), 10, "nine tenths of the rate for 300 ms")
 	g.calls = append(g.calls, call{end: start.Add(400 * time.Millisecond), failed: true})
 	require.Equal(t, int64(400), g.back(start).Sub(start).Milliseconds(), "a call that failed")
@@ -51,7 +53,7 @@ func TestBack(t *testing.T) {
 }
 
 func TestMisses(t *testing.T) {
-	good := row{beyond: 49 * time.Millisecond, over: 100, may: 100, back: time.Second}
+	good := row{timeout: 50 * time.Millisecond, beyond: 49 * time.Millisecond, over: 100, may: 100, back: time.Second}
 	require.Empty(t, good.misses(1))
 	for _, spoil := range []func(r *row){
 		func(r *row) { r.beyond = 51 * time.Millisecond },
@@ -65,7 +67,7 @@ func TestMisses(t *testing.T) {
 		spoil(&r)
 		require.NotEmpty(t, r.misses(1))
 	}
-	slow := row{beyond: 200 * time.Millisecond, back: 4 * time.Second}
+	slow := row{timeout: 50 * time.Millisecond, beyond: 200 * time.Millisecond, back: 4 * time.Second}
 	require.NotEmpty(t, slow.misses(1))
 	require.Empty(t, slow.misses(wide))
 }

@@ -1,11 +1,13 @@
-// Command fault does to a Redis what a bad day does, while limiters use it, and says what their callers saw. Each fault
-// meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes' limiters on one key.
+// Command fault does to a Redis, a PostgreSQL and a NATS what a bad day does, while limiters use them, and says what their
+// callers saw. Each fault meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes'
+// limiters on one key.
 //
 //	go run ./fault                        # in bench/shared: all faults, about a minute
 //	go run ./fault -only cut,reset        # some
 //	go run ./fault -server valkey-server  # another server from PATH
 //
-// It needs redis-server and redis-cli. The exit status is 1 if a row misses by a wide margin: see row.misses.
+// It needs redis-server and redis-cli, and PostgreSQL in /usr/lib/postgresql. The exit status is 1 if a row misses by a
+// wide margin: see row.misses.
 package main
 
 import (
@@ -30,7 +32,12 @@ func main() {
 	program := flag.String("server", "redis-server", "the server's program")
 	only := flag.String("only", "", "names of faults, or beginnings of them, separated by commas; default: all")
 	atOnce := flag.Int("parallel", 2, "how many faults at a time")
+	nats := flag.String("nats", "", "be a NATS server: its address and folder, separated by a comma (internal)")
 	flag.Parse()
+	if *nats != "" {
+		serveNATS(*nats)
+		return
+	}
 	redis.SetLogger(quiet{}) // of connections that break
 	var chosen []fault
 	for _, f := range faults() {
@@ -100,6 +107,8 @@ func meet(f fault, program string) (rows []row, err error) {
 	var groups []*group
 	stop := make(chan struct{})
 	var all sync.WaitGroup
+	var stall time.Duration
+	all.Go(func() { stall = longestStall(stop) })
 	for _, m := range modes {
 		g := newGroup(m, w)
 		groups = append(groups, g)
@@ -119,9 +128,25 @@ func meet(f fault, program string) (rows []row, err error) {
 	close(stop)
 	all.Wait()
 	for _, g := range groups {
-		rows = append(rows, g.judge(f, begun, ended))
+		r := g.judge(f, begun, ended)
+		r.stall = stall
+		rows = append(rows, r)
 	}
 	return rows, err
+}
+
+// longestStall returns by how much a timer of this machine is late at most, until stop is closed: that much is not the
+// limiter's doing.
+func longestStall(stop <-chan struct{}) (longest time.Duration) {
+	for {
+		begin := time.Now()
+		select {
+		case <-stop:
+			return longest
+		case <-time.After(time.Millisecond):
+			longest = max(longest, time.Since(begin)-time.Millisecond)
+		}
+	}
 }
 
 // remaining returns how many goroutines of a fault's are left when they have had time to end.

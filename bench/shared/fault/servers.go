@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/goredis"
 )
 
 // A world is the servers of one fault, and how clients find them.
@@ -22,6 +26,19 @@ type world struct {
 	admin   *redis.Client
 	client  func() redis.UniversalClient
 	dir     string
+	limits
+	limiter func(name string, policy *reserve.Policy, opts ...shared.Option) (l *shared.Limiter, closes func())
+	store   *backend // in place of servers of Redis
+}
+
+// onRedis is a world without servers so far.
+func onRedis() *world {
+	w := &world{limits: limits{1000, 100, 50 * time.Millisecond}}
+	w.limiter = func(name string, policy *reserve.Policy, opts ...shared.Option) (*shared.Limiter, func()) {
+		c := w.client()
+		return reserve.Must(shared.New(goredis.Client(c), name, policy, opts...)), func() { _ = c.Close() }
+	}
+	return w
 }
 
 // A server is a process.
@@ -43,6 +60,9 @@ func (w *world) close() {
 	}
 	for _, s := range w.servers {
 		s.kill()
+	}
+	if w.store != nil {
+		w.store.kill()
 	}
 	_ = os.RemoveAll(w.dir)
 }
@@ -136,7 +156,7 @@ func freePort() (string, error) {
 // single is one server; network: behind a proxy.
 func single(behindProxy bool, args ...string) func(program string) (*world, error) {
 	return func(program string) (*world, error) {
-		w := &world{}
+		w := onRedis()
 		s, err := w.add(program, args...)
 		if err != nil {
 			return w, err
@@ -188,7 +208,7 @@ func watched(program string) (*world, error) {
 
 // cluster is three masters and a replica of each. A master that is silent for a second is replaced.
 func cluster(program string) (*world, error) {
-	w := &world{}
+	w := onRedis()
 	create := []string{"--cluster", "create"}
 	var addrs []string
 	for range 6 {
