@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An account is what is known of one key: its limits, and what its calls use.
+// An account holds the limits and usages of one key.
 type account struct {
 	of     *Transport
 	key    any                      // its Key, by which outbound remembers it: the account itself may be forgotten
@@ -25,7 +25,6 @@ type account struct {
 	classes []*class // maxClasses at most
 }
 
-// newAccount returns the account of a key.
 func (t *Transport) newAccount(key Key, l Limits) *account {
 	a := &account{of: t, key: key}
 	if t.limiters != nil {
@@ -42,7 +41,6 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 	return a
 }
 
-// classOf returns the class of calls of a kind.
 func (a *account) classOf(kind kindOfCall) *class {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +60,7 @@ func (a *account) classOf(kind kindOfCall) *class {
 	return c
 }
 
-// heard says that all is known that the headers tell. Calls that wait at other deployments look again.
+// heard lets the other calls go: the headers are known. Calls that wait at other deployments look again.
 func (a *account) heard() {
 	if a.known.CompareAndSwap(false, true) {
 		a.first.open()
@@ -72,7 +70,7 @@ func (a *account) heard() {
 	}
 }
 
-// isIdle reports whether nothing is held of the account's limits, and none is stopped.
+// isIdle reports whether all limits are full and none is stopped.
 func (a *account) isIdle() bool {
 	for k := range kinds {
 		if l := a.limiter(k); l != nil {
@@ -84,17 +82,16 @@ func (a *account) isIdle() bool {
 	return true
 }
 
-// A table has the accounts of keys: of so many at most.
 type table struct {
 	mu       sync.Mutex
 	accounts map[Key]*account
 	others   *account // of keys that found no place
 }
 
-// looked is how many accounts a new key looks at for one that is idle.
+// looked bounds the search for an idle account.
 const looked = 16
 
-// enter returns the account of a key, for a call that leaves it when it ends.
+// enter returns the account of a key. The call leaves it when it ends.
 func (t *Transport) enter(key Key) *account {
 	b := &t.table
 	b.mu.Lock()
@@ -124,7 +121,7 @@ func (t *Transport) enter(key Key) *account {
 	return b.others
 }
 
-// place gives an account a place, if there is one. The table must be locked.
+// place gives an account a place, if there is room. The table must be locked.
 func (b *table) place(key Key, a *account, places int) *account {
 	if len(b.accounts) >= places {
 		n := 0
@@ -154,7 +151,6 @@ func (t *Transport) leave(a *account) {
 	t.table.mu.Unlock()
 }
 
-// limitsOf returns the limits that are given for a model.
 func (t *Transport) limitsOf(model string) Limits {
 	t.table.mu.Lock()
 	defer t.table.mu.Unlock()

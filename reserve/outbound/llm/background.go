@@ -9,16 +9,16 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// background reports whether a call's response comes later: a GET of its address tells what it used.
+// background reports whether a GET of the response's id tells the usage.
 func (c *call) background() bool { return c.later && c.endpoint.name == "responses" }
 
-// awaited are calls in the background, by the ids of their responses.
+// awaited are calls in the background, by response id.
 type awaited struct {
 	mu    sync.Mutex
 	calls map[string]*waitingCall
 }
 
-// A waitingCall is a call whose usage is told by another one.
+// A waitingCall is a call whose usage a later GET tells.
 type waitingCall struct {
 	of      *awaited
 	id      string
@@ -28,10 +28,8 @@ type waitingCall struct {
 	charged count
 }
 
-// maxAwaited bounds the calls whose usage was never asked for.
 const maxAwaited = 4096
 
-// await remembers a call whose response is not complete.
 func (t *Transport) await(c *call, id string) {
 	if id == "" {
 		return
@@ -53,7 +51,6 @@ func (t *Transport) await(c *call, id string) {
 	a.calls[id] = w
 }
 
-// find returns the call whose response a request asks for; nil: there is none.
 func (a *awaited) find(r *http.Request) *waitingCall {
 	if r.Method != http.MethodGet {
 		return nil
@@ -66,7 +63,6 @@ func (a *awaited) find(r *http.Request) *waitingCall {
 	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 }
 
-// read reads what the call used, from the answer to a GET.
 func (w *waitingCall) read(r *http.Response) {
 	d := &reading{response: r, ended: w.end}
 	d.counter.begin(w.account.of.ignored)
@@ -76,7 +72,7 @@ func (w *waitingCall) read(r *http.Response) {
 	}
 }
 
-// end takes over what the call used: its kind learns it, and what it used more than it was charged is charged.
+// end settles the call: its kind learns, and what it used beyond its charge is charged.
 func (w *waitingCall) end(d *reading) {
 	if !d.counter.count.known {
 		return

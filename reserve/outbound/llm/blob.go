@@ -2,17 +2,16 @@ package llm
 
 import "bytes"
 
-// What a file costs by its size, where that says something. A page of a PDF is some 2,000 tokens and 50 KB. A second of
-// sound is 10 to 32 tokens and 16 KB, a second of video 300 tokens and 250 KB. What a file really costs the kind learns
-// from its first call: calls with files are one of their own.
+// Prices of files by size. A PDF page has some 2,000 tokens and 50 KB, a second of sound 10 to 32 tokens and 16 KB, a
+// second of video 300 tokens and 250 KB. Calls with files are a kind of their own, which learns the real price at its
+// first call.
 const (
 	imageTokens     = 1000
 	bytesPerPDF     = 25
 	bytesPerSeconds = 800
 )
 
-// tokensOfBlob estimates a file of so many characters of base64, from how it begins: the first bytes of a PDF and of
-// most other forms are always the same, and a data URL says its type.
+// tokensOfBlob estimates a file of length characters of base64 by its first bytes and its data URL's type.
 func tokensOfBlob(text []byte, length int) int {
 	typed := ""
 	if before, after, ok := bytes.Cut(text, []byte(";base64,")); ok {

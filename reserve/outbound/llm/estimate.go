@@ -9,13 +9,12 @@ import (
 const (
 	forget  = 0.98 // what a call weighs when another one has come: the latest fifty count
 	caution = 3.0  // standard deviations
-	// enough calls that tell no usage show that none will. Their estimates are taken as they are then.
+	// enough calls without a usage show that none will tell. Their estimates hold uncorrected.
 	enough = 10
 )
 
-// A forecast predicts what calls use from their estimates and from what the calls before them used. Knowing nothing, it
-// says twice the estimate. After three calls that used what was estimated it says 1.1 times the estimate, after ten 1.01
-// times.
+// A forecast corrects estimates by what earlier calls used. Without a call it doubles the estimate. After three calls
+// that used their estimate it adds 10 %, after ten 1 %.
 type forecast struct {
 	calls           float64 // that told a usage
 	used, estimated float64 // sums, in which older calls weigh less
@@ -32,8 +31,7 @@ func (f *forecast) learn(estimated, used int) {
 	f.used, f.estimated = forget*f.used+u, forget*f.estimated+e
 }
 
-// expect returns what to reserve for a call. The safety margin shrinks with the number of other calls in flight,
-// because only their sum must not be too low.
+// expect returns what to reserve. The margin shrinks with other calls in flight, since only their sum must suffice.
 func (f *forecast) expect(estimated, others int) int {
 	if f.calls == 0 {
 		return bounded(2 * float64(estimated))
@@ -48,7 +46,6 @@ func (f *forecast) expect(estimated, others int) int {
 	return bounded(float64(estimated) * (ratio + margin))
 }
 
-// mean returns what calls of that estimate use on average, as far as is known.
 func (f *forecast) mean(estimated int) int {
 	if f.calls == 0 {
 		return estimated
@@ -58,8 +55,7 @@ func (f *forecast) mean(estimated int) int {
 
 func bounded(tokens float64) int { return int(math.Min(math.Ceil(tokens-1e-6), maxTokens)) }
 
-// A class holds what the calls of one kind have used: calls of one key to one endpoint, streamed or not, with or
-// without state that the server keeps.
+// A class is what the calls of one kind have used.
 type class struct {
 	kind kindOfCall
 
@@ -68,23 +64,21 @@ type class struct {
 	outputs       float64 // the mean of calls that set a maximum, for those that break
 	untold        int32   // calls that told no usage, as long as none has told one
 
-	// held is what the server reserves for the output of a call that sets no maximum, as its refusals show.
+	// held is what the server reserves for output without a maximum, as refusals show.
 	held  int32
 	since int64 // when held was raised, in nanoseconds since 1970
 
 	first *gate // of calls whose input can't be estimated, as long as none has told a usage
 }
 
-// A kindOfCall tells classes apart.
 type kindOfCall struct {
 	endpoint               string
 	streamed, state, blobs bool
 }
 
-// maxClasses bounds the classes of a key: further kinds share the last one.
+// Further kinds share the last class.
 const maxClasses = 8
 
-// expect returns what to reserve for a call.
 func (k *class) expect(p *prompt, others int, now time.Time) (input, output int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -98,7 +92,7 @@ func (k *class) expect(p *prompt, others int, now time.Time) (input, output int)
 	return input, output
 }
 
-// told adds a call whose response told its usage.
+// told adds a call's usage.
 func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,7 +106,7 @@ func (k *class) told(p *prompt, n count) {
 	}
 }
 
-// guess returns what a call is charged whose response told no usage.
+// guess returns the charge for a response without a usage.
 func (k *class) guess(p *prompt) (input, output int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -128,7 +122,6 @@ func (k *class) guess(p *prompt) (input, output int) {
 	return k.input.mean(p.input), output
 }
 
-// tellsNone adds a call whose response told no usage.
 func (k *class) tellsNone() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +132,7 @@ func (k *class) tellsNone() {
 	}
 }
 
-// isKnown reports whether calls that refer to the server's state can be estimated, or never will be.
+// isKnown reports whether calls with state can be estimated, or never will be.
 func (k *class) isKnown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -152,7 +145,6 @@ const (
 	heldFor   = 5 * time.Minute // without a refusal; then half of it
 )
 
-// holds returns what the server is believed to reserve for the output of a call without a maximum.
 func (k *class) holds(p *prompt, now time.Time) int {
 	if k.held == 0 || p.most {
 		return 0
@@ -166,9 +158,8 @@ func (k *class) holds(p *prompt, now time.Time) int {
 	return int(k.held)
 }
 
-// refused adds a refusal of a call without a maximum, for which there should have been room. The server reserves more
-// for such calls than they use. No provider says how much, so what is held doubles, from 512 to 8,192 tokens. A refusal
-// of a call that was sent before the latest raise says nothing new.
+// refused adds a refusal of a call without a maximum that should have fitted. The server reserves more than such calls
+// use. How much is undocumented, so held doubles from 512 to 8,192 tokens.
 func (k *class) refused(sent, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

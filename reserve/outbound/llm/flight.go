@@ -11,19 +11,19 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A flight counts the calls of an account that are out. A bound holds after refusals that do not say for how long, from
-// a server that takes few calls at a time or is overloaded.
+// A flight counts an account's calls in flight. Refusals without a time bound them: the server takes few calls at a
+// time, or is overloaded.
 type flight struct {
 	out   atomic.Int32
 	bound atomic.Pointer[bound]
 }
 
-// A bound says how many calls may be out: after refusals, as many as were out and were not refused. Each time that four
-// times as many were accepted, one more may. If all of several were refused, no call goes for a second, or twice as long
-// as after the event before, up to 8 s. Then one goes, and each that is accepted lets two more go.
+// A bound is the most calls in flight: after refusals, as many as were in flight and not refused. It grows by one each
+// time that four times as many were accepted. If all calls in flight were refused, none goes for 1 s, doubling to 8 s.
+// Then one call goes, and each accepted call lets two more go.
 //
-// A refusal counts as chance if its call was alone, or if a call was accepted that was sent while at least as many were
-// out. The third in a row counts.
+// A refusal counts as chance if its call was alone, or if a call sent with at least as many in flight was accepted. The
+// third refusal in a row counts.
 type bound struct {
 	places *queue.Places
 	before []*reserve.Reservation // of calls that were out when there was no bound
@@ -46,14 +46,12 @@ const (
 	notChance = 3 // in a row
 )
 
-// A seat is a call's part in its account's flight.
 type seat struct {
 	place *reserve.Reservation // nil: there was no bound when it went
 	level int                  // calls that were out when it went, it included
 	taken bool
 }
 
-// enter waits until a call may be out.
 func (f *flight) enter(ctx context.Context, s *seat) error {
 	*s = seat{}
 	if b := f.bound.Load(); b != nil {
@@ -70,7 +68,6 @@ func (f *flight) enter(ctx context.Context, s *seat) error {
 	return nil
 }
 
-// leave says that a call is not out any more.
 func (f *flight) leave(s *seat) {
 	if !s.taken {
 		return
@@ -85,7 +82,7 @@ func (f *flight) leave(s *seat) {
 	}
 }
 
-// unbound returns the place that stands for a call which went when there was no bound; nil: none does.
+// unbound returns the place of a call sent before there was a bound; nil: none.
 func (b *bound) unbound() (place *reserve.Reservation) {
 	if b == nil {
 		return nil
@@ -98,7 +95,7 @@ func (b *bound) unbound() (place *reserve.Reservation) {
 	return place
 }
 
-// begin returns the bound, which is none yet if there was none.
+// begin returns the bound, or makes an unlimited one.
 func (f *flight) begin() *bound {
 	if b := f.bound.Load(); b != nil {
 		return b
@@ -112,8 +109,7 @@ func (f *flight) begin() *bound {
 	return f.bound.Load()
 }
 
-// refuse adds a refusal that did not say for how long, of a call that was sent when level calls were out. If no call may
-// go, it returns for how long.
+// refuse adds a refusal without a time, of a call sent with level calls in flight. It returns how long no call may go.
 func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
 	b := f.begin()
 	b.mu.Lock()
@@ -134,7 +130,7 @@ func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
 	return rest
 }
 
-// happens begins an event with a refusal, unless that says nothing of how many calls may be out.
+// happens begins an event, unless the refusal counts as chance.
 func (b *bound) happens(level, out int, now time.Time) bool {
 	if b.row++; b.row == 1 {
 		b.since = now
@@ -146,7 +142,6 @@ func (b *bound) happens(level, out int, now time.Time) bool {
 	return true
 }
 
-// open lets one call go after a rest.
 func (b *bound) open() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +149,6 @@ func (b *bound) open() {
 	b.places.Resize(b.n)
 }
 
-// accept adds a call that was accepted.
 func (f *flight) accept(sent time.Time, level int) {
 	b := f.bound.Load()
 	if b == nil {

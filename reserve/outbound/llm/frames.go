@@ -44,7 +44,6 @@ func (f *frames) write(piece []byte) {
 
 func (f *frames) length() int { return int(binary.BigEndian.Uint32(f.frame)) }
 
-// begin looks at a frame's first bytes.
 func (f *frames) begin() {
 	total, headers := binary.BigEndian.Uint32(f.frame), binary.BigEndian.Uint32(f.frame[4:])
 	if crc32.ChecksumIEEE(f.frame[:8]) != binary.BigEndian.Uint32(f.frame[8:]) || total > maxFrame ||
@@ -55,7 +54,6 @@ func (f *frames) begin() {
 	}
 }
 
-// take takes a frame.
 func (f *frames) take() {
 	headers := int(binary.BigEndian.Uint32(f.frame[4:]))
 	payload := f.frame[prelude+headers : len(f.frame)-trailer]

@@ -1,14 +1,13 @@
 package llm
 
-// A header says how a limit a minute is told.
+// A header tells a limit a minute.
 type header struct {
 	kind             kind
 	limit, remaining string
 	unless           string // another header's name: if that is there, this one does not count
 }
 
-// headers are those of all providers, which are read with every preset. A limit a day is not learned: when it is used
-// up, the server says so in its refusals.
+// headers are read with every preset. Limits a day are not learned: refusals tell of them.
 //
 //	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute

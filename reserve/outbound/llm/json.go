@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// A shape says which places of a JSON document are of interest: the ends of its paths.
+// A shape is a tree of the paths of interest in a JSON document.
 type shape struct {
 	is     field // 0: none
 	fields map[string]*shape
 }
 
-// A path leads from the root of a document, through its objects, to a field.
+// A path leads from the root to a field.
 type path struct {
 	is   field
 	keys []string
 }
 
-// shapeOf returns the shape of documents with those paths.
 func shapeOf(paths ...path) *shape {
 	root := &shape{}
 	for _, p := range paths {
@@ -38,23 +37,20 @@ func shapeOf(paths ...path) *shape {
 	return root
 }
 
-// A listener is told what a scanner finds.
 type listener interface {
-	// value gets a string as it is written between its quotes, or a number or another literal. It
-	// must not keep it.
+	// value gets a string as written between its quotes, or another literal. It must not keep it.
 	value(is field, text []byte, quoted bool)
-	// document says that a document, or an element of a list at the top, is complete.
+	// document ends a document, or an element of a list at the top.
 	document()
 }
 
-// A scanner finds the fields of a shape in JSON that comes in pieces, and measures its text. It keeps nothing but a
-// key or a value of interest, so its memory does not grow with the document. It does not validate: it looks at
-// brackets, quotes and the order of keys, and otherwise believes what it sees. One document may follow another.
+// A scanner finds fields in JSON that comes in pieces, and measures text. It keeps only keys and values of interest. It
+// does not validate. One document may follow another.
 type scanner struct {
 	shape  *shape
 	to     listener
 	traits func(key []byte) trait // what a key says of its value
-	// onlyOutput has it measure what a model has put out, and no other text.
+	// onlyOutput measures only what a model put out.
 	onlyOutput bool
 	broken     bool // what came is not JSON: the rest is ignored
 	loose      bool // something came that is in no object or list
@@ -75,7 +71,6 @@ type scanner struct {
 	size size
 }
 
-// size is how much text a document has.
 type size struct {
 	milli      int64 // thousandths of a token
 	texts      int   // strings that counted
@@ -84,7 +79,7 @@ type size struct {
 	state      bool // it refers to something that the server keeps
 }
 
-// A trait is what a key says of the strings under it.
+// A trait is what a key says of its strings.
 type trait uint8
 
 const (
@@ -108,21 +103,18 @@ const (
 const (
 	maxShapes = 8
 	maxText   = 6 * maxModel // bytes of a value of interest: a name in escapes
-	// Keys so deep are those of a tool's schema, which a model is given to read as well.
+	// Keys this deep belong to a tool's schema, which a model reads.
 	deepKey = 6
-	// A shorter string is text, whatever its key.
+	// A shorter string is text under any key.
 	leastBlob = 256
 )
 
-// reset makes the scanner ready for another document.
 func (s *scanner) reset() {
 	*s = scanner{shape: s.shape, to: s.to, traits: s.traits, onlyOutput: s.onlyOutput, text: s.text[:0]}
 }
 
-// whole reports whether the document is complete.
 func (s *scanner) whole() bool { return !s.broken && s.depth == 0 && s.state == outside }
 
-// write scans a piece.
 func (s *scanner) write(p []byte) {
 	for len(p) > 0 && !s.broken {
 		switch s.state {
@@ -141,7 +133,7 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-// inString reads a part of a string, up to its end or an escape. It returns how many bytes that are.
+// inString reads up to the string's end or an escape. It returns how many bytes.
 func (s *scanner) inString(p []byte) int {
 	n := special(p)
 	s.take(p[:n])
@@ -157,7 +149,7 @@ func (s *scanner) inString(p []byte) int {
 	return n + 1
 }
 
-// inBare reads a part of a number or a literal. It returns how many bytes that are.
+// inBare reads a number or a literal. It returns how many bytes.
 func (s *scanner) inBare(p []byte) (n int) {
 	for n < len(p) && barely[p[n]] {
 		n++
@@ -169,8 +161,8 @@ func (s *scanner) inBare(p []byte) (n int) {
 	return n
 }
 
-// special returns how many bytes come before the first quote or backslash. Escapes are frequent, so
-// it does not look far for the quote before it knows that there is none.
+// special returns how many bytes precede the first quote or backslash. It searches in pieces, since escapes are
+// frequent.
 func special(p []byte) int {
 	const far = 512
 	for at := 0; ; at += far {
@@ -188,7 +180,7 @@ func special(p []byte) int {
 	}
 }
 
-// barely says which bytes belong to a number or a literal.
+// barely has the bytes of numbers and literals.
 var barely = func() (b [256]bool) {
 	for c := range b {
 		b[c] = !strings.ContainsRune(" \t\r\n,:[]{}\"", rune(c))
@@ -196,7 +188,7 @@ var barely = func() (b [256]bool) {
 	return b
 }()
 
-// structure looks at a byte between values.
+// structure reads a byte between values.
 func (s *scanner) structure(c byte) {
 	switch c {
 	case ' ', '\t', '\r', '\n':
@@ -221,7 +213,6 @@ func (s *scanner) isObject(depth int) bool {
 	return depth >= 1 && depth <= 64 && s.objects&(1<<(depth-1)) != 0
 }
 
-// push begins an object or a list.
 func (s *scanner) push(object bool) {
 	inner := s.target
 	if s.depth == 0 || s.depth == 1 && !s.isObject(1) {
@@ -245,7 +236,6 @@ func (s *scanner) push(object bool) {
 	s.target, s.key = nil, object
 }
 
-// pop ends an object or a list.
 func (s *scanner) pop(object bool) {
 	if s.depth == 0 || s.depth <= 64 && s.isObject(s.depth) != object {
 		s.broken = true
@@ -264,7 +254,7 @@ func (s *scanner) begin(state state) {
 	s.length, s.base64, s.meter = 0, true, meter{}
 }
 
-// take keeps a part of a key or a value, if it is of interest, and measures it.
+// take measures a part of a key or value, and keeps it if it is of interest.
 func (s *scanner) take(part []byte) {
 	if s.state != inBare && !s.key && (!s.onlyOutput || s.trait == isOutput) {
 		s.measure(part)
@@ -279,7 +269,6 @@ func (s *scanner) take(part []byte) {
 	s.text = append(s.text, part...)
 }
 
-// measure measures a part of a string that is not a key.
 func (s *scanner) measure(part []byte) {
 	if s.trait == isBlob || s.trait == isAddress {
 		if s.base64 && s.length >= 4*leastBlob {
@@ -292,10 +281,10 @@ func (s *scanner) measure(part []byte) {
 	s.meter.write(part)
 }
 
-// longestType is how long the type of a data URL may be: "data:image/png;base64,".
+// longestType bounds the type of a data URL: "data:image/png;base64,".
 const longestType = 100
 
-// inBase64 has the characters of base64, in both alphabets, and inType those of a data URL's type.
+// inBase64 has both alphabets of base64, and inType the characters of a data URL's type.
 var inBase64, inType = func() (b, t [256]bool) {
 	for c := range b {
 		b[c] = classOf[c] == lower || classOf[c] == upper || classOf[c] == digit
@@ -332,7 +321,6 @@ func (s *scanner) endString() {
 	s.tell(true)
 }
 
-// endKey takes a key: it says what its value is.
 func (s *scanner) endKey() {
 	s.target, s.trait = nil, isText
 	if s.cut {
@@ -357,7 +345,6 @@ func (s *scanner) endBare() {
 	s.tell(false)
 }
 
-// tell tells of a value.
 func (s *scanner) tell(quoted bool) {
 	if s.target != nil && s.target.is != 0 {
 		s.to.value(s.target.is, s.text, quoted)

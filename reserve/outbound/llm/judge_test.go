@@ -129,11 +129,12 @@ func expecting(output int) Option {
 }
 
 func situations() []situation {
-	reasoning := crowd{n: 600, size: between(sizes{in: 500, out: 500, most: 32_000}, sizes{in: 500, out: 3500, most: 32_000}), ask: chatOf("")}
+	reasoning := crowd{n: 600, ask: chatOf(""), size: between(
+		sizes{in: 500, out: 500, most: 32_000}, sizes{in: 500, out: 3500, most: 32_000})}
 	alias := func(n int, s sizes) string {
 		return strings.Replace(chatOf("")(n, s), `"m"`, `"`+[]string{"gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o:a", "gpt-4o-latest"}[n%4]+`"`, 1)
 	}
-	cached := crowd{n: 100, size: same(sizes{in: 20_500, cached: 20_000, most: 10}), ask: chatOf(`,"cached":true`), address: "https://a/v1/messages"}
+	cached := crowd{n: 100, size: same(sizes{in: 20_500, cached: 20_000, most: 10}), ask: chatOf(""), address: "https://a/v1/messages"}
 	fresh := func(s sizes) int { return s.in - s.cached }
 	gemini := crowd{n: 60, size: same(sizes{in: 1, most: 1})}
 	bedrock := crowd{n: 300, size: same(sizes{in: 1000, most: 1}), address: "https://bedrock/model/m/converse"}

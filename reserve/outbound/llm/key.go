@@ -22,7 +22,7 @@ type Key struct {
 // "api.openai.com/gpt-5/0123456789abcdef".
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%016x", k.Host, k.Model, k.Credential) }
 
-// maxModel bounds the memory of names that others have chosen.
+// maxModel bounds names that others choose.
 const maxModel = 128
 
 func cutModel(name string) string {
@@ -32,7 +32,6 @@ func cutModel(name string) string {
 	return strings.ToValidUTF8(name, "?")
 }
 
-// An identity is a hash of credentials in the making.
 type identity struct {
 	r    *http.Request
 	text [512]byte
@@ -52,7 +51,6 @@ func (i *identity) add(s string) {
 
 var identities = sync.Pool{New: func() any { return new(identity) }}
 
-// identify returns the hash of a request's credentials.
 func identify(r *http.Request, by func(*identity)) uint64 {
 	i := identities.Get().(*identity)
 	i.r, i.n = r, 0
@@ -64,7 +62,7 @@ func identify(r *http.Request, by func(*identity)) uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// byHeaders identifies a request by headers, whose names are canonical.
+// byHeaders takes canonical names.
 func byHeaders(names ...string) func(*identity) {
 	return func(i *identity) {
 		for _, name := range names {

@@ -11,8 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A limit is one of an account's limits. It is what the user has given, or what the server has told, whichever is
-// less. While others use the same quota, a part of that is ours.
+// A limit is one of an account's limits: the lower of what the user gave and what the server told.
 type limit struct {
 	own  atomic.Pointer[reserve.Limiter]
 	size atomic.Int32 // what holds; 0: there is no limit
@@ -23,10 +22,9 @@ type limit struct {
 	share       *share // nil: all of it is ours
 }
 
-// limiter returns the limiter of a kind that is in this process; nil: there is none.
+// limiter returns the limiter in this process; nil: none.
 func (a *account) limiter(k kind) *reserve.Limiter { return a.limits[k].own.Load() }
 
-// reserver returns what calls wait for.
 func (a *account) reserver(k kind) reserve.Reserver {
 	if by := a.theirs(k); by != nil {
 		return by
@@ -37,7 +35,7 @@ func (a *account) reserver(k kind) reserve.Reserver {
 	return a.limiter(k)
 }
 
-// theirs returns the limiter that [WithLimiters] gave; nil: none.
+// theirs returns the limiter of [WithLimiters]; nil: none.
 func (a *account) theirs(k kind) reserve.Reserver {
 	if a.users == nil || k == calls {
 		return nil
@@ -45,10 +43,8 @@ func (a *account) theirs(k kind) reserve.Reserver {
 	return a.users[k]
 }
 
-// isActive reports whether the account has a limit of a kind.
 func (a *account) isActive(k kind) bool { return a.limits[k].size.Load() > 0 || a.theirs(k) != nil }
 
-// give takes over the limits that the user gives.
 func (a *account) give(l Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,8 +56,8 @@ func (a *account) give(l Limits) {
 	}
 }
 
-// follow takes over a limit that a response has told. A limit that is less than half of what it was must be told twice
-// in succession, because a gateway may have answered. It reports whether the limit was not known before.
+// follow obeys a limit that a response told. Less than half of the limit before must be told twice in succession,
+// because a gateway may have answered. first: no limit was known.
 func (a *account) follow(k kind, n int32) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +76,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 	return size == 0
 }
 
-// hold makes a limit what is given and told. The account must be locked.
+// hold makes the limit the lower of given and told. The account must be locked.
 func (a *account) hold(k kind) {
 	m := &a.limits[k]
 	n := m.given
@@ -100,8 +96,8 @@ func (a *account) hold(k kind) {
 	}
 }
 
-// resize gives the limiter of a kind another size. If that is larger, calls that wait go earlier. If it is smaller, a
-// call that has a time keeps it.
+// resize changes the limiter's size. With a larger size, waiting calls go earlier. With a smaller size, a call that has
+// a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
 	p, rate := a.of.policy(k, n)
@@ -124,7 +120,7 @@ func (a *account) resize(k kind, n int32) {
 	}
 }
 
-// observe learns from a response what the limits are, and what others use of them.
+// observe learns limits, and what others use of them, from a response.
 func (a *account) observe(c *call, r *http.Response) {
 	told := false
 	for i := range headers {
@@ -158,7 +154,6 @@ func (a *account) observe(c *call, r *http.Response) {
 	}
 }
 
-// number reads a header's number.
 func (a *account) number(text string, least int64) (n int32, ok bool) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	switch {

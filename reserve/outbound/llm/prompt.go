@@ -10,10 +10,8 @@ import (
 	"sync"
 )
 
-// A field is what a place in a document holds.
 type field uint8
 
-// The fields of a request.
 const (
 	_ field = iota
 	inModel
@@ -27,18 +25,17 @@ const (
 )
 
 const (
-	// maxBody is how much of a request's body is kept in memory, if it has no GetBody or if an option needs all of
-	// it. Of a larger one the rest counts as text.
+	// maxBody is how much of a body without GetBody is kept. The rest counts as text.
 	maxBody       = 8 << 20
 	bytesPerToken = 4 // of text that is not read
-	// guessedOutput is what a call that sets no maximum puts out, until others have told.
+	// guessedOutput is the output without a maximum, until usages are known.
 	guessedOutput = 500
 	maxChoices    = 128
-	// maxTokens is the largest number of tokens that is believed. Models read 10 million at most.
+	// Models read 10 million tokens at most.
 	maxTokens = 1 << 24
 )
 
-// promptShape has the places of a request that are of interest, of all providers: each speaks in its own names.
+// promptShape has the places of interest in requests of all providers.
 var promptShape = shapeOf(
 	path{inModel, []string{"model"}}, path{inModel, []string{"model_id"}},
 	path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_completion_tokens"}},
@@ -58,7 +55,6 @@ var promptShape = shapeOf(
 	path{inPrompt, []string{"prompt", "id"}}, path{inBackground, []string{"background"}},
 )
 
-// promptTrait says what a key of a request says of its value.
 func promptTrait(key []byte) trait {
 	switch string(key) {
 	case "data", "bytes", "file_data", "fileData", "b64_json", "images":
@@ -74,13 +70,13 @@ func promptTrait(key []byte) trait {
 	return isText
 }
 
-// isURL reports whether an address leads elsewhere, unlike a data URL.
+// isURL reports whether the address is no data URL.
 func isURL(text []byte) bool {
 	before, _, found := bytes.Cut(text, []byte(":"))
 	return found && len(before) < 10 && string(before) != "data"
 }
 
-// isServerTool reports whether a tool of that type is run by the provider, which reads what it finds.
+// isServerTool reports whether the provider runs the tool and reads what it finds.
 func isServerTool(name []byte) bool {
 	for _, prefix := range []string{
 		"web_search", "web_fetch", "file_search", "code_interpreter", "code_execution", "mcp", "google_search",
@@ -92,7 +88,6 @@ func isServerTool(name []byte) bool {
 	return false
 }
 
-// A prompt is what a request asks for.
 type prompt struct {
 	model         string
 	input, output int
@@ -109,7 +104,6 @@ type prompt struct {
 	body          []byte // if it was asked for, and is not too large
 }
 
-// A reader reads requests' bodies.
 type reader struct {
 	scan   scanner
 	buffer []byte
@@ -160,7 +154,7 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 	}
 }
 
-// plain returns a string of JSON without its escapes: a name may be written in many ways.
+// plain returns a JSON string without escapes.
 func plain(text []byte) string {
 	var s string
 	if bytes.IndexByte(text, '\\') < 0 || json.Unmarshal([]byte(`"`+string(text)+`"`), &s) != nil {
@@ -169,7 +163,7 @@ func plain(text []byte) string {
 	return s
 }
 
-// read reads the body of a request: to its end, or what is kept of it. It returns that, if so asked.
+// read reads a request's body, and returns it if keep is set.
 func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
@@ -208,8 +202,7 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	return read, err
 }
 
-// readFrom reads what a request asks for. It returns the request to be sent. That is the same one if its body can be
-// read once more, and else a copy whose body begins with what was read.
+// readFrom reads a request's body. It returns the request to send: a copy, if the body can be read only once.
 func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		_, err := p.read(bytes.NewReader(nil), true, false)
@@ -246,7 +239,7 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	return again, nil
 }
 
-// restored is a request's body of which a part has been read already.
+// restored is a body of which a part was read.
 type restored struct {
 	io.Reader
 	io.Closer

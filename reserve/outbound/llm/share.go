@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A share is what is ours of a limit whose responses tell what remains.
+// A share is our part of a limit whose responses tell what remains.
 type share struct {
 	ours   float64
 	window int32         // what the limiter has of it
@@ -15,7 +15,7 @@ type share struct {
 	again  time.Duration // after which a call asks again whether there is room
 }
 
-// look notes how much is used of the limits of which responses tell what remains.
+// look notes what is used of each shared limit.
 func (a *account) look(used *[calls]int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -26,28 +26,24 @@ func (a *account) look(used *[calls]int) {
 	}
 }
 
-// used returns how much of a limit is used, calls that are out included.
 func (m *limit) used() int {
 	s := m.own.Load().Snapshot()
 	return int(s.Capacity - s.Level)
 }
 
 const (
-	// Others are believed in if more is missing than a hundredth of the limit: a server counts a little otherwise.
+	// Others count if more than a hundredth of the limit is missing. Servers count slightly differently.
 	noise = 100
-	// While others use the quota and nothing of it remains, a client gives up yields of its share in a minute. While
-	// something remains it takes that, up to grows of the whole limit in a minute. So clients that want more than there
-	// is come to grows/yields of the limit: to a third, or to equal shares where they are more.
+	// With nothing left, a client yields this part of its share in a minute. With something left, it gains up to grows of
+	// the limit in a minute. Clients that want more than there is come to grows/yields of the limit, or to equal shares.
 	yields = 0.15
 	grows  = 0.05
-	// A client that has next to nothing asks again after so long, and twice as long after each refusal.
+	// A client with next to nothing asks again after regrowth, doubled after each refusal.
 	regrowth = 10 * time.Second
 )
 
-// divide finds out what others use of a limit of n, from what a response says remains.
-//
-// What is missing and not our own is theirs. Then our share is what we use. What remains of the limit is won slowly and
-// given up slowly. So clients that begin together keep equal shares.
+// divide splits a limit of n by what a response says remains. What is missing and not ours belongs to others. Our share
+// is what we use, and changes slowly, so that clients that begin together keep equal shares.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +81,6 @@ type telling struct {
 	refused      bool
 }
 
-// learn makes the share what follows from a response. Size is that of the limit.
 func (s *share) learn(t telling, size float64) {
 	since := min(t.now.Sub(s.at), time.Minute).Minutes()
 	s.at = t.now
@@ -110,7 +105,7 @@ func (s *share) learn(t telling, size float64) {
 	}
 }
 
-// waitForRoom has a call ask again later, where nothing else will tell that there is room.
+// waitForRoom makes a call ask again later if no response will tell that there is room.
 func (a *account) waitForRoom(k kind, t telling) {
 	s := a.limits[k].share
 	if s.again = max(regrowth, s.again); !t.refused {
@@ -128,7 +123,7 @@ func (a *account) waitForRoom(k kind, t telling) {
 	}
 }
 
-// askAgain lets one call go to a quota that others have used up, if no response has said anything of it since.
+// askAgain lets one call go, unless a response has told something since.
 func (a *account) askAgain(k kind, since time.Time, cost int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

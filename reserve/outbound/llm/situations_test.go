@@ -92,7 +92,7 @@ func (b *backend) take(now time.Time, tokens int) (settle func(tokens int), ok b
 	return func(actual int) { u.tokens = actual }, true
 }
 
-// sizes are what a call says of itself in headers: its input, of which a part is cached, its output, and the most that it allows.
+// sizes are what a call says of itself in headers. A part of its input is cached.
 type sizes struct{ in, cached, out, most int }
 
 func (s sizes) header(who string) http.Header {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A body reads the usage out of a response's body.
+// A body finds the usage in a response's body.
 type body interface {
 	write(piece []byte)
 	end() // no more comes
 }
 
-// bodyOf returns what reads a response's body; nil: nothing does.
+// bodyOf returns nil if nothing can read the body.
 func bodyOf(r *http.Response, c *counter) body {
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		c.ignored.add(encoded)
@@ -28,7 +28,7 @@ func bodyOf(r *http.Response, c *counter) body {
 	}
 }
 
-// documents is a body of JSON: one document, a list of them, or one after the other.
+// documents is JSON: one document, a list, or one after the other.
 type documents counter
 
 func (d *documents) write(piece []byte) { d.scan.write(piece) }
@@ -43,8 +43,8 @@ func (d *documents) end() {
 	}
 }
 
-// events is a body of server-sent events, as the WHATWG's HTML standard has them. An event ends with an empty line. Its
-// lines of data are a document. What comes is read at once, and nothing of it is kept.
+// events are server-sent events (WHATWG HTML). An empty line ends an event. Its data lines are a document. Nothing is
+// kept.
 type events struct {
 	counter *counter
 	line    lineState
@@ -54,7 +54,6 @@ type events struct {
 	data    bool // the event has data
 }
 
-// A lineState says where in a line the next byte is.
 type lineState uint8
 
 const (
@@ -75,7 +74,7 @@ func (e *events) write(piece []byte) {
 	}
 }
 
-// step reads some bytes and returns how many. With 0 the state has changed.
+// step returns how many bytes it read. 0: only the state changed.
 func (e *events) step(piece []byte) int {
 	c, afterCR := piece[0], e.cr
 	e.cr = false
@@ -120,7 +119,6 @@ func (e *events) fieldName(c byte) int {
 	return 1
 }
 
-// beginData begins a line of data.
 func (e *events) beginData() {
 	e.line = inData
 	if !e.data {
@@ -129,7 +127,6 @@ func (e *events) beginData() {
 	}
 }
 
-// endLine ends a line. An empty one ends the event.
 func (e *events) endLine() {
 	switch {
 	case e.line == inData:
@@ -142,8 +139,7 @@ func (e *events) endLine() {
 
 var newLine = []byte("\n")
 
-// lineEnd returns how many bytes come before the first line feed or carriage return. It does not look far for the
-// one before it knows that there is no other.
+// lineEnd returns how many bytes precede the line's end. It searches in pieces, since the other end may be near.
 func lineEnd(piece []byte) int {
 	const far = 512
 	for at := 0; at < len(piece); at += far {

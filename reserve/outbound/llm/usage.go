@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// The fields of a usage.
 const (
 	ofInput field = iota + 1
 	ofCacheWrite
@@ -29,8 +28,8 @@ type Usage struct {
 	Output      int // reasoning included
 }
 
-// usageShape has the places of a response, or of an event, that tell the usage. Each provider has names of its own, and
-// none of them means two things. So Claude's usage is read wherever Claude is called.
+// usageShape has the places of usages in responses and events of all providers. Their names don't contradict each
+// other.
 var usageShape = shapeOf(func() []path {
 	paths := []path{
 		{ofType, []string{"type"}},
@@ -73,7 +72,7 @@ var usageShape = shapeOf(func() []path {
 	return paths
 }()...)
 
-// usageTrait says which strings of a response are text that a model has put out.
+// usageTrait marks text that a model put out.
 func usageTrait(key []byte) trait {
 	switch string(key) {
 	case "content", "text", "delta", "arguments", "partial_json", "input", "thinking", "reasoning_content", "reasoning",
@@ -83,13 +82,12 @@ func usageTrait(key []byte) trait {
 	return isText
 }
 
-// A count is what a response says was used, as limits count it.
+// A count is a usage as limits count it.
 type count struct {
 	input, output int
 	known         bool
 }
 
-// An ending is how a response says that a call failed.
 type ending uint8
 
 const (
@@ -98,8 +96,8 @@ const (
 	refusal        // there were too many calls, or the server is overloaded
 )
 
-// A counter finds the usage in the documents of a response: the body, or each event of a stream. It also measures
-// the text that was put out since the latest usage, for responses that tell none, or break before they do.
+// A counter finds the usage in a response's documents: the body, or each event of a stream. It also measures the text
+// since the latest usage, for responses that break or tell none.
 type counter struct {
 	scan    scanner
 	ignored *ignored
@@ -158,7 +156,6 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 
 func (c *counter) noneYet() bool { return c.has == [usageFields]bool{} }
 
-// tokensOf reads a number of tokens.
 func tokensOf(text []byte) (n int, bad reason) {
 	f, err := strconv.ParseFloat(string(text), 64)
 	switch {
@@ -174,7 +171,7 @@ func tokensOf(text []byte) (n int, bad reason) {
 	return int(f), 0
 }
 
-// document takes over the usage of a document that is complete. One with a number that can't be right is ignored.
+// document applies the usage of a complete document. A document with an impossible number is ignored.
 func (c *counter) document() {
 	c.measure()
 	switch {
@@ -186,7 +183,6 @@ func (c *counter) document() {
 	c.has, c.bad = [usageFields]bool{}, 0
 }
 
-// measure takes over the text of a document, or of what came of it.
 func (c *counter) measure() {
 	if size := &c.scan.size; size.texts > 0 && !c.repeat {
 		c.seen = true
@@ -195,8 +191,7 @@ func (c *counter) measure() {
 	c.scan.size, c.repeat = size{}, false
 }
 
-// take takes over the fields of a document. Fields that it does not tell stay as they were: a stream tells its input
-// first, and its output later, or again and again.
+// take applies the fields of a document. A stream tells input first, and output later or repeatedly.
 func (c *counter) take() {
 	f := &c.fields
 	for is, has := range c.has {
@@ -222,7 +217,6 @@ func (c *counter) take() {
 	c.count.known = true
 }
 
-// endingOf returns what an error's type, code or status says.
 func endingOf(name string) ending {
 	switch name {
 	case "429", "503", "529", "RESOURCE_EXHAUSTED", "UNAVAILABLE":
@@ -236,13 +230,11 @@ func endingOf(name string) ending {
 	return failed
 }
 
-// unsaid returns the tokens that were put out since the latest usage.
+// unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
 
-// beginEvent begins an event's document.
 func (c *counter) beginEvent() { c.scan.reset() }
 
-// endEvent ends an event's document.
 func (c *counter) endEvent() {
 	if !c.scan.whole() {
 		c.measure()
