@@ -8,10 +8,9 @@ import (
 
 const stateNumbers = 4
 
-// AppendState appends what is left if all requests that wait give up now: what is stored, what is owed, and the rest of a
-// pause. What was used already is owed, though it is charged behind requests that wait. Times are relative to now.
-// Nothing is kept to value refunds with. (A warming-up limiter's waiting requests have taken their stored permits
-// already, so those are not in it.)
+// AppendState appends what is left if all waiting requests give up now: what is stored, what is owed (also what was
+// used and is charged behind them), and the rest of a pause. Times are relative to now. Nothing is kept to value
+// refunds with.
 func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	stored, early, owed := l.stored, l.early, -l.level(now)
@@ -35,7 +34,7 @@ func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// Load returns a ledger with a state that AppendState has saved of another one at the time then.
+// Load returns a ledger from what AppendState had saved at the time then.
 func Load(curve *Curve, upfront bool, saved []byte, then int64) (*Ledger, error) {
 	if len(saved) != 8*stateNumbers {
 		return nil, errors.New("they have another length than a limiter's that stores permits")

@@ -2,26 +2,25 @@ package smooth
 
 import "math"
 
-// A change of the rate is one function of the bucket's level: what is stored, the positive level, becomes stored times
-// as long, and what is owed, the negative level, owed times. A waiting request that is granted when the level has risen
-// by x is granted at that function of x.
+// A change of the rate is a function of the bucket's level: a positive level, what is stored, becomes stored times as
+// long, and a negative level, what is owed, owed times. A request that was to be granted after the level had risen by
+// x is granted at that function of x.
 //
-// Retime keeps permits, so both are the old rate over the new, and one running scale values every refund. SetRate keeps
-// the time of what is owed, and scales what is stored with the capacity. Where these differ, a refund of what was sold
-// before is worth the lesser of both.
+// For Retime both are the old rate over the new. SetRate keeps what is owed, and scales what is stored with the
+// capacity; a refund of what was sold before is worth the lesser of both.
 
-// SetRate changes the rate from now on. What is owed, and the times of all that wait, stay; what is
-// stored scales with the capacity, and with it what may still come back. After a Retime it adds no stored permits.
+// SetRate changes the rate from now on. The times of what is owed and of all that wait stay. What is stored, or may
+// come back, scales with the capacity; after a Retime it gets no more.
 //
-// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) it is still 1
-// s, and after Retime(10) then 2 s. Whoever follows a server uses Retime only.
+// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) still 1 s,
+// and after Retime(10) then 2 s.
 func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		l.SetCurve(now, l.curve.AtRate(permitsPerSecond))
 	}
 }
 
-// SetCurve puts another curve of the same kind in place, as SetRate does.
+// SetCurve replaces the curve by another of the same kind, as SetRate does.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	permits := scaleStore(1, l.curve, curve)
 	if l.record().retimed { // which may have kept more permits than scale with the capacity
@@ -30,8 +29,9 @@ func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	l.change(now, curve, 1, permits)
 }
 
-// Retime changes the rate from now on, and keeps all permits: those that are stored, as far as they fit, owed, waited
-// for, or may come back. Stored permits that have a price scale with the capacity, so a limiter stays as cold as it is.
+// Retime changes the rate from now on, and keeps all permits: stored (as far as they fit), owed, waited for, and
+// those that may come back. Stored permits that have a price scale with the capacity: the limiter stays as cold as it
+// is.
 func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		curve := l.curve.AtRate(permitsPerSecond)
@@ -40,8 +40,7 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	}
 }
 
-// change puts a curve in place of the present one. Time that is owed becomes owed times as long, and a stored permit
-// becomes so many.
+// change replaces the curve. A nanosecond that is owed becomes owed nanoseconds, and a stored permit so many permits.
 func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.advance(now)
 	l.note(now)
@@ -91,13 +90,11 @@ func (l *Ledger) unlimit(now int64, old *Curve, inDebt bool) {
 	l.history.headrooms.push(headroom{l.history.number, 0}) // what was sold for nothing, or before, does not come back
 }
 
-// lift moves what the bucket holds beside it, as permits.
 func (l *Ledger) lift(now int64) {
 	l.stored += min(max(0, float64(l.level(now))+l.early)/l.curve.Interval, math.MaxFloat64)
 	l.empty, l.early = l.origin(now), 0
 }
 
-// stretch scales the level, and with it the amounts that wait.
 func (l *Ledger) stretch(now int64, owed, stored float64) {
 	debt := func(level float64) float64 {
 		if level > 0 {
@@ -122,7 +119,7 @@ func (l *Ledger) stretch(now int64, owed, stored float64) {
 	}
 }
 
-// rescale has a nanosecond that was sold before be worth so many.
+// rescale multiplies the worth of what was sold before.
 func (h *history) rescale(granted, owed float64) {
 	w := &h.worth
 	w.granted, w.owed = w.granted*granted, w.owed*owed
@@ -143,7 +140,6 @@ func sameTime(from, to *Curve) float64 {
 	return finite(to.Interval / from.Interval)
 }
 
-// scaleStore turns permits of the store of one curve into permits of another's.
 func scaleStore(permits float64, from, to *Curve) float64 {
 	if from.Capacity == to.Capacity {
 		return permits
@@ -151,6 +147,6 @@ func scaleStore(permits float64, from, to *Curve) float64 {
 	if permits == 0 || from.Capacity == 0 {
 		return 0
 	}
-	// The quotient first: it is small where the product could overflow.
+	// The quotient first: the product could overflow.
 	return finite(permits / from.Capacity * to.Capacity)
 }

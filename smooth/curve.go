@@ -2,8 +2,7 @@ package smooth
 
 import "math"
 
-// A Curve is what permits cost at one rate. It is immutable, and safe to share
-// between ledgers and goroutines.
+// A Curve is what permits cost at one rate. It is immutable, and safe for concurrent use.
 type Curve struct {
 	// Rate is the number of fresh permits per second; +Inf means no limit.
 	Rate float64
@@ -19,15 +18,14 @@ type Curve struct {
 	AtRate func(permitsPerSecond float64) *Curve
 }
 
-// Interval returns the time between two permits at the given rate, in nanoseconds; it is finite.
+// Interval returns the time between two permits, in nanoseconds. It is finite.
 func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecond, math.MaxFloat64) }
 
 // Free reports whether stored permits cost nothing.
 func (c *Curve) Free() bool { return c.Line == nil }
 
-// Price returns how many of the wanted permits come out of a store that holds stored of them, and
-// what all of them cost in nanoseconds. At 10/s, with 3 in a store where they are free, 5 cost
-// 200 ms.
+// Price returns how many of the wanted permits come out of a store that holds stored of them, and what all cost in
+// nanoseconds. At 10/s, with 3 stored for free, 5 cost 200 ms.
 func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	if c.unlimited() {
 		return 0, 0
@@ -43,11 +41,10 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	return taken, cost
 }
 
-// unlimited reports whether permits cost nothing at all.
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
-// unlimitedStore returns what the store holds while there is no limit, and right after: where stored permits are free
-// all it can, like that of a limiter that has been idle; where they have a price, and make it slow, nothing.
+// unlimitedStore returns what the store holds while there is no limit, and right after: all it can, or nothing where
+// stored permits have a price.
 func (c *Curve) unlimitedStore() float64 {
 	if c.Free() {
 		return c.Capacity
@@ -55,8 +52,8 @@ func (c *Curve) unlimitedStore() float64 {
 	return 0
 }
 
-// span returns how many nanoseconds the bucket can hold: the stored permits, as time, where they are free. It is 0 if
-// they have a price, and if it would take 146 years to save them up. Then they lie beside the bucket.
+// span returns how many nanoseconds the bucket can hold. It is 0 where permits lie beside it: those with a price, and
+// those that take 146 years to save up.
 func (c *Curve) span() int64 {
 	switch time := c.Capacity * c.Interval; {
 	case !c.Free() || time >= 1<<62:
@@ -68,20 +65,18 @@ func (c *Curve) span() int64 {
 	}
 }
 
-// A LinearPrice is the price of stored permits in numbers: up to Threshold each costs Base,
-// and from there on the price rises in a straight line, by Slope for each permit
-// more. It is numbers and no func, so that it can also be sent to where the arithmetic
-// of a shared limiter is done, a Redis script.
+// A LinearPrice is the price of stored permits: Base up to Threshold, and from there on Slope more for each permit.
+// It is numbers, and no function, for the Redis script of shared limiters.
 //
-// With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored
-// permit costs the area under the line between 5 and 6: 875 ms.
+// With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored permit costs 875 ms, the area under
+// the line between 5 and 6.
 type LinearPrice struct {
 	Base      float64 // nanoseconds
 	Threshold float64 // permits
 	Slope     float64 // nanoseconds per permit
 }
 
-// cost returns the cost, in nanoseconds, of taking permits out of a store that holds stored of them.
+// cost returns what it costs, in nanoseconds, to take permits out of a store that holds stored of them.
 func (l *LinearPrice) cost(stored, take float64) float64 {
 	cost := float64(l.Base * take)
 	if over := stored - l.Threshold; over > 0 { // plus a triangle, or a trapezium

@@ -2,12 +2,11 @@ package smooth
 
 import "math"
 
-// The bucket holds time: what has passed since it was empty. A request takes an amount out of it, and is granted when
-// the bucket is not in debt or, paid upfront, when it holds the amount. Amounts are whole nanoseconds, so that they add
-// up to the same sum in any order; early carries what they were rounded up by.
+// A request takes an amount out of the bucket. Amounts are whole nanoseconds, which add up to the same sum in any
+// order.
 
-// Reserve promises permits (at least 1), and says when they are ready. If that is after latest
-// they are not promised: ok is false, and nothing has changed.
+// Reserve promises permits (at least 1), and returns when they are ready. If that is after latest, it takes nothing,
+// and ok is false.
 func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready int64, ok bool) {
 	h := l.record()
 	l.advance(now)
@@ -21,8 +20,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	return slot, ready, true
 }
 
-// Take takes permits (at least 1) that are ready now, or does nothing and returns
-// false. It is Reserve without the slot.
+// Take takes permits (at least 1) that are ready now, or nothing. It is Reserve without the slot.
 func (l *Ledger) Take(now int64, permits int) bool {
 	if h := l.history; h != nil && (l.waits || now < h.until) {
 		if l.advance(now); l.waits || now < h.until {
@@ -58,8 +56,8 @@ func (l *Ledger) Charge(now int64, permits int) {
 	l.stored, l.early = l.stored-taken, early
 }
 
-// price returns what permits cost a request that is made now: stored permits from beside the bucket, and an amount.
-// Early is what the ledger's becomes.
+// price returns what permits cost now: stored permits from beside the bucket, and an amount. Early is the ledger's
+// next.
 func (l *Ledger) price(permits float64) (taken float64, amount int64, early float64) {
 	cost := permits * l.curve.Interval
 	if l.stored > 0 {
@@ -89,8 +87,7 @@ func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint6
 	return h.number
 }
 
-// advance grants all requests whose time has come, each at its time. If none waits any more, idle time flows into the
-// store.
+// advance grants all requests whose time has come. If none waits any more, idle time flows into the store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history
@@ -110,8 +107,8 @@ func (l *Ledger) advance(now int64) {
 	l.fill(l.origin(now))
 }
 
-// fill lets idle time flow into the store. While there is debt (now before empty) nothing does; a stale reading of the
-// clock looks like debt, so it mints nothing. No request waits.
+// fill lets idle time flow into the store. While there is debt nothing does. A stale reading of the clock looks like
+// debt. No request waits.
 func (l *Ledger) fill(now int64) {
 	if l.stored > 0 && l.span > 0 && now >= l.empty {
 		l.pour()

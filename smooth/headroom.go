@@ -11,19 +11,15 @@ type headroom struct {
 	time  int64
 }
 
-// Headrooms bound a refund: at most the smallest headroom since the request was granted; anything
-// more would have overflowed the bucket. Headroom is smallest right before a grant, and where what the bucket may
-// hold changes, so these moments suffice. (The level of a store that fills up is a queue's workload upside down, which
-// is Lindley's recursion: D. V. Lindley, "The theory of queues with a single server", 1952.)
-//
-// Only the minimum matters, so pushing a smaller value discards larger ones: a monotonic stack.
+// Headrooms bound a refund: more than the smallest headroom since the grant would have overflowed the bucket.
+// Headroom is smallest right before a grant, and where the limit changes, so only these moments are noted. (The level
+// of a store that fills up is a queue's workload upside down: D. V. Lindley, "The theory of queues with a single
+// server", 1952.) Pushing a smaller value discards larger ones: a monotonic stack.
 type headrooms []headroom
 
-// maxHeadrooms bounds the stack, to 16 KiB. Beyond it neighbours are merged, which loses
-// refunds, and invents none.
+// maxHeadrooms bounds the stack to 16 KiB. Beyond it neighbours are merged, which may make refunds smaller.
 const maxHeadrooms = 1024
 
-// push adds a headroom.
 func (s *headrooms) push(h headroom) {
 	list := *s
 	n := len(list)
@@ -40,7 +36,7 @@ func (s *headrooms) push(h headroom) {
 	*s = append(list, h)
 }
 
-// merged returns half as many headrooms: of each two neighbours the later number, and the smaller headroom.
+// merged keeps of each two neighbours the later number and the smaller headroom.
 func (s headrooms) merged() headrooms {
 	for i := 0; i+1 < len(s); i += 2 {
 		s[i/2] = headroom{s[i+1].after, s[i].time}
@@ -53,7 +49,6 @@ func (s headrooms) since(number uint64) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].after >= number })
 }
 
-// least returns the smallest headroom since a request was granted.
 func (s headrooms) least(number uint64) int64 {
 	if i := s.since(number); i < len(s) {
 		return s[i].time

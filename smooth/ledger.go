@@ -2,8 +2,8 @@ package smooth
 
 import "math"
 
-// A Ledger is the state of one limiter. Make one with New; its methods must not
-// run at the same time, and the times they are given must not run back.
+// A Ledger is the state of one limiter. Make one with New. Its methods must not run at the same time, and the times
+// they are given must not run back.
 type Ledger struct {
 	curve   *Curve
 	empty   int64    // when the bucket is, or was, empty
@@ -16,8 +16,7 @@ type Ledger struct {
 	waits   bool // a request waits
 }
 
-// history records individual requests: those waiting, and what is needed to value refunds of those
-// already granted.
+// history has the waiting requests, and what values refunds of granted ones.
 type history struct {
 	queue     queue
 	headrooms headrooms
@@ -30,12 +29,11 @@ type history struct {
 	shrunk    uint64   // the newest request when SetRate last made collected time shrink
 }
 
-// A worth is what a nanosecond that was sold at the beginning is worth now, if it was granted, and what it is if it is
-// still owed.
+// A worth is what a nanosecond that was sold at the beginning is worth now, if it was granted or if it is still owed.
 type worth struct{ granted, owed float64 }
 
-// A large is a request, paid upfront, for which the bucket held more than its span. Nothing that was granted before it
-// comes back: the bucket was full when it was granted.
+// A large is a request, paid upfront, for which the bucket held more than its span. Nothing granted before it comes
+// back: the bucket was full.
 type large struct {
 	number       uint64
 	amount, span int64
@@ -53,9 +51,8 @@ type Slot struct {
 	worth  worth   // the history's, then
 }
 
-// New returns the ledger of a limiter that is free from now on and holds the given
-// number of stored permits (no more than fit). With upfront a request waits for
-// its own cost, as in a classic token bucket; without, the next one does.
+// New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit.
+// With upfront a request waits for its own cost, as in a classic token bucket; without, the next one does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 	l := State{stored: min(stored, curve.Capacity), empty: now}.Ledger(curve, upfront)
 	if curve.unlimited() {
@@ -65,7 +62,6 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 	return &l
 }
 
-// record returns the history, and begins it.
 func (l *Ledger) record() *history {
 	if l.history == nil {
 		l.history = &history{worth: worth{1, 1}, moved: math.MinInt64, until: math.MinInt64}
@@ -73,8 +69,8 @@ func (l *Ledger) record() *history {
 	return l.history
 }
 
-// Ready returns when the permits of a slot may be used, by what is known now. For a granted
-// request it returns when it was granted, if that is still remembered; otherwise known is false.
+// Ready returns when the permits of a slot may be used, or were granted, by what is known now. Known is false if that
+// is no longer remembered.
 func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if l.history == nil {
@@ -103,7 +99,7 @@ func (l *Ledger) Waits(now int64, number uint64) bool {
 // Rate returns the number of fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
-// Stored returns the number of permits that are stored now and that no request waits for.
+// Stored returns the number of permits that are stored and that no request waits for.
 func (l *Ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if l.curve.unlimited() {
@@ -116,9 +112,8 @@ func (l *Ledger) Stored(now int64) float64 {
 	return min(stored, l.curve.Capacity)
 }
 
-// Level returns the number of permits that are stored now. While anything is owed it is negative: minus
-// the fresh permits that have to come before the bucket is not in debt, those included that
-// requests wait for.
+// Level returns the number of stored permits. While anything is owed it is negative: minus the fresh permits that
+// must come first, also for waiting requests.
 func (l *Ledger) Level(now int64) float64 {
 	l.advance(now)
 	if time := l.rest(now); time < 0 && !l.curve.unlimited() {
@@ -133,13 +128,13 @@ func (l *Ledger) Idle(now int64) bool {
 	return !l.waits && l.origin(now) == now && now >= l.empty && (l.span > 0 || math.Abs(l.early) < epsilon)
 }
 
-// rest returns what the bucket holds beyond what requests wait for, in nanoseconds; negative: what they lack.
+// rest returns the level less what requests wait for.
 func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed()) + l.early }
 
 // level returns what the bucket holds, in nanoseconds; in debt it is negative.
 func (l *Ledger) level(now int64) int64 { return -addSaturating(l.empty, -l.origin(now)) }
 
-// origin returns the time from which on the bucket fills: now, or the end of a pause.
+// origin returns the time from which the bucket fills: now, or the end of a pause.
 func (l *Ledger) origin(now int64) int64 {
 	if l.history == nil {
 		return now
@@ -155,7 +150,7 @@ func (l *Ledger) owed() int64 {
 	return l.history.queue.owed
 }
 
-// promise returns when a request is granted, from what is to be paid before it and its own amount.
+// promise returns when a request is granted, by what is paid before it and its own amount.
 func (l *Ledger) promise(before, own int64) int64 {
 	if l.upfront {
 		before = addSaturating(before, own)
@@ -163,7 +158,7 @@ func (l *Ledger) promise(before, own int64) int64 {
 	return l.origin(addSaturating(l.empty, before))
 }
 
-// limit returns how much the bucket may hold: its span; but paid upfront as much as the first that waits needs.
+// limit returns how much the bucket may hold: its span, or upfront what the first request needs.
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
 		return max(l.span, l.history.queue.first().amount)
@@ -171,7 +166,7 @@ func (l *Ledger) limit() int64 {
 	return l.span
 }
 
-// enlarge records that the bucket holds more than its span for a request, unless its span was smaller before.
+// enlarge records that the bucket holds more than its span for a request, unless the span was smaller before.
 func (h *history) enlarge(e entry, span int64) {
 	old := h.large[1]
 	if e.number != old.number || float64(old.span)*(h.worth.granted/old.worth.granted) > float64(span) {
@@ -179,7 +174,7 @@ func (h *history) enlarge(e entry, span int64) {
 	}
 }
 
-// note records how much more the bucket could hold now.
+// note records the headroom now.
 func (l *Ledger) note(now int64) {
 	h := l.history
 	after := h.number

@@ -2,12 +2,12 @@ package smooth
 
 import "math"
 
-// Pause stops the bucket until a time: no request is granted before, nothing is saved up, and all later
-// promises move by as much. It reports false if that changes nothing.
+// Pause stops the bucket until a time: nothing is granted or saved up, and later promises move. It reports whether
+// that changes anything.
 func (l *Ledger) Pause(now, until int64) bool {
 	l.advance(now)
-	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the
-	// pause is ended early.
+	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the pause is ended
+	// early.
 	origin := l.origin(now)
 	by := min(min(until, 7<<60)-origin, math.MaxInt64-max(l.empty, 0)-l.owed())
 	if until <= origin || by <= 0 {

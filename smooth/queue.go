@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// A queue holds the waiting requests in the order in which they asked, and before them the latest that were
-// granted. Sums of blocks tell what is to be paid before one of 100,000 is granted in a quarter of a microsecond.
-// Appending, granting the first and removing the last are O(1), amortized. A waiting request takes 16 bytes.
+// A queue holds the waiting requests in order, and before them the latest granted ones. Sums of blocks tell what is
+// before one of 100,000 in a quarter of a microsecond. Appending, granting the first and removing the last are O(1),
+// amortized.
 type queue struct {
 	entries []entry
 	sums    []int64 // of the amounts that wait, by block
@@ -16,7 +16,7 @@ type queue struct {
 	left    int     // how many entries behind those have given up
 }
 
-// An entry is a request: what it takes out of the bucket, in nanoseconds, or when it was granted.
+// An entry is a request, and what it takes out of the bucket, in nanoseconds, or when it was granted.
 type entry struct {
 	number uint64
 	amount int64
@@ -28,19 +28,17 @@ const (
 	remembered = 64 // granted requests, at least
 )
 
-// empty reports whether no request waits. Otherwise the first one that waits has not given up.
+// empty reports whether no request waits. Otherwise the first has not given up.
 func (q *queue) empty() bool { return q.granted == len(q.entries) }
 
-// first returns the first request that waits.
 func (q *queue) first() entry { return q.entries[q.granted] }
 
-// index returns where a request is, and whether it is there.
 func (q *queue) index(number uint64) (i int, ok bool) {
 	i = sort.Search(len(q.entries), func(i int) bool { return q.entries[i].number >= number })
 	return i, i < len(q.entries) && q.entries[i].number == number && q.entries[i].amount != left
 }
 
-// before returns what is to be paid before a waiting request may be granted.
+// before returns what is paid before a waiting request.
 func (q *queue) before(i int) (sum int64) {
 	b := i / blockSize
 	for k := q.granted / blockSize; k < b; k++ {
@@ -54,7 +52,6 @@ func (q *queue) before(i int) (sum int64) {
 	return sum
 }
 
-// push appends a request.
 func (q *queue) push(e entry) {
 	if q.granted > 2*remembered && (q.empty() || q.granted > len(q.entries)/2 && len(q.entries) == cap(q.entries)) {
 		q.compact()
@@ -67,7 +64,6 @@ func (q *queue) push(e entry) {
 	q.add(i, e.amount)
 }
 
-// add adds to the amount of a waiting request.
 func (q *queue) add(i int, more int64) {
 	q.owed += more
 	q.sums[i/blockSize] += more
@@ -84,14 +80,13 @@ func (q *queue) pop(at int64) (amount int64) {
 	return amount
 }
 
-// skip passes over requests that have given up.
 func (q *queue) skip() {
 	for ; !q.empty() && q.first().amount == left; q.left-- {
 		q.granted++
 	}
 }
 
-// leave removes a waiting request, and adds what it leaves to pay to the next one, if any waits behind it.
+// leave removes a waiting request, and adds rest to the amount of the next, if any waits behind it.
 func (q *queue) leave(i int, rest int64) {
 	q.add(i, -q.entries[i].amount)
 	q.entries[i].amount = left
@@ -127,8 +122,7 @@ func (q *queue) compact() {
 	q.rescale(func(sum int64) int64 { return sum })
 }
 
-// rescale makes each sum of amounts, from the first that waits on, what the function says. That must not fall as
-// sums rise.
+// rescale makes each sum of waiting amounts what the function says, which must not fall as sums rise.
 func (q *queue) rescale(f func(sum int64) int64) {
 	sum, scaled := int64(0), int64(0)
 	q.sums = append(q.sums[:0], make([]int64, (len(q.entries)+blockSize-1)/blockSize)...)
@@ -145,7 +139,7 @@ func (q *queue) rescale(f func(sum int64) int64) {
 	q.owed = scaled
 }
 
-// charged returns the sum of the amounts that wait and were used already.
+// charged returns the sum of the waiting amounts that were used already.
 func (q *queue) charged() (sum int64) {
 	for _, e := range q.entries[q.granted:] {
 		if e.number&1 == 1 {

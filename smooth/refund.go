@@ -4,10 +4,9 @@ import "math"
 
 // Return takes back all permits of a slot but the first kept ones (fewer than it has).
 //
-// If its request waits, the amount in the queue gets less, and the requests behind it are granted
-// earlier. If it was granted, as much comes back as the bucket would still hold if it had never been
-// taken: no more than fits now, or would have fitted at any time since. Stored permits that have a price return to the
-// store as far as they fit. Either way, requests that wait are granted as soon as they may be.
+// If the request waits, it needs less, and those behind it are granted earlier. If it was granted, as much comes back
+// as the bucket would still hold if it had never been taken. Stored permits that have a price return to the store as
+// far as they fit.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)
@@ -42,8 +41,8 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.rescheduled(now)
 }
 
-// drop removes a waiting request. If a change of the rate has stretched what it had collected, more than what it cost
-// is left to the next one, which collects that now.
+// drop removes a waiting request. If a change of the rate has stretched what it had collected, the next one has the
+// rest to pay.
 func (l *Ledger) drop(i int, cost float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -53,7 +52,7 @@ func (l *Ledger) drop(i int, cost float64) {
 	q.leave(i, max(0, amount-1-roundUp(cost)))
 }
 
-// shorten takes the part of a waiting request that comes back off its amount.
+// shorten takes what comes back of a waiting request off its amount.
 func (l *Ledger) shorten(i int, worth, back float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -63,12 +62,12 @@ func (l *Ledger) shorten(i int, worth, back float64) {
 	l.carry(refund, less)
 }
 
-// carry keeps what is left of a refund, less than a nanosecond.
+// carry keeps the rest of a refund, less than a nanosecond.
 func (l *Ledger) carry(refund float64, rounded int64) {
 	l.early = min(refund-float64(rounded), max(l.early, 1))
 }
 
-// repay puts a refund of a granted request, at most so much, into the bucket.
+// repay puts a refund of a granted request into the bucket.
 func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	refund += l.early
 	time := max(0, roundDown(refund))
@@ -81,8 +80,7 @@ func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	l.history.headrooms.subtract(number, time)
 }
 
-// rescheduled is called when waiting requests may have earlier times than they were promised, and where the bucket may
-// hold another amount than before.
+// rescheduled is called when waiting requests may be granted earlier, or the bucket may hold another amount.
 func (l *Ledger) rescheduled(now int64) {
 	h := l.history
 	h.moved, l.waits = now, !h.queue.empty()

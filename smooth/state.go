@@ -2,17 +2,15 @@ package smooth
 
 import "math"
 
-// A State is all that a Ledger remembers as long as its rate is the first one and
-// nothing that it sold can come back: 24 bytes, for whoever keeps very many. A
-// Ledger made of it, used, and turned into a State again is as good as one that was kept.
+// A State is all that a Ledger remembers while its rate is the first one and nothing it sold can come back: 24 bytes.
+// A Ledger made of it, used, and turned into a State again is as good as one that was kept.
 type State struct {
 	stored float64
 	empty  int64
 	early  float64
 }
 
-// State returns the state of a ledger that has made no reservation (Take and Charge are allowed), and whose
-// rate was not changed.
+// State returns the state of a ledger that has made no reservation, and whose rate was not changed.
 func (l *Ledger) State() State {
 	return State{stored: l.stored, empty: l.empty, early: l.early}
 }

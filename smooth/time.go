@@ -2,12 +2,10 @@ package smooth
 
 import "math"
 
-// epsilon is the tolerance for rounding, in nanoseconds: what exceeds a whole number by less is
-// that number.
+// epsilon is the tolerance for rounding, in nanoseconds.
 const epsilon = 1e-3
 
-// roundUp returns the next whole number of nanoseconds. Go's own conversion of a float64 that is too
-// large (or NaN) to int64 is undefined; this one saturates.
+// roundUp returns the next whole number of nanoseconds. It saturates, where Go's conversion is undefined.
 func roundUp(nanoseconds float64) int64 {
 	switch n := math.Ceil(nanoseconds - epsilon); {
 	case n <= -1<<62:
@@ -30,8 +28,8 @@ func finite(x float64) float64 {
 	return x
 }
 
-// addSaturating returns t + d, but at most the largest time, and at least 146 years before the first: so
-// that the difference of two times is a number of nanoseconds. D is more than -1<<63.
+// addSaturating returns t + d, at most the largest time, and at least 146 years before the first, so that the
+// difference of two times is a number of nanoseconds. D is more than -1<<63.
 func addSaturating(t, d int64) int64 {
 	switch sum := t + d; {
 	case d > 0 && sum < t:
