@@ -43,7 +43,6 @@ func withBodyOf(r, other *http.Request) *http.Request {
 	return own
 }
 
-// answer makes a response one to the caller's request.
 func (c *call) answer(r *http.Response) {
 	if c.upstream == nil {
 		return
@@ -61,7 +60,7 @@ func (c *call) answer(r *http.Response) {
 	}
 }
 
-// leaves is the key of a context of a request whose response redirects out of the upstreams.
+// leaves is a context's key, of requests whose response redirects out of the upstreams.
 type leaves struct{}
 
 // own returns a URL of the upstream as one of the caller's, and any other as it is.
@@ -83,7 +82,7 @@ func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	return own, true
 }
 
-// without returns a query without some of its values, which may have been encoded in another way.
+// without returns a query without some of its values, however they are encoded.
 func without(query string, values url.Values) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
 		pair, _ := url.ParseQuery(one)
@@ -105,13 +104,10 @@ func elsewhere(r *http.Request) bool {
 	return left || first != r && !sameServer(first.URL, r.URL)
 }
 
-// sameServer reports whether two URLs have the same scheme, host and port, however they are written:
-// https://API.example.com/v1 and https://api.example.com:443/v2 have.
 func sameServer(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && hostAndPort(a) == hostAndPort(b)
 }
 
-// passOn sends a request as it is.
 func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(r)
 	if response != nil && response.Request == nil {

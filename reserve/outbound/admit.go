@@ -138,8 +138,9 @@ func (c *call) options(class int, again bool) {
 	}
 }
 
-// asks appends what the call asks at one option: permits of its charges, places in flight, gates (the probe of an unknown
-// rate, and the pauser of a limiter that can't be paused), and last permits of its class's limits, which are Own.
+// asks appends what the call asks at one option: permits of its charges, places in flight, gates (the probe of an
+// unknown rate, and the pauser of a limiter that can't be paused), and last permits of its class's limits, which are
+// Own.
 func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	for i := range w.charges {
 		limits = append(limits, queue.Limit{By: w.charges[i].By, Permits: w.charges[i].Permits, Clip: true})

@@ -82,7 +82,8 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	c.attempt.refusals = v.refusals
 }
 
-// stops stops limits whose stop includes, or does not, what they owe, and derates limits of a fixed rate that were refused.
+// stops stops limits whose stop includes, or does not, what they owe, and derates limits of a fixed rate that were
+// refused.
 func (c *call) stops(v *verdict, owed bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]

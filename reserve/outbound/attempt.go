@@ -18,9 +18,9 @@ type Attempt struct {
 	close sync.Once
 }
 
-// Begin waits until a call may go, as [Transport.RoundTrip] does, and leaves it to the caller to make
-// the call. It is for calls that no [http.RoundTripper] makes, such as gRPC's. The request serves to find
-// keys and costs; its body is not touched. Every Attempt must be closed. [WithRetries] does not apply.
+// Begin waits until a call may go, as [Transport.RoundTrip] does, and the caller makes it: for calls that no
+// [http.RoundTripper] makes, such as gRPC's. The request tells keys and costs; its body is not touched. Every Attempt
+// must be closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	c.unsent = false // its body is not touched
@@ -43,9 +43,8 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	return &Attempt{call: c}, nil
 }
 
-// Answered tells the transport the server's answer, from which it learns as RoundTrip would.
-// The body is read to its end and closed. A server may say more later, as when it refuses in the
-// middle of a stream: then Answered is called again.
+// Answered gives the transport the server's answer, from which it learns as RoundTrip would. The body is read to its
+// end and closed. Call it again if the server says more later, as when it refuses in the middle of a stream.
 func (a *Attempt) Answered(r *http.Response) {
 	a.comesBack()
 	if r.Body == nil {

@@ -10,8 +10,7 @@ import (
 // holdBlocked is for how long a blocked key lets no other call go after one, unless that one is refused before.
 const holdBlocked = time.Second
 
-// blocked counts a refusal without a time for the limits that it blames. It returns for how long no call should go; 0:
-// the keys are not blocked.
+// blocked counts a refusal without a time, and returns for how long no call should go; 0: the keys are not blocked.
 func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 	if s.Told && s.After > 0 || wantedBy(c.concerned()) > 0 {
 		return 0

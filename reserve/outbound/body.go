@@ -11,9 +11,8 @@ import (
 // channel of a message. It leaves the body that is sent alone, so it needs the request's GetBody, which
 // [http.NewRequest] sets for buffers, byte slices and strings. Without it, or without a body, Body returns nil.
 //
-// In the functions of a transport's options (key, Cost, Recost, [WithMaxInFlight]'s key) the body is read once for each
-// request, however many of them ask, and for all of its attempts. The bytes must not be changed. It may be called at the
-// same time.
+// In the functions of a transport's options the body is read once for each request and all of its attempts. The bytes
+// must not be changed. It may be called at the same time.
 func Body(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil
@@ -38,7 +37,6 @@ func readBody(r *http.Request) []byte {
 	return b
 }
 
-// A content is a request's body, once it was asked for.
 type content struct {
 	of    *http.Request
 	once  sync.Once
@@ -47,7 +45,7 @@ type content struct {
 
 type contentKey struct{}
 
-// withContent returns the request for the caller's functions: it remembers its body.
+// withContent returns the request for the caller's functions, which remembers its body.
 func withContent(r *http.Request) *http.Request {
 	if r.GetBody == nil {
 		return r

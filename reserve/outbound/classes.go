@@ -10,18 +10,17 @@ import (
 	"github.com/nextfree/pace/reserve/fair"
 )
 
-// WithClasses orders waiting requests as package fair does, instead of first come, first served: people before a batch,
-// tenants by their shares. The function returns a request's class and tenant; nil: those that [fair.With] has put into
-// the request's context. The class "" is the first one, if no other has that name.
+// WithClasses orders waiting requests as package fair does: people before a batch, tenants by their shares. The
+// function returns a request's class and tenant; nil: those that [fair.With] has put into the request's context. The
+// class "" is the first one, if no other has that name.
 //
 //	outbound.New(nil, limiter, outbound.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"}))
 //
 // The order holds among the requests with the same keys (see [PerKey]). Shares are of the permits of the limit at which
-// a request costs most, such as tokens; what a request has really used corrects its tenant's account. Tenants have equal
-// weights. A retry keeps its place among the requests of its tenant. A class with a Limit of its own is charged there as
-// many permits as its shares count.
+// a request costs most; what it has used corrects its tenant's account. Tenants have equal weights. A retry keeps its
+// place among the requests of its tenant. A class's own Limit is charged as many permits as its shares count.
 //
-// It returns the errors of [fair.New]. A request of a class that is none of these gets a *[reserve.ValueError].
+// It returns the errors of [fair.New]. A request of another class gets a *[reserve.ValueError].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	if of == nil {
 		of = func(r *http.Request) (class, tenant string) { return fair.From(r.Context()) }
@@ -35,7 +34,6 @@ func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.
 	}
 }
 
-// classOf returns the number of the call's class, and its tenant.
 func (c *call) classOf() (class int, tenant string, err error) {
 	name, tenant := c.t.classOf(c.request)
 	class = slices.IndexFunc(c.t.classes, func(of fair.Class) bool { return of.Name == name })

@@ -7,13 +7,12 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A serverClock is how far a server's clock is ahead of the local one, as far as the windows of a limit tell. It is for
-// servers that send no Date.
+// A serverClock is how far the clock of a server without Date is ahead of the local one, as the windows of a limit
+// show.
 //
-// A response that says "nothing is left until t" is believed, for half a minute at first. If a call that is sent
-// afterwards is accepted, in another window and before t, the server's clock is ahead: by as much as is left until t, or
-// more. By how much it is ahead at most, each response tells: the window that it names is not over. Each window brings
-// the two nearer.
+// "Nothing is left until t" is believed, for half a minute at first. If a call sent afterwards is accepted, in another
+// window and before t, the server's clock is ahead by what is left until t at least. Each response tells how much it is
+// ahead at most: the window that it names is not over.
 type serverClock struct {
 	mu    sync.Mutex
 	ends  time.Time // of the latest window of which nothing was left, by the server's clock
@@ -27,14 +26,13 @@ type serverClock struct {
 const (
 	// untried is how long a stop may be before it is known whether the server's clock is right.
 	untried = 30 * time.Second
-	// near is when the end of a window is known well enough to be waited for. Before, a refusal or two tell it.
+	// near is when the end of a window is known well enough to be waited for.
 	near = 4 * time.Second
 	// offBy is how much earlier than it was to be a window may end: ends are in whole seconds.
 	offBy = 1500 * time.Millisecond
 )
 
-// correct has what a response says of a limit follow from the server's clock. The call was sent, and the response heard,
-// at these times.
+// correct corrects what a response says of a limit by the server's clock.
 func (k *serverClock) correct(l *reply.Limit, sent, heard time.Time, refused bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

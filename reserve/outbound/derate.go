@@ -9,11 +9,11 @@ import (
 	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
-// A limit of a fixed rate that was refused all the same is derated: each call holds its limiter for a little longer than
-// its permits do. Its rate stays as it is. It lasts for as long as a refusal costs, 25 times its stop, so that stops take
-// 4 % of the time at most. A refusal in that time says that it was too little, and doubles it; when the time is over half
-// of it is taken back, and half of the rest after as long again. Refusals without an acceptance between them are one
-// event: an outage or a block says nothing of the rate.
+// A limit of a fixed rate that was refused all the same is derated: each call holds its limiter for a little longer
+// than its permits do. Its rate stays as it is. It lasts for as long as a refusal costs, 25 times its stop, so that
+// stops take 4 % of the time at most. A refusal in that time says that it was too little, and doubles it; when the time
+// is over half of it is taken back, and half of the rest after as long again. Refusals without an acceptance between
+// them are one event: an outage or a block says nothing of the rate.
 const (
 	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
 	leastDerated = time.Minute // of a stop of 1 s and less

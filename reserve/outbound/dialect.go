@@ -7,9 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Dialect is how a family of servers says in headers, or in the bodies of refusals, how much is left and until when. See
-// [WithDialect]. Known are those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira, Okta,
-// X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce and SEC EDGAR.
+// A Dialect is how a family of servers says in headers, or in the bodies of refusals, how much is left and until when.
+// See [WithDialect]. Known are those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify,
+// Jira, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -22,8 +22,8 @@ type Dialect struct {
 	Limit, Remaining, Reset string
 	// Of are names of limits, as in [Limit]: "requests", "tokens". Empty: the server tells none.
 	Of []string
-	// Bucket: Reset is when the bucket will be full again, so it refills at (limit - remaining) / reset. Otherwise Reset
-	// is the end of a window, and if nothing remains, nothing goes before.
+	// Bucket: Reset is when the bucket will be full again, so it refills at (limit - remaining) / reset. Otherwise
+	// Reset is the end of a window, and if nothing remains, nothing goes before.
 	Bucket bool
 	// Every is the length of the window, where the server does not say when it ends. After a response that says that
 	// nothing is left, nothing goes for so long: 10 s for HubSpot's 100 in 10 s.
@@ -51,8 +51,8 @@ type Dialect struct {
 	// Body, if it is not nil, reads the body of a refusal or of a 403, of which it gets 64 KiB at most, and reports
 	// whether it says that there were too many requests.
 	Body func(r *http.Response, body []byte) (RefusalBody, bool)
-	// Throttles reports for which other responses Body is to be asked: for servers that refuse with status 200. The body
-	// of such a response is read before the caller gets it.
+	// Throttles reports for which other responses Body is to be asked: for servers that refuse with status 200. The
+	// body of such a response is read before the caller gets it.
 	Throttles func(r *http.Response) bool
 }
 

@@ -1,5 +1,5 @@
-// Package outbound is an [http.RoundTripper] that paces the calls a program makes to somebody else's API, and obeys what
-// the server says about its limits.
+// Package outbound is an [http.RoundTripper] that paces the calls a program makes to somebody else's API, and obeys
+// what the server says about its limits.
 //
 //	limiter, err := window.New(50, time.Second) // what the API's documentation says
 //	...
@@ -12,8 +12,8 @@
 // # Find the key
 //
 // The key is what calls that share a limit on the server have in common. If it is too wide, a refusal stops calls that
-// have nothing to do with it: GitHub's core calls and searches behind one limiter take seven times as long as they must.
-// If it is too narrow, calls that share a limit don't know of each other's refusals.
+// it does not concern: GitHub's core calls and searches behind one limiter take seven times as long as they must. If it
+// is too narrow, calls don't know of each other's refusals.
 //
 //	what shares a limit                  write
 //	all calls                            New(nil, limiter)
@@ -25,12 +25,12 @@
 //	what the server says                 New(nil, nil)
 //
 // Some servers name in their responses which calls share a limit: GitHub in X-RateLimit-Resource, Discord in
-// X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil) the transport learns that: a call
-// has the limit that the last response to its method and path named. A path without a response has the limit of the
-// longest known prefix, if two paths with that prefix have named it and none another; else that of the host. Each
-// credential has its own limits. Where a server names no limit, but its responses to two paths differ in the limit's
-// size, as X's do, the size is the name. A name that is the Name of a [Limit] is that limit. Beside limits that hold for
-// all calls, names are learned as soon as the server has named two; beside [PerKey] and [Keyed] limits they are not.
+// X-RateLimit-Bucket, others by a policy's name in RateLimit-Policy. With New(nil, nil), and beside limits for all
+// calls once the server has named two, a call has the limit that the last response to its method and path named. A new
+// path has the limit of its longest known prefix, if two paths with that prefix have named it and none another; else
+// the host's. Each credential has its own limits. Where a server names none, but its responses to two paths differ in
+// the limit's size, as X's do, the size is the name. A name that is the Name of a [Limit] is that limit. Beside
+// [PerKey] and [Keyed] limits nothing is learned.
 //
 // # Write down what the documentation says
 //
@@ -42,42 +42,41 @@
 //
 // The server counts a call somewhere between its sending and its answer. So a window counts a call until T after the
 // response, the error, or the end of the attempt, and a calendar's period counts the calls that are out when it begins.
-// No stretch of T at the server then holds more than N, whatever the network does. It costs one round trip in each T: at
-// 25 in 1 s and 140 ms, calls take 1.14 times as long as at best. A place in flight costs one round trip for each call.
-// Evenly spaced calls at exactly the rate are not safe at a server that counts in windows.
+// No stretch of T at the server then holds more than N, whatever the network does. It costs one round trip in each T:
+// at 25 in 1 s and 140 ms, calls take 1.14 times as long as at best. A place in flight costs one round trip for each
+// call. Evenly spaced calls at exactly the rate are not safe at a server that counts in windows.
 //
 // # What it does
 //
-// A request waits for its permits, first come first served. If they would come after its deadline, http.Client's Timeout
-// included, it fails at once with a *[reserve.WaitError] and takes nothing. If it is given up while it waits, the
-// requests behind it move up.
+// A request waits for its permits, first come first served. If they would come after its deadline, http.Client's
+// Timeout included, it fails at once with a *[reserve.WaitError] and takes nothing. If it is given up while it waits,
+// the requests behind it move up.
 //
-// If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's 403), all requests of
-// its key stop until then. So they do after a response that says that nothing is left until a time. Queued requests go
-// later, at the same distances, so there is no herd at the end. Where the limiter has no rate, one request goes first
-// then, and each that is accepted lets two more go, up to as many as were out and not refused; from there on one more
-// each 8 stops. Never are more out than the responses say are left. [PauseRefused] stops only the refused request. If the
-// server does not say for how long, only the refused request waits: a second, and longer each time while nothing is
-// accepted.
+// If the server refuses a request and says for how long (429, 503 or 529 with Retry-After, GitHub's 403), or says that
+// nothing is left until a time, all requests of its key stop until then. Queued requests go later, at the same
+// distances, so there is no herd at the end. Where the limiter has no rate, one request goes first then, and each that
+// is accepted lets two more go, up to as many as were out and not refused; from there on one more each 8 stops. Never
+// are more out than the responses say are left. [PauseRefused] stops only the refused request. If the server does not
+// say for how long, only the refused request waits: a second, and longer each time while nothing is accepted.
 //
-// A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also a refusal by a server that says
-// that the named limit has room, as GitHub's secondary limits) stops the limiter given to [New] or a [Limit] without
-// keys, or else all calls of the credential to the host.
+// A refusal that concerns all calls (Discord's X-RateLimit-Global; with learned keys also one that says that the named
+// limit has room, as GitHub's secondary limits) stops the limiter given to [New] or a [Limit] without keys, or else all
+// calls of the credential to the host.
 //
-// One key never slows down another. [WithLimit] adds a limit with its own cost, [WithMaxInFlight] bounds how many
-// requests are out, [Adaptive] finds a rate that is not known or not right, [WithRetries] sends refused requests again,
-// before later ones, and [WithRetryBudget] bounds that. All are off by default.
+// [WithLimit] adds a limit with its own cost, [WithMaxInFlight] bounds how many requests are out, [Adaptive] finds a
+// rate that is not known or not right, [WithRetries] sends refused requests again, before later ones, and
+// [WithRetryBudget] bounds that. All are off by default.
 //
 // # A worked example
 //
-// A server allows 50 requests a second with a burst of 10, and answers others with 429 and Retry-After: 1. 64 goroutines
-// make 500 calls, which takes 9.8 s at best. With a limiter of 50/s they take 10.0 s, and none is refused.
+// A server allows 50 requests a second with a burst of 10, and answers others with 429 and Retry-After: 1. 64
+// goroutines make 500 calls, which takes 9.8 s at best. With a limiter of 50/s they take 10.0 s, and none is refused.
 //
 // With a limiter of 80/s and Adaptive the first refusal comes after some 25 calls: all calls stop for 1 s and go on at
 // 48/s, which grows to 49.6/s and stays there; it is raised again only after 25 times as long as the stop was.
 //
-// With no rate at all and a server that sends RateLimit-Policy it takes 10.2 s, and none is refused: the first call goes
-// alone, and the others at 49/s, which is what the server allows less 2 %.
+// With no rate at all and a server that sends RateLimit-Policy it takes 10.2 s, and none is refused: the first call
+// goes alone, and the others at 49/s, which is what the server allows less 2 %.
 //
 // # What servers say
 //
@@ -89,9 +88,9 @@
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //
-// A dialect's reset is the end of a window, before which nothing goes, or, as OpenAI's and Anthropic's, when a bucket is
-// full again, which stops no call for longer than one request's worth. Times are compared with the response's Date if the
-// local clock is more than 1.5 s away from it. Malformed headers and responses from a cache are ignored. No server can
-// stop a key for longer than [WithMaxRetryAfter] at a time. Refusals that no retry can mend, such as the end of a day's
-// quota, are returned at once.
+// A dialect's reset is the end of a window, before which nothing goes, or, as OpenAI's and Anthropic's, when a bucket
+// is full again, which stops no call for longer than one request's worth. Times are compared with the response's Date
+// if the local clock is more than 1.5 s away from it. Malformed headers and responses from a cache are ignored. No
+// server stops a key for longer than [WithMaxRetryAfter] at a time. Refusals that no retry can mend are returned at
+// once.
 package outbound

@@ -41,7 +41,7 @@ func (c *call) outcomeOf(v *verdict, err error) outcome {
 	return healthy
 }
 
-// judge notes how the upstream of an attempt has served it, and whether others have failed to.
+// judge notes how the upstream of an attempt has served it.
 func (c *call) judge(of outcome) {
 	u, now := c.t.upstreams, c.t.now()
 	switch of {
@@ -65,14 +65,13 @@ type failedAt struct {
 	sent   time.Time
 }
 
-// rests keeps calls away from a member.
 func (u *upstreams) rests(member int, now time.Time, rest time.Duration) {
 	if rest > 0 && len(u.all) > 1 {
 		u.all[member].pause.PauseUntil(now.Add(rest))
 	}
 }
 
-// another has a call that its upstream has refused, or failed to serve, go to another one, and reports whether it does.
+// another sends a call that its upstream has refused, or failed to serve, to another one, and reports whether it does.
 func (c *call) another(v *verdict, err error) bool {
 	if c.upstream == nil {
 		return false

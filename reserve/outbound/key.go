@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Host returns a request's host and port: the key of a limit that holds per server.
-// https://API.example.com/v1 and https://api.example.com:443/v2 are both "api.example.com:443".
+// Host returns a request's host and port, the key of a limit per server: "api.example.com:443" for
+// https://API.example.com/v1 and https://api.example.com:443/v2.
 func Host(r *http.Request) string { return hostAndPort(r.URL) }
 
 func hostAndPort(u *url.URL) string {
@@ -24,15 +24,14 @@ func hostAndPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// Credential returns a request's host and a hash of its Authorization header: the
-// key of a limit that holds per user of a server. The hash is another one in each
-// process, and does not tell the credential.
+// Credential returns a request's host and a hash of its Authorization header: the key of a limit per user of a server.
+// The hash differs between processes, and does not tell the credential.
 func Credential(r *http.Request) string {
 	return Host(r) + "#" + strconv.FormatUint(maphash.String(seed, r.Header.Get("Authorization")), 16)
 }
 
-// account returns the key of a learned limit: a request's [Credential], if it has one that stays the same from
-// call to call; else its [Host]. A signature, as that of AWS or OAuth 1, is another one for each call.
+// account returns the key of a learned limit: a request's [Credential], or its [Host] if it has none, or one that
+// differs from call to call, as a signature of AWS or OAuth 1 does.
 func account(r *http.Request) string {
 	scheme, _, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds the limits that servers name: see "Find the key". Each limit is one account's: two tokens have two. What
-// routes share is the same for all accounts of a host. A call whose route is not known is charged to its account's limit;
-// others are charged to that as well once the server has refused a call because of all calls together.
+// learned holds the limits that servers name: see "Find the key". Each limit is one account's: two tokens have two.
+// What routes share is the same for all accounts of a host. A call whose route is not known is charged to its account's
+// limit; others are charged to that as well once the server has refused a call because of all calls together.
 type learned struct {
 	accounts *keyed.Limiters[string]
 	buckets  *keyed.Limiters[bucket]
@@ -46,8 +46,8 @@ type known struct {
 	sure  bool      // a second child named the same key, or the route is a whole path
 }
 
-// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". A path takes some 250
-// bytes, all together 16 MB at most: see maxKeys.
+// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". A path takes some
+// 250 bytes, all together 16 MB at most: see maxKeys.
 const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {

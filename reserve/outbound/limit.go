@@ -44,9 +44,9 @@ type Limit struct {
 	Lost func(*http.Request) (permits int, known bool)
 }
 
-// A Usage finds out what a request has used, from its response: it gets the body as the caller reads it, and is asked when
-// that ends, is closed or fails, or when the request's context ends. One goroutine uses it at a time. If it is nil or does
-// not know, the estimate stays.
+// A Usage finds out what a request has used, from its response: it gets the body as the caller reads it, and is asked
+// when that ends, is closed or fails, or when the request's context ends. One goroutine uses it at a time. If it is nil
+// or does not know, the estimate stays.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
@@ -57,8 +57,8 @@ type Usage interface {
 // A Scope returns a request's key, which must be comparable, and the limiter of that key.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope made of a key function, such as [Host], and a function that returns the limiter of a key, such as
-// the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one of them is nil.
+// Keyed returns a scope made of a key function, such as [Host], and a function that returns the limiter of a key, such
+// as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one of them is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
 	if key == nil || limiter == nil {
 		return nil
@@ -79,8 +79,8 @@ func (l *Limit) scope() Scope {
 	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
 }
 
-// WithLimit adds a limit with a cost of its own. A request gets the permits of all its limits or none, first come, first
-// served. All are charged when it goes, and each is settled, stopped and adapted by itself.
+// WithLimit adds a limit with a cost of its own. A request gets the permits of all its limits or none, first come,
+// first served. All are charged when it goes, and each is settled, stopped and adapted by itself.
 //
 //	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
 //		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
@@ -89,8 +89,8 @@ func (l *Limit) scope() Scope {
 // At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at 10/s. A request that
 // costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards.
 //
-// If a busy machine wakes a request with several limits late, that time is lost at a limit below 100 permits/s that saves
-// up nothing: at 10/s, 10 ms late gives 9/s. Faster limits are charged up to 2 ms early, and lose nothing.
+// With several limits, a late wake-up loses time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms
+// late gives 9/s. Faster limits are charged up to 2 ms early.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		if l.InFlight != 0 || l.Key != nil {

@@ -26,7 +26,7 @@ type keyLines struct {
 // idleLines is how many lines are kept although no call is in them: of a program with few keys, all.
 const idleLines = 16
 
-// enter returns the line of a call whose options are made. The call leaves it when it has waited.
+// enter returns the line of a call whose options are made. The call must leave it.
 func (s *keyLines) enter(c *call) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,11 +50,11 @@ func (s *keyLines) leave(l *line) {
 	}
 }
 
-// soon is how long before its time a call is granted. A program that wakes some milliseconds late loses nothing then.
+// soon is how long before its time a call is granted, so that waking some milliseconds late loses nothing.
 const soon = 50 * time.Millisecond
 
-// newLine returns a line for calls like this one. A line that is kept watches its limits. One that is not would leave
-// its watchers there.
+// newLine returns a line for calls like this one. Only a line that is kept watches its limits, since watchers stay
+// there.
 func (t *Transport) newLine(c *call, kept bool) *line {
 	var watched [][]queue.Option
 	if kept || t.upstreams != nil || !c.local() {

@@ -15,7 +15,7 @@ type waitLog struct {
 	over       lines
 }
 
-// lines are log lines of one kind, one a second at most: when one request waits long, hundreds do.
+// lines are log lines of one kind, one a second at most.
 type lines struct {
 	mu     sync.Mutex
 	last   time.Time
@@ -36,7 +36,6 @@ func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
 		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-// waits logs a wait that has lasted for longerThan and goes on.
 func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Waiting) {
 	others, ok := l.going.turn(now)
 	if !ok {
@@ -46,7 +45,7 @@ func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Wait
 		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-// turn reports whether a line may be written now, and how many waits were not logged since the last line.
+// turn reports whether a line may be written now, and how many were not since the last one.
 func (l *lines) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

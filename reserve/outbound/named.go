@@ -18,8 +18,8 @@ type names struct {
 	differs bool    // a later one had another size
 }
 
-// maxNames bounds the names of an account: each takes some 700 bytes while it is stopped. Calls of further names have the
-// account's limit.
+// maxNames bounds the names of an account: each takes some 700 bytes while it is stopped. Calls of further names have
+// the account's limit.
 const maxNames = 1000
 
 // key returns the key of a response's route; zero: it has none.

@@ -44,14 +44,11 @@ type settings struct {
 }
 
 // PerKey paces requests by key: a request needs permits of the limiter of its key. With several PerKey options, or a
-// limiter given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's key
-// of the last PerKey.
+// limiter given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's
+// key of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
-//
-// With that transport a refusal of one credential stops the whole host; with PerKey(outbound.Credential, …) it stops only
-// that credential. Limiters that can be paused, as package keyed's, are stopped exactly: see [New].
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
 	return func(s *settings) error {
 		scope := Keyed(key, limiter)
@@ -63,11 +60,11 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 	}
 }
 
-// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key. A request
-// takes its place when it goes, and gives it back when its response's body is closed, or when there is no response. A
-// request that waits for permits, a stop or its next attempt has no place; one that waits for a place has no permits, so a
-// server that has stalled gets no burst. [WithMaxWait] and deadlines hold for that wait too, but its length is not known
-// before, so the error comes when they are over. Default: any number.
+// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key. A
+// request has a place from when it goes until its response's body is closed, or there is no response. A request that
+// waits for permits has no place, and one that waits for a place has no permits, so a server that has stalled gets no
+// burst. How long the wait for a place will be is not known before, so errors by [WithMaxWait] and deadlines come when
+// they are over. Default: any number.
 //
 // For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
 // WithMaxInFlight(8) get 50 answers a second, and none is refused.
@@ -85,9 +82,9 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a retry would exceed
-// that, RoundTrip returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests, where
-// WithRetries(3) alone makes 4000. Default: no budget.
+// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a retry would
+// exceed that, RoundTrip returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000
+// requests, where WithRetries(3) alone makes 4000. Default: no budget.
 func WithRetryBudget(share float64) Option {
 	return func(s *settings) error {
 		if !(share >= 0 && share <= 1) {
@@ -113,9 +110,9 @@ func WithDialect(d Dialect) Option {
 // WithCost sets the cost of requests, in permits, at the one limiter of a transport: New's, or PerKey's. With several
 // limits New returns an error, and each limit needs its own cost, by [WithLimit]. Default: 1 for each request.
 //
-// The function before returns the cost of a request before it goes; at 0 or less the request goes at once and unpaced. The
-// function after, which may be nil, returns the real cost when there is a response: the difference is charged to the next
-// requests, or given back. If it reads the response's body it must replace it.
+// The function before returns the cost of a request before it goes; at 0 or less the request goes at once and unpaced.
+// The function after, which may be nil, returns the real cost when there is a response: the difference is charged to
+// the next requests, or given back. If it reads the response's body it must replace it.
 //
 // At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
@@ -128,23 +125,22 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets how long a request waits at most. A request that would wait longer gets a *[reserve.WaitError] at once.
-// Negative counts as 0. Default: [reserve.Forever]; the request's deadline and the limiter's own longest wait hold in any
-// case. A request whose key the server stops while it waits may wait longer.
+// WithMaxWait sets how long a request waits at most. A request that would wait longer gets a *[reserve.WaitError] at
+// once. Negative counts as 0. Default: [reserve.Forever]; the request's deadline and the limiter's own longest wait
+// hold in any case. A request whose key the server stops while it waits may wait longer.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) error { s.maxWait = max(0, d); return nil }
 }
 
-// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip returns the refusal at
-// once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip returns the refusal
+// at once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
 // WithRetries sends a refused request again, up to n times, paying its permits each time, if it has no body, or has
 // GetBody. After a 503 that does not say for how long, see [RetryNonIdempotent]. Other responses and errors are for the
-// caller. A request that gives up while it waits to go again gets that error, not the refusal. Default: 0, since a program
-// often retries already, and some servers refuse for longer if one does.
+// caller. A request that gives up while it waits to go again gets that error, not the refusal. Default: 0.
 func WithRetries(n int) Option {
 	return func(s *settings) error {
 		if n < 0 {
@@ -156,46 +152,41 @@ func WithRetries(n int) Option {
 }
 
 // RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long, and
-// [NewUpstreams] also after 5xx and a broken connection. The server may have carried out the request, and an order may be
-// placed twice. Default: then only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are sent
-// again.
+// [NewUpstreams] also after 5xx and a broken connection. The server may have carried out the request, and an order may
+// be placed twice. Default: then only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are
+// sent again.
 func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
 // PauseRefused stops only the refused request for as long as the server wants; the others of its key go on. It is for
-// lenient servers, and best with [Adaptive], which slows the others down: a stop of 1 s by a server that has permits again
-// after 20 ms costs 50 requests. Default: the whole key stops, as GitHub and Discord require. Without [WithRetries] it stops
-// nothing.
+// lenient servers, and best with [Adaptive]: a stop of 1 s by a server that has permits again after 20 ms costs 50
+// requests. Default: the whole key stops, as GitHub and Discord require. Without [WithRetries] it stops nothing.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
-// Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate
-// as *[reserve.Limiter] does. It changes the rate by Retime where the limiter has that. The limiter's own rate is
-// never exceeded. A refusal cuts the rate by a tenth, once for all refusals of the same event; the first one at a rate that
-// nothing has proven leaves 0.6 of it. In a period without a refusal the rate grows by a tenth. A period is 10 s and 25 requests, and
-// at least 25 s for a stop of a second; after two longer stops in a row 25 times their length. So in the steady state fewer than
-// 3 % of the requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops are 4 % of the time. A rate that lasted is back within
-// as long as a single stop, but at most 25 s. When nothing was refused for three periods the limit has moved, and growth quickens.
-// The rate never grows to more than twice the rate at which requests are answered. The floor is one request in 2 minutes, and
-// one in 2 seconds while nothing is accepted. A rate that the server states in its headers is used at once, less 2 %.
-// What is left of a window until a reset is spent at once, or spread over the rest of it while other programs use it too.
+// Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
+// *[reserve.Limiter] does. The limiter's own rate is never exceeded. A refusal cuts the rate by a tenth, once for all
+// refusals of the same event; the first at a rate that nothing has proven leaves 0.6 of it. In a period without a
+// refusal it grows by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a second; after two
+// longer stops in a row it is 25 times their length. So in the steady state fewer than 3 % of the requests are refused
+// at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops are 4 % of the time. A rate that lasted is back within as long as a
+// single stop, at most 25 s. After three periods without a refusal the limit has moved, and growth quickens. The rate
+// never grows beyond twice the rate of answers. The floor is a request in 2 minutes, and one in 2 seconds while nothing
+// is accepted. A rate that the server states is used at once, less 2 %. What is left of a window until a reset is spent
+// at once, or spread over the rest of it while other programs use it too.
 //
-// Programs that share a limit need not know of each other: 3, 10, 30 and 100 of them at a bucket of 100/s use all of it, each about
-// as much as any other, and 0.3, 0.8, 1.7 and 3 % of their requests are refused.
+// Programs that share a limit need not know of each other: 3, 10, 30 and 100 of them at a bucket of 100/s use all of
+// it, in about equal parts, and 0.3, 0.8, 1.7 and 3 % of their requests are refused.
 //
-// Refusals may come by chance. Where they come in quick succession, five requests go at once after some of them: an
-// empty bucket refuses most of the five. If it does not, such refusals no longer slow the program down. At 50/s and 500/s, with 1, 3 or 10 %
-// refused, it then takes 4 to 27 % longer than without. A 429 always counts below 5/s, with a Retry-After,
-// and where the limiter's rate was too high from the beginning: where a server answers a share p of all
-// requests so, the rate falls to (1/p - 25)/10 a second, 0.8/s where it is 3 %. There a fixed rate is better.
+// Refusals by 503 or 529 may come by chance. A program tries that out by a higher rate, and such refusals then slow it
+// down by 2 to 20 %. A 429 always counts: where a server answers a share p of all requests so, at any rate, the rate
+// falls to 1/(10 p) a second, 3/s where it is 3 %. There a fixed rate is better.
 //
-// With a limiter at +Inf, or none, no rate is known: the first request goes alone, and the others
-// wait for its response. If that states a rate, it is used; if not, the rate starts at 16
-// requests/s and doubles every 0.3 s, until the first refusal. Give requests a deadline, or
+// With a limiter at +Inf, or none, the first request goes alone. If its response states a rate, that is used; if not,
+// the rate starts at 16 requests/s and doubles every 0.3 s, until the first refusal. Give requests a deadline, or
 // [WithMaxWait], if a server may never answer.
 //
-// A limiter belongs to one adaptive transport; setting its rate elsewhere sets a new
-// ceiling and begins anew.
+// A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return func(s *settings) error { s.adaptive = true; return nil } }
 
 // WithHooks sets functions that are called when something happens: see [Hooks]. Default: none.
@@ -214,8 +205,8 @@ func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock by which headers are read and rates found: for tests. Limiters have their own. Default: the
-// real one.
+// WithClock replaces the clock by which headers are read and rates found: for tests. Limiters have their own. Default:
+// the real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
 		if isnil.Value(c) {

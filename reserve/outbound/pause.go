@@ -34,12 +34,11 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	}
 }
 
-// pauserOf returns what stops a limit whose limiter can't be paused: a limiter without a limit, at which each
-// call reserves one permit as well.
+// pauserOf returns a limiter without a limit, beside one that can't be paused. Each call reserves a permit there.
 func (t *Transport) pauserOf(a *charge) reserve.Reserver { return t.pausers.For(keys{a.limit, a.key}) }
 
-// unlimited returns the policy of limiters without a limit. They can be paused, and get a rate when one is
-// known. They save up nothing, so no two requests are closer than the interval then. A nil clock is the real one.
+// unlimited returns the policy of limiters without a limit, which can be paused and may get a rate. They save up
+// nothing. A nil clock is the real one.
 func unlimited(clock clockwork.Clock) *reserve.Policy {
 	var opts []reserve.Option
 	if clock != nil {

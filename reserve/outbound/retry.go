@@ -12,8 +12,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// again prepares a refused call for another attempt, after a time of its own or, at 0, when it is its turn.
-// It returns false if there can't be one: then the refusal is the answer.
+// again prepares a refused call for another attempt, after a time of its own or, at 0, when it is its turn. False:
+// there can be none.
 func (c *call) again(after time.Duration) bool {
 	next, ok := rewind(c.request)
 	if !ok {
@@ -40,7 +40,6 @@ func (c *call) again(after time.Duration) bool {
 	return true
 }
 
-// mayWait reports whether the call may wait for another attempt.
 func (c *call) mayWait() bool {
 	ctx := c.request.Context()
 	if c.resume.IsZero() {
@@ -56,7 +55,7 @@ func (c *call) mayWait() bool {
 	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
 }
 
-// backOff waits until the call may make another attempt, if that time is its own.
+// backOff waits for the end of the call's own wait.
 func (c *call) backOff() error {
 	if c.resume.IsZero() {
 		return nil
@@ -73,15 +72,16 @@ func (c *call) backOff() error {
 	}
 }
 
-// relieved reports whether another call was accepted at each of the call's limits since it began to wait for this attempt.
+// relieved reports whether another call was accepted at each of the call's limits since it began to wait for this
+// attempt.
 func (c *call) relieved() bool {
 	return len(c.states) > 0 && !slices.ContainsFunc(c.states, func(s *limitState) bool {
 		return s.accepted.Load() < c.begin.UnixNano()
 	})
 }
 
-// repeatable reports whether it does no harm to carry out a request twice: it is idempotent (RFC 9110,
-// 9.2.2), or the server tells copies by a key, as net/http's own transport takes it.
+// repeatable reports whether it does no harm to carry out a request twice, as net/http's own transport takes it: it is
+// idempotent (RFC 9110, 9.2.2), or has a key by which the server tells copies.
 func repeatable(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -90,8 +90,7 @@ func repeatable(r *http.Request) bool {
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
-// rewind returns the request for another attempt, and false if there is no second copy of its body. The
-// request itself is not changed.
+// rewind returns the request for another attempt; false: there is no second copy of its body.
 func rewind(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -108,14 +107,13 @@ func rewind(r *http.Request) (*http.Request, bool) {
 	return again, true
 }
 
-// drain reads at most this much of a response, for this long, so that its connection can be used again. More
-// would cost more than a new connection.
+// drain reads at most this much of a response, for this long: more would cost more than a new connection.
 const (
 	maxDrain     = 64 << 10
 	maxDrainTime = 500 * time.Millisecond
 )
 
-// drain reads the rest of a refusal, and closes it. An error changes nothing: the request is sent again anyway.
+// drain reads the rest of a refusal, so that its connection can be used again.
 func drain(body io.ReadCloser) {
 	slow := time.AfterFunc(maxDrainTime, func() { body.Close() })
 	defer slow.Stop()
@@ -123,7 +121,6 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
-// A budget bounds retries to a share of the requests.
 type budget struct {
 	share float64
 
@@ -138,7 +135,6 @@ const (
 
 func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }
 
-// request counts a request. B may be nil.
 func (b *budget) request() {
 	if b == nil {
 		return
@@ -148,7 +144,6 @@ func (b *budget) request() {
 	b.left = math.Min(b.left+b.share, fullBudget)
 }
 
-// retry takes what a retry costs, and reports whether it was there.
 func (b *budget) retry() bool {
 	if b == nil {
 		return true

@@ -12,13 +12,13 @@ import (
 // are two bounds, and the lower one counts.
 //
 // After a refusal that stops the key one call goes first, and each that is accepted lets two more go, up to as many as
-// were out and not refused, but at least a half and at most 0.7 of those that were out. From then on there is one
-// more each 8 stops. A server that allows ten calls at a time, and stops all for 30 s if there is an eleventh, refuses six
+// were out and not refused, but at least a half and at most 0.7 of those that were out. From then on there is one more
+// each 8 stops. A server that allows ten calls at a time, and stops all for 30 s if there is an eleventh, refuses six
 // of 16, and then one in four minutes.
 //
-// A limit in a window lets as many go after the stop as before it. So as many go as were accepted between the two latest
-// refusals, and then one alone. If that is accepted, too, the limit is another one, and each that is accepted lets two
-// more go again.
+// A limit in a window lets as many go after the stop as before it. So as many go as were accepted between the two
+// latest refusals, and then one alone. If that is accepted, too, the limit is another one, and each that is accepted
+// lets two more go again.
 //
 // What a response says is left, less what is out, may go: the next responses say what is left then.
 type room struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// settle tells each limit what an attempt used: now, or when the body has ended.
+// settle tells each limit what an attempt used, now or when the body has ended.
 func (c *call) settle(refused bool) {
 	r := c.response
 	var w *watchedBody
@@ -43,15 +43,14 @@ func (c *call) settle(refused bool) {
 	}
 }
 
-// watched is a charge whose usage is being read. It does not change any more: a call whose response is read
-// makes no further attempt.
+// watched is a charge whose usage is being read.
 type watched struct {
 	charge *charge
 	usage  Usage
 }
 
-// A watchedBody is a response's body, unchanged. Its usages see each piece of it, and are asked,
-// once, when it ends, is closed or fails, or when the context ends.
+// A watchedBody is a response's body. Its usages see each piece, and are asked once, when it ends, is closed or fails,
+// or when the context ends.
 type watchedBody struct {
 	io.ReadCloser
 	call *call
@@ -63,7 +62,6 @@ type watchedBody struct {
 	few    [few]watched // of usages
 }
 
-// watch puts the body in the place of the response's.
 func (w *watchedBody) watch(r *http.Response) {
 	if ctx := w.call.request.Context(); ctx.Done() != nil {
 		w.mu.Lock() // it may be over at once
@@ -82,7 +80,6 @@ func (w *watchedBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// show shows a piece to the usages. One of them may panic.
 func (w *watchedBody) show(piece []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

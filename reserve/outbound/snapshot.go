@@ -34,8 +34,8 @@ type LimitState struct {
 	Refused      uint64    // attempts that the server refused because of this limit
 }
 
-// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024 that
-// were used. It takes nothing. Numbers of different limits may be of different moments.
+// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024
+// that were used. It takes nothing. Numbers of different limits may be of different moments.
 func (t *Transport) Snapshot() Snapshot {
 	var s Snapshot
 	now := t.now()
@@ -176,7 +176,8 @@ func isCredential(header string) bool {
 	})
 }
 
-// holdsSecret reports whether text holds a word of a header's value. Words of up to 7 letters, such as Bearer, don't count.
+// holdsSecret reports whether text holds a word of a header's value. Words of up to 7 letters, such as Bearer, don't
+// count.
 func holdsSecret(text, value string) bool {
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=", r) }) {
 		if len(word) >= 8 && strings.Contains(text, word) {

@@ -13,8 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what the server says about
-// its limits. [New] returns one. All methods may be called at the same time.
+// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what the server says
+// about its limits. [New] returns one. All methods may be called at the same time.
 type Transport struct {
 	settings
 	base http.RoundTripper
@@ -39,12 +39,13 @@ type Transport struct {
 //	client := &http.Client{Transport: transport}
 //
 // All requests share the limiter, and are stopped together when the server refuses one. For limits per host, user or
-// route, see [PerKey]. If by is nil and there is no PerKey or [WithLimit], keys are learned: a limiter without a limit for
-// every [Host] and [Credential] (Basic, Bearer, Token or Bot: a signature is none), and for each limit that the host names
-// in its responses. They stop when the server says so, and get a rate with [Adaptive].
+// route, see [PerKey]. If by is nil and there is no PerKey or [WithLimit], keys are learned: a limiter without a limit
+// for every [Host] and [Credential] (Basic, Bearer, Token or Bot: a signature is none), and for each limit that the
+// host names in its responses. They stop when the server says so, and get a rate with [Adaptive].
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests move and keep their
-// distances. In front of any other Reserver the transport stops requests itself, and lets them reserve again afterwards.
+// distances. In front of any other Reserver the transport stops requests itself, and lets them reserve again
+// afterwards.
 //
 // Other parts of the program may use the limiter too. While many requests wait here, only the first of each set of keys
 // waits in the limiter's own queue.
@@ -128,8 +129,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks. The
-// Transport itself never does.
+// CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks.
+// The Transport itself never does.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

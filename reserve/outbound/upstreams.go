@@ -11,25 +11,25 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 
-// An Upstream is one of several servers, or one of several keys of a server, that can serve a request: see [NewUpstreams].
+// An Upstream is one of several servers, or one of several keys of a server, that can serve a request: see
+// [NewUpstreams].
 type Upstream struct {
-	// Base is where requests go: its scheme and host take the place of the request's, its path is put before the request's, and its query
-	// before the request's. It must have a scheme and a host.
+	// Base replaces the scheme and host of requests, which it must have; its path and query go before the request's.
 	Base *url.URL
-	// Header is set in each request, in place of what the request has under the same names: a credential. No other upstream gets it.
+	// Header replaces the request's headers of the same names: a credential. No other upstream gets it.
 	Header http.Header
-	// By is the upstream's limit. Upstreams of one account share a limiter. Nil: a limiter without a limit, which is stopped when the server says so.
+	// By is the upstream's limit. Upstreams of one account share a limiter. Nil: only the server's stops hold.
 	By reserve.Reserver
 	// Tier: upstreams of a lower tier are used first, as long as one of them is free.
 	Tier int
-	// Prepare returns a request as it goes to the upstream, but for its body, or nil if the upstream does not serve it. The
-	// limits of [WithLimit] and [PerKey] are asked with what it returns: so each upstream may have limits of its own. If By
-	// is nil too, only those hold. Nil: Address, and the limits are asked with the caller's request.
+	// Prepare returns a request as it goes to the upstream, but for its body, or nil if the upstream does not serve it.
+	// It is what the limits of [WithLimit] and [PerKey] get, so each upstream may have its own. If By is nil too, only
+	// those hold. Nil: Base and Header make the request, and the limits get the caller's.
 	Prepare func(*http.Request) *http.Request
 }
 
-// NewUpstreams returns a transport that sends each request to the upstream that has permits for it first: several keys, or
-// several deployments, used as one. Base is as in [New]. The path and the query of a request's URL count; its scheme and host do not.
+// NewUpstreams returns a transport that sends each request to the upstream that has permits for it first: several keys,
+// or several deployments, used as one. Parameter base is as in [New].
 //
 //	keys := []outbound.Upstream{
 //		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyA}}, By: limiterA},
@@ -37,26 +37,25 @@ type Upstream struct {
 //	}
 //	transport, err := outbound.NewUpstreams(nil, keys)
 //
-// Exactly one upstream is charged. A refusal stops the one that it came from, as in New. The refused request goes to the next
-// upstream at once, with or without [WithRetries], if it has no body, or has GetBody: to each at most once. If all are stopped, a request waits for
-// the earliest, or gets a *[reserve.WaitError] with that time. The last refusal is the answer. Which upstream serves a request is decided at the last
-// moment; pool.WithKey in its context prefers the one that served that key last.
+// Exactly one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the one that
+// served that key last. A refusal stops its upstream, as in New, and the request goes to the next at once, to each at
+// most once, if it has no body, or has GetBody. The last refusal is the answer. If all are stopped, a request waits for
+// the earliest, or gets a *[reserve.WaitError] with that time.
 //
 // An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; after a rest one
-// call probes it. A failure counts if another upstream has served the same request, or if it is the second in a row.
-// If its body can be sent again, the call goes on to the next upstream: with any method if it was never sent (there was
-// no connection), and after 401, 403 and 404; after 5xx, or a connection that broke later, only if it does no harm to
-// carry it out twice. That is so of idempotent methods (RFC 9110), of requests with an Idempotency-Key, and of all with
-// [RetryNonIdempotent].
+// call probes it. A failure counts if another upstream has served the same request, or if it is the second in a row. If
+// its body can be sent again, the call goes on to the next upstream: with any method if there was no connection, and
+// after 401, 403 and 404; after 5xx, or a connection that broke later, only with an idempotent method (RFC 9110), an
+// Idempotency-Key, or [RetryNonIdempotent].
 //
-// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One that leads elsewhere is followed
-// without pacing, and without any upstream's header. An upstream's Set-Cookie is removed, since a client's cookie jar would give the cookie to
-// all upstreams. Response.Request is the caller's request, without the upstream's header.
+// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One
+// that leads elsewhere is followed without pacing and without any upstream's header. Set-Cookie is removed from
+// responses, since a client's jar would send the cookie to all upstreams. Response.Request is the caller's request.
 //
-// Further limits by [WithLimit] and [PerKey] hold for all upstreams together, with the caller's URL as their key. [Adaptive] does not change the
-// limits of upstreams.
+// Further limits, of [WithLimit] and [PerKey], hold for all upstreams together. [Adaptive] does not change the
+// upstreams'.
 //
-// It returns a *[reserve.ValueError] if there is no upstream, if one has no base URL with a scheme and a host, and the errors of New.
+// It returns a *[reserve.ValueError] if there is no upstream, or one without a scheme or a host, and the errors of New.
 func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*Transport, error) {
 	if len(members) == 0 {
 		return nil, valueError("the number of upstreams", 0, "at least 1")

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// This file decides what follows from a response. It is pure: it reads what was asked and what was
-// said, and touches no limiter, no clock and no hook. [call.apply] does what it decides.
+// This file decides what follows from a response. It is pure: no limiter, no clock, no hook. [call.apply] does what it
+// decides.
 
 // rules are the options that a decision depends on.
 type rules struct {
@@ -64,10 +64,9 @@ const (
 )
 
 const (
-	// Without a word from the server, a request waits for so long after its first refusal, and
-	// twice as long after each further one, unless others of its keys were accepted meanwhile.
-	// Requests that were refused together do not come back together: from the second refusal on each
-	// waits between half of that and all of it. A single one waits all of it.
+	// Without a word from the server, a request waits for so long after its first refusal, and twice as long after each
+	// further one, unless others of its keys were accepted meanwhile. From the second refusal on requests that wait
+	// together are spread between half of that and all of it.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
 )
@@ -90,8 +89,8 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
 	return v
 }
 
-// acceptance decides after a request that was accepted. Limits of which nothing is left stop before
-// anybody is refused, but not before a redirect is followed.
+// acceptance decides after a request that was accepted. Limits of which nothing is left stop, but not before a redirect
+// is followed.
 func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 	redirect := s.Status >= 300 && s.Status < 400
 	for i := range charges {
@@ -113,7 +112,6 @@ func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 	}
 }
 
-// refusal decides after a request that was refused.
 func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict) {
 	wanted, own := wants(s, charges)
 	most := r.maxRetryAfter
@@ -154,7 +152,7 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	}
 }
 
-// backOff has the call wait by itself, for longer after each refusal without a time.
+// backOff sets the call's own wait, longer after each refusal without a time.
 func (v *verdict) backOff(a attempt) {
 	if v.refusals++; a.relieved {
 		v.refusals = 1
@@ -167,17 +165,16 @@ func (v *verdict) backOff(a attempt) {
 	v.resume = v.after
 }
 
-// golden is the golden ratio: the fractions of its multiples are spread evenly, of however many (Knuth, The Art of
-// Computer Programming, 6.4, "Fibonacci hashing").
+// golden is the golden ratio: the fractions of its multiples are spread evenly (Knuth, The Art of Computer Programming,
+// 6.4, "Fibonacci hashing").
 const golden = math.Phi
 
-// mayRepeat reports whether a refused request may be sent again.
 func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
 	return a.number <= r.retries && !s.Final &&
 		(a.repeatable || r.repeatAny || !unclear(s, wanted))
 }
 
-// byChance reports whether a refusal has nothing to do with the rate of any limit that it blames.
+// byChance reports whether a refusal says nothing of the rate of any limit that it blames.
 func byChance(charges []charge, s *reply.Reply) bool {
 	for i := range charges {
 		if !charges[i].chance && blamed(charges, i, s) {
@@ -187,14 +184,14 @@ func byChance(charges []charge, s *reply.Reply) bool {
 	return true
 }
 
-// unclear reports whether a refused request may have been carried out: a proxy answers 503, without a
-// time, also when the server has the request and does not answer.
+// unclear reports whether a refused request may have been carried out: a proxy answers 503, without a time, also when
+// the server has the request.
 func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
 }
 
-// wants returns for how long no other call should go after a refusal: what the server says, or what it says of the
-// limits, or else (own) the Penalty of the limit that it blames.
+// wants returns for how long no other call should go after a refusal: as the server says, or as it says of the limits,
+// or else (own) for the Penalty of the limits that it blames.
 func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	if s.Told && s.After > 0 {
 		return s.After, false
@@ -214,7 +211,6 @@ func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	return d, true
 }
 
-// wantedBy returns for how long the limits want no other call, by what the response says of them.
 func wantedBy(charges []charge) (d time.Duration) {
 	for i := range charges {
 		if a := &charges[i]; a.said != nil && !a.limit.exact {
@@ -224,8 +220,8 @@ func wantedBy(charges []charge) (d time.Duration) {
 	return d
 }
 
-// blamed reports whether limit i caused a refusal: one that concerns all calls, the limit that holds for all;
-// else the limits with too little left; if there are none, the limit that is meant where no name is said.
+// blamed reports whether limit i caused a refusal: the limit for all calls, if the refusal concerns all; else the
+// limits with too little left; if there are none, the target.
 func blamed(charges []charge, i int, s *reply.Reply) bool {
 	if s.Whole && named(charges, s.Reason) < 0 {
 		if w := slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole }); w >= 0 {
@@ -242,19 +238,16 @@ func blamed(charges []charge, i int, s *reply.Reply) bool {
 	return i == target(charges, "", s.Reason)
 }
 
-// exhausted reports whether too little is left of a limit for the call.
 func (a *charge) exhausted() bool {
 	l := a.said
 	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
 }
 
-// named returns the index of the charge with that name: -1 if there is none.
 func named(charges []charge, name string) int {
 	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
 }
 
-// target returns the index of the charge that the server means by a name: -1 if it means none. Where the
-// server names no limit, the reason of its refusal may name one.
+// target returns the index of the charge that the server means by a name, or by the reason of its refusal; -1: none.
 func target(charges []charge, name, reason string) int {
 	if name == "" && reason != "" {
 		name = reason

@@ -139,8 +139,8 @@ func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	return lookAgain
 }
 
-// why returns what the call waits for: a stop first, and of the rates the one that lets it go last. False: nothing seems
-// to hold the call.
+// why returns what the call waits for: a stop first, and of the rates the one that lets it go last. False: nothing
+// seems to hold the call.
 func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if w.resume.After(now) {
 		why, ok = Waiting{"", w.resume, Stopped}, true

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Health is how an upstream, or a deployment, has served its calls lately. The zero value is well. One that fails rests: for a second, and twice as long
-// after each further failure, up to a minute. After a rest one call probes it, and the others keep away until that has
-// an answer.
+// Health is how an upstream, or a deployment, has served its calls lately. The zero value is well. One that fails
+// rests: for a second, and twice as long after each further failure, up to a minute. After a rest one call probes it,
+// and the others keep away until that has an answer.
 //
-// A failure is a broken connection, 5xx, 401, 403 or 404. It may be the request's own: so it counts against the upstream
-// only if another one has served the same request, or if it is the second in a row.
+// A failure is a broken connection, 5xx, 401, 403 or 404. It may be the request's own: so it counts against the
+// upstream only if another one has served the same request, or if it is the second in a row.
 type Health struct {
 	mu    sync.Mutex
 	inRow int       // failures since it served a call; those of calls that were out together are one

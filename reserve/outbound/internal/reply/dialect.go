@@ -110,8 +110,8 @@ func cut(name string) string { return strings.Clone(name[:min(len(name), maxName
 
 const maxName = 64
 
-// Resource returns the channel, guild or webhook that a request to Discord is about, each of which has its own limit in a
-// bucket; "": none.
+// Resource returns the channel, guild or webhook that a request to Discord is about, each of which has its own limit in
+// a bucket; "": none.
 func Resource(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i, part := range parts[:len(parts)-1] {

@@ -7,7 +7,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// readDraft reads RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11 has them, lists of RFC 9651:
+// readDraft reads RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11 has them, lists of RFC
+// 9651:
 //
 //	RateLimit-Policy: "default";q=100;w=60    100 requests in 60 s
 //	RateLimit: "default";r=50;t=30            50 of them left, for 30 s
@@ -48,8 +49,8 @@ func (k *Key) add(policy string) {
 	}
 }
 
-// readPolicies reads how many requests are allowed in how long, and returns the names of the policies that count bytes or
-// the like.
+// readPolicies reads how many requests are allowed in how long, and returns the names of the policies that count bytes
+// or the like.
 func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	others = map[string]bool{}
 	for _, item := range items(fields) {

@@ -11,8 +11,8 @@ const (
 	// Longest is the longest wait that is believed: a quota for a month. What is longer is a mistake (milliseconds for
 	// seconds) or a bad intention, and counts as malformed.
 	Longest = 32 * 24 * time.Hour
-	// shortest is the shortest time without permits worth stopping for, where the server may mean a bucket. A client that
-	// stopped for "0 left, for 1 s" of a bucket that refills 50 times a second took 5.9 times as long.
+	// shortest is the shortest time without permits worth stopping for, where the server may mean a bucket. A client
+	// that stopped for "0 left, for 1 s" of a bucket that refills 50 times a second took 5.9 times as long.
 	shortest = 2 * time.Second
 	// widest is the longest window whose permits are spread evenly: 1000 a day are spent when they are needed.
 	widest = 10 * time.Minute

@@ -38,7 +38,8 @@ type Limit struct {
 	Stop   time.Duration // for how long nothing is left
 	Short  bool          // nothing is left for a moment, too short to stop for
 	Ends   time.Duration // until the end of the window that Left is of; 0: not told, or a bucket
-	// Undated: the end is a point in time, and the server does not tell its own time. Ends is wrong if the local clock is.
+	// Undated: the end is a point in time, and the server does not tell its own time. Ends is wrong if the local clock
+	// is.
 	Undated bool
 	Bucket  bool // Left grows steadily, at Rate
 }

@@ -69,8 +69,8 @@ func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	}
 }
 
-// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), in RFC 1123 with "UTC" for "GMT", as servers
-// written in Go send it by mistake, or in the forms of RFC 3339 and of Jira.
+// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), in RFC 1123 with "UTC" for "GMT", as
+// servers written in Go send it by mistake, or in the forms of RFC 3339 and of Jira.
 func date(v string) (time.Time, bool) {
 	if t, err := http.ParseTime(v); err == nil {
 		return t, true
