@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Retryer is an aws.RetryerV2 that is put around another one, and makes each attempt wait for a
-// permit. It comes from [New]. All methods may be called at the same time, by many clients.
+// A Retryer is an aws.RetryerV2 around another one that makes each attempt wait for a permit. It comes from [New]. All
+// methods may be called at the same time, by many clients.
 type Retryer struct {
 	aws.RetryerV2
 	by       reserve.Reserver
@@ -28,18 +28,16 @@ type Option func(*Retryer)
 // minutes.
 func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
 
-// Adaptive finds the rate that the service accepts, as the option of that name does in package outbound. A throttling
-// error cuts the limiter's rate, once for all errors of the same event. What is accepted raises it again, but never
-// above the rate that the limiter has now. That must be finite. The limiter must have Rate and Retime, as
-// *[reserve.Limiter] does, and is for this retryer alone.
+// Adaptive finds the rate that the service accepts, as outbound.Adaptive does: throttling errors cut the limiter's
+// rate, and what is accepted raises it, never above the rate that the limiter has now. That must be finite. The limiter
+// must have Rate and Retime, and is for this retryer alone.
 func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
 
-// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Several
-// services, regions or accounts have limits of their own. Give each a limiter and a retryer.
+// New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Give each
+// service, region or account a limiter and a retryer.
 //
-// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error
-// says for how long: Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is
-// nil, or does not fit [Adaptive].
+// A by that can be paused (*[reserve.Limiter], package keyed's) is stopped when a throttling error says for how long:
+// Retry-After, or x-amz-retry-after. It returns a *[reserve.ValueError] if by is nil, or does not fit [Adaptive].
 func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, error) {
 	if isnil.Value(by) {
 		return nil, &reserve.ValueError{Package: "paceaws", Name: "the limiter", Value: nil, Want: "a limiter"}
@@ -63,8 +61,8 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 }
 
 // GetAttemptToken waits for a permit. If that would come after the context's deadline, it returns a
-// *[reserve.WaitError] at once and takes nothing. The SDK does not try such a call again. A context that ends while it
-// waits gives the permit back. The inner retryer's token is taken before, and given back if there is no permit.
+// *[reserve.WaitError] at once, which the SDK does not retry. A context that ends while it waits gives the permit back,
+// and the inner retryer's token.
 func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	release, err := r.RetryerV2.GetAttemptToken(ctx) // before the permit, so that its waits make no bursts
 	if err != nil {
@@ -82,8 +80,7 @@ func (r *Retryer) GetAttemptToken(ctx context.Context) (func(error) error, error
 	}, nil
 }
 
-// GetRetryToken is the inner retryer's. It is told of every error that is tried again. The SDK tells the attempt's own
-// token only of the first one's error (if AWS_NEW_RETRIES_2026 is set).
+// GetRetryToken is the inner retryer's. It gets every error that is tried again.
 func (r *Retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	r.pause(time.Now(), err)
 	return r.RetryerV2.GetRetryToken(ctx, err)

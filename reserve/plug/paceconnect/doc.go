@@ -8,28 +8,24 @@
 //	mux.Handle(pingv1connect.NewPingServiceHandler(service, connect.WithInterceptors(limited)))
 //
 // A call is a request to /package.Service/Method. So an [outbound.Transport] paces it and an [inbound.Middleware]
-// limits it, with the same keys, costs and hooks that other requests have. One Transport or Middleware may serve both.
+// limits it, with their keys, costs and hooks.
 //
 // # Clients
 //
 // A call waits for its permits. If they would come after its deadline it fails at once, with CodeDeadlineExceeded and
-// the *[reserve.WaitError] inside. Nothing that this package refuses is CodeResourceExhausted, which callers take for
-// the server's word. Keys are functions of the request: [outbound.Host], r.URL.Path is the procedure, and r.Header the
-// call's.
+// the *[reserve.WaitError] inside; this package never returns CodeResourceExhausted, which is a server's word.
+// r.URL.Path is the procedure, and r.Header the call's.
 //
-// CodeResourceExhausted is a refusal. So is CodeUnavailable if it comes with a time, from Envoy's rate limiter, or for
-// a 429 of a proxy in between. The time is in a RetryInfo among the error's details, in Retry-After, or in
-// grpc-retry-pushback-ms: the key is stopped until then. [outbound.Adaptive] finds the rate. A message that is too
-// large is no refusal.
+// CodeResourceExhausted is a refusal. So is CodeUnavailable with a time, from Envoy's rate limiter, or for a proxy's
+// 429. The time is in a RetryInfo, in Retry-After, or in grpc-retry-pushback-ms. A message that is too large is no
+// refusal.
 //
-// A stream takes its permits before it sends or receives anything, or with [PerMessage] for each
-// message that it sends. A refusal in the middle of a stream counts, too. The interceptor does not
-// retry, and [outbound.WithRetries] has no effect.
+// A stream takes its permits before it sends or receives anything, or with [PerMessage] for each message that it sends.
+// A refusal in the middle of a stream counts. [outbound.WithRetries] has no effect.
 //
 // # Handlers
 //
-// A call passes all tiers of the Middleware, or is refused and charged by none. [inbound.Endpoint]
-// is the procedure, r.Header the call's, r.RemoteAddr the peer, and r.Context() the call's. A
-// refused call gets CodeResourceExhausted, or CodeUnavailable where HTTP's would have got 503, with
-// a RetryInfo, Retry-After and grpc-retry-pushback-ms.
+// A call passes all tiers of the Middleware, or is refused and charged by none. [inbound.Endpoint] is the procedure,
+// r.Header the call's, r.RemoteAddr the peer. A refused call gets CodeResourceExhausted, or CodeUnavailable for HTTP's
+// 503, with a RetryInfo, Retry-After and grpc-retry-pushback-ms.
 package paceconnect

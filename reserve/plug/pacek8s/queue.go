@@ -10,11 +10,10 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item of a workqueue is tried
-// again. It comes from [NewQueueLimiter]. All methods may be called at the same time.
+// A QueueLimiter is a workqueue.TypedRateLimiter[T]: it says when an item is tried again. It comes from
+// [NewQueueLimiter]. All methods may be called at the same time.
 //
-// It remembers the last 65,536 items at least and 131,072 at most, so that items without a Forget take no memory for
-// good. An item that is not remembered has failed 0 times.
+// It remembers the last 65,536 to 131,072 items. Others have failed 0 times.
 type QueueLimiter[T comparable] struct {
 	overall reserve.Reserver
 	perItem func(T) reserve.Reserver
@@ -24,7 +23,6 @@ type QueueLimiter[T comparable] struct {
 	recent, older map[T]*item
 }
 
-// An item is the state of one item of the queue.
 type item struct {
 	failures int
 	held     *reserve.Reservation // the latest; nil: none
@@ -54,13 +52,11 @@ func NewQueueLimiter[T comparable](overall reserve.Reserver, perItem func(T) res
 	return &QueueLimiter[T]{overall: overall, perItem: perItem, most: most, recent: map[T]*item{}}, nil
 }
 
-// When reserves a permit and returns how long it is until then. An item whose permit has not come due yet keeps it,
-// since a workqueue holds an item once, at the earliest of its times. At 1/s, an item that is asked for again after 200
-// ms, of 1 s, has 800 ms to wait. No other item waits for longer than before.
+// When reserves a permit and returns how long it is until then. An item whose permit has not come due keeps it. At 1/s,
+// an item that is asked for again after 200 ms, of 1 s, has 800 ms to wait.
 //
-// It has no way to say that a limiter fails or refuses. If the permit would come later than the limiter's longest wait
-// ([reserve.WithMaxWait]), the item waits as long as it would have, but has no permit then. After any other failure it
-// waits 1 s.
+// If the permit would come later than the limiter's longest wait ([reserve.WithMaxWait]), the item waits as long,
+// without a permit. After any other failure it waits 1 s.
 func (q *QueueLimiter[T]) When(of T) time.Duration {
 	q.mu.Lock()
 	i := q.remember(of)
@@ -88,8 +84,8 @@ func (q *QueueLimiter[T]) When(of T) time.Duration {
 	return r.Delay()
 }
 
-// Forget ends what is known of an item. It gives its permit back if that has not come due, so that others come earlier.
-// The workqueue itself takes out nothing: an item that waits in it comes out at its time.
+// Forget forgets an item, and gives its permit back if that has not come due. An item that waits in the workqueue comes
+// out at its time.
 func (q *QueueLimiter[T]) Forget(of T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,7 +107,6 @@ func (q *QueueLimiter[T]) NumRequeues(of T) int {
 	return 0
 }
 
-// wait returns how long it is until the item's permit comes due.
 func (i *item) wait() time.Duration {
 	if i == nil || i.held == nil {
 		return 0
@@ -136,7 +131,6 @@ func (q *QueueLimiter[T]) remember(of T) *item {
 	return i
 }
 
-// reserve reserves the permits of an item.
 func (q *QueueLimiter[T]) reserve(of T) (reserve.Reservation, error) {
 	by := q.overall
 	if q.perItem != nil {

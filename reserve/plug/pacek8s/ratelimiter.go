@@ -11,19 +11,17 @@ import (
 // ErrStopped is the error of [RateLimiter.Wait] after Stop.
 var ErrStopped = errors.New("pacek8s: the limiter is stopped")
 
-// A RateLimiter is a flowcontrol.RateLimiter: what rest.Config takes. It comes from
-// [NewRateLimiter]. All methods may be called at the same time.
+// A RateLimiter is a flowcontrol.RateLimiter: what rest.Config takes. It comes from [NewRateLimiter]. All methods may
+// be called at the same time.
 type RateLimiter struct {
 	by      reserve.Reserver
 	stopped context.Context
 	stop    context.CancelCauseFunc
 }
 
-// NewRateLimiter returns a limiter whose requests each take one permit of by. One *RateLimiter may serve many clients,
-// and by may be used elsewhere too: all its users keep to one rate, first come, first served.
-//
-// Client-go's own limiter, flowcontrol.NewTokenBucketRateLimiter(20, 30), grants what
-// pace.NewTokenBucket(20, 30) does. It returns a *[reserve.ValueError] if by is nil.
+// NewRateLimiter returns a limiter whose requests each take one permit of by, which may be used elsewhere too, first
+// come, first served. Client-go's flowcontrol.NewTokenBucketRateLimiter(20, 30) grants what pace.NewTokenBucket(20, 30)
+// does. It returns a *[reserve.ValueError] if by is nil.
 func NewRateLimiter(by reserve.Reserver) (*RateLimiter, error) {
 	if err := checked("the limiter", by); err != nil {
 		return nil, err
@@ -46,9 +44,8 @@ func (r *RateLimiter) Wait(ctx context.Context) error {
 	return err
 }
 
-// Accept waits for a permit, however long that takes, or for Stop. A limiter with a longest wait
-// ([reserve.WithMaxWait]) is asked again when it may grant one. Where it fails in another way, Accept returns at once
-// without a permit, since it has no way to say so. Most callers should use [RateLimiter.Wait], as client-go does.
+// Accept waits for a permit, however long that takes, or for Stop. Where the limiter fails, Accept returns at once
+// without a permit. Most callers should use [RateLimiter.Wait], as client-go does.
 func (r *RateLimiter) Accept() {
 	var late *reserve.WaitError
 	for errors.As(r.Wait(context.Background()), &late) {
