@@ -253,15 +253,6 @@ type door struct {
 	own           bool // the tenant is this one, not the context's
 }
 
-// ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
-// class, it is the class named "", or else the first.
-//
-// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent one makes it
-// later, so use Wait.
-//
-// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a
-// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0 succeeds
-// if the permits are free now, and no request of the same priority or a higher one waits.
 func (d door) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	tenant := d.tenant
 	if !d.own {

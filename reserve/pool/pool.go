@@ -171,11 +171,6 @@ func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
 
 type reserver[T any] struct{ *Pool[T] }
 
-// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
-// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest member,
-// or a *[reserve.SizeError] if no member ever grants as many.
-//
-// Until the request is the first, the lease's At is a forecast.
 func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	key, ok := queue.StickyOf(ctx)
 	if !ok {

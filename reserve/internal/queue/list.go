@@ -11,7 +11,7 @@ const kinds = 2
 
 type link struct{ next, previous *Place }
 
-// Head, Tail and Next return a place of the list, or nil.
+// Head returns the first place, or nil. So do Tail and Next.
 func (l *List) Head() *Place         { return l.head }
 func (l *List) Tail() *Place         { return l.tail }
 func (l *List) Next(p *Place) *Place { return p.links[l.Kind].next }

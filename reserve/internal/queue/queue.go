@@ -75,8 +75,6 @@ type lock struct {
 	calls chan struct{} // nil: the mutex
 }
 
-// A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
-// testing/synctest bubble goes on.
 func (l *lock) lock() {
 	if l.calls != nil {
 		l.calls <- struct{}{}
