@@ -1,8 +1,7 @@
 package model
 
-// level is what the bucket holds now, by what is known now; negative in debt. It rises by a
-// nanosecond each nanosecond, up to what it may hold, and falls by what each request came to when
-// that was granted.
+// level is what the bucket holds, by what is known now; negative in debt. It rises with time, up to what it may hold,
+// and falls by what each request came to when that was granted.
 func (l *Limiter) level() float64 {
 	level, _ := l.replay()
 	return level
@@ -36,7 +35,7 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 		}
 		holds, from := capacity, until
 		if head, since, ok := l.headAfter(i); ok && l.config.Upfront {
-			// One that needs more than the bucket holds has a larger bucket while it is the head of a line.
+			// A head that needs more than the bucket holds has a larger bucket.
 			holds, from = max(holds, costs[head.id]), since
 		}
 		if need := l.needed(i); need > 0 {
@@ -69,10 +68,9 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 	}
 }
 
-// rescale scales what the requests come to that waited at a change of the rate. What is stored is permits, which scale
-// with the capacity. A debt scales only by Retime. What a waiting request had collected by then is stored, and the rest
-// of what it needs is like a debt. What one had collected that left since, the next has; but
-// no more is stored than was known then, or a refund could make a request later.
+// rescale scales what the requests come to that waited at a change of the rate. What one had collected by then is
+// stored, and the rest of what it needs is like a debt. What one had collected that left since, the next has. But no
+// more is stored than was known then, or a refund could make a request later.
 func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
 	e := l.past[change]
 	collect := func(r request) {
@@ -99,8 +97,8 @@ func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
 	}
 }
 
-// needed is what the head of the line needed at an event, if that is a change of the rate: the bucket could hold it then,
-// whether or not the head has left since.
+// needed is what the head of the line needed at a change of the rate: the bucket could hold it then, even if the head
+// has left since.
 func (l *Limiter) needed(i int) float64 {
 	if !l.config.Upfront || i == len(l.past) || len(l.past[i].waited) == 0 {
 		return 0
@@ -111,8 +109,7 @@ func (l *Limiter) needed(i int) float64 {
 	return l.past[i].need
 }
 
-// headAfter is the request that was granted next after so many events, or waits to be the next, and since when, without
-// a break, any has waited.
+// headAfter is the next request after so many events, granted or not, and since when any has waited without a break.
 func (l *Limiter) headAfter(events int) (head request, since float64, ok bool) {
 	for _, e := range l.past[events:] {
 		if e.went {

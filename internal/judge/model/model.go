@@ -1,12 +1,12 @@
-// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from one sentence. At every
-// moment it is what it would be had it known from the start what it knows now. But no granted request is called back.
+// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from one sentence. At
+// every moment it is what it would be had it known from the start what it knows now, but no granted request is called
+// back.
 //
-// It keeps a list of all that ever happened. These are the changes of the rate, and the granted requests, each with its
-// time and what is known now of its cost. Asked anything, it fills a bucket from that list again, from the start: see
-// level. Waiting requests stand in a line, first come, first served, and the head goes at the first moment at which the
-// bucket allows it. A promise is found by letting a copy of the model run until its time.
+// It keeps a list of all that happened: changes of the rate, and granted requests, each with its time and what is
+// known now of its cost. Asked anything, it fills a bucket from that list again: see level. Waiting requests stand in
+// a line, and the head goes as soon as the bucket allows it. A promise is found by letting a copy of the model run.
 //
-// The bucket holds time, not permits: a permit is its interval when it was sold.
+// The bucket holds time: a permit is its interval when it was sold.
 package model
 
 import (
@@ -23,22 +23,19 @@ type Config struct {
 	Warm     *WarmUp                    // of a warming-up limiter, in place of Capacity
 }
 
-// Burst is the capacity of a limiter that saves up so many seconds, Fixed that of one that saves
-// up so many permits.
+// Burst is the capacity of a limiter that saves up so many seconds.
 func Burst(seconds float64) func(rate float64) float64 {
 	return func(rate float64) float64 { return rate * seconds }
 }
 
-// Fixed is a capacity that no rate changes.
 func Fixed(permits float64) func(rate float64) float64 {
 	return func(float64) float64 { return permits }
 }
 
-// A Limiter is one model. Times and costs are nanoseconds, real times since it was made. The
-// limiter's own time is the same without the pauses.
+// A Limiter is one model. Times and costs are nanoseconds, real times since it was made. The limiter's own time has
+// no pauses.
 type Limiter struct {
-	// Closest is the smallest margin by which anything was decided, exact ties aside unless something came back: how
-	// much earlier or later, by rounding, would have changed what happened. Tests may reset it.
+	// Closest is the smallest margin by which anything was decided, exact ties aside unless something came back.
 	Closest float64
 
 	config Config
@@ -60,8 +57,7 @@ type Limiter struct {
 	stored float64 // of a warming-up limiter: permits
 }
 
-// A request is one that asked for permits, or a charge: what a settlement came to beyond what had
-// been reserved.
+// A request asked for permits, or is a charge: what a settlement came to beyond the reservation.
 type request struct {
 	id       int
 	reserved int
@@ -95,7 +91,6 @@ type event struct {
 	need       float64      // which cost so much
 }
 
-// New returns a model.
 func New(c Config) *Limiter {
 	l := &Limiter{Closest: math.Inf(1), config: c, rate: c.Rate}
 	if c.Warm != nil {
@@ -109,7 +104,7 @@ func New(c Config) *Limiter {
 
 func interval(rate float64) float64 { return 1e9 / rate }
 
-// capacity is what the bucket can hold at a rate. A warming-up limiter's store is not in the bucket.
+// capacity is what the bucket can hold at a rate, without a warming-up limiter's store.
 func (l *Limiter) capacity(rate float64) float64 {
 	if l.config.Warm != nil {
 		return 0
@@ -117,17 +112,14 @@ func (l *Limiter) capacity(rate float64) float64 {
 	return l.config.Capacity(rate) * interval(rate)
 }
 
-// Clone returns a model that knows the same.
 func (l *Limiter) Clone() *Limiter {
 	c := *l
 	c.past, c.line = slices.Clone(l.past), slices.Clone(l.line)
 	return &c
 }
 
-// Paused says whether the limiter's time stands still.
 func (l *Limiter) Paused() bool { return l.real < l.until }
 
-// Advance lets real time pass, and grants the requests whose time comes meanwhile.
 func (l *Limiter) Advance(d float64) {
 	end := l.real + d
 	if l.Paused() {
@@ -180,21 +172,18 @@ func (l *Limiter) wait() float64 {
 	return -level
 }
 
-// leave lets the head of the line go, now.
 func (l *Limiter) leave() {
 	l.past = append(l.past, event{at: l.now, real: l.real, went: true, request: l.line[0], since: l.since})
 	l.line = slices.Delete(l.line, 0, 1)
 }
 
-// decide notes by how much a decision was made.
 func (l *Limiter) decide(margin float64) {
 	if margin != 0 {
 		l.Closest = min(l.Closest, math.Abs(margin))
 	}
 }
 
-// Reserve asks for permits. The request is refused, and has never been, if it would wait for
-// longer than maxWait.
+// Reserve asks for permits. A request that would wait for longer than maxWait is refused, and has never been.
 func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, ok bool) {
 	r := l.sell(permits)
 	r.id = l.lastID + 1
@@ -211,7 +200,6 @@ func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, o
 	return r.id, wait, true
 }
 
-// join puts a request at the end of the line.
 func (l *Limiter) join(r request) {
 	if l.config.Warm != nil {
 		l.stored -= took(r.permits, r.stored)
@@ -222,7 +210,6 @@ func (l *Limiter) join(r request) {
 	l.line = append(l.line, r)
 }
 
-// sell returns a request for permits at what they cost now.
 func (l *Limiter) sell(permits int) request {
 	each := interval(l.rate)
 	r := request{reserved: permits, permits: permits}
@@ -233,14 +220,12 @@ func (l *Limiter) sell(permits int) request {
 	return r
 }
 
-// TryAcquire asks for permits now, or not at all.
 func (l *Limiter) TryAcquire(permits int) (id int, ok bool) {
 	id, _, ok = l.Reserve(permits, 0)
 	return id, ok
 }
 
-// Settle says what a request came to. Only the first time counts. A request that waits keeps its
-// place with less, or leaves it with nothing. Permits that are missing are charged at the end of the line.
+// Settle says what a request came to, once. Missing permits are charged at the end of the line.
 func (l *Limiter) Settle(id, actual int) {
 	r := l.find(id)
 	if r == nil || r.settled {
@@ -266,7 +251,6 @@ func (l *Limiter) Settle(id, actual int) {
 	l.decide(l.letGo())
 }
 
-// giveBack makes it known that a request comes to less.
 func (l *Limiter) giveBack(r *request, actual int) {
 	if l.config.Warm != nil {
 		l.restore(*r, actual)
@@ -288,17 +272,14 @@ func (l *Limiter) find(id int) *request {
 	return nil
 }
 
-// PauseUntil stops the limiter's time. A later one extends the pause, an earlier one changes nothing.
 func (l *Limiter) PauseUntil(t float64) { l.until = max(l.until, t) }
 
-// Resume ends the pause.
 func (l *Limiter) Resume() {
 	l.until = min(l.until, l.real)
 	l.decide(l.letGo())
 }
 
-// SetRate changes the rate. What is stored scales with the store, but gets no more after a Retime. What is owed, and the
-// time that each request has still to wait, stays.
+// SetRate keeps what is owed, and each wait. What is stored scales with the store, but gets no more after a Retime.
 func (l *Limiter) SetRate(rate float64) {
 	scale := l.rate / rate // what a waiting request has collected is permits
 	if before := l.capacity(l.rate); before > 0 {
@@ -310,7 +291,7 @@ func (l *Limiter) SetRate(rate float64) {
 	l.changeRate(rate, scale, 1)
 }
 
-// Retime changes the rate, and keeps all permits: those stored, as far as they fit, owed, and waited for.
+// Retime keeps all permits: stored, as far as they fit, owed, and waited for.
 func (l *Limiter) Retime(rate float64) {
 	if rate != l.rate {
 		l.retimed = true
@@ -336,7 +317,6 @@ func (l *Limiter) changeRate(rate, storeScale, debtScale float64) {
 	l.decide(l.letGo())
 }
 
-// Waiting lists the waiting requests, first come first.
 func (l *Limiter) Waiting() (ids []int) {
 	for _, r := range l.line {
 		if r.id > 0 {
@@ -346,13 +326,11 @@ func (l *Limiter) Waiting() (ids []int) {
 	return ids
 }
 
-// Quiet reports whether no request waits, and no charge.
 func (l *Limiter) Quiet() bool { return len(l.line) == 0 }
 
-// Times returns when each granted request was granted, and when each waiting one will be: real times.
+// Times returns when each request was granted, or will be: real times.
 func (l *Limiter) Times() map[int]float64 { return l.Clone().promises() }
 
-// promises lets the model run until all requests are granted, and returns when each is.
 func (l *Limiter) promises() map[int]float64 {
 	l.real = max(l.real, l.until)
 	for l.letGo(); len(l.line) > 0; l.letGo() {
@@ -370,13 +348,11 @@ func (l *Limiter) promises() map[int]float64 {
 	return times
 }
 
-// NextFree is when a request for one permit, made now, would go: real time.
 func (l *Limiter) NextFree() float64 {
 	_, wait, _ := l.Clone().Reserve(1, math.Inf(1))
 	return l.real + wait
 }
 
-// Stored is how many permits are stored now.
 func (l *Limiter) Stored() float64 {
 	if l.config.Warm != nil {
 		return l.stored
@@ -384,8 +360,6 @@ func (l *Limiter) Stored() float64 {
 	return max(0, l.level()) / interval(l.rate)
 }
 
-// Interval is what a fresh permit costs now.
 func (l *Limiter) Interval() float64 { return interval(l.rate) }
 
-// Rate is the number of fresh permits per second now.
 func (l *Limiter) Rate() float64 { return l.rate }

@@ -1,10 +1,8 @@
 package model
 
-// A WarmUp is what makes a warming-up limiter: Guava's period, in nanoseconds, and cold factor.
-//
-// In time it is a limiter with nothing saved up. Beside that it has a store of permits, which idle time fills, and
-// which make what is sold dearer. A slot keeps the price list that it was sold at. What is given back had taken permits
-// out of the store. They return there at once, as far as they fit. Time that has passed is gone.
+// A WarmUp is Guava's period, in nanoseconds, and cold factor. In time such a limiter saves nothing up. Beside that
+// it has a store of permits, which idle time fills, and which make what is sold dearer. A slot keeps the price list
+// that it was sold at. What is given back returns to the store at once, as far as it fits.
 type WarmUp struct{ Period, ColdFactor float64 }
 
 // A curve is Guava's price list at one rate.
@@ -24,10 +22,8 @@ func (w *WarmUp) curve(rate float64) *curve {
 	return c
 }
 
-// took is how many of so many permits come out of a store.
 func took(permits int, stored float64) float64 { return min(float64(permits), stored) }
 
-// cost is that of so many permits, the dearest stored ones first.
 func (c *curve) cost(permits int, stored float64) float64 {
 	extra := func(stored float64) float64 { // for the last one, over a fresh one
 		return max(0, stored-c.bend) * c.slope
@@ -37,15 +33,14 @@ func (c *curve) cost(permits int, stored float64) float64 {
 	return float64(permits)*c.interval + slant*(extra(top)+extra(low))/2
 }
 
-// sell sets the price of a request.
 func (w *WarmUp) sell(r *request, rate, stored float64) {
 	c := w.curve(rate)
 	r.curve, r.stored = c, stored
 	r.price = func(permits int) float64 { return c.cost(permits, stored) }
 }
 
-// idle lets time pass in which no request is granted. The rest of it, when nothing is owed any more, fills the store.
-// The whole of an empty one takes the period.
+// idle lets time pass without a request. When nothing is owed any more, the rest fills the store: an empty one in the
+// period.
 func (l *Limiter) idle(d float64) {
 	if l.config.Warm == nil || len(l.line) > 0 {
 		return
@@ -58,18 +53,16 @@ func (l *Limiter) fill(d float64) {
 	l.store(max(0, d) * c.capacity / l.config.Warm.Period)
 }
 
-// store puts permits into the store.
 func (l *Limiter) store(permits float64) {
 	l.stored = min(l.stored+permits, l.Full())
 }
 
-// restock scales the store to another rate.
 func (l *Limiter) restock(rate float64) {
 	w := l.config.Warm
 	l.stored *= w.curve(rate).capacity / w.curve(l.rate).capacity
 }
 
-// restore gives back to the store what a request took, where that comes to less now.
+// restore gives back to the store what a request took, and needs no longer.
 func (l *Limiter) restore(r request, actual int) {
 	back := took(r.permits, r.stored) - took(actual, r.stored)
 	l.store(back * l.config.Warm.curve(l.rate).capacity / r.curve.capacity)
