@@ -85,7 +85,7 @@ func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64
 	o.mu.Lock()
 	lost := max(0, o.lost-float64(now-o.at)*c.Refill)
 	o.mu.Unlock()
-	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53)))) // all that a double can count
+	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53))))
 }
 
 // forgotten reports whether all that is owed would have overflowed, had nobody else used the limiter since.

@@ -2,7 +2,6 @@ package shared
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -82,16 +81,8 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	for _, r := range o.refunds {
 		written = j.giveBack(r) || written
 	}
-	j.closeUp()
-	j.adopt(o.terms)
-	if o.next != nil {
-		j.adopt(o.next)
-	}
-	j.pause(o.pause)
-	for _, c := range o.charges {
-		if err := j.charge(c); err != nil {
-			return false, 0, err
-		}
+	if err := j.change(o); err != nil {
+		return false, 0, err
 	}
 	if err := j.open(len(o.asked)); err != nil {
 		return false, 0, err
@@ -110,6 +101,22 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	}
 	j.last = j.now
 	return written, j.keep(o.after.wait), nil
+}
+
+// change does what an order asks for beside permits and refunds.
+func (j *journal) change(o *order) error {
+	j.closeUp()
+	j.adopt(o.terms)
+	if o.next != nil {
+		j.adopt(o.next)
+	}
+	j.pause(o.pause)
+	for _, c := range o.charges {
+		if err := j.charge(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setClock sets the time, and reports whether the store's clock was set back: then no time has passed.
@@ -270,79 +277,6 @@ func (j *journal) fold(n int, at int64) error {
 	j.saved, j.then = l.AppendState(nil, at), at
 	j.records = slices.Delete(j.records, 0, n)
 	return nil
-}
-
-func (j *journal) sell(w wanted) answer {
-	latest := saturate.Add(j.now, w.limit)
-	if j.behind != j.current && w.limit >= 0 && j.fits(w.permits) {
-		j.current.Reserve(j.now, w.permits, j.now)
-		j.behind = nil
-		return j.promise(w, j.now, j.now)
-	}
-	_, ready, ok := j.tail().Reserve(j.from, w.permits, latest)
-	if ready = max(ready, j.from); !ok || ready > latest {
-		return answer{wait: max(1, ready-j.now)}
-	}
-	if j.behind != j.current {
-		j.waiting += float64(w.permits)
-	}
-	return j.promise(w, ready, j.from)
-}
-
-// promise records a request that is granted at a time.
-func (j *journal) promise(w wanted, at, since int64) answer {
-	r := record{at: at, kind: granted, amount: int64(w.permits)}
-	if j.terms.upfront && j.terms.line.Base > 0 {
-		r.since = at - since
-	}
-	number := j.add(r)
-	return answer{granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}}
-}
-
-// wait returns how long a request for permits, made now, would wait.
-func (j *journal) wait(permits int) int64 {
-	if of := j.terms.other; of != nil && of.most > 0 {
-		permits = min(permits, of.most)
-	}
-	if j.behind != j.current && j.fits(permits) {
-		return 0
-	}
-	return max(0, max(ready(j.tail(), j.from, permits), j.from)-j.now)
-}
-
-func (j *journal) look() outlook {
-	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now) - j.waiting}
-	if j.behind != j.current {
-		if o.stored = 0; j.terms.line.Base > 0 {
-			o.stored = j.tail().Stored(j.from)
-		}
-	}
-	if o.queued = o.wait > 0; !o.queued || j.terms.upfront && j.behind == j.current {
-		o.left = o.stored
-	}
-	return o
-}
-
-// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full.
-// For a window and a calendar that is three lengths, and one more for each that the requests use up.
-func (j *journal) keep(wait int64) time.Duration {
-	of := j.terms.limits()
-	length := of.capacity / of.rate * 1e9
-	d := float64(wait) + length + 1e9
-	if j.terms.other != nil {
-		sum := 0.0
-		for _, r := range j.records {
-			sum += float64(r.amount)
-		}
-		d += length * (2 + sum/of.capacity)
-	}
-	return time.Duration(min(d, longest))
-}
-
-// ready returns when a request, made at a time, would be granted.
-func ready(l ledger, at int64, permits int) int64 {
-	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
-	return ready
 }
 
 var _ ledger = (*smooth.Ledger)(nil)

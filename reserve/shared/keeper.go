@@ -48,8 +48,8 @@ type answer struct {
 	again   int64 // how long as many would wait now
 }
 
-// A charge is permits that were used already, age nanoseconds ago. A bounded one was granted in an outage: it is dropped
-// if a capacity is owed already.
+// A charge is permits that were used already, age nanoseconds ago. A bounded one was granted in an outage: it is
+// dropped if a capacity is owed already.
 type charge struct {
 	permits int
 	age     int64

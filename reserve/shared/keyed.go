@@ -55,7 +55,8 @@ func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
 		return nil, err
 	}
 	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	return &Keyed{settings: s, nodes: n, maxWait: (*engine.Policy)(policy).Terms().MaxWait, terms: t, keys: map[string]*entry{}}, nil
+	maxWait := (*engine.Policy)(policy).Terms().MaxWait
+	return &Keyed{settings: s, nodes: n, maxWait: maxWait, terms: t, keys: map[string]*entry{}}, nil
 }
 
 // For returns the Reserver of one key.

@@ -69,7 +69,8 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 		return g.client.Eval(ctx, script, key, arg)
 	}
 	// The caller may leave before its batch is back, and the argument is its own.
-	e := &batchedCall{Call: Call{Key: key, Arg: slices.Clone(arg), Err: errAborted}, until: until, wake: make(chan struct{})}
+	call := Call{Key: key, Arg: slices.Clone(arg), Err: errAborted}
+	e := &batchedCall{Call: call, until: until, wake: make(chan struct{})}
 	g.waiting = append(g.waiting, e)
 	g.mu.Unlock()
 	select {

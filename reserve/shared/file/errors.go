@@ -6,8 +6,7 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a file or its folder. Err is the operating system's error: errors.Is with
-// fs.ErrPermission or syscall.ENOSPC tells more.
+// An Error says what went wrong with a file or its folder. Err is the operating system's error.
 type Error struct {
 	Op      string // "open", "lock", "read", "write", "create"
 	Path    string
@@ -25,8 +24,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, shared.ErrNotWritten}
 }
 
-// A CorruptError says that a file has no state that can be believed: it was cut off, overwritten, or is not of
-// this package. Its limiter grants nothing by it. Removing the file starts the limiter anew.
+// A CorruptError says that a file was cut off, overwritten, or is not of this package. Removing it starts the
+// limiter anew.
 type CorruptError struct {
 	Path string
 	Why  string // "it is cut off"

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,14 +15,11 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Open returns a store in a folder, which it makes if there is none (its parent must exist), with mode 0700.
-// Several stores, of this process and of others, may be open in one folder. There is nothing to close: files
-// that are not in use are closed.
-//
-// A folder may hold other files: only limiters' files whose states have expired are removed.
+// Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Several
+// stores may be open in one folder, which may hold other files. There is nothing to close.
 //
 // It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
-// system, and a *[reserve.ValueError] for the name "", which is likely to be a variable that is not set.
+// system, and a *[reserve.ValueError] for the name "".
 func Open(dir string, opts ...Option) (shared.Store, error) {
 	if dir == "" {
 		return nil, invalid.In("file")("dir", dir, "the name of a folder")
@@ -60,12 +55,11 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 // An Option changes one setting of a store.
 type Option struct{ set func(*store) }
 
-// Durable has each state reach the disk (fsync) before its permits are granted, so that a machine that loses its power
-// forgets none. It costs what the disk needs for it: 50 us to 20 ms a request. Default: a state is handed to
-// the operating system, which writes it within some seconds.
+// Durable makes each state reach the disk (fsync) before its permits are granted, so that a machine that loses its
+// power forgets none. It costs 50 us to 20 ms a request. Default: the operating system writes a state within some
+// seconds.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
-// A store is a folder. It keeps the files open that were used last.
 type store struct {
 	dir     string
 	durable bool
@@ -80,7 +74,7 @@ const (
 	temporary = ".pace-new-*" // the names of files that are being made, as CreateTemp wants it
 )
 
-// A file is a limiter's. One caller of this process uses it at a time: the one that holds turn.
+// A file is a limiter's. The caller of this process that holds turn uses it.
 type file struct {
 	path  string
 	turn  chan struct{} // holds one thing while no goroutine has the turn
@@ -111,7 +105,6 @@ func (s *store) Update(
 	}
 }
 
-// use returns the file of a key.
 func (s *store) use(key string) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +128,6 @@ func (s *store) leave(key string, f *file) {
 	}
 }
 
-// name returns the name of a key's file.
 func name(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:16]) + suffix
@@ -148,7 +140,7 @@ func (f *file) close() {
 	}
 }
 
-// update runs one update under the file's lock. Again says that the file was replaced, and that nothing was done.
+// update runs one update under the file's lock. again says that the file was replaced, and nothing was done.
 func (f *file) update(
 	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
 ) (again bool, err error) {
@@ -200,25 +192,7 @@ func open(ctx context.Context, path string, durable bool) (*os.File, error) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, &Error{Op: "open", Path: path, Err: err}
 		}
-		// A file appears with a whole head, so that an empty one is known to be damaged.
-		t, err := os.CreateTemp(filepath.Dir(path), temporary)
-		if err != nil {
-			return nil, &Error{Op: "create", Path: path, Err: err}
-		}
-		first := make([]byte, head+2*smallest)
-		(&entry{number: 1, offset: head, room: smallest}).append(first[:0])
-		(&entry{number: 0, offset: head + smallest, room: smallest}).append(first[sector:sector])
-		_, err = t.Write(first)
-		if err == nil && durable {
-			err = t.Sync()
-		}
-		if err = errors.Join(err, t.Close()); err == nil {
-			err = publish(t.Name(), path)
-		}
-		os.Remove(t.Name())
-		if err == nil && durable {
-			err = syncDir(filepath.Dir(path))
-		}
+		err = create(path, durable)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, &Error{Op: "create", Path: path, Err: err}
 		}
@@ -226,111 +200,28 @@ func open(ctx context.Context, path string, durable bool) (*os.File, error) {
 	return nil, &Error{Op: "open", Path: path, Err: errors.New("it is there, and can't be opened: a link to nothing?")}
 }
 
-// So often a file is opened and made in turns.
+// rounds is how often a file is opened and made in turns.
 const rounds = 8
 
-// read returns the two entries, the one that counts first, and the state, which is nil if it has expired or there is
-// none.
-func (f *file) read() (entries [2]entry, state []byte, err error) {
-	if f.buf == nil {
-		f.buf = make([]byte, firstRead)
-	}
-	n, err := f.f.ReadAt(f.buf[:firstRead], 0)
-	if err != nil && err != io.EOF {
-		return entries, nil, &Error{Op: "read", Path: f.path, Err: err}
-	}
-	entries, both, err := f.entries(n)
+// create makes a file with a whole head and no state, so that an empty one is known to be damaged.
+func create(path string, durable bool) error {
+	t, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
-		return entries, nil, err
+		return err
 	}
-	for i, e := range entries {
-		over := e.length == 0 || e.expired(time.Now())
-		if i == 0 && over {
-			return entries, nil, nil
-		} else if i == 1 && (over || !both) {
-			break // there is nothing to go back to
-		}
-		state, whole, err := f.state(&e, n)
-		if err != nil || whole {
-			return entries, state, err
-		}
-		// The head was written and the state was not, before the power failed: the one before it counts.
+	defer os.Remove(t.Name())
+	first := make([]byte, head+2*smallest)
+	(&entry{number: 1, offset: head, room: smallest}).append(first[:0])
+	(&entry{number: 0, offset: head + smallest, room: smallest}).append(first[sector:sector])
+	_, err = t.Write(first)
+	if err == nil && durable {
+		err = t.Sync()
 	}
-	return entries, nil, &CorruptError{Path: f.path, Why: "its state is damaged"}
-}
-
-// entries returns the two entries of the head, the newer one first, and whether both are whole. N bytes of the file are
-// in buf.
-func (f *file) entries(n int) (list [2]entry, both bool, err error) {
-	if n < head {
-		return list, false, &CorruptError{Path: f.path, Why: "it is cut off"}
+	if err = errors.Join(err, t.Close()); err == nil {
+		err = publish(t.Name(), path)
 	}
-	a, one := parse(f.buf[:sector])
-	b, two := parse(f.buf[sector:head])
-	switch {
-	case !one && !two:
-		return list, false, &CorruptError{Path: f.path, Why: "it has no head of this version"}
-	case !two || one && a.number > b.number:
-		return [2]entry{a, b}, one && two, nil
+	if err == nil && durable {
+		err = syncDir(filepath.Dir(path))
 	}
-	return [2]entry{b, a}, one && two, nil
-}
-
-// state reads the state of an entry, if it is whole; n bytes of the file are in buf.
-func (f *file) state(e *entry, n int) (state []byte, whole bool, err error) {
-	if end := e.offset + uint64(e.length); end <= uint64(n) {
-		state = f.buf[e.offset:end]
-	} else {
-		state = make([]byte, e.length)
-		switch _, err := f.f.ReadAt(state, int64(e.offset)); {
-		case err == io.EOF:
-			return nil, false, &CorruptError{Path: f.path, Why: "it is cut off"}
-		case err != nil:
-			return nil, false, &Error{Op: "read", Path: f.path, Err: err}
-		}
-	}
-	return state, crc32.Checksum(state, table) == e.checksum, nil
-}
-
-// write writes a state beside the one that counts, and then the head.
-func (f *file) write(entries [2]entry, state []byte, until int64, durable bool) error {
-	now, next := entries[0], entries[1]
-	if len(state) > largest {
-		return &Error{Op: "write", Path: f.path, Err: errors.New("the state is larger than 16 MiB")}
-	}
-	if need := uint32(len(state)); need > next.room || next.room == 0 {
-		next.room = max(smallest, need+need/2)
-		next.offset = max(head, now.offset+uint64(now.room), next.offset+uint64(entries[1].room))
-	}
-	next.number, next.length, next.until, next.dead = now.number+1, uint32(len(state)), until, false
-	next.checksum = crc32.Checksum(state, table)
-	if _, err := f.f.WriteAt(state, int64(next.offset)); err != nil {
-		return &Error{Op: "write", Path: f.path, Err: err}
-	}
-	if durable {
-		if err := f.f.Sync(); err != nil {
-			return &Error{Op: "write", Path: f.path, Err: err}
-		}
-	}
-	return f.point(&next, durable)
-}
-
-// point writes an entry in the place of the one that does not count.
-func (f *file) point(next *entry, durable bool) error {
-	// Odd numbers are in the first sector.
-	var b [entrySize]byte
-	next.append(b[:0])
-	at := int64(sector)
-	if next.number%2 == 1 {
-		at = 0
-	}
-	if _, err := f.f.WriteAt(b[:], at); err != nil {
-		return &Error{Op: "write", Path: f.path, Err: err, written: true}
-	}
-	if durable {
-		if err := f.f.Sync(); err != nil {
-			return &Error{Op: "write", Path: f.path, Err: err, written: true}
-		}
-	}
-	return nil
+	return err
 }

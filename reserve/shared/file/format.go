@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A limiter's file begins with a head of two sectors, each of which has an entry: a number, and where a state is. The
-// entry with the higher number counts. A new state is written where the other entry's is, or behind all if there is no
-// room. Then the other entry is written, in one piece. So at each moment one entry and its state are whole.
+// A file begins with a head of two sectors, each with an entry: a number, and where a state is. The entry with the
+// higher number counts. A new state is written where the other entry's is, or behind all, and then the other entry,
+// in one piece. So at each moment one entry and its state are whole.
 //
 // An entry, little-endian:
 //
@@ -57,7 +57,7 @@ func (e *entry) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], table))
 }
 
-// parse returns the entry in a sector. It reports false if there is none that is whole.
+// parse returns the entry in a sector, if one is whole.
 func parse(b []byte) (e entry, ok bool) {
 	if len(b) < entrySize || string(b[:8]) != magic ||
 		binary.LittleEndian.Uint32(b[48:]) != crc32.Checksum(b[:48], table) {
@@ -72,5 +72,4 @@ func parse(b []byte) (e entry, ok bool) {
 	return e, e.length <= e.room && e.length <= largest && e.offset >= head && e.offset < 1<<40
 }
 
-// expired reports whether a state need not be kept any longer.
 func (e *entry) expired(now time.Time) bool { return e.until <= now.UnixNano() }

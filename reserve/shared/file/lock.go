@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A lock is one that a goroutine waits for, in the kernel, so that it has the lock as soon as that is free. A caller that
-// gives up leaves the goroutine to the next caller: there is one for each open file, however long the lock is held.
+// A lock is waited for by one goroutine, in the kernel. A caller that gives up leaves it to the next: there is one
+// for each open file, however long the lock is held.
 type lock struct {
 	ended  chan struct{} // closed when the goroutine has the lock, or can't have it
 	err    error         // then
@@ -15,10 +15,10 @@ type lock struct {
 	done   bool
 }
 
-// A holder needs some microseconds. So many tries are worth it before a goroutine is.
+// spins tries are made before a goroutine waits: a holder needs some microseconds.
 const spins = 8
 
-// acquire locks the file, for this process and this open file alone. The caller has the file's turn.
+// acquire locks the file for the caller, which has the file's turn.
 func (f *file) acquire(ctx context.Context) error {
 	if !f.lock.want() {
 		for range spins {
@@ -57,7 +57,6 @@ func (l *lock) want() bool {
 	return l.wanted
 }
 
-// end ends the goroutine, and frees the lock if no caller wants it any more.
 func (l *lock) end(err error, free func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +74,7 @@ func (l *lock) leave() (has bool) {
 	return l.done && l.err == nil
 }
 
-// over reports whether no goroutine waits, so that the file may be closed.
+// over reports whether no goroutine waits.
 func (l *lock) over() bool {
 	if l == nil {
 		return true

@@ -14,11 +14,11 @@ var (
 	begun    = regexp.MustCompile(`^\.pace-new-[0-9]+$`)
 )
 
-// So many files are looked at by each Open, which so takes as long as the folder takes to be read.
+// swept is how many files each Open looks at.
 const swept = 32
 
-// sweep removes files whose states have expired, and what a process left that was killed while it made one. It looks at
-// some files, a minute old or older, wherever in the folder they are. Files of others stay.
+// sweep removes some files whose states have expired, and what a killed process left while it made a file: only of a
+// minute or more, and only of the store's own names.
 func (s *store) sweep() error {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *store) sweep() error {
 }
 
 // remove removes a file if its state has expired. Processes that have it open see that it is dead. Where open files
-// can't be removed none of them has it open, or it stays.
+// can't be removed, it stays while one has it open.
 func remove(path string) {
 	f := &file{path: path}
 	var err error

@@ -1,24 +1,13 @@
-// Package goredis lets shared limiters use github.com/redis/go-redis/v9: its Client,
-// ClusterClient and Ring.
+// Package goredis lets shared limiters use github.com/redis/go-redis/v9: its Client, ClusterClient and Ring. It is a
+// module of its own: go get github.com/nextfree/pace/reserve/shared/goredis
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", policy)
 //
-// It is a module of its own, so that go-redis is required only where it is used:
-//
-//	go get github.com/nextfree/pace/reserve/shared/goredis
-//
-// # Settings of the client
-//
-// ContextTimeoutEnabled must be true. Without it go-redis ignores the limiter's timeout, and a stopped server holds a
-// caller for 5 s. Where shared.New can see that it is off, it refuses the client.
-//
-// MaxRetries may be anything. go-redis repeats a command whose answer was lost, and would charge four times for one
-// request. So the limiter's commands are marked as not to be repeated. Redirections of a cluster are followed: a node
-// that redirects has not run the command.
-//
-// DialerRetries (default 5, 100 ms apart) is bounded by the limiter's timeout. 1 tells callers sooner that a server is
-// gone.
+// ContextTimeoutEnabled must be true, or a stopped server holds a caller for 5 s. Where shared.New can see that it
+// is off, it refuses the client. MaxRetries may be anything: the limiter's commands are marked as not to be
+// repeated, since one whose answer was lost would be charged again. DialerRetries (default 5, 100 ms apart) is
+// bounded by the limiter's timeout; 1 tells callers sooner that a server is gone.
 package goredis
 
 import (
@@ -33,10 +22,9 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or *redis.Ring. It may be a
-// type that embeds one. Then its settings are not checked. Anything else is a *[reserve.ValueError] of shared.New and
-// shared.NewKeyed: nil, pipelines, transactions and single connections (*redis.Conn). Client closes nothing: c stays
-// its owner's.
+// Client returns a client for shared limiters. c is a *redis.Client, *redis.ClusterClient or *redis.Ring, or a type
+// that embeds one, whose settings are then not checked. Anything else is a *[reserve.ValueError] of shared.New and
+// shared.NewKeyed. Client closes nothing.
 func Client(c redis.Scripter) shared.Scripter { return &client{redis: c} }
 
 type client struct {
@@ -48,7 +36,6 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// clients are the clients that [Client] is for.
 const clients = "a *redis.Client, *redis.ClusterClient or *redis.Ring"
 
 // Check returns what is wrong with the client's settings: a *[reserve.ValueError].
@@ -80,8 +67,8 @@ func (c *client) Check() error {
 	return nil
 }
 
-// Reload lets a cluster's client ask which node has which keys. A limiter wants that before it tries again whether
-// Redis is there. By itself the client asks every minute, or when a node tells it to, which a dead node does not.
+// Reload lets a cluster's client ask which node has which keys. By itself it asks every minute, or when a node tells
+// it to, which a dead node does not.
 func (c *client) Reload(ctx context.Context) {
 	type cluster interface {
 		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error
@@ -92,8 +79,7 @@ func (c *client) Reload(ctx context.Context) {
 	}
 }
 
-// Node returns which server of a cluster or a ring has a key, as far as the client knows without asking one. Nothing is
-// known before the first answer.
+// Node returns which server of a cluster or a ring has a key, or "" before the first answer. It asks none.
 func (c *client) Node(key string) string {
 	if !c.located.Load() {
 		return ""
@@ -124,7 +110,6 @@ func (c *client) Eval(ctx context.Context, script *shared.Script, key string, ar
 	return answer, err
 }
 
-// unknown reports whether the server does not know the script.
 func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 func (c *client) eval(ctx context.Context, name, script, key string, arg []byte) ([]byte, error) {
@@ -133,7 +118,6 @@ func (c *client) eval(ctx context.Context, name, script, key string, arg []byte)
 	return c.result(cmd)
 }
 
-// result returns what came of a command.
 func (c *client) result(cmd once) ([]byte, error) {
 	answer, err := cmd.Bytes()
 	if (err == nil || unknown(err)) && !c.located.Load() {
@@ -148,9 +132,8 @@ func command(ctx context.Context, name, script, key string, arg []byte) once {
 	return cmd
 }
 
-// EvalEach implements shared.PipelineScripter. A cluster's client sends a pipeline to each node. A server that does not
-// know the script, as after a restart, gets its source once, and then the rest as a pipeline again. Sending 128 sources
-// one after another took 274 ms at a distance of 1 ms.
+// EvalEach implements shared.PipelineScripter. A server that does not know the script gets its source once, and then
+// the rest as a pipeline again: 128 sources one after another took 274 ms at a distance of 1 ms.
 func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
 	for again := true; again; {
 		calls, again = c.pipeline(ctx, script, calls), false
@@ -168,7 +151,7 @@ func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*s
 	}
 }
 
-// pipeline sends calls together, and returns the calls that a server refused because it does not know the script.
+// pipeline sends calls together, and returns those that a server refused because it does not know the script.
 func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*shared.Call) (refused []*shared.Call) {
 	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
 	cmds := make([]once, len(calls))
@@ -186,8 +169,7 @@ func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*s
 	return refused
 }
 
-// once is a command that go-redis does not send again when it does not know
-// whether the server has run it.
+// once is a command that go-redis does not send again.
 type once struct{ *redis.StringCmd }
 
 func (once) NoRetry() bool { return true }

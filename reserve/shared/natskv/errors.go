@@ -13,7 +13,7 @@ import (
 )
 
 // An Error says what went wrong with a bucket. A limiter wraps it in a *[shared.UnavailableError], or, where only a
-// change of the server can help (no such bucket, no permission), in a *[shared.ConfigError].
+// change of the server can help, in a *[shared.ConfigError].
 type Error struct {
 	Op      string // "read", "write", or "wait" for other callers of this process
 	Bucket  string
@@ -33,8 +33,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, shared.ErrNotWritten}
 }
 
-// A TTLError says that a bucket forgets a limiter before it is full again, and so would give permits away. A limiter
-// wraps it in a *[shared.ConfigError].
+// A TTLError says that a bucket forgets a limiter before it is full again. A limiter wraps it in a
+// *[shared.ConfigError].
 type TTLError struct {
 	Bucket    string
 	TTL, Need time.Duration
@@ -45,10 +45,9 @@ func (e *TTLError) Error() string {
 		"set its TTL to 0 or longer", e.Bucket, e.TTL, e.Need)
 }
 
-// errOld says that the server does not tell the time.
 var errOld = errors.New("the server is older than 2.10")
 
-// code returns JetStream's code of an error, or 0 if that is not an answer of the server's.
+// code returns JetStream's code of an error, or 0 if the server did not answer.
 func code(err error) jetstream.ErrorCode {
 	var e *jetstream.APIError
 	if errors.As(err, &e) {
@@ -57,19 +56,17 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// conflict reports whether another process has written first.
 func conflict(err error) bool {
 	return code(err) == jetstream.JSErrCodeStreamWrongLastSequence || errors.Is(err, jetstream.ErrKeyExists)
 }
 
-// perhapsWritten reports whether a write that failed so may have been done.
 func perhapsWritten(err error) bool {
 	return code(err) == 0 && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, nats.ErrDisconnected) &&
 		!errors.Is(err, nats.ErrReconnectBufExceeded) && !errors.Is(err, nats.ErrConnectionClosed)
 }
 
-// wrong returns the error if waiting does not cure it. The server refuses a request without an answer, and says so to
-// the connection, which keeps its last error for ever: before is the one that it had before the request.
+// wrong returns the error if waiting does not cure it. The server tells a permission violation to the connection
+// only, which keeps its last error: before is the one from before the request.
 func (s *store) wrong(err, before error) error {
 	for _, e := range []error{
 		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,

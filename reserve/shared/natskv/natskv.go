@@ -19,9 +19,8 @@ import (
 
 var buckets = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// Open returns a store in a bucket, which must have been made. It asks the server nothing. Several stores, of this
-// process and of others, may use one bucket. There is nothing to close but the connection. It returns a
-// *[reserve.ValueError] for a bucket's name that NATS does not allow, and where js is nil.
+// Open returns a store in a bucket, which must have been made. It asks the server nothing. There is nothing to close
+// but the connection. It returns a *[reserve.ValueError] for a nil js, and for a name that NATS does not allow.
 func Open(js jetstream.JetStream, bucket string) (shared.Store, error) {
 	if js == nil {
 		return nil, &reserve.ValueError{Package: "natskv", Name: "JetStream", Value: nil, Want: "a JetStream"}
@@ -91,7 +90,6 @@ func (s *store) failed(ctx context.Context, key, op string, err, before error, w
 	return &Error{Op: op, Bucket: s.bucket, Err: err, written: written}
 }
 
-// An entry is what a bucket has of a key.
 type entry struct {
 	value    []byte // nil: none
 	revision uint64
@@ -99,7 +97,6 @@ type entry struct {
 	ttl      time.Duration
 }
 
-// An update is one of a key's value.
 type update struct {
 	*store
 	key string
@@ -131,8 +128,7 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	return e, nil
 }
 
-// open returns the bucket, unless there is no connection. Then a request would wait for one, and a write might be sent
-// when its caller has left. The bucket is asked for once, when it is there.
+// open returns the bucket, unless there is no connection: then a write might be sent when its caller has left.
 func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if c := s.js.Conn(); !c.IsConnected() {
 		return nil, nats.ErrDisconnected
@@ -152,7 +148,6 @@ func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
 	return kv, err
 }
 
-// write replaces what was read.
 func (u *update) write(ctx context.Context, was entry, value []byte) error {
 	kv, err := u.open(ctx)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared"
 )
 
-// An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError]. Where only a change
-// of the database can help (no such table, no such column, no permission, a wrong password), it wraps it in a
-// *[shared.ConfigError].
+// An Error says what went wrong with a table. A limiter wraps it in a *[shared.UnavailableError], or, where only a
+// change of the database can help, in a *[shared.ConfigError].
 type Error struct {
 	Op      string // "create", "read", "write", or "wait" for other callers of this process
 	Table   string
@@ -35,7 +34,6 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, shared.ErrNotWritten}
 }
 
-// state returns the SQLSTATE of an error of the server's: pgx's and lib/pq's errors have this method.
 func state(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
@@ -44,8 +42,8 @@ func state(err error) string {
 	return ""
 }
 
-// perhapsWritten reports whether a statement that failed so may have been committed. It has not if the server says so,
-// unless the server was about to end.
+// perhapsWritten reports whether a statement that failed so may have been committed: not if the server says so,
+// unless it was about to end.
 func perhapsWritten(err error) bool {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" {
@@ -66,8 +64,7 @@ func again(err error) bool {
 	return s == "40001" || s == "40P01"
 }
 
-// wrong reports whether waiting does not cure an error: the syntax and permissions, the user, the database, the schema.
-// A prepared statement that is there twice (42P05), or not (26000), is a pooler's: another connection may do.
+// wrong reports whether waiting does not cure an error. 42P05 and 26000 are a pooler's: another connection may do.
 func wrong(err error) bool {
 	s := state(err)
 	return s != "42P05" && strings.HasPrefix(s, "42") || strings.HasPrefix(s, "28") || s == "3D000" || s == "3F000"

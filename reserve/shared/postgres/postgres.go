@@ -15,11 +15,9 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
-// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. Several
-// stores, of this process and of others, may use one table. There is nothing to close but the database.
-//
-// The table's name has lower-case letters, digits and underscores, and perhaps a schema: "limits.pace". Open returns a
-// *[reserve.ValueError] for another one, and for a database that is nil.
+// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. There is
+// nothing to close but the database. The table's name has lower-case letters, digits and underscores, and perhaps a
+// schema: "limits.pace". Open returns a *[reserve.ValueError] for another one, and for a nil database.
 func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 	name, err := quote(table)
 	if err != nil {
@@ -55,12 +53,12 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 // An Option changes one setting of a store.
 type Option struct{ set func(*store) }
 
-// Durable has each write obey the connection's synchronous_commit, which is on by default. Permits are granted when the
-// server's disk has them, so a server that crashes forgets none. It costs what the disk needs: where it was measured,
-// two thirds of the decisions a second of one caller. Default: synchronous_commit = off.
+// Durable makes each write obey the connection's synchronous_commit, which is on by default: permits are granted
+// when the server's disk has them. Where it was measured, that cost two thirds of one caller's decisions a second.
+// Default: synchronous_commit = off.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
-// Schema returns the statement that makes a table, for a migration. The name is as in [Open].
+// Schema returns the statement that makes a table, for a migration.
 func Schema(table string) (string, error) {
 	name, err := quote(table)
 	if err != nil {
@@ -76,8 +74,8 @@ func Schema(table string) (string, error) {
 ) WITH (fillfactor = 50)`, nil
 }
 
-// Create makes a table by [Schema], if there is none of that name. Several processes may call it at the same time. It
-// returns an *[Error] that says why the server does not, and a *[reserve.ValueError] for the name as [Open] does.
+// Create makes a table by [Schema], if there is none of that name. Several processes may call it at the same time.
+// It returns an *[Error] that says why the server does not, and a *[reserve.ValueError] for the name.
 func Create(ctx context.Context, db *sql.DB, table string) error {
 	statement, err := Schema(table)
 	if err != nil {
@@ -95,7 +93,6 @@ func Create(ctx context.Context, db *sql.DB, table string) error {
 
 var names = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}$`)
 
-// quote returns a table's name as SQL has it.
 func quote(table string) (string, error) {
 	if !names.MatchString(table) {
 		return "", &reserve.ValueError{
@@ -171,7 +168,6 @@ func (s *store) failed(key, op string, err error, written bool) error {
 	return e
 }
 
-// A row is what a table has of a key.
 type row struct {
 	now     time.Time // the server's, when it was read
 	value   []byte    // nil: none that counts
@@ -179,8 +175,8 @@ type row struct {
 	version int64
 }
 
-// An update is one of a row: from what it was to a value. The version is new each time that the value is, so it tells
-// whether that was written. Writing it twice does nothing the second time.
+// An update is one of a row. Its version is new each time, so it tells whether the value was written. Writing it
+// twice does nothing the second time.
 type update struct {
 	*store
 	key      []byte
@@ -191,7 +187,6 @@ type update struct {
 	notAfter time.Time // by the server's clock: then the caller has left
 }
 
-// plan makes an update ready to be written.
 func (u *update) plan(ctx context.Context, was row, keep time.Duration) {
 	u.was, u.keep, u.version = was, max(0, keep), rand.Int64()
 	u.notAfter = was.now.Add(24 * time.Hour)
@@ -200,7 +195,6 @@ func (u *update) plan(ctx context.Context, was row, keep time.Duration) {
 	}
 }
 
-// wrote reports whether a row is what the update wrote.
 func (u *update) wrote(is row) bool { return u.value != nil && is.exists && is.version == u.version }
 
 func (u *update) read(ctx context.Context) (row, error) {
@@ -239,7 +233,7 @@ func (u *update) write(ctx context.Context) (bool, error) {
 	})
 }
 
-// within runs what a driver does, for as long as the context lasts: lib/pq waits for a server that has stopped.
+// within runs what a driver does, for as long as the context lasts: lib/pq waits for a stopped server.
 func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type answer struct {
 		value T

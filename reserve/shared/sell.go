@@ -1,0 +1,81 @@
+package shared
+
+import (
+	"math"
+	"time"
+
+	"github.com/nextfree/pace/internal/saturate"
+)
+
+func (j *journal) sell(w wanted) answer {
+	latest := saturate.Add(j.now, w.limit)
+	if j.behind != j.current && w.limit >= 0 && j.fits(w.permits) {
+		j.current.Reserve(j.now, w.permits, j.now)
+		j.behind = nil
+		return j.promise(w, j.now, j.now)
+	}
+	_, ready, ok := j.tail().Reserve(j.from, w.permits, latest)
+	if ready = max(ready, j.from); !ok || ready > latest {
+		return answer{wait: max(1, ready-j.now)}
+	}
+	if j.behind != j.current {
+		j.waiting += float64(w.permits)
+	}
+	return j.promise(w, ready, j.from)
+}
+
+// promise records a request that is granted at a time.
+func (j *journal) promise(w wanted, at, since int64) answer {
+	r := record{at: at, kind: granted, amount: int64(w.permits)}
+	if j.terms.upfront && j.terms.line.Base > 0 {
+		r.since = at - since
+	}
+	number := j.add(r)
+	return answer{granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}}
+}
+
+// wait returns how long a request for permits, made now, would wait.
+func (j *journal) wait(permits int) int64 {
+	if of := j.terms.other; of != nil && of.most > 0 {
+		permits = min(permits, of.most)
+	}
+	if j.behind != j.current && j.fits(permits) {
+		return 0
+	}
+	return max(0, max(ready(j.tail(), j.from, permits), j.from)-j.now)
+}
+
+func (j *journal) look() outlook {
+	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now) - j.waiting}
+	if j.behind != j.current {
+		if o.stored = 0; j.terms.line.Base > 0 {
+			o.stored = j.tail().Stored(j.from)
+		}
+	}
+	if o.queued = o.wait > 0; !o.queued || j.terms.upfront && j.behind == j.current {
+		o.left = o.stored
+	}
+	return o
+}
+
+// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full.
+// For a window and a calendar that is three lengths, and one more for each that the requests use up.
+func (j *journal) keep(wait int64) time.Duration {
+	of := j.terms.limits()
+	length := of.capacity / of.rate * 1e9
+	d := float64(wait) + length + 1e9
+	if j.terms.other != nil {
+		sum := 0.0
+		for _, r := range j.records {
+			sum += float64(r.amount)
+		}
+		d += length * (2 + sum/of.capacity)
+	}
+	return time.Duration(min(d, longest))
+}
+
+// ready returns when a request, made at a time, would be granted.
+func ready(l ledger, at int64, permits int) int64 {
+	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
+	return ready
+}
