@@ -5,21 +5,19 @@ import (
 	"time"
 )
 
-// A Block says when a server is called that refuses everything and does not say for how long: an
-// outage, or a block that is meant for this client. Once nothing was accepted for 30 s and 10
-// refusals, one call goes at a time, at growing distances. Where the server is busy (503, 529) they
-// are 3 % of the time that it lasts, so that its end is soon seen. Where it says that there were too
-// many calls (429), each distance is 1.4 times the one before, so that a block that every call renews
-// ends, too: if it lasts 60 s from the last call, after 5 min.
+// A Block schedules calls to a server that refuses everything without a time: an outage, or a block of this client.
+// After 30 s and 10 refusals without an acceptance, one call goes at a time, at growing distances. For a busy server
+// (503, 529) they are 3 % of the time so far. After too many calls (429) each is 1.4 times the last one, so that a
+// block that every call renews ends, too: one of 60 s after 5 min.
 //
-// The zero value is ready to use. Its methods may be called at the same time.
+// The zero value is ready to use. Its methods are safe for concurrent use.
 type Block struct {
 	mu       sync.Mutex
 	since    time.Time // the first refusal in a row
 	refusals int       // in a row
 	gap      time.Duration
-	accepted time.Time // when the last accepted call was sent
-	crowded  bool      // there were too many calls, says the server
+	accepted time.Time // when the latest accepted call was sent
+	crowded  bool      // it is about too many calls
 }
 
 const (
@@ -28,12 +26,12 @@ const (
 	firstGap      = 4 * time.Second
 	gapGrowth     = 1.4
 	lastGap       = 10 * time.Minute
-	busyGap       = 0.03 // of the time that it lasts
+	busyGap       = 0.03 // of the time so far
 	leastGap      = time.Second
 )
 
-// Refused counts a refusal without a time of a call that was sent at the given time. It returns for
-// how long no call should go: 0 if there is no block.
+// Refused counts a refusal without a time of a call sent at the given time. It returns the distance to the next call,
+// or 0 if there is no block.
 func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,15 +54,15 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	return b.gap
 }
 
-// On reports whether there is a block, so that one call goes at a time.
+// On reports whether there is a block.
 func (b *Block) On() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.gap > 0
 }
 
-// Accepted ends a block. It returns how long it lasted, if the server said that there were too many
-// calls; 0: there was none, or it did not, or the call was sent before: it only took long.
+// Accepted ends a block. It returns how long one about too many calls lasted, or 0: there was none, or the call was
+// sent before it.
 func (b *Block) Accepted(now, sent time.Time) (crowded time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

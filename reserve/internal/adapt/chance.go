@@ -3,29 +3,26 @@ package adapt
 import "time"
 
 // chance finds a background: a share of the calls that a server refuses at any rate, because a backend restarts, or a
-// gateway drops one call in a hundred. 503s and 429s each may have one.
+// gateway drops one call in a hundred. 429s and 503s each may have one.
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket that has just refused a call is
-// empty and refuses most of the five, no matter how many programs have emptied it. A background refuses its share. So few
-// programs or many, a volley needs no change of their rates, and costs them nothing.
+// empty and refuses most of the five, no matter how many programs share it. A background refuses its share. Events in
+// quick succession bring volleys; 429s need four of them with at most three refusals. Then each call adds the share to
+// a budget of refusals that are no events.
 //
-// Events in quick succession bring volleys. A 429 needs four of them, one after each event, with at most three refusals in 20 calls.
-// From then on each call adds the share to a budget of refusals that are no events. Refusals beyond it are events as ever.
-//
-// A volley tells nothing where it cannot be sharp: after a 429 with a time, because a bucket refills during the stop;
-// below five calls a second, where buckets are smaller than a volley; and where a known rate, which a volley does not exceed either,
-// was never right for long. There a 429 counts.
+// A volley proves nothing about 429s with a time (a bucket refills during the stop), below five calls a second (buckets
+// are smaller), and where a known rate, which it does not exceed, was never right for long.
 type chance struct {
 	share  float64   // of the calls; 0: no background is known
 	until  time.Time // the share is forgotten
 	budget float64   // refusals that are no events
 
-	surplus        float64   // events beyond two in a period; the law expects one
+	surplus        float64   // events beyond two in a period
 	counted        time.Time // when the latest of them came
 	calls, refused float64   // since surplus was 0
 
-	begun, ended time.Time // the volley: calls sent between belong to it
-	send, open   int       // its calls that are not sent yet, not answered yet
+	begun, ended time.Time // of a volley
+	send, open   int       // its calls not sent yet, not answered yet
 	volleys      int       // answered, one after another
 	hits         int       // refused calls of these
 }
@@ -48,14 +45,13 @@ const (
 	tolerance  = 1.5  // times the share of the calls, to the budget
 )
 
-// Chance reports whether a refusal of a call that was sent at the given time comes by chance, if it says that the
-// server is not able to answer: then it stops only its own call. It must be asked before Refused.
+// Chance reports whether a 503 or 529 to a call sent at the given time comes by chance, so that it stops only its own
+// call. Call it before Refused.
 func (r *Rate) Chance(sent time.Time) bool {
 	c := &r.chance[unable]
 	return c.share > 0 && c.budget >= 1 && (r.proven || !r.happened() || !sent.After(r.at))
 }
 
-// accepted counts a call that was accepted.
 func (c *chance) accepted(now time.Time) {
 	c.calls++
 	c.budget = min(mostBudget, c.budget+float64(tolerance*c.share))
@@ -78,7 +74,7 @@ func (c *chance) tolerated() bool {
 	return true
 }
 
-// suspect begins a volley after an event, if chance is suspected.
+// suspect counts an event, and may begin a volley.
 func (r *Rate) suspect(now time.Time, kind int) {
 	c := &r.chance[kind]
 	switch {
@@ -102,14 +98,13 @@ func (r *Rate) sharp() bool {
 	return r.rate >= volley*r.cost && (r.lasted || r.ceiling >= atOnce*r.rate)
 }
 
-// sent counts a call that goes out, if a volley wants one.
 func (c *chance) sent(now time.Time) {
 	if c.send > 0 {
 		c.send, c.ended = c.send-1, now
 	}
 }
 
-// volleyed counts an answer: a kind of refusal, or kinds for none. It reports whether it was one to a call of a volley.
+// volleyed reports whether an answer is to a call of a volley. It is a kind of refusal, or kinds for none.
 func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	for i := range r.chance {
 		c := &r.chance[i]
@@ -135,7 +130,7 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 	share := 0.
 	if c.hits <= mostHits {
 		share = min(c.refused/c.calls, float64(c.hits+1)/float64(c.volleys*volley))
-		r.searching = r.rate < r.ceiling // the refusals that have cut it came by chance
+		r.searching = r.rate < r.ceiling // chance has cut it
 	}
 	*c = chance{share: share, budget: mostBudget, until: now.Add(remembered)}
 }

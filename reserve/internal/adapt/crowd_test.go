@@ -79,8 +79,8 @@ func (s *shared) outcome() (used, jain, refused float64) {
 	return sum / s.limit / (s.ends - s.warm), sum * sum / float64(len(s.accepted)) / squares, s.refused / s.sent
 }
 
-// Programs that share a limit, with nothing but its refusals to tell them of each other, come to the same rate, whatever
-// they began with. They use all of it, and few of their calls are refused.
+// Programs that share a limit, with nothing but its refusals to tell them of each other, come to the same rate,
+// whatever they began with. They use all of it, and few of their calls are refused.
 func TestCrowd(t *testing.T) {
 	for _, stop := range []float64{0, 1} {
 		for n, most := range map[int]float64{1: 0.01, 3: 0.02, 10: 0.03, 30: 0.06} {

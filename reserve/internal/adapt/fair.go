@@ -1,27 +1,22 @@
 package adapt
 
-// fair finds which part of a quota to use that other programs use as well. The server says what is
-// left of it, to all of them: who believed that all of it were his own would be as fast as all of them
-// together should be.
-//
-// What is left falls by what all use, so this program's part is known: what it used itself, over that.
-// It moves towards a half, by a share of the distance that does not depend on the part: so the parts
-// of all programs become equal, of however many, and a greedy one leaves a quarter.
+// fair finds a program's part of a quota that others use as well. What is left falls by what all use, so the own part is
+// known. It moves towards a half, by a share of the distance: so all parts become equal, and a greedy program leaves a
+// quarter.
 type fair struct {
-	part float64 // of what is used, that this program uses; 0: not known
+	part float64 // of what is used, or 0 if unknown
 	left float64 // what was left when own was 0
 	own  float64 // permits used since
 	gone bool    // nothing is left
 }
 
 const (
-	fairSample = 16. // permits that a part is measured over
-	fairAlone  = 0.8 // a part from which on the program is alone
-	fairStep   = 0.9 // of the way to a half: at least what a greedy neighbour must be met with
-	fairSmooth = 0.5 // of a new part that counts
+	fairSample = 16. // permits, to measure a part
+	fairAlone  = 0.8 // a program with this part is alone
+	fairStep   = 0.9 // of the way to a half
+	fairSmooth = 0.5 // of a new part counts
 )
 
-// say notes what the server says is left, in the response to a call of so many permits.
 func (f *fair) say(left, permits float64) {
 	f.own += permits
 	f.gone = left < permits
@@ -41,11 +36,10 @@ func (f *fair) say(left, permits float64) {
 	f.left, f.own = left, 0
 }
 
-// others reports whether nothing is left because other programs have used it: a refusal says nothing
-// of this one's rate.
+// others reports whether other programs have used all, so that a refusal proves nothing about the own rate.
 func (f *fair) others() bool { return f.gone && f.part > 0 && f.part < fairAlone }
 
-// share returns which part of what is left this program should use.
+// share returns the part of what is left to use.
 func (f *fair) share() float64 {
 	if f.part == 0 || f.part >= fairAlone {
 		return 1

@@ -8,19 +8,19 @@ import (
 const (
 	doubling = 0.3 // seconds, in a search
 	overdue  = 3.  // periods without an event: the limit has moved
-	guessing = 0.1 // of a period: after a search the next event is expected so soon
-	paced    = 4.  // calls: time passes no faster than so many
+	guessing = 0.1 // of a period, to the next event after a search
+	paced    = 4.  // calls, at most, in one step of time
 )
 
-// growth is the way on which a rate grows.
+// growth is the state between two events.
 type growth struct {
 	searching bool
-	last      time.Time // until when time has passed
+	last      time.Time // update
 	grown     float64   // seconds of use since the last event
 	speed     float64   // of the logarithm of the rate, per second
 }
 
-// pass returns the seconds that have passed, if the rate was used.
+// pass returns the seconds since the last update, or 0 if less than half of the rate was used.
 func (r *Rate) pass(now time.Time) float64 {
 	passed := max(0, now.Sub(r.last).Seconds())
 	r.last = now
@@ -30,10 +30,9 @@ func (r *Rate) pass(now time.Time) float64 {
 	return min(passed, max(0.25, paced*r.cost/r.rate))
 }
 
-// grow brings the rate up to date.
 func (r *Rate) grow(now time.Time) {
 	passed := r.pass(now)
-	if r.happened() && !r.proven { // what was sent before a cut says nothing of the rate after it
+	if r.happened() && !r.proven { // no call after the cut is answered yet
 		return
 	}
 	r.grown += passed
@@ -42,7 +41,7 @@ func (r *Rate) grow(now time.Time) {
 	}
 	r.speed = r.pace(passed)
 	rate := r.rate * math.Exp(r.speed*passed)
-	// No higher than twice what is answered: not on behalf of calls that are not made, nor to a server that gets slow.
+	// Idle programs and slow servers give no reason to grow above twice what is answered.
 	if answered := r.answered.perSecond(now); answered > 0 {
 		rate = max(r.rate, min(rate, 2*answered))
 	}
@@ -54,10 +53,9 @@ func (r *Rate) grow(now time.Time) {
 	}
 }
 
-// pace returns how fast the rate grows: by a step in a period. Once an event is overdue, that doubles for each
-// further period, up to a doubling of the rate each second.
+// pace returns the growth of the rate's logarithm per second.
 func (r *Rate) pace(passed float64) float64 {
-	second := max(1, r.cost/r.rate) // at slow calls a second has too few of them to see anything
+	second := max(1, r.cost/r.rate) // slow calls take longer to show anything
 	if r.searching {
 		return math.Ln2 / (doubling * second)
 	}

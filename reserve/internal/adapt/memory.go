@@ -3,22 +3,20 @@ package adapt
 import "time"
 
 const (
-	lasting = 3.  // seconds of use, and as many calls as a proof has: the rate was right for long
-	fallen  = 0.6 // of it: what leaves less has cut it far
+	lasting = 3.  // seconds of use, with a proof: the rate was right for long
+	fallen  = 0.6 // of it remains: cut far
 )
 
-// memory is that of a rate that was right for long, and that a few refusals have cut far. They may come from a limit
-// that moved for a moment, or from a neighbour that came once. So it is tried again soon: within as long as the
-// stop, and each time it is refused after twice as long, up to 25 s.
+// memory keeps a rate that was right for long before refusals cut it far: a neighbour may have come once. The rate is
+// tried again within the length of the stop, then after twice as long, up to 25 s.
 type memory struct {
-	right    float64   // the rate that was right for long; 0: none
-	recall   float64   // the rate that is tried again; 0: none
-	wait     float64   // seconds of use until it is reached
+	right    float64   // the rate that was right for long, or 0
+	recall   float64   // the rate to try again, or 0
+	wait     float64   // seconds of use until then
 	lasted   bool      // half of the ceiling, or more, was right for long
-	pardoned time.Time // when it was at the ceiling, and one refusal did not disprove it
+	pardoned time.Time // when a refusal at the ceiling was last forgiven
 }
 
-// remember notes what an event does to a rate, which it leaves at low.
 func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 	seconds := stop.Seconds()
 	if r.ran(now) > lasting && r.accepted >= proof*r.cost && r.guesses == 0 {

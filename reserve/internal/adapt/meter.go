@@ -2,20 +2,18 @@ package adapt
 
 import "time"
 
-// A meter measures how many permits a second are answered: over the last two stretches of half a second or, where
-// calls are few, of some calls.
+// A meter measures the permits answered per second, over two stretches of half a second or four calls.
 type meter struct {
-	begin        time.Time // of the stretch
-	count, calls float64   // in the stretch
-	before       float64   // permits a second, in the stretch before; 0: not known
+	begin        time.Time // of this stretch
+	count, calls float64   // in it
+	before       float64   // permits per second in the last one, or 0
 }
 
 const (
 	stretch = 500 * time.Millisecond
-	few     = 4 // calls: a stretch has at least so many
+	few     = 4 // calls, at least, in a stretch
 )
 
-// add counts a call.
 func (m *meter) add(now time.Time, permits float64) {
 	if m.begin.IsZero() {
 		m.begin = now
@@ -28,15 +26,14 @@ func (m *meter) add(now time.Time, permits float64) {
 	m.calls++
 }
 
-// skip leaves out a time in which nothing can be sent.
+// skip leaves out a stop.
 func (m *meter) skip(d time.Duration) {
 	if !m.begin.IsZero() {
 		m.begin = m.begin.Add(d)
 	}
 }
 
-// perSecond returns how many are answered; 0: it is not known. It is the more of the two stretches, since the one
-// before lags behind a rate that rises, and the latest one has only begun.
+// perSecond returns the rate of the larger stretch, or 0 if none is known.
 func (m *meter) perSecond(now time.Time) float64 {
 	d := now.Sub(m.begin)
 	if d < stretch/5 || m.calls < 2 {

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// A Rate is the rate that is found for one limit, in permits per second. It comes from [New].
+// A Rate finds the rate of one limit, in permits per second. [New] makes it. It is not safe for concurrent use.
 type Rate struct {
-	ceiling float64 // never above
-	rate    float64 // what the law says; +Inf: not known
-	used    float64 // the rate, in steps of 1 %, and less while nothing is accepted
-	cost    float64 // of a call, on average
+	ceiling float64 // the rate is never higher
+	rate    float64 // by the law; +Inf: unknown
+	used    float64 // the rate in steps of 1 %, less while nothing is accepted
+	cost    float64 // permits per call, on average
 
-	// What the server says.
-	offered float64 // the rate that it allows, less the margin; +Inf: it says nothing
+	offered float64 // the rate that the server states, less the margin; +Inf: none
 	heard   time.Time
 	fair    fair
 
@@ -28,20 +27,20 @@ const (
 	firstRate  = 16.              // calls per second, in a search
 	leastRate  = 1. / 120         // calls per second
 	leastBlind = 0.5              // calls per second, while nothing is accepted
-	margin     = 0.98             // of the rate that a server says
-	least      = 0.01             // changes of the rate that are smaller are not made
-	remembered = 10 * time.Minute // what a server said, and a background, count for so long
+	margin     = 0.98             // of a stated rate
+	least      = 0.01             // of the rate: smaller changes are not made
+	remembered = 10 * time.Minute // a stated rate, a background
 )
 
-// New returns a rate that is at its ceiling, in permits per second; +Inf: not known.
+// New returns a rate at its ceiling, in permits per second; +Inf means unknown.
 func New(ceiling float64) Rate {
 	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, event: event{blind: 1}}
 }
 
-// Now returns the rate, in permits per second; +Inf if it is not known.
+// Now returns the rate, in permits per second, or +Inf if it is unknown.
 func (r *Rate) Now() float64 { return r.used }
 
-// Pace returns what the limiter is to be told: the rate, or that of a volley, for a few calls.
+// Pace returns the rate for the limiter: Now, or that of a volley for a few calls.
 func (r *Rate) Pace() float64 {
 	if r.chance[tooMany].send+r.chance[unable].send == 0 {
 		return r.used
@@ -49,13 +48,13 @@ func (r *Rate) Pace() float64 {
 	return min(atOnce*r.used, r.offered, r.ceiling)
 }
 
-// Ceiling returns the rate that is never exceeded.
+// Ceiling returns the highest rate.
 func (r *Rate) Ceiling() float64 { return r.ceiling }
 
-// Unknown reports whether no rate is known yet, so that a probe is needed.
+// Unknown reports whether the rate is unknown, so that one call must probe.
 func (r *Rate) Unknown() bool { return math.IsInf(r.used, 1) }
 
-// Cost returns what a call costs on average.
+// Cost returns the mean permits per call.
 func (r *Rate) Cost() float64 { return r.cost }
 
 // Sent counts a call that goes out now.
@@ -69,10 +68,9 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 	}
 }
 
-// Said is the rate that the server says it allows, in the response to a call
-// sent at the given time. It counts only if that call is the latest. A lower
-// rate holds at once, a higher one too, unless a refusal has shown that it is too much. If spread, the rate is what is
-// left of a window, spread over the rest of it: a program that uses the window alone may spend it at once.
+// Said takes the rate that a server states in the response to a call sent at the given time, if none was sent later. It
+// holds at once, unless a refusal has shown that it is too high. If spread, it is what is left of a window over the rest
+// of it: a program that uses the window alone may spend it at once.
 func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
 	if sent.Before(r.heard) {
 		return
@@ -91,20 +89,19 @@ func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
 	r.tell()
 }
 
-// Left is what the server says is left of the quota of a window, in permits, in the response to a call
-// sent at the given time. By that it is known which part of it other programs use. It must be told
-// before Said.
+// Left takes what a server states is left of a window, in permits, in the response to a call sent at the given time. It
+// shows which part other programs use. Call it before Said.
 func (r *Rate) Left(sent time.Time, left float64) {
 	if !sent.Before(r.heard) {
 		r.fair.say(left, r.cost)
 	}
 }
 
-// Accepted counts a call, sent at the given time, that the server did not refuse.
+// Accepted counts an accepted call, sent at the given time.
 func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	r.answered.add(now, permits)
 	if now.Sub(r.heard) > remembered {
-		r.offered = math.Inf(1) // a server need not repeat itself, but what it said once does not hold for good
+		r.offered = math.Inf(1)
 	}
 	if math.IsInf(r.rate, 1) && math.IsInf(r.offered, 1) {
 		r.searching, r.rate, r.last = true, r.limit(firstRate*r.cost), now
@@ -124,10 +121,9 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	r.tell()
 }
 
-// Refused counts a call, sent at the given time, that the server refused; nothing goes until resume, if
-// that is later than now. notAble says that the server is not able to answer (503, 529), which may have
-// nothing to do with the rate. Refused reports whether the rate was cut: not for a refusal by chance, for a call
-// that was sent before the last cut, nor for one that follows it before anything was accepted.
+// Refused counts a refused call, sent at the given time; calls stop until resume, if that is later than now. notAble
+// means 503 or 529, which may have nothing to do with the rate. Refused reports whether it cut the rate: not by chance,
+// not in a row, and not for a call sent before the last cut.
 func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	r.answered.add(now, r.cost)
 	stop, kind := max(0, resume.Sub(now)), tooMany
@@ -148,7 +144,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 		return false
 	default:
 		r.cut(now, sent, stop)
-		if notAble || stop == 0 { // after a stop a bucket has room, and a volley tells nothing
+		if notAble || stop == 0 {
 			r.suspect(now, kind)
 		}
 	}
@@ -156,8 +152,8 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	return true
 }
 
-// Short counts a call, sent at the given time, in whose response the server says that nothing is left
-// for a moment: the rate is a little too high. It counts once in 2 s.
+// Short counts an accepted call, sent at the given time, after which the server states that nothing is left for a moment.
+// It cuts the rate by a step, once in 2 s.
 func (r *Rate) Short(now, sent time.Time, permits float64) {
 	if r.Unknown() || now.Sub(r.at) < 2*time.Second || !sent.After(r.at) {
 		r.Accepted(now, sent, permits)
@@ -170,9 +166,8 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 	r.tell()
 }
 
-// Blocked says that the server has refused everything for a time, without a word for how long, because
-// there were too many calls. A rate below the one that led to it is kept for 50 times as long: each block costs a
-// minute or more.
+// Blocked counts the end of a block because of too many calls. It keeps a rate below the one before the block for 50 times
+// as long as the block lasted.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	cut := 2 * step
 	if r.guesses > 0 {
@@ -184,12 +179,11 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	r.tell()
 }
 
-// limit keeps a rate between the least one and the ceiling.
 func (r *Rate) limit(rate float64) float64 {
 	return min(max(rate, leastRate*r.cost), r.ceiling)
 }
 
-// tell brings the rate that the limiter is told up to date.
+// tell updates used.
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
 	if r.blind < 1 {
