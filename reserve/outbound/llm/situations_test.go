@@ -413,9 +413,7 @@ func TestNoLimitKnown(t *testing.T) {
 				c := crowd{name: p.name + fmt.Sprint(len(opts)), n: 60, tokens: 1, body: `{"model":"m"}`, through: transportTo(t, b, p, Limits{},
 					append(opts, WithOutbound(outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, string, time.Duration) { stopped.Add(1) }})))...)}
 				r := b.run(t, c)[0]
-				if opts != nil {
-					require.LessOrEqual(t, r.failed, 3)
-				}
+				require.Zero(t, r.failed)
 				require.Equal(t, int64(r.refused), stopped.Load())
 			})
 		}
@@ -423,7 +421,9 @@ func TestNoLimitKnown(t *testing.T) {
 	for _, opts := range [][]Option{nil, {WithOutbound(outbound.WithRetries(3), outbound.RetryNonIdempotent(), outbound.Adaptive())}, {WithOutbound(outbound.WithRetries(6), outbound.RetryNonIdempotent())}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &backend{inFlight: 8, flight: 5 * time.Millisecond, takes: 2 * time.Second}
-			b.run(t, crowd{name: "vLLM" + fmt.Sprint(len(opts)), n: 200, tokens: 1, body: `{"model":"m"}`, through: transportTo(t, b, OpenAI(), Limits{}, opts...)})
+			r := b.run(t, crowd{name: "vLLM" + fmt.Sprint(len(opts)), n: 200, tokens: 1, body: `{"model":"m"}`, through: transportTo(t, b, OpenAI(), Limits{}, opts...)})[0]
+			require.Zero(t, r.failed)
+			require.Less(t, r.took, time.Minute)
 		})
 	}
 }
