@@ -17,7 +17,7 @@ func (c *call) obey() verdict {
 	return v
 }
 
-// read reads the response to an attempt, and notes what it says of each limit.
+// read reads the response to an attempt.
 func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
 	s := reply.Read(c.response, c.heard, c.t.dialects)
@@ -25,6 +25,25 @@ func (c *call) read() reply.Reply {
 	for i := range c.charges {
 		c.charges[i].Held.End() // the server has counted the call
 	}
+	c.match(&s)
+	c.attempt.block, c.attempt.others, c.attempt.crowded, c.attempt.relieved = 0, c.t.waiting.Load(), "", false
+	if !s.Refused {
+		return s
+	}
+	for _, f := range c.t.inFlight {
+		if f.name != "" && f.name == s.Reason {
+			c.attempt.crowded = f.name
+		}
+	}
+	if c.attempt.crowded == "" {
+		c.attempt.block = c.blocked(&s)
+	}
+	c.attempt.relieved = c.relieved()
+	return s
+}
+
+// match notes what a response says of each limit that it concerns.
+func (c *call) match(s *reply.Reply) {
 	all := c.concerned()
 	for i := range all {
 		all[i].said = nil
@@ -41,17 +60,6 @@ func (c *call) read() reply.Reply {
 		}
 		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.chance(c.sent)
 	}
-	c.attempt.block, c.attempt.others, c.attempt.crowded = 0, c.t.waiting.Load(), ""
-	for _, f := range c.t.inFlight {
-		if s.Refused && f.name != "" && f.name == s.Reason {
-			c.attempt.crowded = f.name
-		}
-	}
-	if s.Refused && c.attempt.crowded == "" {
-		c.attempt.block = c.blocked(&s)
-	}
-	c.attempt.relieved = s.Refused && c.relieved()
-	return s
 }
 
 // apply does what was decided: stop, settle, tell the hooks, adapt the rates.

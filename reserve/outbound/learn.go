@@ -195,11 +195,17 @@ func (c *call) listen(s *reply.Reply) {
 		}
 	}
 	if s.Whole && !c.t.whole {
-		l.bounded.getOr(account(r), struct{}{})
-		l.any.Store(true)
-		if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
-			c.name(&l.whole, account(r), l.accounts.For(account(r)), 0)
-		}
+		c.listenToWhole()
+	}
+}
+
+// listenToWhole learns that the host limits all calls of the account together.
+func (c *call) listenToWhole() {
+	l, who := c.t.learned, account(c.subject)
+	l.bounded.getOr(who, struct{}{})
+	l.any.Store(true)
+	if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
+		c.name(&l.whole, who, l.accounts.For(who), 0)
 	}
 }
 

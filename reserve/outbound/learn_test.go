@@ -210,10 +210,10 @@ func TestDiscordsBuckets(t *testing.T) {
 		{"nothing", false, func(base http.RoundTripper) *Transport { return reserve.Must(New(base, nil, WithRetries(100))) }, 1.2, 0.68},
 		{"Adaptive", false, func(base http.RoundTripper) *Transport {
 			return reserve.Must(New(base, nil, Adaptive(), WithRetries(100)))
-		}, 1.12, 0.016},
+		}, 1.06, 0.016},
 		{"Adaptive, a name each", true, func(base http.RoundTripper) *Transport {
 			return reserve.Must(New(base, nil, Adaptive(), WithRetries(100)))
-		}, 1.28, 0.016},
+		}, 1.32, 0.016},
 		{"New and PerKey, Adaptive", false, func(base http.RoundTripper) *Transport {
 			return reserve.Must(New(base, reserve.Must(pace.NewBursty(math.Inf(1))), Adaptive(), PerKey(path, keyed.New(unlimited).For), WithRetries(100)))
 		}, 1.04, 0.004},

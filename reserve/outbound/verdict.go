@@ -131,23 +131,32 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		v.resume = v.stop
 	}
 	v.again = wanted <= most && r.mayRepeat(s, wanted, a)
+	if a.crowded != "" {
+		return
+	}
+	blame := ruling{blamed: true}
+	if !alone {
+		blame.stop = v.stop
+	}
+	switch {
+	case r.pauseRefused && a.block == 0:
+	case own:
+		blame.pause = wanted
+	default:
+		blame.pause = min(s.After, r.maxRetryAfter)
+	}
+	v.blame(blame, s, charges)
+}
+
+// blame puts a ruling on each limit that caused the refusal.
+func (v *verdict) blame(r ruling, s *reply.Reply, charges []charge) {
 	for i := range charges {
-		if a.crowded != "" || !blamed(charges, i, s) {
+		if !blamed(charges, i, s) {
 			continue
 		}
-		ruling := &v.rulings[i]
-		ruling.blamed = true
+		v.rulings[i] = r
 		if !charges[i].named { // else the refusal says nothing of the limit's rate: the call did not keep to it
-			ruling.lesson = refused
-		}
-		if !alone {
-			ruling.stop = v.stop
-		}
-		if !r.pauseRefused || a.block > 0 {
-			ruling.pause = min(s.After, r.maxRetryAfter)
-			if own {
-				ruling.pause = wanted
-			}
+			v.rulings[i].lesson = refused
 		}
 	}
 }

@@ -83,16 +83,12 @@ func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 		s.Final, ok = s.Final || final, ok || known
 	}
 	for _, d := range b.Error.Details {
+		wait, err := time.ParseDuration(d.RetryDelay)
 		switch {
-		case strings.HasSuffix(d.Type, "google.rpc.RetryInfo"):
-			if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait >= 0 && wait <= Longest {
-				s.RetryAfter, ok = wait, true
-			}
+		case strings.HasSuffix(d.Type, "google.rpc.RetryInfo") && err == nil && wait >= 0 && wait <= Longest:
+			s.RetryAfter, ok = wait, true
 		case strings.HasSuffix(d.Type, "google.rpc.QuotaFailure"):
-			ok = true
-			for _, v := range d.Violations {
-				s.Final = s.Final || strings.Contains(v.QuotaID, "PerDay")
-			}
+			s.Final, ok = s.Final || d.daily(), true
 		}
 	}
 	return s, ok
@@ -100,13 +96,25 @@ func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 
 type googleStatus struct {
 	Error struct {
-		Details []struct {
-			Type       string `json:"@type"`
-			RetryDelay string
-			Violations []struct{ QuotaID string }
-		}
-		Errors []struct{ Reason string }
+		Details []googleDetail
+		Errors  []struct{ Reason string }
 	}
+}
+
+type googleDetail struct {
+	Type       string `json:"@type"`
+	RetryDelay string
+	Violations []struct{ QuotaID string }
+}
+
+// daily reports whether a quota of the day is used up.
+func (d *googleDetail) daily() bool {
+	for _, v := range d.Violations {
+		if strings.Contains(v.QuotaID, "PerDay") {
+			return true
+		}
+	}
+	return false
 }
 
 // googleReasons tells which reasons are final.

@@ -18,9 +18,7 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 		case d.rates && !rates:
 		case d.Read != nil:
 			for _, l := range d.Read(h) {
-				if l.Permits >= 0 && l.Limit >= 0 && l.Reset >= 0 && l.Reset <= Longest {
-					d.left(s, l)
-				}
+				d.left(s, l)
 			}
 		case !found:
 			for i := range d.names {
@@ -77,6 +75,9 @@ func readFill(h http.Header, names *names, left float64, s *Reply) bool {
 
 // left sets what follows from permits that are left, with the dialect's constants where the server says less.
 func (d *Dialect) left(s *Reply, left Left) {
+	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0 && left.Reset <= Longest) {
+		return
+	}
 	l := s.limit(left.Of)
 	switch {
 	case d.Refill > 0:
