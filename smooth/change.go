@@ -44,20 +44,9 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.advance(now)
 	l.note(now)
-	old, stored := l.curve, owed // what a stored nanosecond becomes
-	if curve.Free() {
-		if stored = finite(permits * sameTime(old, curve)); math.Abs(stored-1) < 1e-12 {
-			stored = 1 // but for what is rounded
-		}
-	} else {
+	old, stored := l.curve, l.factor(curve, owed, permits)
+	if !curve.Free() {
 		permits = scaleStore(1, old, curve)
-	}
-	if l.upfront && l.waits { // what a request has collected shrinks, or else grows
-		if h := l.history; stored < owed {
-			h.shrunk = h.number
-		} else if h.queue.first().number <= h.shrunk {
-			stored = owed
-		}
 	}
 	granted, inDebt := stored, l.level(now) < 0
 	if l.waits || inDebt {
@@ -75,6 +64,25 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 		l.unlimit(now, old, inDebt)
 	}
 	l.rescheduled(now)
+}
+
+// factor returns what a stored nanosecond becomes. What a request has collected does not grow once it has shrunk.
+func (l *Ledger) factor(curve *Curve, owed, permits float64) float64 {
+	if !curve.Free() {
+		return owed
+	}
+	stored := finite(permits * sameTime(l.curve, curve))
+	if math.Abs(stored-1) < 1e-12 {
+		stored = 1 // but for what is rounded
+	}
+	if l.upfront && l.waits {
+		if h := l.history; stored < owed {
+			h.shrunk = h.number
+		} else if h.queue.first().number <= h.shrunk {
+			stored = owed
+		}
+	}
+	return stored
 }
 
 // unlimit begins or ends a time without a limit. Debt is paid all the same, and stored permits are for afterwards.
@@ -123,7 +131,7 @@ func (l *Ledger) stretch(now int64, owed, stored float64) {
 func (h *history) rescale(granted, owed float64) {
 	w := &h.worth
 	w.granted, w.owed = w.granted*granted, w.owed*owed
-	if !(min(w.granted, w.owed) > 1e-100 && max(w.granted, w.owed) < 1e100) { // after SetRate up and Retime down, over and over
+	if !(min(w.granted, w.owed) > 1e-100 && max(w.granted, w.owed) < 1e100) { // SetRate up, Retime down, again and again
 		*w = worth{1, 1}
 		h.headrooms.push(headroom{h.number, 0})
 	}
