@@ -97,7 +97,7 @@ func (l *Ledger) advance(now int64) {
 				return
 			}
 			l.note(at)
-			if h.large[1].number == h.queue.first().number {
+			if h.large != nil && h.large[1].number == h.queue.first().number {
 				h.large[0] = h.large[1]
 			}
 			l.empty += h.queue.pop(at)

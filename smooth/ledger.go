@@ -22,11 +22,11 @@ type history struct {
 	headrooms headrooms
 	number    uint64 // of the newest request. Those of charges are odd
 	worth     worth
-	large     [2]large // the latest granted, and the first that waits
-	moved     int64    // when waiting requests last got earlier times; none is granted before
-	until     int64    // the end of the latest pause
-	retimed   bool     // Retime was called
-	shrunk    uint64   // the newest request when SetRate last made collected time shrink
+	large     *[2]large // the latest granted, and the first that waits; nil: none so far
+	moved     int64     // when waiting requests last got earlier times; none is granted before
+	until     int64     // the end of the latest pause
+	retimed   bool      // Retime was called
+	shrunk    uint64    // the newest request when SetRate last made collected time shrink
 }
 
 // A worth is what a nanosecond that was sold at the beginning is worth now, if it was granted or if it is still owed.
@@ -168,6 +168,9 @@ func (l *Ledger) limit() int64 {
 
 // enlarge records that the bucket holds more than its span for a request, unless the span was smaller before.
 func (h *history) enlarge(e entry, span int64) {
+	if h.large == nil {
+		h.large = new([2]large)
+	}
 	old := h.large[1]
 	if e.number != old.number || float64(old.span)*(h.worth.granted/old.worth.granted) > float64(span) {
 		h.large[1] = large{e.number, e.amount, span, h.worth}

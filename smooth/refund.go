@@ -26,7 +26,8 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 		l.shorten(i, worth, back)
 	default:
 		most := h.headrooms.least(slot.Number)
-		if large := h.large[0]; l.upfront && slot.Number == large.number { // the bucket would have held less for less
+		if h.large != nil && slot.Number == h.large[0].number { // the bucket would have held less for less
+			large := h.large[0]
 			need := 0.0
 			if kept > 0 {
 				need = float64(large.amount) - (cost-part)*(large.worth.granted/slot.worth.granted)
