@@ -13,8 +13,7 @@ import (
 // usageWanted is what a request must have for its stream to tell its usage.
 const usageWanted = `"stream_options":{"include_usage":true},`
 
-// askForUsage returns the request with stream_options.include_usage, if its stream would not tell its usage
-// otherwise; else the same request.
+// askForUsage adds stream_options.include_usage to a stream that would not tell its usage otherwise.
 func (c *call) askForUsage(r *http.Request) *http.Request {
 	if !c.streams || c.options || c.body == nil || c.endpoint.name != "completions" ||
 		bytes.Contains(c.body, []byte(`"stream_options"`)) {
@@ -45,8 +44,8 @@ func hideUsage(r *http.Response) {
 	}
 }
 
-// withoutUsage is a stream of events without the event that has the usage and nothing else. The nulls that stand for
-// the usage in other events are removed too. It passes an event on when it is complete.
+// withoutUsage is a stream of events without the event that has nothing but the usage, and without the nulls that stand
+// for it in others.
 type withoutUsage struct {
 	body    io.ReadCloser
 	in, out []byte // the event that is not complete; what the caller may read
@@ -77,7 +76,6 @@ func (w *withoutUsage) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// split takes the events that are complete.
 func (w *withoutUsage) split() {
 	for {
 		end := endOfEvent(w.in)
@@ -99,7 +97,7 @@ func (w *withoutUsage) split() {
 	}
 }
 
-// endOfEvent returns where the first event ends, with its empty line; 0: it is not complete.
+// endOfEvent returns where the first event ends; 0: it is not complete.
 func endOfEvent(text []byte) int {
 	best := 0
 	for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
@@ -110,7 +108,6 @@ func endOfEvent(text []byte) int {
 	return best
 }
 
-// hidden returns an event as the caller gets it.
 func hidden(event []byte) []byte {
 	if !bytes.Contains(event, []byte(`"usage"`)) {
 		return event

@@ -35,7 +35,8 @@ type member struct {
 //
 // The deployments are upstreams ([outbound.NewUpstreams]), and the calls for one model wait in one line. The first gets
 // the deployment of its model that has room first; of several the one of the lowest tier, and then the one that was not
-// used for longest. It is charged there only, at that deployment's estimate. A call larger than one deployment's limit
+// used for longest, or with pool.WithKey that which served the key last. It is charged there only, at that deployment's
+// estimate. A call larger than one deployment's limit
 // goes to another. Take deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute: a real
 // trace of 8,819 calls takes 99.6 % of the sum of the limits, and no call is refused.
 //
@@ -149,7 +150,7 @@ func toCaller(response *http.Response, r *http.Request) *http.Response {
 	return response
 }
 
-// isElsewhere reports whether a request follows a redirect to another host than that of the first request.
+// isElsewhere reports whether a request follows a redirect to another host.
 func isElsewhere(r *http.Request) bool {
 	first := r
 	for first.Response != nil && first.Response.Request != nil {

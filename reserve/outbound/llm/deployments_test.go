@@ -19,6 +19,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/pool"
 )
 
 func urlOf(s string) *url.URL { return reserve.Must(url.Parse(s)) }
@@ -531,4 +532,22 @@ func TestDeploymentsOfSeveralModels(t *testing.T) {
 		require.Zero(t, time.Since(begin))
 		all.Wait()
 	})
+}
+
+// A conversation stays at the deployment that served it last, as long as that has room.
+func TestStickyDeployments(t *testing.T) {
+	var got []string
+	transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.URL.Host)
+		return used(1, 1), nil
+	}), []Deployment{
+		{Provider: OpenAI(), Base: urlOf("https://a/v1"), Limits: Limits{RequestsPerMinute: 5}},
+		{Provider: OpenAI(), Base: urlOf("https://b/v1"), Limits: Limits{RequestsPerMinute: 5}},
+	})
+	require.NoError(t, err)
+	for range 7 {
+		_, err := postWithin(pool.WithKey(t.Context(), "conversation"), transport, api, `{"model":"m"}`)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"a", "a", "a", "a", "a", "b", "b"}, got)
 }

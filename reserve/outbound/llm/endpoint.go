@@ -14,8 +14,7 @@ type endpoint struct {
 	model  string // "": the path names none
 }
 
-// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise. These are batches,
-// uploads, counts of tokens, and what is kept for later calls.
+// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise.
 var freeEnds = map[string]bool{
 	"batches": true, "batchPredictionJobs": true, "batchGenerateContent": true, "asyncBatchEmbedContent": true,
 	"files": true, "uploads": true, "upload": true, "blobs": true, "cancel": true,
@@ -32,7 +31,6 @@ var silentEnds = map[string]bool{
 	"rerank": true, "speech": true, "classify": true,
 }
 
-// endpointOf returns what the address of a request says.
 func endpointOf(r *http.Request) (e endpoint) {
 	path := strings.TrimRight(r.URL.Path, "/")
 	e.name = path[strings.LastIndexAny(path, "/:")+1:]

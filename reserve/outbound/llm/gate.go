@@ -52,16 +52,14 @@ func (g *gate) pass(c *call) {
 	})
 }
 
-// unheard reports whether the call has to pass the gate of its account: the headers have not told everything.
+// unheard reports whether the headers have not told everything of the account.
 func (c *call) unheard() bool { return !c.account.known.Load() && c.account.first != nil }
 
-// unseen reports whether the call has to pass the gate of its class: its input can't be estimated, as long as no call
-// has told a usage.
+// unseen reports whether nothing is known of what such calls read: no response has told a usage.
 func (c *call) unseen() bool {
 	return c.state && c.account.of.settles && c.class.first != nil && !c.class.isKnown()
 }
 
-// gateLimit makes the limit of a gate.
 func gateLimit(closed func(*call) bool, of func(*call) *gate) outbound.Limit {
 	return outbound.Limit{
 		Keyed: func(r *http.Request) (any, reserve.Reserver) {
@@ -77,7 +75,6 @@ func gateLimit(closed func(*call) bool, of func(*call) *gate) outbound.Limit {
 	}
 }
 
-// gates returns the limits of both gates.
 func gates() []outbound.Option {
 	return []outbound.Option{
 		outbound.WithLimit(gateLimit((*call).unheard, func(c *call) *gate { return c.account.first })),
@@ -85,7 +82,6 @@ func gates() []outbound.Option {
 	}
 }
 
-// passes says that the call is sent through the gates that are closed.
 func (c *call) passes() {
 	if c.unheard() {
 		c.account.first.pass(c)

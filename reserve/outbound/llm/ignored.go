@@ -30,7 +30,6 @@ const (
 	reasons
 )
 
-// ignored are the counters behind Ignored.
 type ignored struct {
 	counts [reasons]atomic.Uint64
 }

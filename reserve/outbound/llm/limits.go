@@ -1,9 +1,9 @@
 package llm
 
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the headers of
-// the responses, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: responses may tell a
-// lower one, which is followed. One below half of the limit counts when two responses in succession tell it. Limits a day
-// are not learned: the server's refusals tell of them.
+// the responses, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: responses may tell
+// a lower one, which is followed. One below half of the limit counts when two responses in succession tell it. Limits
+// a day are not learned: the server's refusals tell of them.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are those of input and output together.
@@ -84,9 +84,9 @@ func sum(a, b int) int {
 }
 
 // SetLimits replaces the limits that [New] was given, for all models without limits of their own. Where a limit has
-// grown, waiting calls go earlier at once. Where one has shrunk they wait longer, but none is refused for it, and what was
-// used before counts. A limit of 0 is what the responses tell, or there is none. It returns a *[reserve.ValueError] for a
-// negative limit, and then changes nothing.
+// grown, waiting calls go earlier at once. Where one has shrunk they wait longer, but none is refused for it, and what
+// was used before counts. A limit of 0 is what the responses tell, or there is none. It returns a
+// *[reserve.ValueError] for a negative limit, and then changes nothing.
 func (t *Transport) SetLimits(l Limits) error {
 	if err := l.check(); err != nil {
 		return err

@@ -63,8 +63,8 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider's: one call may be so much later or earlier on its
-// way than another. A negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
+// WithMargin sets by how much each window is longer than the provider's: one call may be so much later or earlier on
+// its way than another. A negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
 		s.margin = max(0, d)
@@ -85,12 +85,12 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithBucket takes the provider's limits a minute for token buckets instead of windows, as Anthropic says that its are.
-// They are full at the start, refill all the time, and hold what refills in capacity less the margin. At 1,000,000 tokens
-// a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to twice the limit in
-// the first minute; with 10 s 162,500 go at once. A capacity longer than the provider's gets calls refused after idle
-// times, a shorter one does not. Limits a day remain windows. Default: windows, which fit both kinds of provider, and
-// took 9.2 minutes for a real trace that takes 8.1 with a bucket.
+// WithBucket takes the provider's limits a minute for token buckets instead of windows, as Anthropic says that its
+// are. They are full at the start, refill all the time, and hold what refills in capacity less the margin. At
+// 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to
+// twice the limit in the first minute; with 10 s 162,500 go at once. A capacity longer than the provider's gets calls
+// refused after idle times, a shorter one does not. Limits a day remain windows. Default: windows, which fit both
+// kinds of provider, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
@@ -110,9 +110,10 @@ func WithSettling(settles bool) Option {
 	}
 }
 
-// AnswerRefusals answers a call that can't be made in time, or is too large, with a response instead of an error: status
-// 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return that at once;
-// an error they take for a broken connection, and try three times in vain. The end of a context remains an error.
+// AnswerRefusals answers a call that can't be made in time, or is too large, with a response instead of an error:
+// status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return that
+// at once; an error they take for a broken connection, and try three times in vain. The end of a context remains an
+// error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -153,9 +154,10 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 	}
 }
 
-// RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request and
-// no tokens. Default: it is charged its estimate, once, because the provider may have done its work. At 110,000 tokens a
-// minute, 400 calls of 1,100 tokens of which two of three attempts break take 4 minutes with it and 11 without.
+// RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request
+// and no tokens. Default: it is charged its estimate, once, because the provider may have done its work. At 110,000
+// tokens a minute, 400 calls of 1,100 tokens of which two of three attempts break take 4 minutes with it and 11
+// without.
 func RefundFailures() Option {
 	return func(s *settings) error {
 		s.refunds = true
@@ -164,9 +166,9 @@ func RefundFailures() Option {
 }
 
 // AskForUsage asks for the usage of streams, and is recommended for [OpenAI], [AzureOpenAI] and servers that speak as
-// they do. It adds stream_options.include_usage to streamed chat completions that say nothing of it, and takes the usage
-// out of the stream again. Without it such a stream is charged its estimate and the text that it puts out, in which
-// reasoning does not show. Default: the request goes as it is, because some servers refuse stream_options.
+// they do. It adds stream_options.include_usage to streamed chat completions that say nothing of it, and takes the
+// usage out of the stream again. Without it such a stream is charged its estimate and the text that it puts out, in
+// which reasoning does not show. Default: the request goes as it is, because some servers refuse stream_options.
 func AskForUsage() Option {
 	return func(s *settings) error {
 		s.asks = true
@@ -198,9 +200,9 @@ func CacheReadsCount() Option {
 }
 
 // RefuseTooLarge has a call that is larger than a limit of tokens fail at once with a *[TooLargeError], for providers
-// that refuse such a call whenever it comes, as OpenAI does. It is larger if half of its estimated prompt plus the output
-// that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails so if a response has told the
-// limit. Otherwise it goes when the limit is full.
+// that refuse such a call whenever it comes, as OpenAI does. It is larger if half of its estimated prompt plus the
+// output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails so if a response has
+// told the limit. Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
@@ -238,8 +240,8 @@ func WithOutbound(opts ...outbound.Option) Option {
 //	...
 //	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
 //
-// It is [outbound.WithClasses]: the order holds for the calls of one key, or with [NewDeployments] for those of one model.
-// [New] returns the errors of [fair.New].
+// It is [outbound.WithClasses]: the order holds for the calls of one key, or with [NewDeployments] for those of one
+// model. [New] returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

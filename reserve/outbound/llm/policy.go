@@ -9,10 +9,9 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// policies are those of limits, which many keys have in common.
+// policies are shared by keys with the same limits.
 type policies map[policyOf]*reserve.Policy
 
-// A policyOf says which policy one is.
 type policyOf struct {
 	size  int32
 	short bool // of requests, over a shorter stretch than a minute
@@ -25,10 +24,9 @@ const maxPolicies = 256
 
 const day = 24 * time.Hour
 
-// hasBucket reports whether limits of a kind are token buckets.
 func (t *Transport) hasBucket(k kind) bool { return t.bucket > 0 && !k.isDaily() }
 
-// policy returns that of a limit of n, a minute or a day, and its rate.
+// policy returns the policy of a limit of n, and its rate.
 func (t *Transport) policy(k kind, n int32) (p *reserve.Policy, permitsPerSecond float64) {
 	is := policyOf{n, k == requests && t.window > 0, k.isDaily(), t.hasBucket(k)}
 	t.table.mu.Lock()
@@ -44,7 +42,6 @@ func (t *Transport) policy(k kind, n int32) (p *reserve.Policy, permitsPerSecond
 	return p, permitsPerSecond
 }
 
-// per returns the time for which the limit holds.
 func (is policyOf) per() time.Duration {
 	if is.daily {
 		return day
@@ -52,7 +49,7 @@ func (is policyOf) per() time.Duration {
 	return time.Minute
 }
 
-// rate returns the limit's permits a second. A window's is a little less, for its margin.
+// rate is less for a window, for its margin.
 func (is policyOf) rate(margin time.Duration) float64 {
 	if is.full {
 		margin = 0
@@ -75,7 +72,6 @@ func (t *Transport) newPolicy(is policyOf) *reserve.Policy {
 	return reserve.Must(window.Policy(n, per+t.margin, t.clocked()...))
 }
 
-// unlimitedPolicy returns the policy of limiters without a limit.
 func (t *Transport) unlimitedPolicy() *reserve.Policy {
 	return t.smoothPolicy("a limiter without a limit", math.Inf(1), 0)
 }
@@ -92,7 +88,7 @@ func (t *Transport) clocked() []reserve.Option {
 	return []reserve.Option{reserve.WithClock(t.clock)}
 }
 
-// bucketOf returns the curve of a token bucket that holds so many permits, by its rate.
+// bucketOf returns the curve of a token bucket, by its rate.
 func bucketOf(held float64) func(permitsPerSecond float64) *smooth.Curve {
 	var at func(float64) *smooth.Curve
 	at = func(permitsPerSecond float64) *smooth.Curve {

@@ -26,8 +26,8 @@ type preset struct {
 
 // OpenAI is the API of OpenAI, and of servers that speak nearly so: Mistral, Cohere, Ollama, Groq, OpenRouter, vLLM.
 //
-// A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens, times
-// n or best_of), and is settled when it ends. OpenAI does not document this; for a server that does not, see
+// A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
+// times n or best_of), and is settled when it ends. OpenAI does not document this; for a server that does not, see
 // [WithSettling]. A stream tells its usage only if asked: see [AskForUsage]. The quota is that of the Authorization,
 // OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
@@ -49,10 +49,10 @@ var openAI = preset{
 	},
 }
 
-// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out, and as
-// Azure's documents say, nothing of that is given back. Requests are counted over 10 seconds: 600 a minute are 100 in any
-// 10 s. Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the api-key header and the
-// deployment; access tokens, which change every hour, do not count.
+// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out, and
+// as Azure's documents say, nothing of that is given back. Requests are counted over 10 seconds: 600 a minute are 100
+// in any 10 s. Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the api-key header
+// and the deployment; access tokens, which change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {
@@ -62,11 +62,11 @@ var azure = func() preset {
 	return p
 }()
 
-// Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input that was read from
-// a cache is not charged, input that is written to it is. A call holds max_tokens of output, and is settled when it ends.
-// The quota is that of the x-api-key or Authorization header and the model. Anthropic says that it counts with token
-// buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex AI and Bedrock is paced by the model in the
-// address.
+// Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input that was read
+// from a cache is not charged, input that is written to it is. A call holds max_tokens of output, and is settled when
+// it ends. The quota is that of the x-api-key or Authorization header and the model. Anthropic says that it counts
+// with token buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex AI and Bedrock is paced by the
+// model in the address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
@@ -103,10 +103,10 @@ var gemini = preset{
 	},
 }
 
-// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached or
-// not, and maxTokens of output, and is settled when it ends: input, input written to a cache, and output. No header tells
-// a limit, so give what you know. The quota is that of the host, the access key and the model; a temporary access key,
-// which changes every hour, does not count.
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input,
+// cached or not, and maxTokens of output, and is settled when it ends: input, input written to a cache, and output. No
+// header tells a limit, so give what you know. The quota is that of the host, the access key and the model; a
+// temporary access key, which changes every hour, does not count.
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{

@@ -11,8 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// refusal returns the response that says that a call can't be made, in time or at all; nil: the error says something
-// else.
+// refusal returns the response for a call that can't be made in time, or at all; nil: the error says something else.
 func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	var wait *reserve.WaitError
 	var large *TooLargeError
@@ -35,7 +34,6 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	}
 }
 
-// isRefusal reports whether a response says that the provider has no room for the call.
 func isRefusal(r *http.Response) bool {
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:

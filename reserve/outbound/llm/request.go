@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A call is one request on its way through the transport, with all of its attempts. It is the context of the request
-// as well, so that the functions that are given the request find it.
+// A call is one request, with all of its attempts. As the context of the request it reaches the functions of the
+// limits.
 type call struct {
 	context.Context
 	account *account
@@ -47,7 +47,6 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callOf returns the call of a request; nil: it has none.
 func callOf(r *http.Request) *call {
 	c, _ := r.Context().Value(callKey{}).(*call) // Value's may be nil, too
 	return c
@@ -99,7 +98,7 @@ func (c *call) depart() {
 	c.account.look(&c.before)
 }
 
-// settleIn gives up the call's claim to its account's place: what was charged keeps that from now on.
+// settleIn ends that the call keeps its account: what was charged does from now on.
 func (c *call) settleIn() {
 	if c.waits {
 		c.waits = false
@@ -131,7 +130,7 @@ func (c *call) lost(k kind) (tokens int, known bool) {
 	return k.of(n.input, n.output), true
 }
 
-// failed returns what a call is charged whose attempt broke: its estimate once, or nothing but what is certain.
+// failed returns what a broken call is charged: its estimate, or with RefundFailures nothing.
 func (c *call) failed() (n count) {
 	if !c.account.of.refunds {
 		n.input, n.output = c.class.guess(&c.prompt)
@@ -165,7 +164,7 @@ func (c *call) refused() {
 	}
 }
 
-// leave says, once, that the call is over.
+// leave ends the call, once.
 func (c *call) leave() {
 	if !c.left.CompareAndSwap(false, true) {
 		return
@@ -178,7 +177,7 @@ func (c *call) leave() {
 	}
 }
 
-// stopped says that a response which began well was a refusal. Its limits stop as after a refusal without a time.
+// stopped stops the limits for a response that began well and was a refusal.
 func (c *call) stopped() {
 	for _, k := range []kind{requests, calls} {
 		if l := c.account.limiter(k); l != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A reading finds out what one response used: once, for all limits of the call.
+// A reading finds out what one response used, for all limits of the call.
 type reading struct {
 	call     *call
 	response *http.Response
@@ -21,7 +21,6 @@ type reading struct {
 	ended    func(*reading) // in place of what ends a call's; nil: it is one
 }
 
-// newReading prepares to read a response.
 func newReading(c *call, leader kind, r *http.Response) *reading {
 	d := &c.one
 	if c.reading != nil {
@@ -45,7 +44,6 @@ func newReading(c *call, leader kind, r *http.Response) *reading {
 	return d
 }
 
-// countOf returns what the headers of a response say was used.
 func (a *account) countOf(r *http.Response) (n count) {
 	names := &a.of.preset.counts
 	if names[0] == "" {
@@ -64,7 +62,6 @@ func (a *account) countOf(r *http.Response) (n count) {
 	return count{in, out, true}
 }
 
-// of returns the usage of one limit.
 func (d *reading) of(k kind) outbound.Usage {
 	d.views[k] = view{d, k}
 	return &d.views[k]
@@ -91,7 +88,7 @@ func (v *view) Used() (permits int, known bool) {
 	return v.kind.of(d.counter.count.input, d.counter.count.output), d.call.account.of.settles
 }
 
-// end takes the response to be over: what is known now is all.
+// end takes what is known by now.
 func (d *reading) end() {
 	if d.body != nil {
 		d.body.end()
@@ -132,7 +129,7 @@ func (d *reading) end() {
 	c.leave()
 }
 
-// A metered body is that of a response which no limit of tokens reads.
+// A metered body is one that no limit of tokens reads.
 type metered struct {
 	io.ReadCloser
 	reading *reading

@@ -41,8 +41,7 @@ func (o *route) model() string {
 	return o.prompt.model
 }
 
-// prepare returns the request as it goes to a deployment, but for its body, and finds out what it would cost there;
-// nil: the deployment does not serve it.
+// prepare returns the request as it goes to a deployment, but for its body, with its estimate; nil: it is not served.
 func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	model := o.model()
 	name, ok := m.name(model)
@@ -68,7 +67,7 @@ func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	return own.WithContext(c)
 }
 
-// goes returns the request as it is sent: with the deployment's name for the model.
+// goes returns the request with its body, in which the model has the deployment's name.
 func (o *route) goes(c *call, r *http.Request) *http.Request {
 	if before := o.latest; before != nil && before != c {
 		before.over(nil)
