@@ -7,7 +7,7 @@ import "time"
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket that has just refused a call is
 // empty and refuses most of the five, no matter how many programs share it. A background refuses its share. Events in
-// quick succession bring volleys; 429s need four of them with at most three refusals. Then each call adds the share to
+// quick succession bring volleys; 429s need six of them with at most four refusals. Then each call adds the share to
 // a budget of refusals that are no events.
 //
 // A volley proves nothing about 429s with a time (a bucket refills during the stop), below five calls a second (buckets
@@ -38,8 +38,8 @@ const (
 	suspicious = 4.   // events of surplus that bring volleys
 	mostShare  = 0.25 // of the calls: a background is never more
 	volley     = 5    // calls
-	enough     = 4    // volleys
-	mostHits   = 3    // refused calls of these volleys, if it is a background
+	enough     = 6    // volleys
+	mostHits   = 4    // refused calls of these volleys, if it is a background
 	atOnce     = 1000 // times the rate: the pace of a volley
 	mostBudget = 10.  // refusals
 	tolerance  = 1.5  // times the share of the calls, to the budget
@@ -124,11 +124,13 @@ func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 
 // judge decides after a volley. A 503 is believed after one of them.
 func (c *chance) judge(r *Rate, now time.Time, kind int) {
-	if c.volleys++; c.hits <= mostHits && c.volleys < enough && kind == tooMany {
+	c.volleys++
+	few := c.hits <= mostHits && 2*c.hits <= volley*c.volleys
+	if few && c.volleys < enough && kind == tooMany {
 		return // the next event brings another one
 	}
 	share := 0.
-	if c.hits <= mostHits {
+	if few {
 		share = min(c.refused/c.calls, float64(c.hits+1)/float64(c.volleys*volley))
 		r.searching = r.rate < r.ceiling // chance has cut it
 	}

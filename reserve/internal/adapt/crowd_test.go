@@ -170,6 +170,7 @@ func TestVolley(t *testing.T) {
 	before := r.Now()
 	now = fire(&r, now, mostHits+1) // an empty bucket
 	require.InEpsilon(t, before, r.Now(), 0.02)
+	r.Accepted(at(now+0.5), at(now+0.5), 1)
 	require.True(t, r.Refused(at(now+1), at(now+1), at(now+1), false))
 	require.Equal(t, r.Now(), r.Pace(), "no other one until there are four more")
 
