@@ -86,8 +86,8 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	    echo "fuzz $$dir $$target"; \
 	    (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .) || exit 1; done; done
 
-faults: ## what callers see of a Redis that fails: a minute and a half
-	@.ci/setup redis-server
+faults: ## what callers see of a Redis, a PostgreSQL and a NATS that fail: three minutes
+	@.ci/setup redis-server postgresql
 	@cd bench/shared && $(GO) run ./fault
 
 bench: ## the benchmarks, then pace and its peers side by side
