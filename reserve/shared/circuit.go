@@ -7,7 +7,7 @@ import (
 )
 
 // A circuit keeps callers from waiting for a server that does not answer. Three failures in a row, and no answer for
-// 50 ms, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server,
+// 50 ms, or eight in a row, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server,
 // at distances that double from 50 to 400 ms. They are multiples of the distance since 1970, so all processes find
 // the server again together, as far as their clocks agree.
 //
@@ -30,6 +30,7 @@ type circuit struct {
 
 const (
 	tolerated  = 3
+	certain    = 8 // in a row, however lately the server answered; fewer than make go-redis wait for a second
 	firstPause = int64(50 * time.Millisecond)
 	lastPause  = 8 * firstPause
 )
@@ -123,7 +124,8 @@ func (c *circuit) fail(now int64, err error) {
 	if c.until == 0 {
 		c.failures++
 		c.answered.CompareAndSwap(0, max(1, now))
-		if c.failures >= tolerated && now-c.answered.Load() >= firstPause {
+		silent := now-c.answered.Load() >= firstPause
+		if c.failures >= tolerated && silent || c.failures >= certain {
 			c.wait(now, firstPause)
 		}
 	}

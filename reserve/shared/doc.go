@@ -36,8 +36,8 @@
 // without a store has the limit to itself: n times the limit.
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]), or half as much again if it probes the store first.
-// Three failures in a row, and no answer for 50 ms, open a circuit; so do lost answers that may have charged a
-// capacity. Then one caller at a time probes the store, and the others don't wait. The first probe is after 50 ms;
+// Three failures in a row open a circuit, if no answer has come for 50 ms, and eight do in any case; so do lost
+// answers that may have charged a capacity. Then one caller at a time probes the store, and the others don't wait. The first probe is after 50 ms;
 // the distances double up to 400 ms, at the same moments in all processes. Three answers in a row close the circuit.
 // If nobody has probed for longer than the distance, callers wait for the first one's probe.
 //
