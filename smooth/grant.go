@@ -107,8 +107,8 @@ func (l *Ledger) advance(now int64) {
 	l.fill(l.origin(now))
 }
 
-// fill lets idle time flow into the store. While there is debt nothing does. A stale reading of the clock looks like
-// debt. No request waits.
+// fill lets idle time flow into the store, if no request waits. In debt, or at a stale reading of the clock, nothing
+// does.
 func (l *Ledger) fill(now int64) {
 	if l.stored > 0 && l.span > 0 && now >= l.empty {
 		l.pour()

@@ -11,10 +11,9 @@ type headroom struct {
 	time  int64
 }
 
-// Headrooms bound a refund: more than the smallest headroom since the grant would have overflowed the bucket.
-// Headroom is smallest right before a grant, and where the limit changes, so only these moments are noted. (The level
-// of a store that fills up is a queue's workload upside down: D. V. Lindley, "The theory of queues with a single
-// server", 1952.) Pushing a smaller value discards larger ones: a monotonic stack.
+// Headrooms bound a refund: more than the smallest headroom since the grant would have overflowed the bucket. It is
+// smallest right before a grant, and where the limit changes. (A store's level is a queue's workload upside down: D.
+// V. Lindley, "The theory of queues with a single server", 1952.) Pushing a smaller value discards larger ones.
 type headrooms []headroom
 
 // maxHeadrooms bounds the stack to 16 KiB. Beyond it neighbours are merged, which may make refunds smaller.

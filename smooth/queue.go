@@ -5,9 +5,8 @@ import (
 	"sort"
 )
 
-// A queue holds the waiting requests in order, and before them the latest granted ones. Sums of blocks tell what is
-// before one of 100,000 in a quarter of a microsecond. Appending, granting the first and removing the last are O(1),
-// amortized.
+// A queue holds the waiting requests in order, and before them the latest granted ones. Sums of blocks tell in 250 ns
+// what is before one of 100,000. Appending, granting the first and removing the last are O(1), amortized.
 type queue struct {
 	entries []entry
 	sums    []int64 // of the amounts that wait, by block

@@ -3,7 +3,6 @@ package smooth
 import "math"
 
 // A State is all that a Ledger remembers while its rate is the first one and nothing it sold can come back: 24 bytes.
-// A Ledger made of it, used, and turned into a State again is as good as one that was kept.
 type State struct {
 	stored float64
 	empty  int64
