@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// ErrNoAddress is the error of key functions that find no address. They never guess, and never return an empty address,
-// which would be one key for all clients that hide theirs. See [FailOpen].
+// ErrNoAddress is the error of key functions that find no address. They never guess: an empty address would be one key
+// for many clients. See [FailOpen].
 var ErrNoAddress = errors.New("inbound: no client address")
 
-// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network, since one
-// client has 2^64 of them. IPv4 addresses that are mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) are taken
-// out, and zones are dropped.
+// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network. IPv4
+// addresses mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) are taken out, and zones dropped.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.
@@ -38,8 +37,7 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 }
 
 // TrustedHeader is the address in a header that the proxy in front sets, and overwrites if the client has sent it:
-// CF-Connecting-IP, X-Real-IP. It is wrong for a header that the proxy only adds to. A number of values other than 1 is
-// an error.
+// CF-Connecting-IP, X-Real-IP. A number of values other than 1 is an error.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
 		return nil, valueError("TrustedHeader", "", "the name of a header")

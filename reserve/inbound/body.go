@@ -12,8 +12,7 @@ const longestBody = 64 << 10
 
 // readEarly reads the body of a request that waits, because net/http notices only after the body that a client of
 // HTTP/1 has left. It returns nil for a body that is longer than longestBody or of unknown length, and for a client
-// that waits for 100 Continue. net/http would read such a body itself before it answers, so no client is answered
-// later.
+// that waits for 100 Continue.
 func readEarly(r *http.Request) *earlyBody {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
 		return nil

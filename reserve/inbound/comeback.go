@@ -9,13 +9,12 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A comeback tells refused clients when to come back, one after another. Nothing is reserved: whichever request comes
-// first is served first. The queue is over as soon as the limiter has had permits to spare for longer than clients may
-// be late, so clients that never come back keep nobody away. Spare is the time up to which refusals, and the requests
-// that passed since, use its permits.
+// A comeback tells refused clients when to come back, one after another. Nothing is reserved. It is over as soon as the
+// limiter has had permits to spare for longer than clients may be late, so clients that never come back keep nobody
+// away. Spare is the time up to which refusals, and the requests that passed since, use its permits.
 //
-// At 20/s, 1,200 clients are refused at 0 s and told to come back within a minute. If they do, a client that is refused
-// at 10 s is told 50 s. If none does, a client that is refused after 1.6 s is told 1 s.
+// At 20/s, 1,200 clients are refused at 0 s. If they come back, a client that is refused at 10 s is told 50 s. If none
+// does, a client that is refused after 1.6 s is told 1 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -26,17 +25,16 @@ type comeback struct {
 	told  uint64
 }
 
-// longestQueue bounds the wait that clients which never come back cause for others.
 const longestQueue = time.Minute
 
-// lateness is how late clients may come back: 1 s for the whole seconds that they are told, 0.5 s for the way.
+// lateness is 1 s for the whole seconds that clients are told, and 0.5 s for the way.
 const lateness = 1500 * time.Millisecond
 
 const longestWait = 365 * 24 * time.Hour
 
-// next returns when the next client, which could be served after wait, is to come back. With a shared limiter, which
-// serves one client in each interval, that is an interval after the one before. Without one (interval is 0), or if the
-// queue is too long, it is any time in the jitter, far from those before.
+// next returns when the next client, which could be served after wait, is to come back: an interval after the one
+// before, if a shared limiter serves one in each; otherwise (0, or a queue that is too long) at any time in the jitter,
+// far from those before.
 func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
@@ -64,8 +62,7 @@ func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	return min(saturate.Add(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
-// refused counts a refusal by a limiter that could serve the client after wait, and returns when that is. The queue
-// must be locked.
+// refused counts a refusal, and returns when the limiter could serve the client. The queue must be locked.
 func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	now := time.Since(l.epoch)
 	if l.over(now) {
@@ -89,7 +86,7 @@ func (l *comeback) passed(interval time.Duration) {
 	l.spare = saturate.Add(l.spare, interval)
 }
 
-// over reports whether the clients have come back, or will not. The queue must be locked.
+// over reports whether the clients have come back, or will not.
 func (l *comeback) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
 
 func seconds(s float64) time.Duration {

@@ -10,8 +10,8 @@ import (
 var ErrNoPattern = errors.New(
 	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
-// Endpoint is a key function: the pattern that http.ServeMux has found for the request, "GET /items/{id}". So there are
-// as many keys as patterns, whatever paths clients think of. It is for middleware inside the mux.
+// Endpoint is a key function: the pattern that http.ServeMux has found, "GET /items/{id}", whatever paths clients think
+// of. It is for middleware inside the mux.
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", ErrNoPattern
@@ -37,8 +37,8 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one function is nil so is
-// Both, and the tier reports it.
+// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one is nil so is Both, and
+// the tier reports it.
 func Both[A, B comparable](
 	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
 ) func(*http.Request) (Pair[A, B], error) {

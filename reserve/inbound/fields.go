@@ -29,7 +29,7 @@ type fields struct {
 	policies   string // the value of RateLimit-Policy, unless some tier has a quota for each key
 }
 
-// An outlooks function returns what the limiter of tier i has to give, and false if that is unknown.
+// An outlooks function returns what the limiter of a tier has to give, and false if that is unknown.
 type outlooks func(i int) (engine.Outlook, bool)
 
 func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
@@ -37,8 +37,8 @@ func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
 // A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
 type quota struct{ requests, seconds int64 }
 
-// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit. The store
-// itself is not counted, so a client that uses the quota of each window is never refused.
+// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit. A client
+// that uses the quota of each window is never refused.
 func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
@@ -55,9 +55,8 @@ func quotaOf(o engine.Outlook) quota {
 // maxInteger is the largest Integer of a structured field (RFC 9651, section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// shareOf describes the permits that a limiter has to give (draft-11, section 4.1.2): permits that flow in within the
-// time count. The time is 1 s, or longer if no request could pass before. At 50/s with nothing stored the first of 50
-// passes after 20 ms.
+// shareOf describes the permits that a limiter has to give (draft-11, section 4.1.2): with those that flow in within 1
+// s, or the time until a request could pass.
 func shareOf(o engine.Outlook) quota {
 	s := quota{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
@@ -162,8 +161,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	}
 }
 
-// refusedFields sets the fields of a refusal at a tier: nothing is left for retryAfter seconds; 0: no time is said. All
-// fields say the same time, so that clients do not come back together whichever they read (draft-11, section 8.5).
+// refusedFields sets the fields of a refusal at a tier: nothing is left for retryAfter seconds; 0: no time is said.
 func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
@@ -181,8 +179,7 @@ func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAf
 	}
 }
 
-// failedFields sets the fields of an answer to a request for which a tier failed. It does not look at the key's
-// limiter: that would ask what has just failed.
+// failedFields does not look at the key's limiter: that would ask what has just failed.
 func (m *Middleware) failedFields(h http.Header) { m.setPolicies(h, m.policies(noOutlooks)) }
 
 // setPolicies sets RateLimit-Policy alone, or adds to that of a middleware around this one.

@@ -19,8 +19,7 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
 // lastUnquotedComma returns the position of the last comma outside of quoted strings, or -1. It reads from the right,
-// where the nearest proxy has written: quotes that the client left open further left change nothing. A quote counts
-// unless an odd number of backslashes precedes it.
+// where the nearest proxy has written, so quotes that the client left open change nothing.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -57,7 +56,7 @@ func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	return addr, ok
 }
 
-// unquote returns the content of a quoted string, nothing for a malformed one, and other text as it is.
+// unquote returns the content of a quoted string, "" of a malformed one, and other text as it is.
 func unquote(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return s

@@ -30,8 +30,8 @@ func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Requ
 	}
 }
 
-// owned returns a function that copies the strings in a key, nil if there are none. A remembered key must not keep a
-// longer string alive of which it is a part, such as a URL of 1 MB.
+// owned returns a function that copies the strings in a key, nil if there are none: a remembered key must not keep a
+// URL of 1 MB alive of which it is a part.
 func owned[K comparable]() func(K) K {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -63,7 +63,6 @@ func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	return offsets
 }
 
-// each replaces the strings in a key. (Reflection allocates, and can't set unexported fields.)
 func each[K comparable](key *K, offsets []uintptr, replace func(string) string) {
 	for _, at := range offsets {
 		s := (*string)(unsafe.Add(unsafe.Pointer(key), at))

@@ -84,12 +84,12 @@ func wellNamed(name string) bool {
 	})
 }
 
-// Handler returns a handler that passes to next the requests that the tiers allow. All handlers of a middleware share
-// its tiers. It panics if next is nil, as http.Handle does.
+// Handler returns a handler that passes to next the requests that the tiers allow. It panics if next is nil, as
+// http.Handle does. All handlers of a middleware share its tiers.
 //
-// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and where a tier has [ChargeAfter].
-// That wrapper has Flush, Hijack, ReadFrom, and Unwrap for http.ResponseController. A handler that hijacks the
-// connection of a request that waited gets the whole body from the bufio.ReadWriter, once it has arrived.
+// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That wrapper
+// has Flush, Hijack, ReadFrom, and Unwrap. A handler that hijacks the connection of a request that waited gets the
+// whole body from the bufio.ReadWriter, once it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))
@@ -128,7 +128,7 @@ func (m *Middleware) serveAndCharge(w *responseWriter, r *http.Request, next htt
 	returned = true
 }
 
-// admit fills in the claims of a request that passes all tiers, or answers it. It returns the body if it has read it.
+// admit fills in the claims of a request that passes all tiers, or answers it.
 func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []claim) (body *earlyBody, ok bool) {
 	if m.skip != nil && m.skip(r) || !m.costs(r, claims) {
 		return nil, true

@@ -8,8 +8,7 @@ import (
 )
 
 // networkCounts count the remembered keys of each network, by hash. Once three quarters of the room are taken, a /24 or
-// /48 with 1/4096 of it gets no more, nor does a /16 or /32 with 1/64. So one network takes three quarters, and the
-// last one is for others.
+// /48 with 1/4096 of it gets no more, nor does a /16 or /32 with 1/64.
 type networkCounts[K comparable] struct {
 	address           func(K) (netip.Addr, bool)
 	seed              maphash.Seed

@@ -19,17 +19,16 @@ type Option func(*Middleware) error
 // WithQueue lets requests wait for up to maxWait, at most atMost at a time, each with up to 64 KiB of its body in
 // memory. Others are refused on arrival. Default: no request waits.
 //
-// At 10/s for all, with WithQueue(2*time.Second, 15), of 30 requests at one moment one passes at once, 15 wait for 0.1
-// to 1.5 s, and 14 are refused. At the limiter of its key, a key has at most as many places as are left: of 20 places
-// one client takes 10, two take 6 each, and nine take 2 each.
+// At 10/s and WithQueue(2*time.Second, 15), of 30 requests at one moment one passes, 15 wait, and 14 are refused. At
+// its own limiter a key has at most as many places as are left: of 20 one client takes 10, two take 6 each.
 func WithQueue(maxWait time.Duration, atMost int) Option {
 	return waits("WithQueue", "wait", maxWait, atMost, func(m *Middleware) {
 		m.queue.maxWait, m.queue.places = maxWait, atMost
 	})
 }
 
-// WithTarpit delays refusals, at most atMost at a time; others are sent at once. It slows down clients that send their
-// next request as soon as the last one was answered. Default: none is delayed.
+// WithTarpit delays refusals, at most atMost at a time, to slow down clients that send their next request right after a
+// refusal. Default: none.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return waits("WithTarpit", "delay", delay, atMost, func(m *Middleware) {
 		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)
@@ -64,8 +63,8 @@ func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 }
 
 // WithJitter sets by how much longer than necessary a client may be told to stay away, so that refused clients do not
-// come back together: by d, or a quarter of the wait if that is longer. A global limiter tells clients times one after
-// another, up to a minute more. 0: all are told the shortest time. Default: 3 s.
+// come back together: d, or a quarter of the wait if that is longer. A global limiter tells them up to a minute more.
+// 0: the shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
@@ -81,9 +80,9 @@ func WithoutQuotas() Option {
 	return func(m *Middleware) error { m.fields.quotas = false; return nil }
 }
 
-// WithXRateLimit adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, of the tier that is closest to
-// refusing. Reset is in seconds since 1970, as at GitHub: when all of the limit may be used again, or a little later,
-// and in a refusal when Retry-After ends. Default: not sent.
+// WithXRateLimit adds X-RateLimit-Limit, -Remaining and -Reset of the tier that is closest to refusing. Reset is in
+// seconds since 1970: when all of the limit may be used again, and in a refusal when Retry-After ends. Default: not
+// sent.
 func WithXRateLimit() Option {
 	return func(m *Middleware) error { m.fields.xRateLimit = true; return nil }
 }

@@ -13,17 +13,15 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// defaultMaxKeys takes some 110 MB for addresses, and 510 MB where another tier comes after it.
 const defaultMaxKeys = 1 << 20
 
 // PerKey limits the requests of each key apart, by limiters of the policy, up to [MaxKeys] at a time. For the key
 // function see [PerKeyBy]. A string longer than 64 bytes in a key is remembered by its SHA-256.
 //
-// No client is refused because there are too many others, but some then share a limiter. Once three quarters of the
-// room are taken, a /24 of IPv4 or a /48 of IPv6 gets at most 1/4096 of it, a /16 or a /32 at most 1/64; further
-// clients there share one limiter in each /24 or /48. So an attacker with a whole /44 takes nothing from other
-// networks. When all room is taken, all new clients share a limiter with their network, and beyond that, as keys
-// without an address do, with one of 1024 groups.
+// No client is refused because there are too many others. Once three quarters of the room are taken, a /24 or /48 gets
+// at most 1/4096 of it, a /16 or /32 at most 1/64; further clients there share a limiter with their /24 or /48, so an
+// attacker with a whole /44 takes nothing from other networks. When all room is taken, new clients everywhere do. Keys
+// without an address share one of 1024 limiters then.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -40,9 +38,8 @@ func PerKey[K comparable](
 	return withKey(t, shortened(key), limitersBy[K]{take: limiters.take, peek: limiters.peek})
 }
 
-// MaxKeys sets for how many keys a [PerKey] tier has room at a time, 1 or more. A key whose limiter is full again needs
-// none. An address takes some 110 bytes; some 490 until it is idle, if another tier comes after this one, if its
-// requests wait, or if its limiter is a window. Default: 1<<20.
+// MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A key whose limiter is full again needs none. An
+// address takes some 110 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
 		if n < 1 {
@@ -63,13 +60,10 @@ type KeyedReserver[K comparable] interface {
 
 // PerKeyBy limits the requests of each key apart, by limiters of your own: with a policy for each key (package keyed),
 // or shared between machines. The key function may return [ErrSkip] or an [UnauthorizedError], and so may the policy
-// function of *keyed.Limiters. Any other error is a failure of the tier: see [FailOpen].
+// function of *keyed.Limiters. Another error is a failure of the tier: see [FailOpen].
 //
-// The quota fields say each key's policy if the limiters are *keyed.Limiters; a key without a limit,
-// pace.Bursty(math.Inf(1)), is not in them.
-//
-// The limiters remember keys as the key function returns them. Return an error for a key that no user has, because
-// clients may send very long ones.
+// The quota fields say each key's policy if the limiters are *keyed.Limiters. Return an error for a key that no user
+// has, because clients may send very long ones.
 func PerKeyBy[K comparable](
 	name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption,
 ) Tier {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// XForwardedFor finds the client's address. It begins with the connection, goes through X-Forwarded-For from the right,
-// and takes the first address that is not a trusted proxy's; if all are trusted, the leftmost. Addresses further left
-// may be the client's invention. A trusted proxy that wrote no address is an error.
+// XForwardedFor finds the client's address: from the connection through X-Forwarded-For from the right, the first
+// address that is not a trusted proxy's; if all are trusted, the leftmost. A trusted proxy that wrote no address is an
+// error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
 
 // XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For: with
-// 1 the last address, with 2 the one before. It is right if requests come only through all of them, and each adds one
-// address.
+// 1 the last address. It is right if requests come only through all of them, and each adds one address.
 func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }

@@ -34,8 +34,8 @@ type place struct {
 	hash uint64
 }
 
-// join takes a place in the queue, if there is one. A key has at most as many places as are left: the threshold of
-// Choudhury and Hahne's shared buffers (1998).
+// join takes a place in the queue. A key has at most as many as are left: the threshold of Choudhury and Hahne's shared
+// buffers (1998).
 func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -161,8 +161,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	f.ServeHTTP(w, r)
 }
 
-// violated fills in the status, and which tiers refuse the request besides the first. It returns the tier with the
-// longest wait. Limiters elsewhere are not asked: a flood of refusals must not reach them.
+// violated fills in the status and the tiers that refuse, and returns the one with the longest wait. It does not ask
+// limiters elsewhere: a flood of refusals must not reach them.
 func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Refusal) (longest int) {
 	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
@@ -190,7 +190,6 @@ func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Ref
 	return longest
 }
 
-// wait returns how long a request would have to wait at the tier, which must have a peek.
 func (t *Tier) wait(r *http.Request, cost int) (time.Duration, bool) {
 	wait, err := t.peek(r, cost)
 	if err != nil {

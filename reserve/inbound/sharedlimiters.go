@@ -13,9 +13,9 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// sharedLimiters are the limiters of a [PerKey] tier, all with the same policy: one for each key while there is room in
-// own (see networkCounts). Otherwise a key shares a limiter with its /24 or /48. When too many of these are in use, and
-// for keys without an address, there are 1024, chosen by a hash of the /16 or /32, or of the key.
+// sharedLimiters are the limiters of a [PerKey] tier: one for each key while there is room in own (see networkCounts),
+// then one for its /24 or /48, and beyond that, or without an address, one of 1024 by a hash of the /16 or /32, or of
+// the key.
 type sharedLimiters[K comparable] struct {
 	own      *bykey.Limiters[K]
 	networks *bykey.Limiters[netip.Prefix]
@@ -92,8 +92,7 @@ func (s *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, 
 	return near, group % manyGroups, false
 }
 
-// networksOf returns the networks of an address that share limiters: its /24 or /48, the largest network of one
-// customer, and its /16 or /32, the network of a small provider.
+// networksOf returns the network of one customer, /24 or /48, and of a small provider, /16 or /32.
 func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	nearBits, farBits := 48, 32
 	if a.Is4() {

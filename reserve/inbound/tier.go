@@ -19,16 +19,16 @@ import (
 // limiter.
 type Tier struct {
 	name string
-	// reserve takes a request's permits. Used says that they are used in any case, if they are available now.
+	// reserve takes a request's permits; used: in any case, if they are available now.
 	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, used bool) (bykey.Taken, error)
 	limiter *reserve.Limiter // of a Global tier in this process
 	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
 	quota   quota            // of all keys; zero if it isn't known
 	// peek returns how long a request would wait; nil if the limiter is not in this process.
 	peek func(r *http.Request, n int) (time.Duration, error)
-	// look returns what the limiter of the request's key has to give; nil if all keys have one policy.
+	// look returns what the limiter of the key has to give; nil if all keys have one policy.
 	look func(r *http.Request) (engine.Outlook, bool)
-	// hash returns a hash of the request's key, for its part of the queue; nil without keys.
+	// hash is for the key's part of the queue; nil without keys.
 	hash func(r *http.Request) uint64
 
 	maxKeys int           // of a PerKey tier
@@ -81,7 +81,6 @@ func take(
 	return
 }
 
-// outlook returns what the limiter had to give after a request got its permits, and false if that is unknown.
 func (t *Tier) outlook(c *claim) (engine.Outlook, bool) {
 	if t.limiter != nil {
 		return (*engine.Limiter)(t.limiter).Latest(), true
@@ -112,11 +111,8 @@ func (e *TierError) Unwrap() error { return e.Err }
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
-// without valid credentials. The request is answered with 401 and takes no permits. [FailOpen] does not let it pass,
-// but [DryRun] does.
-//
-// It is [keyed.ErrUnknown], which makes limiters by key forget a key. An unknown key is not remembered: a policy
-// function that asks a database is called for each of its requests.
+// without valid credentials. The answer is 401, and takes no permits. [FailOpen] does not let it pass, but [DryRun]
+// does. It is [keyed.ErrUnknown], which makes limiters by key forget a key.
 type UnauthorizedError struct {
 	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string

@@ -13,17 +13,16 @@ type TierOption func(*Tier) error
 // earnest.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
-// FailOpen lets requests pass the tier when its key function or its limiter fails: Redis is down, there are too many
-// keys. Default: closed, such a request is answered with 503. Either way it is counted.
+// FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: closed,
+// they are answered with 503. Either way they are counted.
 func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
 
-// Overload says that the tier protects the server. A refusal by it alone is answered with 503 and the problem type
+// Overload says that the tier protects the server: a refusal by it alone is 503 with the problem type
 // temporary-reduced-capacity. Default: 429 and quota-exceeded.
 func Overload() TierOption { return func(t *Tier) error { t.overload = true; return nil } }
 
 // Quota sets the tier's entry in RateLimit-Policy: requests (1 to 999999999999999) in a window of whole seconds.
-// Default: the rate of the policy, if it is known. At 20/s that is 20 in 1 s; at 1000 an hour, with a store for as
-// many, 1000 in 3600 s.
+// Default: the policy's rate. At 20/s that is 20 in 1 s; at 1000 an hour, with a store for as many, 1000 in 3600 s.
 func Quota(requests int, window time.Duration) TierOption {
 	return func(t *Tier) error {
 		if requests < 1 || int64(requests) > maxInteger {
@@ -37,16 +36,15 @@ func Quota(requests int, window time.Duration) TierOption {
 	}
 }
 
-// Cost sets how many permits a request takes of this tier, instead of [WithCost]. 0 or less takes nothing. So one
-// request may cost 1 of "requests" and 200 of "rows", all or nothing.
+// Cost sets how many permits a request takes of this tier, instead of [WithCost]; 0 or less takes nothing. So one
+// request may cost 1 of "requests" and 200 of "rows".
 func Cost(cost func(*http.Request) int) TierOption {
 	return function("Cost", cost, func(t *Tier) { t.cost = cost })
 }
 
 // ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost beforehand (1, or
-// what [Cost] and [WithCost] say), so that many requests at once don't pass unpaid. When the handler has returned, the
-// function says what the request costs. The rest comes back, or the key's next requests pay for the excess. 0 or less
-// means nothing. If the handler panics, its request pays its cost.
+// what [Cost] and [WithCost] say). When the handler has returned, the function says what it costs: the rest comes back,
+// or the key's next requests pay for the excess. If the handler panics, its request pays its cost.
 //
 // With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped: see
 // [Middleware.Handler].
