@@ -10,9 +10,8 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory: HTTP/1.1 without a
-// network, for a bubble of testing/synctest too. When the test ends the connections are closed; the cleanup waits up to
-// 5 s until the server has left them. It panics if the handler is nil.
+// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory: HTTP/1.1 for a bubble
+// of testing/synctest too. When the test ends the connections are closed, within 5 s. It panics if the handler is nil.
 //
 // To pace the client, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {

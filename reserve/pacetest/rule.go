@@ -14,7 +14,6 @@ type Rule struct {
 
 // rule is what a server remembers for a Rule, under the server's lock.
 type rule interface {
-	// state returns what there is, before a call that costs n. It takes nothing.
 	state(now time.Time, n int) State
 	take(now time.Time, n int)
 	// settle changes the cost of a call that was let in at a time.
@@ -37,8 +36,8 @@ func Window(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
 }
 
-// FixedWindow has room for n permits in each of the windows that follow one another, as many APIs do. They begin at
-// multiples of per since the zero time: with an hour, at each full hour of UTC. So up to 2n pass around such a moment.
+// FixedWindow has room for n permits in each of the windows that follow one another. They begin at multiples of per
+// since the zero time: with an hour, at each full hour of UTC. So up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
 }

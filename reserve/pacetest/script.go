@@ -23,8 +23,8 @@ type Answer struct {
 	Drop bool
 }
 
-// Script answers the next calls, one each, in the order in which they arrive. Then the limits are asked again. Further
-// scripts are added at the end.
+// Script answers the next calls, one each, as they arrive; then the limits are asked again. Further scripts are added
+// at the end.
 //
 //	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {

@@ -15,13 +15,10 @@ type charge struct {
 
 type chargeKey struct{}
 
-// Settle sets what a call costs of the limit of that name. The call's handler calls it, once it knows the cost: APIs of
-// language models charge so.
+// Settle sets what a call costs of the limit of that name, once its handler knows: pacetest.Settle(r, "tokens", used).
 //
-// A call of 60 leaves 40 in a [Bucket] of 100. If it settles at 30, there are 70. In a [Window] the 30 count from when
+// A call of 60 leaves 40 in a [Bucket] of 100; if it settles at 30, there are 70. In a [Window] the 30 count from when
 // the call was let in. A call that settles at more than there is leaves a debt.
-//
-//	pacetest.Settle(r, "tokens", used)
 //
 // It panics with a *[reserve.ValueError] if no [Server] is answering the request, or has a limit of that name.
 func Settle(r *http.Request, limit string, n int) {

@@ -12,9 +12,9 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order. A stretch has its
-// beginning and not its end: at 10 in any second, the eleventh may come exactly a second after the first. It also fails
-// if d is not positive, if n is negative, or if there are no times and n is not 0.
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order: at 10 in any second,
+// the eleventh may come exactly a second after the first. It also fails if d is not positive, n is negative, or there
+// are no times and n is not 0.
 //
 //	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
