@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Hooks are functions that the transport calls when something happens, for metrics. Each may be nil. The goroutine that
-// makes the request calls them and waits for them, under no lock, several goroutines at the same time. A limit's name
-// is that of its [Limit], or for a learned limit the server's; New's limiter, PerKey's and a host's have none.
+// Hooks are functions that the transport calls, for metrics. Each may be nil. The request's goroutine calls them and
+// waits for them, under no lock, several goroutines at the same time. A limit's name is that of its [Limit], or the
+// server's for a learned limit; New's limiter, PerKey's and a host's have none.
 //
-// Label metrics by the kind of key, never by keys as such: there are too many.
+// Label metrics by the kind of key, never by keys: there are too many.
 type Hooks struct {
-	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe; and
-	// again within a second if that changes. Of several limits the hook gets the one that lets the call go last. From
-	// the second time on a timer's goroutine calls it.
+	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe. It is
+	// called again, by a timer's goroutine, within a second after a change. Of several limits it gets the one that lets
+	// the call go last.
 	Waiting func(r *http.Request, w Waiting)
-	// Waited: an attempt has waited for its permits, perhaps 0, and goes out now.
+	// Waited: an attempt goes out now, after waiting for its permits, perhaps 0.
 	Waited func(r *http.Request, waited time.Duration)
 	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its context's end, or a limiter's
 	// error.
 	Refused func(r *http.Request, err error)
 	// Throttled: the server refused an attempt because of a limit, and wants no other before retryAfter is over. It is
-	// called for each limit that the refusal blames; with an empty name if that is none of the transport's. It must not
-	// read the response's body.
+	// called for each blamed limit; with an empty name if that is none of the transport's. It must not read the
+	// response's body.
 	Throttled func(r *http.Response, limit string, retryAfter time.Duration)
-	// RateChanged: an adaptive limit's rate changed, in permits per second, by the response to the request.
+	// RateChanged: the response to the request changed an adaptive limit's rate, in permits per second.
 	RateChanged func(r *http.Request, limit string, from, to float64)
-	// Settled: an attempt was estimated at so many permits of a limit, and used so many.
+	// Settled: an attempt was estimated at and used so many permits of a limit.
 	Settled func(r *http.Request, limit string, estimated, used int)
 }
 

@@ -10,55 +10,54 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Limit is one of the limits that hold for a request, such as tokens a minute. See [WithLimit].
+// A Limit is one limit on requests, such as tokens a minute. See [WithLimit].
 type Limit struct {
-	// Name says what the limit counts, for hooks and for the server's words: "requests", "tokens", "input-tokens" and
-	// "output-tokens" are what OpenAI's and Anthropic's headers tell apart. A header or refusal that names no limit, or
-	// names requests where no limit is called so, is for the last limit without a name, or else the last.
+	// Name says what the limit counts, for hooks and to match the server's words. OpenAI's and Anthropic's headers tell
+	// apart "requests", "tokens", "input-tokens" and "output-tokens". A header or refusal without a name, or for
+	// requests if no limit has that name, concerns the last limit without a name, or else the last.
 	Name string
-	// Limiter holds for all requests. It, or Keyed, or InFlight must be set.
+	// Limiter holds for all requests. Set exactly one of Limiter, Keyed and InFlight.
 	Limiter reserve.Reserver
-	// Keyed returns the limiter that holds for a request: see [Keyed].
+	// Keyed returns a request's limiter: see [Keyed].
 	Keyed Scope
-	// InFlight, if it is not 0, bounds how many requests are out at a time, for each Key (nil: all together). "5 long
-	// calls, any number of short ones" is InFlight: 5 and a Cost that is 0 for short ones. A request has one place,
-	// whatever its Cost: see [WithMaxInFlight]. A refusal whose reason is Name stops no rate: only the refused request
-	// waits. Limiter, Keyed and the fields below Cost must not be set then.
+	// InFlight bounds how many requests are out at a time, for each Key (nil: all together); 0: no bound. A request has
+	// one place, whatever its Cost: see [WithMaxInFlight]. "5 long calls, any number of short ones" is InFlight: 5 and
+	// a Cost of 0 for short ones. A refusal whose reason is Name stops no rate: only the refused request waits. The
+	// fields below Cost must not be set then.
 	InFlight int
 	Key      func(*http.Request) string
-	// Cost returns what a request costs, in permits. At 0 or less the limit does not hold for it. Default: 1 for each.
+	// Cost returns a request's cost, in permits. At 0 or less the limit does not hold for it. Default: 1 for each.
 	Cost func(*http.Request) int
-	// Recost, if it is not nil, returns the cost once more when the request is the first in its line: for an estimate
-	// that gets better while requests wait.
+	// Recost, if not nil, returns the cost again when the request is first in its line: for an estimate that improves
+	// while requests wait.
 	Recost func(*http.Request) int
-	// Exact: the limiter counts as the server does. Then only a refusal with a time stops it; headers that say that
-	// nothing is left do not.
+	// Exact: the limiter counts as the server does. Only a refusal with a time stops it, not headers that say that
+	// nothing is left.
 	Exact bool
-	// Penalty is for how long the server refuses everything after a refusal because of this limit: 30 s at Airtable, 10
-	// min at SEC EDGAR. The limit stops for so long after a refusal without a time, whatever [WithMaxRetryAfter] says.
+	// Penalty is for how long the server refuses everything after a refusal by this limit: 30 s at Airtable, 10 min at
+	// SEC EDGAR. After a refusal without a time the limit stops for so long, whatever [WithMaxRetryAfter] says.
 	Penalty time.Duration
-	// Used, if it is not nil, finds out how many permits a request has used: see [Usage]. A refused one has used none.
+	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none.
 	Used func(*http.Response) Usage
-	// Lost, if it is not nil, returns what a request without a response has used; if it is not known, or Lost is nil,
-	// the request is charged its cost.
+	// Lost, if not nil, returns what a request without a response used. If that is not known, it is charged its cost.
 	Lost func(*http.Request) (permits int, known bool)
 }
 
-// A Usage finds out what a request has used, from its response: it gets the body as the caller reads it, and is asked
-// when that ends, is closed or fails, or when the request's context ends. One goroutine uses it at a time. If it is nil
-// or does not know, the estimate stays.
+// A Usage finds what a request used, from the response's body, as the caller reads it. It is asked when the body ends,
+// is closed or fails, or when the request's context ends. One goroutine uses it at a time. A nil Usage, or one that
+// does not know, leaves the estimate.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
-	// Used returns the permits that were used.
+	// Used returns the used permits.
 	Used() (permits int, known bool)
 }
 
-// A Scope returns a request's key, which must be comparable, and the limiter of that key.
+// A Scope returns a request's key, which must be comparable, and the key's limiter.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope made of a key function, such as [Host], and a function that returns the limiter of a key, such
-// as the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if one of them is nil.
+// Keyed returns a scope made of a key function, such as [Host], and a function that returns a key's limiter, such as
+// the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if either is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
 	if key == nil || limiter == nil {
 		return nil
@@ -69,7 +68,6 @@ func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Rese
 	}
 }
 
-// sharedKey is the key of a limiter that holds for all requests.
 type sharedKey struct{}
 
 func (l *Limit) scope() Scope {
@@ -79,8 +77,8 @@ func (l *Limit) scope() Scope {
 	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
 }
 
-// WithLimit adds a limit with a cost of its own. A request gets the permits of all its limits or none, first come,
-// first served. All are charged when it goes, and each is settled, stopped and adapted by itself.
+// WithLimit adds a limit with its own cost. A request gets the permits of all its limits or none, first come, first
+// served. Each limit is charged when it goes, and settled, stopped and adapted by itself.
 //
 //	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
 //		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
@@ -140,17 +138,16 @@ func (s *settings) addInFlight(l *Limit) error {
 	return nil
 }
 
-// limit is a Limit whose functions are set.
 type limit struct {
 	name     string
 	scope    Scope
 	cost     func(*http.Request) int
 	after    func(*http.Response) int // nil: none
-	again    func(*http.Request) int  // nil: the cost is as it was
+	again    func(*http.Request) int  // nil: the cost stays
 	exact    bool
 	penalty  time.Duration
-	whole    bool // it holds for all calls to a host
-	upstream bool // it is the limit of the call's upstream
+	whole    bool // for all calls to a host
+	upstream bool // of the call's upstream
 	used     func(*http.Response) Usage
 	lost     func(*http.Request) (permits int, known bool)
 }

@@ -21,7 +21,6 @@ var valueError = invalid.In("outbound")
 // An Option changes one setting of [New], which returns the option's error.
 type Option func(*settings) error
 
-// settings are what the options of a Transport set.
 type settings struct {
 	limits  []limit
 	before  func(*http.Request) int
@@ -43,9 +42,9 @@ type settings struct {
 	upstreams *upstreams // nil: requests go where they say
 }
 
-// PerKey paces requests by key: a request needs permits of the limiter of its key. With several PerKey options, or a
-// limiter given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's
-// key of the last PerKey.
+// PerKey paces requests by key: a request needs permits of its key's limiter. With several PerKey options, or a limiter
+// given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's key of
+// the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
@@ -60,14 +59,14 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 	}
 }
 
-// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key. A
-// request has a place from when it goes until its response's body is closed, or there is no response. A request that
-// waits for permits has no place, and one that waits for a place has no permits, so a server that has stalled gets no
-// burst. How long the wait for a place will be is not known before, so errors by [WithMaxWait] and deadlines come when
-// they are over. Default: any number.
+// WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
+// Default: no bound. A request holds its place from its sending until the response's body is closed, or there is no
+// response. A request that waits for permits has no place, and a request that waits for a place has no permits, so a
+// server that stalled gets no burst. The wait for a place can't be predicted, so errors of [WithMaxWait] and deadlines
+// come only when they are over.
 //
-// For a server that works on 8 requests at a time, 160 ms each, and answers 503 to others, 64 callers with
-// WithMaxInFlight(8) get 50 answers a second, and none is refused.
+// A server works on 8 requests at a time, 160 ms each, and answers 503 to others: with WithMaxInFlight(8), 64 callers
+// get 50 answers a second and no refusal.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	return func(s *settings) error {
 		if n < 1 || len(key) > 1 {
@@ -82,9 +81,9 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget bounds retries, over all keys, to ten plus the given share of all requests. Where a retry would
-// exceed that, RoundTrip returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000
-// requests, where WithRetries(3) alone makes 4000. Default: no budget.
+// WithRetryBudget bounds the retries of all keys to ten plus the given share of all requests. Beyond that, RoundTrip
+// returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests; WithRetries(3)
+// alone makes 4000. Default: no budget.
 func WithRetryBudget(share float64) Option {
 	return func(s *settings) error {
 		if !(share >= 0 && share <= 1) {
@@ -107,12 +106,12 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithCost sets the cost of requests, in permits, at the one limiter of a transport: New's, or PerKey's. With several
-// limits New returns an error, and each limit needs its own cost, by [WithLimit]. Default: 1 for each request.
+// WithCost sets the cost of requests, in permits, at the only limit of a transport: New's, or PerKey's. With several
+// limits New returns an error; set their costs by [WithLimit]. Default: 1 for each request.
 //
-// The function before returns the cost of a request before it goes; at 0 or less the request goes at once and unpaced.
-// The function after, which may be nil, returns the real cost when there is a response: the difference is charged to
-// the next requests, or given back. If it reads the response's body it must replace it.
+// The function before returns a request's cost before it goes; at 0 or less it goes at once, unpaced. The function
+// after, which may be nil, returns the real cost from the response; the difference is charged to the next requests or
+// given back. If it reads the response's body it must replace it.
 //
 // At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
@@ -125,22 +124,22 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets how long a request waits at most. A request that would wait longer gets a *[reserve.WaitError] at
-// once. Negative counts as 0. Default: [reserve.Forever]; the request's deadline and the limiter's own longest wait
-// hold in any case. A request whose key the server stops while it waits may wait longer.
+// WithMaxWait sets a request's longest wait. If it would be longer, RoundTrip returns a *[reserve.WaitError] at once.
+// Negative counts as 0. Default: [reserve.Forever]. The request's deadline and the limiter's own longest wait always
+// hold. If the server stops the key meanwhile, the wait may be longer.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) error { s.maxWait = max(0, d); return nil }
 }
 
-// WithMaxRetryAfter sets how long a server can stop requests at a time. If it wants more, RoundTrip returns the refusal
-// at once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets for how long a server can stop a key at a time. If it wants more, RoundTrip returns the
+// refusal at once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
-// WithRetries sends a refused request again, up to n times, paying its permits each time, if it has no body, or has
-// GetBody. After a 503 that does not say for how long, see [RetryNonIdempotent]. Other responses and errors are for the
-// caller. A request that gives up while it waits to go again gets that error, not the refusal. Default: 0.
+// WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody.
+// Each attempt pays its permits. [RetryNonIdempotent] tells when a 503 is retried. Other responses and errors are for
+// the caller. A request that gives up while it waits for its retry returns that error, not the refusal. Default: 0.
 func WithRetries(n int) Option {
 	return func(s *settings) error {
 		if n < 0 {
@@ -151,50 +150,50 @@ func WithRetries(n int) Option {
 	}
 }
 
-// RetryNonIdempotent has [WithRetries] send any request again after a 503 that does not say for how long, and
-// [NewUpstreams] also after 5xx and a broken connection. The server may have carried out the request, and an order may
-// be placed twice. Default: then only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are
-// sent again.
+// RetryNonIdempotent lets [WithRetries] repeat any request after a 503 without a time, and [NewUpstreams] also after
+// 5xx and a broken connection. The server may have carried out the request, so an order may be placed twice. Default:
+// only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are repeated then.
 func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
-// PauseRefused stops only the refused request for as long as the server wants; the others of its key go on. It is for
-// lenient servers, and best with [Adaptive]: a stop of 1 s by a server that has permits again after 20 ms costs 50
-// requests. Default: the whole key stops, as GitHub and Discord require. Without [WithRetries] it stops nothing.
+// PauseRefused makes a refusal stop only the refused request, not the others of its key. Default: the whole key stops,
+// as GitHub and Discord require. It suits lenient servers, best with [Adaptive]: a stop of 1 s by a server that has
+// permits again after 20 ms costs 50 requests. Without [WithRetries] it stops nothing.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
 // Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
-// *[reserve.Limiter] does. The limiter's own rate is never exceeded. A refusal cuts the rate by a tenth, once for all
-// refusals of the same event; the first at a rate that nothing has proven leaves 0.6 of it. In a period without a
-// refusal it grows by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a second; after two
-// longer stops in a row it is 25 times their length. So in the steady state fewer than 3 % of the requests are refused
-// at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops are 4 % of the time. A rate that lasted is back within as long as a
-// single stop, at most 25 s. After three periods without a refusal the limit has moved, and growth quickens. The rate
-// never grows beyond twice the rate of answers. The floor is a request in 2 minutes, and one in 2 seconds while nothing
-// is accepted. A rate that the server states is used at once, less 2 %. What is left of a window until a reset is spent
-// at once, or spread over the rest of it while other programs use it too.
+// *[reserve.Limiter] does. It never exceeds the limiter's own rate.
+//
+// A refusal cuts the rate by a tenth, once for all refusals of one event; the first at a rate that nothing has proven
+// cuts it to 0.6. A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s
+// for a stop of a second; after two longer stops in a row it is 25 times their length. In the steady state fewer than 3
+// % of the requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. After a single
+// stop a rate that had lasted is back within the stop's length, at most 25 s. After three periods without a refusal
+// growth quickens. The rate stays below twice the rate of answers. It is at least a request in 2 minutes, and one in 2
+// seconds while nothing is accepted. A rate that the server states is used at once, less 2 %. What is left of a window
+// is spent at once, or spread over its rest while other programs use it too.
 //
 // Programs that share a limit need not know of each other: 3, 10, 30 and 100 of them at a bucket of 100/s use all of
 // it, in about equal parts, and 0.3, 0.8, 1.7 and 3 % of their requests are refused.
 //
-// Refusals by 503 or 529 may come by chance. A program tries that out by a higher rate, and such refusals then slow it
-// down by 2 to 20 %. A 429 always counts: where a server answers a share p of all requests so, at any rate, the rate
-// falls to 1/(10 p) a second, 3/s where it is 3 %. There a fixed rate is better.
+// Refusals by 503 or 529 may come by chance. The transport tests that by a higher rate; such refusals then slow it down
+// by 2 to 20 %. A 429 always counts: if a server refuses a share p of all requests by 429 at any rate, the rate falls
+// to 1/(10 p) a second, 3/s at 3 %. Use a fixed rate there.
 //
-// With a limiter at +Inf, or none, the first request goes alone. If its response states a rate, that is used; if not,
-// the rate starts at 16 requests/s and doubles every 0.3 s, until the first refusal. Give requests a deadline, or
-// [WithMaxWait], if a server may never answer.
+// With a limiter at +Inf, or none, the first request goes alone. If its response states no rate, the rate starts at 16
+// requests/s and doubles every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server
+// may never answer.
 //
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
 func Adaptive() Option { return func(s *settings) error { s.adaptive = true; return nil } }
 
-// WithHooks sets functions that are called when something happens: see [Hooks]. Default: none.
+// WithHooks sets the [Hooks]. Default: none.
 func WithHooks(h Hooks) Option { return func(s *settings) error { s.hooks = h; return nil } }
 
-// WithLogger logs requests that wait for longer than the given time, at level Info: a line when that time has passed,
-// with the limit's name, the reason and about until when, and a line when the wait is over. Of each kind it writes at
-// most one line a second, which says how many others there were. Default: no log. A second is a good value.
+// WithLogger logs requests that wait for longer than the given time (a second is a good value), at level Info: one line
+// when that time has passed, with the limit's name, the reason and about until when, and one when the wait is over. It
+// writes at most one line of each kind a second, with the number of those left out. Default: no log.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return func(s *settings) error {
 		if l == nil {
@@ -205,8 +204,8 @@ func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock by which headers are read and rates found: for tests. Limiters have their own. Default:
-// the real one.
+// WithClock replaces the clock for reading headers and finding rates, in tests. Limiters have their own. Default: the
+// real one.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) error {
 		if isnil.Value(c) {
@@ -231,7 +230,7 @@ func (s *settings) checkRetries() error {
 	return nil
 }
 
-// setCost sets the costs of limits without a cost of their own: WithCost's, or 1.
+// setCost sets the costs of limits without a cost of their own.
 func (s *settings) setCost() error {
 	if n := len(s.limits); s.before != nil && (n > 1 || n == 1 && s.limits[0].cost != nil) {
 		return valueError("the number of limits with WithCost", n, "1, by New or PerKey: WithLimit says a cost itself")

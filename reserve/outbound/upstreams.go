@@ -11,25 +11,25 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 
-// An Upstream is one of several servers, or one of several keys of a server, that can serve a request: see
-// [NewUpstreams].
+// An Upstream is one of several servers, or of several keys of a server, that can serve a request: see [NewUpstreams].
 type Upstream struct {
-	// Base replaces the scheme and host of requests, which it must have; its path and query go before the request's.
+	// Base replaces a request's scheme and host; its path and query go before the request's. It must have a scheme and
+	// a host.
 	Base *url.URL
 	// Header replaces the request's headers of the same names: a credential. No other upstream gets it.
 	Header http.Header
 	// By is the upstream's limit. Upstreams of one account share a limiter. Nil: only the server's stops hold.
 	By reserve.Reserver
-	// Tier: upstreams of a lower tier are used first, as long as one of them is free.
+	// Tier orders upstreams: free ones of the lowest tier are used first.
 	Tier int
-	// Prepare returns a request as it goes to the upstream, but for its body, or nil if the upstream does not serve it.
-	// It is what the limits of [WithLimit] and [PerKey] get, so each upstream may have its own. If By is nil too, only
-	// those hold. Nil: Base and Header make the request, and the limits get the caller's.
+	// Prepare returns a request as it goes to the upstream, without its body, or nil if the upstream does not serve it.
+	// The limits of [WithLimit] and [PerKey] get this request; if By is nil too, only they hold. Nil: Base and Header
+	// make the request, and the limits get the caller's.
 	Prepare func(*http.Request) *http.Request
 }
 
-// NewUpstreams returns a transport that sends each request to the upstream that has permits for it first: several keys,
-// or several deployments, used as one. Parameter base is as in [New].
+// NewUpstreams returns a transport that uses several keys or deployments as one: it sends each request to the upstream
+// that has permits first. Parameter base is as in [New].
 //
 //	keys := []outbound.Upstream{
 //		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyA}}, By: limiterA},
@@ -37,25 +37,25 @@ type Upstream struct {
 //	}
 //	transport, err := outbound.NewUpstreams(nil, keys)
 //
-// Exactly one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the one that
-// served that key last. A refusal stops its upstream, as in New, and the request goes to the next at once, to each at
-// most once, if it has no body, or has GetBody. The last refusal is the answer. If all are stopped, a request waits for
-// the earliest, or gets a *[reserve.WaitError] with that time.
+// Exactly one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
+// that served that key last. A refusal stops its upstream, and the request goes to the next at once, to each at most
+// once, if it has no body or has GetBody. The last refusal is the answer. If all are stopped, a request waits for the
+// earliest, or gets a *[reserve.WaitError] with that time.
 //
-// An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; after a rest one
-// call probes it. A failure counts if another upstream has served the same request, or if it is the second in a row. If
-// its body can be sent again, the call goes on to the next upstream: with any method if there was no connection, and
-// after 401, 403 and 404; after 5xx, or a connection that broke later, only with an idempotent method (RFC 9110), an
+// An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; then one call
+// probes it. A failure counts if another upstream served the same request, or if it is the second in a row. If its body
+// can be sent again, the call goes on to the next upstream: with any method if there was no connection, and after 401,
+// 403 and 404; after 5xx, or a connection that broke later, only with an idempotent method (RFC 9110), an
 // Idempotency-Key, or [RetryNonIdempotent].
 //
-// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One
-// that leads elsewhere is followed without pacing and without any upstream's header. Set-Cookie is removed from
-// responses, since a client's jar would send the cookie to all upstreams. Response.Request is the caller's request.
+// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. A
+// redirect elsewhere is followed unpaced and without any upstream's header. Set-Cookie is removed from responses: a
+// client's jar would send the cookie to all upstreams. Response.Request is the caller's request.
 //
-// Further limits, of [WithLimit] and [PerKey], hold for all upstreams together. [Adaptive] does not change the
-// upstreams'.
+// Limits of [WithLimit] and [PerKey] hold for all upstreams together. [Adaptive] does not change the upstreams' own.
 //
-// It returns a *[reserve.ValueError] if there is no upstream, or one without a scheme or a host, and the errors of New.
+// NewUpstreams returns a *[reserve.ValueError] if there is no upstream, or a Base without a scheme or a host, and the
+// errors of New.
 func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*Transport, error) {
 	if len(members) == 0 {
 		return nil, valueError("the number of upstreams", 0, "at least 1")
@@ -88,18 +88,17 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	})...)...)
 }
 
-// upstreams are what requests may be sent to.
 type upstreams struct {
 	all    []*upstream
-	limit  limit       // stands for that of each
-	latest memory[int] // by the requests' keys: which has served the latest
+	limit  limit       // for each
+	latest memory[int] // the last member, by the requests' keys
 }
 
 type upstream struct {
 	Upstream
 	limited bool // By was given
 	number  int
-	pause   *reserve.Limiter // without a limit: it stops an upstream whose limiter can't be paused, or that fails
+	pause   *reserve.Limiter // stops a failing upstream, or one whose limiter can't be paused
 	health  health.Health
 }
 
@@ -119,14 +118,13 @@ func (u *upstreams) prefers(p *queue.Place) int {
 	return -1
 }
 
-// chosen remembers which member serves a request's key.
 func (u *upstreams) chosen(p *queue.Place, member int) {
 	if key, ok := queue.StickyOf(p.Hint.(*call).request.Context()); ok && key != "" {
 		u.latest.set(key, member)
 	}
 }
 
-// goTo makes an attempt one at the upstream that its permits are of.
+// goTo makes an attempt one at the member that its permits are of.
 func (c *call) goTo(u *upstreams, member int) {
 	own := u.all[member]
 	c.upstream = own
