@@ -36,7 +36,6 @@ func (u *Upstream) Address(r *http.Request) *http.Request {
 	return own
 }
 
-// withBodyOf returns a request with the body of another one.
 func withBodyOf(r, other *http.Request) *http.Request {
 	own := r.WithContext(r.Context())
 	own.Body, own.GetBody, own.ContentLength = other.Body, other.GetBody, other.ContentLength
@@ -60,10 +59,10 @@ func (c *call) answer(r *http.Response) {
 	}
 }
 
-// leaves is a context's key, of requests whose response redirects out of the upstreams.
+// leaves is the context key of requests whose response redirects out of the upstreams.
 type leaves struct{}
 
-// own returns a URL of the upstream as one of the caller's, and any other as it is.
+// own returns an upstream's URL as one of the caller's, and any other as it is.
 func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	prefix := strings.TrimSuffix(u.Base.Path, "/")
 	rest, within := strings.CutPrefix(to.Path, prefix)
@@ -82,7 +81,7 @@ func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	return own, true
 }
 
-// without returns a query without some of its values, however they are encoded.
+// without returns a query without some values, however they are encoded.
 func without(query string, values url.Values) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
 		pair, _ := url.ParseQuery(one)
@@ -93,8 +92,7 @@ func without(query string, values url.Values) string {
 	}), "&")
 }
 
-// elsewhere reports whether a request follows a redirect out of the upstreams: to another host than that of the first
-// request, or to a path of an upstream's host that is not its own.
+// elsewhere reports whether a request follows a redirect out of the upstreams, to another host or another path.
 func elsewhere(r *http.Request) bool {
 	first, left := r, false
 	for first.Response != nil && first.Response.Request != nil {
@@ -111,7 +109,7 @@ func sameServer(a, b *url.URL) bool {
 func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(r)
 	if response != nil && response.Request == nil {
-		response.Request = r // the next redirect shows by it where the first request went
+		response.Request = r // elsewhere needs it
 	}
 	return response, err
 }

@@ -13,15 +13,14 @@ import (
 type turn struct {
 	line   *line
 	first  share.Entry
-	place  *queue.Place // in the line: of first, or of another entry if the call has asked before
-	rank   queue.Rank   // of all attempts
+	place  *queue.Place // of first, or of a new entry after the first ask
+	rank   queue.Rank
 	only   [1]queue.Option
 	limits [few]queue.Limit
 
-	gates []*reserve.Reservation // probes and pausers, which the call holds until its response comes
+	gates []*reserve.Reservation // probes and pausers, held until the response
 }
 
-// admit waits until the call has its permits and its places in flight.
 func (c *call) admit() error {
 	c.begin = c.t.now()
 	if err := c.wait(); err != nil {
@@ -46,11 +45,10 @@ func (c *call) admit() error {
 	return nil
 }
 
-// wait waits for the end of a backoff, and then for permits and places.
 func (c *call) wait() error {
 	for _, w := range c.served {
 		for i := range w.seats {
-			w.seats[i].places() // what else looks at the call finds it so
+			w.seats[i].places() // for watch
 		}
 	}
 	w, counted := c.waits()
@@ -72,7 +70,6 @@ func (c *call) wait() error {
 	}
 }
 
-// acquire waits for the permits of all limits, in the order of the calls or of their classes.
 func (c *call) acquire(maxWait time.Duration) error {
 	if err := c.ask(); err != nil {
 		return err
@@ -85,10 +82,10 @@ func (c *call) acquire(maxWait time.Duration) error {
 	return c.place.Wait(ctx)
 }
 
-// ask makes the call's place in its line: an option for each upstream, or only one.
+// ask makes the call's place in its line.
 func (c *call) ask() (err error) {
 	entry, again := &c.first, c.place != nil
-	if again { // the queue may still use the one before
+	if again { // the queue may still use the first
 		entry = new(share.Entry)
 	}
 	c.place = &entry.Place
@@ -116,7 +113,6 @@ func (c *call) ask() (err error) {
 	return nil
 }
 
-// options makes an option of each way in which the call can be served.
 func (c *call) options(class int, again bool) {
 	u := c.t.upstreams
 	options, room := c.only[:], c.limits[:0]
@@ -138,9 +134,8 @@ func (c *call) options(class int, again bool) {
 	}
 }
 
-// asks appends what the call asks at one option: permits of its charges, places in flight, gates (the probe of an
-// unknown rate, and the pauser of a limiter that can't be paused), and last permits of its class's limits, which are
-// Own.
+// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, and the pauser of a
+// limiter that can't be paused), and last the class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	for i := range w.charges {
 		limits = append(limits, queue.Limit{By: w.charges[i].By, Permits: w.charges[i].Permits, Clip: true})
@@ -169,7 +164,7 @@ func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	return limits
 }
 
-// renew updates what the call asks when it is the first: its estimates, or an error if its limits have changed.
+// renew updates the estimates of the call that is first, or returns an error if its limits have changed.
 func (c *call) renew() error {
 	for o, w := range c.served {
 		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned {
@@ -208,7 +203,6 @@ func (c *call) take() {
 	}
 }
 
-// giveBack gives back what the call has and does not use.
 func (c *call) giveBack() {
 	c.place.Cancel()
 	for i := range c.seats {

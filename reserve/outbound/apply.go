@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// obey reads the response to an attempt, decides what follows from it, and does that.
 func (c *call) obey() verdict {
 	said := c.read()
 	v := c.t.decide(&said, c.concerned(), c.attempt)
@@ -17,7 +16,6 @@ func (c *call) obey() verdict {
 	return v
 }
 
-// read reads the response to an attempt.
 func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
 	s := reply.Read(c.response, c.heard, c.t.dialects)
@@ -42,7 +40,7 @@ func (c *call) read() reply.Reply {
 	return s
 }
 
-// match notes what a response says of each limit that it concerns.
+// match notes what a response says of each limit.
 func (c *call) match(s *reply.Reply) {
 	all := c.concerned()
 	for i := range all {
@@ -62,7 +60,6 @@ func (c *call) match(s *reply.Reply) {
 	}
 }
 
-// apply does what was decided: stop, settle, tell the hooks, adapt the rates.
 func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
 		for _, s := range c.states {
@@ -73,7 +70,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 			c.t.derated.accept(&c.charges[i], c.sent)
 		}
 	}
-	c.stops(v, false) // before a changed rate lets the next call go
+	c.stops(v, false) // before a new rate lets the next call go
 	c.settle(v.refused)
 	if v.refused {
 		c.throttled(v)
@@ -86,12 +83,11 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 		c.makeRoom(v)
 	}
 	c.endProbes()    // the next call's turn
-	c.stops(v, true) // by now it is known what the limits owe
+	c.stops(v, true) // now the limits' debts are known
 	c.attempt.refusals = v.refusals
 }
 
-// stops stops limits whose stop includes, or does not, what they owe, and derates limits of a fixed rate that were
-// refused.
+// stops applies the stops that include what the limits owe, or the others, and derates refused limits of a fixed rate.
 func (c *call) stops(v *verdict, owed bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
@@ -111,7 +107,6 @@ func (c *call) stops(v *verdict, owed bool) {
 	}
 }
 
-// throttled tells the hooks of a refusal, for each limit that it blames.
 func (c *call) throttled(v *verdict) {
 	if len(c.charges) == 0 || c.attempt.crowded != "" {
 		c.t.hooks.throttled(c.response, c.attempt.crowded, v.after)
@@ -124,14 +119,13 @@ func (c *call) throttled(v *verdict) {
 	}
 }
 
-// tell tells a quota by the calendar what is left of the server's, and when that ends.
+// tell tells a calendar's quota what is left of the server's, and when that ends.
 func (c *call) tell(a *charge) {
 	if l, ok := a.By.(*reserve.Limiter); ok && a.said != nil && a.said.Ends > 0 {
 		(*engine.Limiter)(l).Said(a.said.Left, c.heard.Add(a.said.Ends))
 	}
 }
 
-// learn has the rate of an adaptive limit learn from a response.
 func (c *call) learn(a *charge, r *ruling) {
 	if a.rate == nil {
 		return

@@ -10,7 +10,7 @@ import (
 type Attempt struct {
 	call *call
 
-	answers sync.Mutex // held while an answer, or its lack, is applied: one after the other
+	answers sync.Mutex // held while an answer, or its lack, is applied
 
 	mu       sync.Mutex
 	answered bool
@@ -18,12 +18,12 @@ type Attempt struct {
 	close sync.Once
 }
 
-// Begin waits until a call may go, as [Transport.RoundTrip] does, and the caller makes it: for calls that no
-// [http.RoundTripper] makes, such as gRPC's. The request tells keys and costs; its body is not touched. Every Attempt
-// must be closed. [WithRetries] does not apply.
+// Begin waits until a call may go, as [Transport.RoundTrip] does, for calls that the caller makes without an
+// [http.RoundTripper], such as gRPC's. The request tells keys and costs; its body is not touched. Every Attempt must be
+// closed. [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
-	c.unsent = false // its body is not touched
+	c.unsent = false
 	going := false
 	defer func() {
 		if !going { // refused, or a hook has panicked
@@ -43,8 +43,8 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	return &Attempt{call: c}, nil
 }
 
-// Answered gives the transport the server's answer, from which it learns as RoundTrip would. The body is read to its
-// end and closed. Call it again if the server says more later, as when it refuses in the middle of a stream.
+// Answered gives the transport the server's answer, from which it learns as RoundTrip would. It reads the body to its
+// end and closes it. Call it again if the server says more later, such as a refusal in the middle of a stream.
 func (a *Attempt) Answered(r *http.Response) {
 	a.comesBack()
 	if r.Body == nil {
@@ -74,10 +74,10 @@ func (a *Attempt) comesBack() bool {
 	return true
 }
 
-// Close ends the call. Without an answer the call may have reached the server, so it has cost its
-// permits. A second Close does nothing.
+// Close ends the call. Without an answer it has cost its permits, since it may have reached the server. A second Close
+// does nothing.
 func (a *Attempt) Close() {
-	if !a.comesBack() { // a hook may call Close from within Answered, so there is nothing to wait for
+	if !a.comesBack() { // a hook may call Close within Answered
 		a.close.Do(func() { leave(a.call.seats) })
 		return
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// holdBlocked is for how long a blocked key lets no other call go after one, unless that one is refused before.
+// holdBlocked is for how long a blocked key lets no other call go after one, unless that is refused before.
 const holdBlocked = time.Second
 
-// blocked counts a refusal without a time, and returns for how long no call should go; 0: the keys are not blocked.
+// blocked counts a refusal without a time, and returns for how long no call should go; 0: not blocked.
 func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 	if s.Told && s.After > 0 || wantedBy(c.concerned()) > 0 {
 		return 0
@@ -24,8 +24,7 @@ func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 	return wait
 }
 
-// unblock ends the blocks of an accepted call's limits. After one that was meant for this client, the limit keeps away
-// from the rate that led to it.
+// unblock ends the blocks of an accepted call's limits. Afterwards they avoid the rate that led to the block.
 func (c *call) unblock() {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a := &all[i]

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// Body returns the body of a request, for functions that find a key or a cost in it: the points of a GraphQL query, the
-// channel of a message. It leaves the body that is sent alone, so it needs the request's GetBody, which
-// [http.NewRequest] sets for buffers, byte slices and strings. Without it, or without a body, Body returns nil.
+// Body returns a request's body, for functions that find a key or a cost in it: the points of a GraphQL query, the
+// channel of a message. It does not touch the body that is sent, so it needs GetBody, which [http.NewRequest] sets for
+// buffers, byte slices and strings. Without GetBody or a body it returns nil.
 //
-// In the functions of a transport's options the body is read once for each request and all of its attempts. The bytes
-// must not be changed. It may be called at the same time.
+// In the functions of a transport's options the body is read once for all attempts. The bytes must not be changed. Body
+// may be called at the same time.
 func Body(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil

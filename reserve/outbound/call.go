@@ -8,33 +8,32 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A call is a request on its way through the transport. Each attempt passes these stages, and end undoes whatever the
-// attempt did not complete.
+// A call is a request on its way through the transport. Each attempt passes these stages; end undoes what it did not
+// complete.
 type call struct {
 	t       *Transport
 	caller  *http.Request // as it came
-	request *http.Request // for the caller's functions: it remembers its body
+	request *http.Request // for the caller's functions; remembers its body
 
-	asking          // what it asks: charge.go, learn.go, inflight.go
-	turn            // where it waits: admit.go
-	sending         // the request and response of the attempt: this file
-	attempt attempt // what decides over the response, and over a retry: verdict.go, retry.go
-	journey         // between upstreams: health.go
+	asking          // charge.go, learn.go, inflight.go
+	turn            // admit.go
+	sending         // this file
+	attempt attempt // verdict.go, retry.go
+	journey         // health.go
 }
 
 // sending is the stage in which an attempt is out.
 type sending struct {
 	phase    phase
-	outgoing *http.Request  // of this attempt: a retry has a body of its own
-	unsent   bool           // the base transport does not have outgoing yet
-	resume   time.Time      // not to be sent before; zero: when it is its turn
-	begin    time.Time      // of the wait
-	sent     time.Time      // when it was let go
-	heard    time.Time      // when its response came
+	outgoing *http.Request // of this attempt: a retry has a body of its own
+	unsent   bool          // the base transport does not have it yet
+	resume   time.Time     // not sent before; zero: when it is its turn
+	begin    time.Time     // of the wait
+	sent     time.Time
+	heard    time.Time
 	response *http.Response // not yet the caller's
 }
 
-// A phase is how far an attempt has come.
 type phase uint8
 
 const (
@@ -50,10 +49,8 @@ func (t *Transport) newCall(r *http.Request) *call {
 	}
 }
 
-// free reports whether nothing holds the call back.
 func (c *call) free() bool { return len(c.charges) == 0 && len(c.seats) == 0 }
 
-// exchange sends the attempt, and does what follows from its response.
 func (c *call) exchange() (v verdict, err error) {
 	if err = c.send(); err != nil {
 		c.end() // before it is planned anew
@@ -80,14 +77,13 @@ func (c *call) send() (err error) {
 	return nil
 }
 
-// goes tells the log and the hooks that an attempt goes out now.
 func (c *call) goes() {
 	waited := c.sent.Sub(c.begin)
 	c.t.log.waited(c.sent, c.request, waited)
 	c.t.hooks.waited(c.request, waited)
 }
 
-// deliver gives the response to the caller, and with it the places in flight, until the body is closed.
+// deliver gives the response to the caller, with the places in flight until the body is closed.
 func (c *call) deliver() *http.Response {
 	response := c.response
 	c.response = nil
@@ -98,8 +94,8 @@ func (c *call) deliver() *http.Response {
 	return response
 }
 
-// end ends an attempt, however it ends: also after a panic of the base transport, a hook or a function of the caller's.
-// It settles an attempt without a response at its estimated cost. A second end does nothing.
+// end ends an attempt, also after a panic. It settles an attempt without a response at its estimated cost. A second end
+// does nothing.
 func (c *call) end() {
 	phase := c.phase
 	c.phase = idle
@@ -136,7 +132,6 @@ func (c *call) closeBodies() {
 	}
 }
 
-// refuse tells the hooks that a request can't be sent.
 func (c *call) refuse(err error) error {
 	c.t.hooks.refused(c.request, err)
 	return err

@@ -8,28 +8,26 @@ import (
 // asking is what a call asks of its limits.
 type asking struct {
 	way
-	ways  []way    // one for each upstream; nil: there are none, and only one
-	named []charge // those that the response concerns, if it names limits that the call was not paced by; nil: charges
-	keys  any      // of all limits, a keySet: calls with the same keys have one line
+	ways  []way    // one for each upstream; nil: no upstreams
+	named []charge // what the response concerns, if it names other limits; nil: charges
+	keys  any      // a keySet: calls with the same keys have one line
 
-	states    []*limitState // of the limits that the call uses
+	states    []*limitState
 	few       [few]charge
 	fewStates [few]*limitState
 }
 
-// few is how many limits a call may have without an allocation for them.
+// few is how many limits a call may have without an allocation.
 const few = 2
 
-// keys is a limit and one of its keys.
 type keys struct{ limit, key any }
 
-// A keySet is a linked list of limits and keys that can be compared.
+// A keySet is a comparable list of limits and keys.
 type keySet struct {
 	limit       *limit
 	key, others any
 }
 
-// An ask is what a call asks of one limiter, and gets when it is granted.
 type ask struct {
 	By      reserve.Reserver
 	Permits int // at least 1
@@ -42,14 +40,14 @@ type charge struct {
 	limit  *limit
 	key    any
 	rate   *controller  // nil: not adaptive
-	room   *room        // nil: the limit has a rate that is not being found
-	said   *reply.Limit // what the response says of the limit; nil: nothing
-	chance bool         // a refusal would be one by chance
-	state  *limitState  // of the limit and key, for Snapshot
-	named  bool         // only the response named the limit: the call was not paced by it
+	room   *room        // nil: the limit has a rate
+	said   *reply.Limit // by the response; nil: nothing
+	chance bool         // a refusal would be by chance
+	state  *limitState
+	named  bool // by the response only: the call was not paced by it
 }
 
-// name returns the limit's name, for hooks: of a learned limit, the server's.
+// name returns the limit's name, for hooks.
 func (a *charge) name() string {
 	if b, ok := a.key.(bucket); ok {
 		return b.key.Name
@@ -57,13 +55,11 @@ func (a *charge) name() string {
 	return a.limit.name
 }
 
-// charge adds a limit to those of the call.
 func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
 	c.use(&c.charges[len(c.charges)-1])
 }
 
-// use finds the state of a charge's limit and key.
 func (c *call) use(a *charge) {
 	if c.watchState(a); a.limit.upstream {
 		return
@@ -75,7 +71,6 @@ func (c *call) use(a *charge) {
 	a.room = c.t.roomOf(a)
 }
 
-// identify sets the keys of the call's line.
 func (c *call) identify() {
 	c.keys = nil
 	for i, w := range c.served {
@@ -87,7 +82,7 @@ func (c *call) identify() {
 }
 
 func (w *way) identify(c *call) {
-	for i := range w.seats { // a full host stops no other
+	for i := range w.seats { // so that a full host stops no other
 		s := &w.seats[i]
 		if c.keys = (keySet{nil, keys{s.of, s.key}, c.keys}); s.limit != nil {
 			c.keys = keySet{s.limit, s.at.Places, c.keys}
@@ -111,7 +106,7 @@ func (a *charge) keep() {
 	}
 }
 
-// lose settles one charge of an attempt without a response, at its estimate unless the limit knows better.
+// lose settles one charge of an attempt without a response.
 func (c *call) lose(a *charge) {
 	a.Held.End()
 	if a.limit.lost != nil {
@@ -123,7 +118,6 @@ func (c *call) lose(a *charge) {
 	a.keep()
 }
 
-// concerned returns the charges that the response concerns.
 func (c *call) concerned() []charge {
 	if c.named != nil {
 		return c.named

@@ -7,28 +7,28 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A serverClock is how far the clock of a server without Date is ahead of the local one, as the windows of a limit
-// show.
+// A serverClock finds how far the clock of a server without Date is ahead of the local one, from the windows of a
+// limit.
 //
-// "Nothing is left until t" is believed, for half a minute at first. If a call sent afterwards is accepted, in another
-// window and before t, the server's clock is ahead by what is left until t at least. Each response tells how much it is
-// ahead at most: the window that it names is not over.
+// "Nothing is left until t" is believed, for half a minute at first. If a call sent afterwards is accepted in another
+// window before t, the server's clock is ahead by at least the time until t. Each response bounds the lead from above:
+// its window is not over.
 type serverClock struct {
 	mu    sync.Mutex
-	ends  time.Time // of the latest window of which nothing was left, by the server's clock
-	heard time.Time // when it said so first; by the local clock
-	sure  bool      // a window was over when it was to be
+	ends  time.Time // of the latest empty window, by the server's clock
+	heard time.Time // first heard of; by the local clock
+	sure  bool      // a window ended in time
 
 	ahead       bool
 	least, most time.Duration
 }
 
 const (
-	// untried is how long a stop may be before it is known whether the server's clock is right.
+	// untried is the longest stop until the server's clock is known to be right.
 	untried = 30 * time.Second
-	// near is when the end of a window is known well enough to be waited for.
+	// near is how precisely the end of a window must be known to wait for it.
 	near = 4 * time.Second
-	// offBy is how much earlier than it was to be a window may end: ends are in whole seconds.
+	// offBy is how much too early a window may end: ends are in whole seconds.
 	offBy = 1500 * time.Millisecond
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// tunable is what an adaptive key needs of its limiter; *reserve.Limiter has it, and Retime, by
-// which what is owed follows the rate.
+// tunable is a limiter whose rate can be adapted. *reserve.Limiter also has Retime, by which waiting callers follow the
+// rate.
 type tunable interface {
 	reserve.Reserver
 	pausable
@@ -22,17 +22,16 @@ type tunable interface {
 	SetRate(permitsPerSecond float64) error
 }
 
-// A controller sets the rate of one adaptive limiter to what is found.
+// A controller sets the rate of one adaptive limiter.
 type controller struct {
 	limiter tunable
 	clock   clockwork.Clock
 
 	mu    sync.Mutex
 	rate  adapt.Rate
-	probe *queue.Places // for calls that come while nothing is known of the rate
+	probe *queue.Places // one call at a time while the rate is unknown
 }
 
-// newController returns a limiter's controller. A nil clock is the real one.
 func newController(l tunable, clock clockwork.Clock) *controller {
 	if clock == nil {
 		clock = clockwork.NewRealClock()
@@ -40,16 +39,15 @@ func newController(l tunable, clock clockwork.Clock) *controller {
 	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
 }
 
-// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: with
-// two, each would take the other's cuts for a new ceiling. Other limiters may be made for each
-// request, as keyed's are, so theirs is the key's.
+// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: two would take each other's
+// cuts for new ceilings. Other limiters may be made for each request, so theirs is the key's.
 func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	var key any = keys{a.limit, a.key}
 	if shared, ok := l.(*reserve.Limiter); ok {
 		key = shared
 	}
 	c, ok := t.controllers.get(key)
-	if !ok { // it is made under no lock: it asks for the rate, and thereby perhaps a function of the caller's
+	if !ok { // under no lock: Rate may be the caller's function
 		c = t.controllers.getOr(key, newController(l, t.clock))
 	}
 	c.follow()
@@ -67,14 +65,13 @@ func (c *controller) follow() {
 	}
 }
 
-// unknown reports whether nothing is known of the rate.
 func (c *controller) unknown() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rate.Unknown()
 }
 
-// admit lets one call probe at a time as long as nothing is known of the rate. The controller must be locked.
+// admit lets one call probe at a time while the rate is unknown. The controller must be locked.
 func (c *controller) admit() {
 	if c.rate.Unknown() {
 		c.probe.Resize(1)
@@ -83,13 +80,11 @@ func (c *controller) admit() {
 	}
 }
 
-// sent counts a call that goes out now.
 func (c *controller) sent(now time.Time, permits int) {
 	c.change(func(rate *adapt.Rate) { rate.Sent(now, float64(permits)) })
 }
 
-// change has the rate learn something, and the limiter follow. It returns the rates before and
-// after.
+// change lets the rate learn something and the limiter follow, and returns the rates before and after.
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,9 +97,8 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	return from, c.rate.Now()
 }
 
-// set sets the limiter's rate. Its own may have been without limit until now: what it has stored
-// then was never earned, and a second's worth of permits would go at once to a server of which
-// little is known. They are reserved, since the limiter may be stopped.
+// set sets the limiter's rate. What an unlimited limiter has stored was never earned: set reserves it, or a second's
+// worth would go at once.
 func (c *controller) set(rate float64) {
 	unlimited := math.IsInf(c.limiter.Rate(), 1)
 	c.retime(rate)
@@ -115,7 +109,6 @@ func (c *controller) set(rate float64) {
 	}
 }
 
-// retime changes the limiter's rate, and with it the times of callers that wait.
 func (c *controller) retime(rate float64) {
 	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
 		_ = r.Retime(rate) // fails for no positive number
@@ -124,7 +117,7 @@ func (c *controller) retime(rate float64) {
 	_ = c.limiter.SetRate(rate)
 }
 
-// restore gives the limiter its own rate back: the controller is forgotten.
+// restore gives the limiter its own rate back when the controller is forgotten.
 func (c *controller) restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,15 +127,14 @@ func (c *controller) restore() {
 	}
 }
 
-// chance reports whether a refusal of a call that was sent at the given time would be one by chance: it
-// has nothing to do with the rate, and stops only its own call.
+// chance reports whether a refusal of a call sent then would be by chance, and should stop only that call.
 func (c *controller) chance(sent time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rate.Chance(sent)
 }
 
-// probes reports whether no rate is known, and a call finds it out.
+// probes reports whether a call is finding the rate.
 func (c *controller) probes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,34 +9,31 @@ import (
 	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
-// A limit of a fixed rate that was refused all the same is derated: each call holds its limiter for a little longer
-// than its permits do. Its rate stays as it is. It lasts for as long as a refusal costs, 25 times its stop, so that
-// stops take 4 % of the time at most. A refusal in that time says that it was too little, and doubles it; when the time
-// is over half of it is taken back, and half of the rest after as long again. Refusals without an acceptance between
-// them are one event: an outage or a block says nothing of the rate.
+// A limit of a fixed rate that is refused is derated: each call holds its limiter a little longer than its permits do.
+// Derating lasts 25 times the stop, so that stops take at most 4 % of the time. A refusal meanwhile doubles it;
+// afterwards half is taken back, and half of the rest after as long again. Refusals without an acceptance between them
+// are one event: an outage or a block says nothing of the rate.
 const (
-	deratedAfter = time.Second // from the end of the stop: before, the server has room, and the distances stay
+	deratedAfter = time.Second // from the end of the stop: before, the server has room
 	leastDerated = time.Minute // of a stop of 1 s and less
-	deratedBy    = 0.04        // of the time that a call's permits take, at first
-	mostDerated  = 0.12        // at the third event in a row; more costs a limit that has fallen for a while too much
+	deratedBy    = 0.04        // of the time of a call's permits, at first
+	mostDerated  = 0.12        // at the third event in a row
 )
 
-// derated holds the limits that are.
 type derated struct {
 	memory[*derating]
 	used atomic.Bool // fast path: some limit was derated
 }
 
-// A derating is that of one limit.
 type derating struct {
 	mu          sync.Mutex
 	from, until time.Time
 	lasts       time.Duration
 	by          float64
-	accepted    bool // a call that was sent since
+	accepted    bool // a call sent since was accepted
 }
 
-// begin derates a limit after a refusal of a call, whose stop ends at resume.
+// begin derates a limit after a refusal whose stop ends at resume.
 func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
 	d.used.Store(true)
 	key := keys{a.limit, a.key}
@@ -46,7 +43,7 @@ func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
 	}
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if sent.After(of.from) { // else it was sent before the limit was derated
+	if sent.After(of.from) {
 		by := of.now(sent)
 		if of.accepted {
 			by *= 2
@@ -60,7 +57,6 @@ func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
 	}
 }
 
-// accept notes that a call of a limit was accepted.
 func (d *derated) accept(a *charge, sent time.Time) {
 	if !d.used.Load() {
 		return

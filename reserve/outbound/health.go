@@ -10,12 +10,11 @@ import (
 
 // journey is the way of a call between upstreams.
 type journey struct {
-	upstream  *upstream // of this attempt; nil: there are none
-	refusedBy []bool    // by number: they have refused the call, or failed to serve it
+	upstream  *upstream // of this attempt; nil: none
+	refusedBy []bool    // by number; or failed to serve it
 	failedAt  []failedAt
 }
 
-// An outcome is what an attempt says of its upstream.
 type outcome int
 
 const (
@@ -24,10 +23,9 @@ const (
 	broken
 )
 
-// outcomeOf returns what an attempt's response, or its error, says of its upstream.
 func (c *call) outcomeOf(v *verdict, err error) outcome {
 	switch {
-	case err != nil && c.request.Context().Err() != nil: // the caller has given up
+	case err != nil && c.request.Context().Err() != nil: // the caller gave up
 		return unknown
 	case err != nil:
 		return broken
@@ -41,7 +39,6 @@ func (c *call) outcomeOf(v *verdict, err error) outcome {
 	return healthy
 }
 
-// judge notes how the upstream of an attempt has served it.
 func (c *call) judge(of outcome) {
 	u, now := c.t.upstreams, c.t.now()
 	switch of {
@@ -59,7 +56,6 @@ func (c *call) judge(of outcome) {
 	}
 }
 
-// failedAt is an attempt of a call that has failed at a member.
 type failedAt struct {
 	member int
 	sent   time.Time
@@ -71,7 +67,7 @@ func (u *upstreams) rests(member int, now time.Time, rest time.Duration) {
 	}
 }
 
-// another sends a call that its upstream has refused, or failed to serve, to another one, and reports whether it does.
+// another sends a call that its upstream refused, or failed to serve, to another one, if it can.
 func (c *call) another(v *verdict, err error) bool {
 	if c.upstream == nil {
 		return false
@@ -91,7 +87,6 @@ func (c *call) another(v *verdict, err error) bool {
 	return false
 }
 
-// harmless reports whether a call that an upstream has failed to serve may go to another one.
 func (c *call) harmless(err error) bool {
 	switch {
 	case c.attempt.repeatable || c.t.repeatAny:
@@ -102,7 +97,7 @@ func (c *call) harmless(err error) bool {
 	return c.response.StatusCode < 500
 }
 
-// neverSent reports whether an error says that there was no connection on which a request could have been sent.
+// neverSent reports whether there was no connection on which a request could have been sent.
 func neverSent(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError

@@ -10,33 +10,32 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// inFlight is a limit of how many requests are out at a time, for each key. A key without requests takes no memory.
+// An inFlight bounds how many requests are out, for each key. A key without requests takes no memory.
 type inFlight struct {
 	name string
 	n    int
 	key  func(*http.Request) string
-	cost func(*http.Request) int // less than 1: the limit does not hold for the request
+	cost func(*http.Request) int // less than 1: it does not hold for the request
 
 	mu   sync.Mutex
 	keys map[string]*places
 }
 
-// places are the places of one key.
 type places struct {
 	*queue.Places
-	calls int // that have them, or wait
+	calls int // that have places, or wait
 }
 
-// A seat is a call's place in flight, whether it has it or not.
+// A seat is a call's place in flight, or its wish for one.
 type seat struct {
 	of    *inFlight
 	key   string
-	limit *limit // whose limiter is at; nil: it is one of
+	limit *limit // whose limiter is at; nil: of's
 	at    *places
-	held  *reserve.Reservation // nil: it does not have it
+	held  *reserve.Reservation // nil: not granted
 }
 
-// enter returns the places of a key for a call that will want one, and later leaves.
+// enter returns the places of a key for a call, which must leave.
 func (f *inFlight) enter(key string) *places {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +51,6 @@ func (f *inFlight) enter(key string) *places {
 	return p
 }
 
-// places returns the places of the seat's key, until it leaves.
 func (s *seat) places() *queue.Places {
 	if s.at == nil {
 		s.at = s.of.enter(s.key)
@@ -60,7 +58,6 @@ func (s *seat) places() *queue.Places {
 	return s.at.Places
 }
 
-// crowded reports whether as many calls are out as may be.
 func crowded(seats []seat) bool {
 	for i := range seats {
 		if s := &seats[i]; s.of != nil && s.at != nil && s.at.Out() >= s.of.n {
@@ -70,7 +67,6 @@ func crowded(seats []seat) bool {
 	return false
 }
 
-// leave gives places in flight to the next calls.
 func leave(seats []seat) {
 	for i := range seats {
 		seats[i].leave()
@@ -103,8 +99,7 @@ func (s *seat) moved() {
 	}
 }
 
-// placed returns a response's body that gives places in flight back when it is closed, and not before: until then the
-// server may still work on it.
+// placed returns a response's body whose Close gives the places back: until then the server may still work on it.
 func placed(of io.ReadCloser, seats []seat) io.ReadCloser {
 	return bodies.Instead(of, &placedBody{ReadCloser: of, end: sync.OnceFunc(func() { leave(seats) })})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Host returns a request's host and port, the key of a limit per server: "api.example.com:443" for
-// https://API.example.com/v1 and https://api.example.com:443/v2.
+// https://API.example.com/v1.
 func Host(r *http.Request) string { return hostAndPort(r.URL) }
 
 func hostAndPort(u *url.URL) string {
@@ -25,13 +25,13 @@ func hostAndPort(u *url.URL) string {
 }
 
 // Credential returns a request's host and a hash of its Authorization header: the key of a limit per user of a server.
-// The hash differs between processes, and does not tell the credential.
+// The hash differs between processes and hides the credential.
 func Credential(r *http.Request) string {
 	return Host(r) + "#" + strconv.FormatUint(maphash.String(seed, r.Header.Get("Authorization")), 16)
 }
 
-// account returns the key of a learned limit: a request's [Credential], or its [Host] if it has none, or one that
-// differs from call to call, as a signature of AWS or OAuth 1 does.
+// account returns the key of a learned limit: a request's [Credential], or its [Host] if it has none or a signature
+// (AWS, OAuth 1), which differs from call to call.
 func account(r *http.Request) string {
 	scheme, _, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {

@@ -13,41 +13,39 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds the limits that servers name: see "Find the key". Each limit is one account's: two tokens have two.
-// What routes share is the same for all accounts of a host. A call whose route is not known is charged to its account's
-// limit; others are charged to that as well once the server has refused a call because of all calls together.
+// learned holds the limits that servers name (see "Find the key"). Limits belong to an account, routes to a host. A
+// call of an unknown route is charged to its account's limit; others too, once the server has limited all calls
+// together.
 type learned struct {
 	accounts *keyed.Limiters[string]
 	buckets  *keyed.Limiters[bucket]
 	whole    limit // of all calls of an account
-	bucket   limit // of the calls that share one
+	bucket   limit // of calls that share one
 
-	routes  memory[*route]   // by hash
-	bounded memory[struct{}] // accounts whose calls the host limits all together
+	routes  memory[*route]
+	bounded memory[struct{}] // accounts whose calls the host limits together
 	any     atomic.Bool      // fast path: there are such accounts
 	names   memory[*names]   // by account
 	several atomic.Bool      // fast path: some account has several names
 }
 
-// A bucket is the key of a limit that calls share.
 type bucket struct {
 	account  string
 	key      reply.Key
 	resource string // see reply.Resource
 }
 
-// A route is the key of one method and path, or of all paths with one prefix.
+// A route is a method and path, or all paths with one prefix.
 type route struct{ atomic.Pointer[known] }
 
-// known is what responses to a route have named so far.
 type known struct {
-	key   reply.Key // zero: they name several
-	child uint64    // of a prefix: the hash of the path, one step longer, whose response was the first
+	key   reply.Key // zero: several
+	child uint64    // of a prefix: the first path below that was heard of
 	sure  bool      // a second child named the same key, or the route is a whole path
 }
 
-// maxPrefixes bounds the prefixes of a path that are remembered beside the whole: "", "/a", "/a/b". A path takes some
-// 250 bytes, all together 16 MB at most: see maxKeys.
+// maxPrefixes bounds the remembered prefixes of a path ("", "/a", "/a/b"), at some 250 bytes a path: 16 MB at most, see
+// maxKeys.
 const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
@@ -60,10 +58,10 @@ func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func
 	return l
 }
 
-// A plan says which learned limits a request has.
+// A plan is a request's learned limits.
 type plan struct {
-	key     reply.Key // of the limit that it shares; zero: not known
-	bounded bool      // its host limits all calls of the account together
+	key     reply.Key // zero: not known
+	bounded bool      // the host limits the account's calls together
 }
 
 func (l *learned) plan(r *http.Request) (p plan) {
@@ -79,7 +77,7 @@ func (l *learned) plan(r *http.Request) (p plan) {
 	return p
 }
 
-// learn notes the key that a response names, for its path and the prefixes of that.
+// learn notes the key that a response names, for its path and that path's prefixes.
 func (l *learned) learn(r *http.Request, key reply.Key) {
 	child := uint64(0) // 0: the whole path
 	for hash, path := range prefixes(r) {
@@ -106,8 +104,8 @@ func (l *learned) learn(r *http.Request, key reply.Key) {
 	}
 }
 
-// prefixes yields the hash of a request's route, and then of each prefix of its path, the longest first. The second
-// number is the hash of the same path as a prefix.
+// prefixes yields the hashes of a request's route and of its path's prefixes, longest first, and each path's hash as a
+// prefix.
 func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 	return func(yield func(route, path uint64) bool) {
 		var of maphash.Hash
@@ -137,10 +135,9 @@ func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// errMoved is the error of a call that waits at limits that are no longer its own.
+// errMoved tells a waiting call that its learned limits have changed.
 var errMoved = errors.New("outbound: the call has another limit")
 
-// plan charges the call to learned limits.
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
 	learns, none := c.learns(), len(c.t.limits) == 0
@@ -170,17 +167,16 @@ func resource(r *http.Request, key reply.Key) string {
 	return reply.Resource(r)
 }
 
-// hasLearned reports whether learned limits concern the call.
 func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
 
-// listen learns from a response which limits it names, and adds them to those that the response concerns.
+// listen adds the limits that a response names to those that it concerns.
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.subject
 	c.named = nil
 	if len(c.charges) == 0 {
 		return
 	}
-	if s.Key = l.keyOf(r, s); named(c.charges, s.Key.Name) >= 0 { // it is one of the caller's own
+	if s.Key = l.keyOf(r, s); named(c.charges, s.Key.Name) >= 0 { // the caller's own
 		for i := range s.Limits {
 			if s.Limits[i].Name == "" {
 				s.Limits[i].Name = s.Key.Name
@@ -209,7 +205,7 @@ func (c *call) listenToWhole() {
 	}
 }
 
-// name adds a limit of which nothing was reserved to those that a response concerns.
+// name adds a limit, of which nothing was reserved, to those that a response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	c.use(&a)

@@ -9,24 +9,23 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// A line is the queue of the calls with the same keys.
+// A line is the queue of calls with the same keys.
 type line struct {
 	*queue.Queue
 	order *share.Order // nil: first come, first served
 	keys  any
-	calls int // in it; guarded by its lines
+	calls int // guarded by its keyLines
 }
 
-// keyLines are the lines of all sets of keys. The zero value is ready to use.
 type keyLines struct {
 	mu sync.Mutex
 	of map[any]*line
 }
 
-// idleLines is how many lines are kept although no call is in them: of a program with few keys, all.
+// idleLines is how many lines are kept without calls.
 const idleLines = 16
 
-// enter returns the line of a call whose options are made. The call must leave it.
+// enter returns the line of a call, which must leave it.
 func (s *keyLines) enter(c *call) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,11 +49,10 @@ func (s *keyLines) leave(l *line) {
 	}
 }
 
-// soon is how long before its time a call is granted, so that waking some milliseconds late loses nothing.
+// soon is how early a call is granted, so that waking some milliseconds late loses nothing.
 const soon = 50 * time.Millisecond
 
-// newLine returns a line for calls like this one. Only a line that is kept watches its limits, since watchers stay
-// there.
+// newLine returns a line for calls like this one. Only a kept line watches its limits, since watchers stay there.
 func (t *Transport) newLine(c *call, kept bool) *line {
 	var watched [][]queue.Option
 	if kept || t.upstreams != nil || !c.local() {
@@ -78,7 +76,7 @@ func (t *Transport) newLine(c *call, kept bool) *line {
 	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order, keys: c.keys}
 }
 
-// local reports whether all that the call asks is of this process.
+// local reports whether all limiters of the call are in this process.
 func (c *call) local() bool {
 	for i := range c.charges {
 		if _, ok := c.charges[i].By.(pausable); !ok {

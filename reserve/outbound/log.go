@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// A waitLog logs long waits, when they have become long and when they end.
 type waitLog struct {
 	logger     *slog.Logger
 	longerThan time.Duration
-	going      lines // of waits that go on
+	going      lines
 	over       lines
 }
 
-// lines are log lines of one kind, one a second at most.
+// lines are log lines of one kind, at most one a second.
 type lines struct {
 	mu     sync.Mutex
 	last   time.Time
@@ -45,7 +44,7 @@ func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Wait
 		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-// turn reports whether a line may be written now, and how many were not since the last one.
+// turn reports whether a line may be written now, and how many were left out.
 func (l *lines) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

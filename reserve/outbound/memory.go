@@ -4,7 +4,7 @@ import "sync"
 
 // A memory is a map of at most maxKeys keys. When it is full it forgets the half that was used less recently.
 type memory[V any] struct {
-	forget func(V) // called for each forgotten value, under no lock; may be nil
+	forget func(V) // called under no lock; may be nil
 
 	mu         sync.Mutex
 	young, old map[any]V
@@ -21,7 +21,7 @@ func (m *memory[V]) get(key any) (v V, ok bool) {
 	return v, ok
 }
 
-// getOr returns a key's value, which becomes fresh if it has none.
+// getOr returns a key's value, or sets it to fresh.
 func (m *memory[V]) getOr(key any, fresh V) V {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)
@@ -64,7 +64,7 @@ func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {
 	return v, ok, dropped
 }
 
-// put sets a key's value, and returns the values that it forgets to make room.
+// put sets a key's value, and returns the forgotten ones.
 func (m *memory[V]) put(key any, v V) (dropped map[any]V) {
 	if len(m.young) >= maxKeys/2 {
 		dropped, m.old, m.young = m.old, m.young, nil

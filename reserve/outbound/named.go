@@ -8,21 +8,21 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// names are what the responses to one account's calls have named. If the server names no limit, and responses to two
-// routes differ in the limit's size, the size is the name.
+// names are the limits that responses to one account's calls have named. If a server names none, and two routes differ
+// in the limit's size, the size is the name.
 type names struct {
 	mu      sync.Mutex
 	named   map[string]struct{}
-	several bool    // the server has named two limits
-	size    float64 // of the first limit
-	differs bool    // a later one had another size
+	several bool    // the server has named two
+	size    float64 // of the first
+	differs bool
 }
 
-// maxNames bounds the names of an account: each takes some 700 bytes while it is stopped. Calls of further names have
-// the account's limit.
+// maxNames bounds an account's names, some 700 bytes each while stopped. Calls of further names have the account's
+// limit.
 const maxNames = 1000
 
-// key returns the key of a response's route; zero: it has none.
+// key returns the key of a response's route; zero: none.
 func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +44,8 @@ func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	return key, n.several
 }
 
-// sized returns the limit's size as a name, if routes differ in it. A refusal may be because of another limit.
+// sized returns the limit's size as a name, if routes differ in it. A refusal does not count: another limit may have
+// caused it.
 func (n *names) sized(s *reply.Reply) string {
 	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
 		return ""
@@ -59,8 +60,7 @@ func (n *names) sized(s *reply.Reply) string {
 	return "limit of " + strconv.FormatFloat(size, 'g', -1, 64)
 }
 
-// learns reports whether a call has the limits that responses name: where its caller gave none; and beside limits that
-// hold for all calls, once the server has named two.
+// learns reports whether a call has learned limits: see "Find the key".
 func (c *call) learns() bool {
 	if len(c.t.limits) == 0 {
 		return true

@@ -12,10 +12,9 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// pausable is what can be stopped until a time; *reserve.Limiter can, and keyed's.
 type pausable interface{ PauseUntil(t time.Time) }
 
-// stop lets nothing of a limit go before a time: queued calls go later, at the same distances.
+// stop lets nothing of a limit go before a time: queued calls move and keep their distances.
 func (t *Transport) stop(a *charge, until time.Time) {
 	a.state.stopped.Store(until.UnixNano())
 	switch by := a.By.(type) {
@@ -34,11 +33,11 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	}
 }
 
-// pauserOf returns a limiter without a limit, beside one that can't be paused. Each call reserves a permit there.
+// pauserOf returns an unlimited limiter beside one that can't be paused; each call reserves a permit there.
 func (t *Transport) pauserOf(a *charge) reserve.Reserver { return t.pausers.For(keys{a.limit, a.key}) }
 
-// unlimited returns the policy of limiters without a limit, which can be paused and may get a rate. They save up
-// nothing. A nil clock is the real one.
+// unlimited returns the policy of unlimited limiters, which save up nothing and may get a rate. A nil clock is the real
+// one.
 func unlimited(clock clockwork.Clock) *reserve.Policy {
 	var opts []reserve.Option
 	if clock != nil {
@@ -48,7 +47,6 @@ func unlimited(clock clockwork.Clock) *reserve.Policy {
 	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...))
 }
 
-// evenly is the curve of a limiter that saves up nothing.
 func evenly(permitsPerSecond float64) *smooth.Curve {
 	return &smooth.Curve{
 		Rate:     permitsPerSecond,

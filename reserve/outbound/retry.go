@@ -12,8 +12,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// again prepares a refused call for another attempt, after a time of its own or, at 0, when it is its turn. False:
-// there can be none.
+// again prepares another attempt, after a time or, at 0, when it is its turn. False: there can be none.
 func (c *call) again(after time.Duration) bool {
 	next, ok := rewind(c.request)
 	if !ok {
@@ -23,8 +22,8 @@ func (c *call) again(after time.Duration) bool {
 		c.resume = c.heard.Add(after)
 	}
 	if c.ways == nil {
-		c.charges = slices.Clone(c.charges) // a body that is read may yet settle them
-		c.plan()                            // by what was learned since
+		c.charges = slices.Clone(c.charges) // a body being read may yet settle them
+		c.plan()
 	}
 	if !c.mayWait() || !c.t.budget.retry() {
 		bodies.Close(next)
@@ -55,7 +54,6 @@ func (c *call) mayWait() bool {
 	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
 }
 
-// backOff waits for the end of the call's own wait.
 func (c *call) backOff() error {
 	if c.resume.IsZero() {
 		return nil
@@ -72,16 +70,14 @@ func (c *call) backOff() error {
 	}
 }
 
-// relieved reports whether another call was accepted at each of the call's limits since it began to wait for this
-// attempt.
+// relieved reports whether each limit has accepted another call since this one began to wait.
 func (c *call) relieved() bool {
 	return len(c.states) > 0 && !slices.ContainsFunc(c.states, func(s *limitState) bool {
 		return s.accepted.Load() < c.begin.UnixNano()
 	})
 }
 
-// repeatable reports whether it does no harm to carry out a request twice, as net/http's own transport takes it: it is
-// idempotent (RFC 9110, 9.2.2), or has a key by which the server tells copies.
+// repeatable reports, as net/http does, whether a request is idempotent (RFC 9110, 9.2.2) or has an idempotency key.
 func repeatable(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -90,7 +86,7 @@ func repeatable(r *http.Request) bool {
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
-// rewind returns the request for another attempt; false: there is no second copy of its body.
+// rewind returns the request for another attempt; false: its body can't be sent again.
 func rewind(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -107,13 +103,13 @@ func rewind(r *http.Request) (*http.Request, bool) {
 	return again, true
 }
 
-// drain reads at most this much of a response, for this long: more would cost more than a new connection.
+// drain reads at most this much, for this long: more would cost more than a new connection.
 const (
 	maxDrain     = 64 << 10
 	maxDrainTime = 500 * time.Millisecond
 )
 
-// drain reads the rest of a refusal, so that its connection can be used again.
+// drain reads the rest of a refusal, so that its connection can be reused.
 func drain(body io.ReadCloser) {
 	slow := time.AfterFunc(maxDrainTime, func() { body.Close() })
 	defer slow.Stop()
@@ -129,8 +125,8 @@ type budget struct {
 }
 
 const (
-	firstBudget = 10  // so that a program's first requests may be sent again as well
-	fullBudget  = 100 // so that a good day does not pay for a storm
+	firstBudget = 10 // for a program's first requests
+	fullBudget  = 100
 )
 
 func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }

@@ -8,35 +8,32 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A room bounds how many calls of one limit's key are out, where its limiter has no rate: by what answers say. There
-// are two bounds, and the lower one counts.
+// A room bounds how many calls of a limit's key are out, if its limiter has no rate. The lower of two bounds counts.
 //
-// After a refusal that stops the key one call goes first, and each that is accepted lets two more go, up to as many as
-// were out and not refused, but at least a half and at most 0.7 of those that were out. From then on there is one more
-// each 8 stops. A server that allows ten calls at a time, and stops all for 30 s if there is an eleventh, refuses six
-// of 16, and then one in four minutes.
+// After a stop one call goes first, and each accepted call lets two more go, up to most: the calls that were out and
+// not refused, but 0.5 to 0.7 of those that were out; then one more every 8 stops. A server that allows ten calls at a
+// time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes.
 //
-// A limit in a window lets as many go after the stop as before it. So as many go as were accepted between the two
-// latest refusals, and then one alone. If that is accepted, too, the limit is another one, and each that is accepted
-// lets two more go again.
+// A window allows as many after the stop as before it: as many go as were accepted between the two latest refusals, and
+// then one alone. If that is accepted too, the limit is no window.
 //
-// What a response says is left, less what is out, may go: the next responses say what is left then.
+// The second bound is what a response says is left, less what is out.
 type room struct {
 	places *queue.Places
 
 	mu      sync.Mutex
-	event   time.Time     // when the first of the latest refusals was heard; those of calls sent before belong to it
-	stop    time.Duration // the longest of these
-	out     int           // so many were out then
-	refusal int           // so many of them were refused
-	n       int           // so many may be out after a refusal
-	most    int           // n grows to it by acceptances
-	grown   time.Time     // when most grew
-	passed  int           // calls accepted between the two latest events
-	since   int           // calls accepted that were sent after the latest event
+	event   time.Time     // the first of the latest refusals; those of calls sent before belong to it
+	stop    time.Duration // the longest of the event
+	out     int           // at the event
+	refusal int           // of those out
+	n       int           // may be out after a refusal
+	most    int           // to which n grows
+	grown   time.Time
+	passed  int // accepted between the two latest events
+	since   int // accepted, sent after the latest event
 
-	left int       // so many may be out by what is left
-	told time.Time // when the latest call was sent whose response said so
+	left int       // may be out by what is left
+	told time.Time // when the call was sent whose response said so
 }
 
 const (
@@ -48,8 +45,7 @@ func newRoom() *room {
 	return &room{places: queue.NewPlaces(boundless), n: boundless, most: boundless, left: boundless}
 }
 
-// roomOf returns the room of a limit without a rate. Nil: the limit has a rate, or one is being found and no window is
-// known.
+// roomOf returns the room of a limit without a rate; nil if it has one, or one is being found and no window is known.
 func (t *Transport) roomOf(a *charge) *room {
 	by, ok := a.By.(interface{ Rate() float64 })
 	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
@@ -63,7 +59,6 @@ func (t *Transport) roomOf(a *charge) *room {
 	return r
 }
 
-// refused notes that a call was refused, and stops the key for a time.
 func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,13 +68,13 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	}
 	r.refusal++
 	r.stop, r.grown = max(r.stop, stop), heard.Add(stop)
-	if r.out > 1 { // else nobody else was out: it says nothing of how many may be
+	if r.out > 1 { // else it says nothing of how many may be out
 		r.most = max(1, min(max(r.out-r.refusal, r.out/2), r.out*7/10))
 	}
 	r.resize()
 }
 
-// accepted notes that a call was accepted, and how many are left by what the response says: boundless, if nothing.
+// accepted notes an accepted call, and how many calls are left: boundless, if the response says nothing.
 func (r *room) accepted(sent, heard time.Time, left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +107,7 @@ func (r *room) resize() {
 	r.places.Resize(min(n, r.left))
 }
 
-// leftFor returns how many calls like this one may be out by what the response says is left of the limit.
+// leftFor returns how many calls of this cost the response says are left.
 func (a *charge) leftFor(took time.Duration) int {
 	l := a.said
 	if l == nil || l.Left < 0 || a.limit.exact {
@@ -120,7 +115,7 @@ func (a *charge) leftFor(took time.Duration) int {
 	}
 	left := l.Left / float64(max(1, a.Permits))
 	if l.Bucket {
-		left += l.Rate * took.Seconds() // what comes while an answer is on its way
+		left += l.Rate * took.Seconds() // refilled meanwhile
 	}
 	if left >= math.MaxInt32 {
 		return boundless
@@ -128,7 +123,6 @@ func (a *charge) leftFor(took time.Duration) int {
 	return int(left)
 }
 
-// makeRoom tells the rooms of a call's limits what its response says.
 func (c *call) makeRoom(v *verdict) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]

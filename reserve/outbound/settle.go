@@ -32,7 +32,7 @@ func (c *call) settle(refused bool) {
 			w.usages = append(w.usages, watched{a, u})
 		case a.limit.after != nil:
 			if !known {
-				used, known = a.limit.after(r), true // once: all limits with this function have the same
+				used, known = a.limit.after(r), true // once
 			}
 			c.settled(a, used)
 		}
@@ -43,14 +43,12 @@ func (c *call) settle(refused bool) {
 	}
 }
 
-// watched is a charge whose usage is being read.
 type watched struct {
 	charge *charge
 	usage  Usage
 }
 
-// A watchedBody is a response's body. Its usages see each piece, and are asked once, when it ends, is closed or fails,
-// or when the context ends.
+// A watchedBody shows its pieces to its usages, and asks each once.
 type watchedBody struct {
 	io.ReadCloser
 	call *call

@@ -19,23 +19,23 @@ import (
 
 // A Snapshot is the state of a transport's limits at one moment. See [Transport.Snapshot].
 type Snapshot struct {
-	Limits []LimitState // first those with most calls waiting
+	Limits []LimitState // most waiting calls first
 }
 
 // A LimitState is the state of one limit, for one of its keys, at one moment.
 type LimitState struct {
 	Name         string    // as hooks show it
-	Key          string    // empty: the limit holds for all calls; a hash where the key holds a credential
-	Rate         float64   // permits per second; +Inf: no limit, or none known; 0: the limiter can't tell
+	Key          string    // "": for all calls; a hash if it holds a credential
+	Rate         float64   // permits per second; +Inf: none, or none known; 0: the limiter can't tell
 	Stored       float64   // permits stored now; 0 while permits are owed
-	Waiting      int       // calls that wait to go, for whichever of their limits
-	InFlight     int       // attempts that are out and not answered
-	StoppedUntil time.Time // the end of the latest stop by the server; zero: there is none now
+	Waiting      int       // calls that wait, for any of their limits
+	InFlight     int       // attempts without an answer yet
+	StoppedUntil time.Time // the end of the server's stop; zero: none now
 	Refused      uint64    // attempts that the server refused because of this limit
 }
 
-// Snapshot returns the state of all limits and keys that are in use or stopped, learned ones too, and of up to 1,024
-// that were used. It takes nothing. Numbers of different limits may be of different moments.
+// Snapshot returns the state of all limits and keys in use or stopped, learned ones too, and of up to 1,024 that were
+// used. It takes nothing. Numbers of different limits may be of different moments.
 func (t *Transport) Snapshot() Snapshot {
 	var s Snapshot
 	now := t.now()
@@ -49,7 +49,6 @@ func (t *Transport) Snapshot() Snapshot {
 	return s
 }
 
-// A limitState counts the calls of one limit and key, and holds what is believed of it.
 type limitState struct {
 	name, key string
 	by        reserve.Reserver
@@ -58,8 +57,8 @@ type limitState struct {
 	waiting   atomic.Int64
 	out       atomic.Int64
 	refused   atomic.Uint64
-	stopped   atomic.Int64 // the end of the latest stop, in nanoseconds since 1970
-	accepted  atomic.Int64 // when the answer of the latest accepted call came
+	stopped   atomic.Int64 // the end of the stop, in nanoseconds since 1970
+	accepted  atomic.Int64 // the latest acceptance, as stopped
 	block     atomic.Pointer[adapt.Block]
 	clock     serverClock
 }
@@ -78,7 +77,7 @@ func (l *limitState) look(now time.Time) LimitState {
 	return s
 }
 
-// stop returns the end of the present stop; zero: there is none.
+// stop returns the end of the present stop; zero: none.
 func (l *limitState) stop(now time.Time) time.Time {
 	if end := l.stopped.Load(); end > now.UnixNano() {
 		return time.Unix(0, end)
@@ -86,17 +85,16 @@ func (l *limitState) stop(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// limitStates holds the states of all limits and keys in use, and of some that were.
 type limitStates struct {
 	mu    sync.Mutex
 	of    map[keys]*limitState
-	sweep int // the number at which idle ones are forgotten
+	sweep int // the size at which idle ones are forgotten
 }
 
-// idleStates is how many states are kept whether they are in use or not, some 500 bytes each.
+// idleStates is how many states are kept even if idle, some 500 bytes each.
 const idleStates = 1024
 
-// use returns the state of a charge's limit and key, in use until its users have gone.
+// use returns a charge's state, in use until release.
 func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
 	key := keys{a.limit, a.key}
 	t.mu.Lock()
@@ -116,7 +114,6 @@ func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *lim
 	return s
 }
 
-// forget forgets the keys that no call uses, and that are neither stopped nor blocked.
 func (t *limitStates) forget(now time.Time) {
 	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
 		block := s.block.Load()
@@ -142,7 +139,6 @@ func (c *call) watchState(a *charge) {
 	c.states = append(c.states, a.state)
 }
 
-// release says that the call uses no limit any more.
 func (c *call) release() {
 	for _, s := range c.states {
 		s.users.Add(-1)
@@ -176,8 +172,7 @@ func isCredential(header string) bool {
 	})
 }
 
-// holdsSecret reports whether text holds a word of a header's value. Words of up to 7 letters, such as Bearer, don't
-// count.
+// holdsSecret reports whether text holds a word of a header's value, of at least 8 letters.
 func holdsSecret(text, value string) bool {
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;=", r) }) {
 		if len(word) >= 8 && strings.Contains(text, word) {
@@ -187,20 +182,19 @@ func holdsSecret(text, value string) bool {
 	return false
 }
 
-// A nextFreer is a limit that can tell when it has room.
 type nextFreer interface {
 	NextFree() time.Time
 	Rate() float64
 }
 
-// until returns when the limit would let a call go that comes now; zero: unknown.
+// until returns when a call that comes now would go; zero: unknown.
 func (l *limitState) until(now time.Time) time.Time {
 	by, ok := l.by.(nextFreer)
 	if !ok {
 		return time.Time{}
 	}
 	at := by.NextFree()
-	ahead := float64(max(0, l.waiting.Load()-2)) / by.Rate() // the first one has reserved, and one is the call itself
+	ahead := float64(max(0, l.waiting.Load()-2)) / by.Rate() // the first has reserved, one is the call itself
 	if at.Before(now) {
 		at = now
 	}

@@ -13,39 +13,34 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Transport is an [http.RoundTripper] that makes each request wait for its permits, and obeys what the server says
-// about its limits. [New] returns one. All methods may be called at the same time.
+// A Transport is an [http.RoundTripper] that paces requests and obeys what the server says about its limits. [New]
+// returns one. All methods may be called at the same time.
 type Transport struct {
 	settings
 	base http.RoundTripper
 
 	lines       keyLines
-	unlimited   *reserve.Policy      // of pausers, and of hosts and learned keys
-	pausers     *keyed.Limiters[any] // of keys whose limiter can't be paused
-	controllers memory[*controller]  // of adaptive keys
+	unlimited   *reserve.Policy
+	pausers     *keyed.Limiters[any] // for limiters that can't be paused
+	controllers memory[*controller]
 	states      limitStates
-	waiting     atomic.Int64  // calls that wait by themselves after a refusal
-	rooms       memory[*room] // by keys: of limits without a rate
+	waiting     atomic.Int64  // calls in their own backoff
+	rooms       memory[*room] // of limits without a rate
 	derated     derated
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
-	beside      bool // limits that the server names may be learned beside those that were given
+	beside      bool // limits may be learned beside the given ones
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when by has permits for them.
+// All requests share the limiter, and a refusal stops them together. For limits per host, user or route, see [PerKey].
 //
-//	transport, err := outbound.New(nil, limiter)
-//	...
-//	client := &http.Client{Transport: transport}
-//
-// All requests share the limiter, and are stopped together when the server refuses one. For limits per host, user or
-// route, see [PerKey]. If by is nil and there is no PerKey or [WithLimit], keys are learned: a limiter without a limit
-// for every [Host] and [Credential] (Basic, Bearer, Token or Bot: a signature is none), and for each limit that the
-// host names in its responses. They stop when the server says so, and get a rate with [Adaptive].
+// If by is nil and there is no PerKey or [WithLimit], keys are learned: an unlimited limiter for every [Host] and
+// [Credential] (Basic, Bearer, Token or Bot; not a signature), and for each limit that the host's responses name. They
+// stop when the server says so, and get a rate with [Adaptive].
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests move and keep their
-// distances. In front of any other Reserver the transport stops requests itself, and lets them reserve again
-// afterwards.
+// distances. The transport itself stops requests of other Reservers, and lets them reserve again afterwards.
 //
 // Other parts of the program may use the limiter too. While many requests wait here, only the first of each set of keys
 // waits in the limiter's own queue.
@@ -93,12 +88,10 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	return t, nil
 }
 
-// RoundTrip sends a request when it has its permits. If they would come too late (for its context's deadline, which
-// http.Client's Timeout sets, for [WithMaxWait], or for the limiter's own longest wait) it returns a
-// *[reserve.WaitError] at once. If the context ends while it waits, its permits go to others, and the error is the
-// context's cause. The request is not changed, and its body is always closed.
-//
-// A response that is an error, 429 too, is returned as a response.
+// RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline
+// (http.Client's Timeout sets it), [WithMaxWait], or the limiter's own longest wait, it returns a *[reserve.WaitError]
+// at once. If the context ends while it waits, it returns the context's cause. It does not change the request and
+// always closes its body. An error response, such as 429, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.upstreams != nil && elsewhere(r) {
 		return t.passOn(r)
@@ -130,7 +123,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks.
-// The Transport itself never does.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -9,10 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// This file decides what follows from a response. It is pure: no limiter, no clock, no hook. [call.apply] does what it
-// decides.
+// This file decides what follows from a response: no limiter, no clock, no hook. [call.apply] carries it out.
 
-// rules are the options that a decision depends on.
 type rules struct {
 	retries       int
 	maxRetryAfter time.Duration
@@ -20,40 +18,38 @@ type rules struct {
 	repeatAny     bool // also requests that are not repeatable
 }
 
-// An attempt is what a decision needs to know of a call.
+// An attempt is the part of a call's state that a decision needs.
 type attempt struct {
 	number     int           // from 1
 	refusals   int           // in a row, of those without a time
-	block      time.Duration // the key is blocked: no call should go for so long; 0: it is not
-	relieved   bool          // another call of these keys was accepted since this one began to wait
-	others     int64         // calls that wait by themselves
-	crowded    string        // the limit of requests in flight that it was refused for; "": none
-	repeatable bool          // it does no harm to carry out the request twice
+	block      time.Duration // for how long the key is blocked; 0: not
+	relieved   bool          // another call was accepted since this one began to wait
+	others     int64         // calls in their own backoff
+	crowded    string        // the refusing in-flight limit; "": none
+	repeatable bool
 }
 
-// A verdict is what follows from a response.
 type verdict struct {
 	refused  bool
-	after    time.Duration // for how long the server wants no other attempt, or its backoff
-	stop     time.Duration // for how long it is obeyed; 0: it did not say
+	after    time.Duration // the server's wanted time, or the backoff
+	stop     time.Duration // the part of after that is obeyed; 0: the server did not say
 	refusals int           // in a row, of those without a time
-	again    bool          // the request may be sent again
-	resume   time.Duration // not before this time; 0: when it is its turn, since its limit is stopped
-	rulings  []ruling      // for each charge
+	again    bool
+	resume   time.Duration // of the retry; 0: when it is its turn
+	rulings  []ruling
 }
 
-// A ruling is what follows from a response for one limit.
+// A ruling is the verdict for one limit.
 type ruling struct {
-	blamed bool          // the refusal is because of this limit
-	stop   time.Duration // no call of the limit goes for so long; 0: it is not stopped
-	owed   bool          // what the limit owes anyway counts as part of the stop
+	blamed bool
+	stop   time.Duration // of all calls; 0: none
+	owed   bool          // what the limit owes is part of the stop
 	lesson lesson
-	pause  time.Duration // lesson: for how long the server wants no call, also if only this one waits; 0 with PauseRefused
-	rate   float64       // what the server says that it allows, per second; 0: it does not say
+	pause  time.Duration // for the lesson; 0 with PauseRefused
+	rate   float64       // allowed by the server, per second; 0: not told
 	each   bool          // rate counts requests, whatever they cost
 }
 
-// A lesson is what an adaptive rate learns from a response.
 type lesson int
 
 const (
@@ -64,18 +60,16 @@ const (
 )
 
 const (
-	// Without a word from the server, a request waits for so long after its first refusal, and twice as long after each
-	// further one, unless others of its keys were accepted meanwhile. From the second refusal on requests that wait
-	// together are spread between half of that and all of it.
+	// After a refusal without a time a request waits for firstBackoff, doubling unless others of its keys were
+	// accepted. From the second on, waits are spread between half and all of that.
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
 )
 
-// decide returns what follows from a response for a call with these charges.
 func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
 	v := verdict{refused: s.Refused, refusals: a.refusals, rulings: make([]ruling, len(charges))}
 	switch {
-	case s.Cached: // it says nothing, even if all is well
+	case s.Cached:
 	case s.Refused:
 		r.refusal(s, charges, a, &v)
 	default:
@@ -89,8 +83,7 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
 	return v
 }
 
-// acceptance decides after a request that was accepted. Limits of which nothing is left stop, but not before a redirect
-// is followed.
+// acceptance stops limits of which nothing is left, but not before a redirect is followed.
 func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 	redirect := s.Status >= 300 && s.Status < 400
 	for i := range charges {
@@ -121,12 +114,12 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	switch {
 	case wanted > 0:
 		v.after, v.stop = wanted, min(wanted, most)
-	case a.block > 0: // one call at a time, whichever is the first
+	case a.block > 0: // one call at a time
 		v.after, v.stop = a.block, a.block
 	default:
 		v.backOff(a)
 	}
-	alone := a.crowded != "" || r.pauseRefused && a.block == 0 || byChance(charges, s) // there is nothing to stop but the call
+	alone := a.crowded != "" || r.pauseRefused && a.block == 0 || byChance(charges, s)
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
@@ -148,20 +141,18 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 	v.blame(blame, s, charges)
 }
 
-// blame puts a ruling on each limit that caused the refusal.
 func (v *verdict) blame(r ruling, s *reply.Reply, charges []charge) {
 	for i := range charges {
 		if !blamed(charges, i, s) {
 			continue
 		}
 		v.rulings[i] = r
-		if !charges[i].named { // else the refusal says nothing of the limit's rate: the call did not keep to it
+		if !charges[i].named { // else the call was not paced by it
 			v.rulings[i].lesson = refused
 		}
 	}
 }
 
-// backOff sets the call's own wait, longer after each refusal without a time.
 func (v *verdict) backOff(a attempt) {
 	if v.refusals++; a.relieved {
 		v.refusals = 1
@@ -174,8 +165,7 @@ func (v *verdict) backOff(a attempt) {
 	v.resume = v.after
 }
 
-// golden is the golden ratio: the fractions of its multiples are spread evenly (Knuth, The Art of Computer Programming,
-// 6.4, "Fibonacci hashing").
+// golden spreads the fractions of its multiples evenly (Knuth, TAOCP 6.4, "Fibonacci hashing").
 const golden = math.Phi
 
 func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool {
@@ -183,7 +173,6 @@ func (r *rules) mayRepeat(s *reply.Reply, wanted time.Duration, a attempt) bool 
 		(a.repeatable || r.repeatAny || !unclear(s, wanted))
 }
 
-// byChance reports whether a refusal says nothing of the rate of any limit that it blames.
 func byChance(charges []charge, s *reply.Reply) bool {
 	for i := range charges {
 		if !charges[i].chance && blamed(charges, i, s) {
@@ -193,14 +182,13 @@ func byChance(charges []charge, s *reply.Reply) bool {
 	return true
 }
 
-// unclear reports whether a refused request may have been carried out: a proxy answers 503, without a time, also when
-// the server has the request.
+// unclear reports whether a refused request may have been carried out: a proxy's 503 without a time.
 func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
 }
 
-// wants returns for how long no other call should go after a refusal: as the server says, or as it says of the limits,
-// or else (own) for the Penalty of the limits that it blames.
+// wants returns the wait that the server wants: its own time, its limits', or else (own) the Penalty of the blamed
+// limits.
 func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	if s.Told && s.After > 0 {
 		return s.After, false
@@ -229,8 +217,8 @@ func wantedBy(charges []charge) (d time.Duration) {
 	return d
 }
 
-// blamed reports whether limit i caused a refusal: the limit for all calls, if the refusal concerns all; else the
-// limits with too little left; if there are none, the target.
+// blamed reports whether limit i caused a refusal: the limit for all calls, if the refusal concerns all; else limits
+// with too little left; else the target.
 func blamed(charges []charge, i int, s *reply.Reply) bool {
 	if s.Whole && named(charges, s.Reason) < 0 {
 		if w := slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole }); w >= 0 {
@@ -256,7 +244,7 @@ func named(charges []charge, name string) int {
 	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
 }
 
-// target returns the index of the charge that the server means by a name, or by the reason of its refusal; -1: none.
+// target returns the index of the charge that the server means by a name or a reason; -1: none.
 func target(charges []charge, name, reason string) int {
 	if name == "" && reason != "" {
 		name = reason

@@ -15,7 +15,7 @@ import (
 // A Waiting says what a call waits for. See [Hooks].
 type Waiting struct {
 	Limit string    // the limit's name, as hooks show it
-	Until time.Time // about when the call goes, if nothing changes; zero: not known
+	Until time.Time // about when the call goes; zero: not known
 	Why   Why
 }
 
@@ -25,13 +25,13 @@ type Why string
 const (
 	Paced   Why = "paced"   // the limit's own rate
 	Stopped Why = "stopped" // the server said until when
-	Crowded Why = "crowded" // as many calls are out as may be: see WithMaxInFlight
-	Probing Why = "probing" // the rate is not known, and another call finds it out
+	Crowded Why = "crowded" // no place in flight is free: see WithMaxInFlight
+	Probing Why = "probing" // another call finds the rate
 )
 
 const (
-	lookSoon  = 10 * time.Millisecond // the second look at a call that seemed to wait for nothing
-	lookAgain = time.Second           // after that a change of the reason is told
+	lookSoon  = 10 * time.Millisecond // after a call seemed to wait for nothing
+	lookAgain = time.Second
 )
 
 // waits counts the call as waiting, and begins to watch it.
@@ -49,16 +49,16 @@ func (w *watch) waited(counted []*limitState) {
 	w.end()
 }
 
-// A watch tells the hook and the log why a call waits, while it waits. It looks once a second, from a timer.
+// A watch tells the hook and the log why a call waits. A timer looks once a second.
 type watch struct {
 	t      *Transport
-	c      *call // what does not change while it waits
+	c      *call // only what does not change while it waits
 	states []*limitState
 	seats  []seat
 	resume time.Time // the end of the call's own backoff
 	clock  clockwork.Clock
 
-	mu       sync.Mutex // held while the hook runs: it does not run after the wait
+	mu       sync.Mutex // held while the hook runs, so that it does not run after the wait
 	timer    clockwork.Timer
 	told     Waiting
 	logged   bool
@@ -79,7 +79,7 @@ func (c *call) watch(states []*limitState) *watch {
 	return w
 }
 
-// end ends the watch, and lets a panic of the hook reach the call's caller.
+// end ends the watch, and repeats a hook's panic for the call's caller.
 func (w *watch) end() {
 	if w == nil {
 		return
@@ -96,7 +96,6 @@ func (w *watch) end() {
 	}
 }
 
-// look tells why the call waits, if that has changed.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +124,7 @@ func (w *watch) look() {
 	w.timer = w.clock.AfterFunc(next, w.look)
 }
 
-// log logs the wait once it has lasted for long enough, and returns when to look again.
+// log logs the wait once it is long enough, and returns when to look again.
 func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	log := w.t.log
 	if log == nil || w.logged {
@@ -139,8 +138,7 @@ func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	return lookAgain
 }
 
-// why returns what the call waits for: a stop first, and of the rates the one that lets it go last. False: nothing
-// seems to hold the call.
+// why returns a stop first, and of the rates the one that lets the call go last. False: nothing seems to hold the call.
 func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if w.resume.After(now) {
 		why, ok = Waiting{"", w.resume, Stopped}, true
@@ -169,7 +167,7 @@ func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	return why, ok
 }
 
-// blame names the limit in the error of a wait that was too long.
+// blame names the limit in a [reserve.WaitError].
 func (c *call) blame(err error) error {
 	var wait *reserve.WaitError
 	if !errors.As(err, &wait) || wait.Limit != "" {
@@ -187,7 +185,8 @@ func (c *call) blame(err error) error {
 	return &named
 }
 
-// silentLimit returns the name of the call's only limit that can't tell when it has room, as a shared one; else "".
+// silentLimit returns the name of the call's only limit that can't tell when it has room, such as a shared one; else
+// "".
 func (c *call) silentLimit() (name string) {
 	n := 0
 	for _, s := range c.states {

@@ -11,17 +11,16 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A way is what a call asks of its limits if it goes to one of the upstreams, or to the only server that there is.
+// A way is what a call asks of its limits at one upstream, or at the only server.
 type way struct {
-	subject *http.Request // of which the limits are asked; nil: the upstream does not serve the request
-	charges []charge      // to the limits that the caller gave, and then to learned ones
-	own     int           // the number of the former
+	subject *http.Request // for the limits; nil: the upstream does not serve it
+	charges []charge      // the caller's limits, then learned ones
+	own     int           // the number of the caller's
 	seats   []seat
-	planned plan // by which the learned limits were chosen
-	large   bool // one of its limits never holds what the call costs, and those of another way do
+	planned plan
+	large   bool // a limit is too small for the call, and another way's are not
 }
 
-// prepare finds the limits of a request, and what it costs.
 func (c *call) prepare() error {
 	c.subject = c.request
 	u := c.t.upstreams
@@ -42,7 +41,6 @@ func (c *call) prepare() error {
 	return c.chargeWays()
 }
 
-// chargeWays charges the call anew, for each upstream that serves it.
 func (c *call) chargeWays() error {
 	for i := range c.ways {
 		if c.way = c.ways[i]; c.subject == nil {
@@ -87,7 +85,6 @@ func (c *call) chargeWay(member int, room []charge) error {
 	return nil
 }
 
-// chargeLimit charges the call to a limit that the caller gave.
 func (c *call) chargeLimit(l *limit, permits int) error {
 	key, by := l.scope(c.subject)
 	if isnil.Value(by) {
@@ -101,7 +98,7 @@ func (c *call) chargeLimit(l *limit, permits int) error {
 	return nil
 }
 
-// errChanged is that of a call that waits, and that has other limits by now.
+// errChanged tells a waiting call that its limits have changed.
 var errChanged = errors.New("outbound: the limits of the call have changed")
 
 // replan charges the call anew, after an error of renew.
@@ -131,14 +128,13 @@ func (c *call) served(yield func(int, *way) bool) {
 	}
 }
 
-// leaveWays gives back what the call holds of ways that it does not go.
+// leaveWays gives back what the call holds of other ways.
 func (c *call) leaveWays() {
 	for i := range c.ways {
 		leave(c.ways[i].seats)
 	}
 }
 
-// choose has the call go one of the ways.
 func (c *call) choose(member int) {
 	c.way = c.ways[member]
 	c.charges = append([]charge(nil), c.charges...) // it may go there again
@@ -149,7 +145,7 @@ func (c *call) choose(member int) {
 	c.leaveWays()
 }
 
-// changed reports whether the limits of a way are others by now.
+// changed reports whether the way's limits are others by now.
 func (w *way) changed(limits []limit) bool {
 	for i := range w.seats {
 		if l := w.seats[i].limit; l != nil && l.cost(w.subject) < 1 {
@@ -177,7 +173,7 @@ func (w *way) sitsAt(l *limit) bool {
 	return false
 }
 
-// fits reports whether the limiters of the way ever hold what the call costs there.
+// fits reports whether the way's limiters can ever hold what the call costs.
 func (w *way) fits() bool {
 	for i := range w.charges {
 		if by, ok := w.charges[i].By.(*reserve.Limiter); ok {
@@ -189,7 +185,7 @@ func (w *way) fits() bool {
 	return true
 }
 
-// compare closes the ways whose limits are too small for the call, if those of another one are not.
+// compare closes ways whose limits are too small for the call, unless all are.
 func (c *call) compare() {
 	one := false
 	for i, w := range c.served {
@@ -201,7 +197,7 @@ func (c *call) compare() {
 	}
 }
 
-// dearest returns the charge at which a call costs most; nil: there is none.
+// dearest returns the charge at which the call costs most; nil: none.
 func (w *way) dearest() (most *charge) {
 	for i := range w.charges {
 		if a := &w.charges[i]; most == nil || a.Permits > most.Permits {
@@ -211,7 +207,7 @@ func (w *way) dearest() (most *charge) {
 	return most
 }
 
-// recosts reports whether a limit asks for the cost once more.
+// recosts reports whether a limit asks for the cost again.
 func (w *way) recosts() bool {
 	for i := range w.charges {
 		if w.charges[i].limit.again != nil {

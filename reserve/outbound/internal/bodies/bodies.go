@@ -9,12 +9,11 @@ import (
 // Close closes the body of a request that is not sent, as an [http.RoundTripper] must.
 func Close(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // whoever made it hears of its errors
+		_ = r.Body.Close()
 	}
 }
 
-// Instead returns a body that takes the place of a response's. That of an upgraded connection can be written to, and
-// so can what is returned then.
+// Instead returns a body to replace a response's. It has Write if that has, as an upgraded connection's body does.
 func Instead(of, body io.ReadCloser) io.ReadCloser {
 	if w, ok := of.(io.Writer); ok {
 		return struct {

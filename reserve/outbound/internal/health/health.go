@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// Health is how an upstream, or a deployment, has served its calls lately. The zero value is well. One that fails
-// rests: for a second, and twice as long after each further failure, up to a minute. After a rest one call probes it,
-// and the others keep away until that has an answer.
+// Health is how an upstream has served its calls lately. The zero value is well. An upstream that fails rests: for 1 s,
+// doubling to 60 s. After a rest one call probes it, and others keep away until that is answered.
 //
-// A failure is a broken connection, 5xx, 401, 403 or 404. It may be the request's own: so it counts against the
-// upstream only if another one has served the same request, or if it is the second in a row.
+// A failure is a broken connection, 5xx, 401, 403 or 404. The request may have caused it, so it counts only if another
+// upstream served the same request, or if it is the second in a row.
 type Health struct {
 	mu    sync.Mutex
-	inRow int       // failures since it served a call; those of calls that were out together are one
+	inRow int       // failures; those of calls that were out together are one
 	rests int       // rests in a row
 	noted time.Time // the latest failure
 	ends  time.Time // of the latest rest
@@ -25,8 +24,8 @@ const (
 	lastRest  = time.Minute
 )
 
-// Failed notes a failure of a call that was sent at that time, and returns for how long the upstream rests now; 0: it
-// does not, or does so already. Sure says that another upstream has served the same request.
+// Failed notes a failure of a call sent at that time, and returns for how long the upstream rests now; 0: it does not,
+// or does already. Sure says that another upstream served the same request.
 func (h *Health) Failed(sent, now time.Time, sure bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +41,7 @@ func (h *Health) Failed(sent, now time.Time, sure bool) time.Duration {
 	return rest
 }
 
-// Worked notes that the upstream has served a call that was sent at that time, and reports whether that ends its rests.
+// Worked notes that the upstream served a call sent at that time, and reports whether that ends its rests.
 func (h *Health) Worked(sent time.Time) (recovered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 
 func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
 
-// quotaIsUsedUp reads OpenAI's refusals that last: for want of money, and of a request that is
-// larger than its limit.
+// quotaIsUsedUp reads OpenAI's final refusals: no money left, or a request larger than its limit.
 func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Error struct{ Code, Type, Message any }
@@ -26,7 +25,7 @@ func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{Final: true}, true
 }
 
-// spendCap reads Anthropic's 429 without Retry-After: the limit of what may be spent.
+// spendCap reads Anthropic's 429 without Retry-After: the limit of spending.
 func spendCap(r *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Type  string
@@ -50,8 +49,7 @@ func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: times(b.RetryAfter, time.Second), Whole: b.Global == true}, true
 }
 
-// secondaryLimit reads GitHub's refusals for a secondary limit: without a time, its documentation
-// says a minute.
+// secondaryLimit reads GitHub's secondary limits: a minute if there is no time, as documented.
 func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Message string
@@ -67,8 +65,8 @@ func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: time.Minute}, true
 }
 
-// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status, and the reasons of Google's older APIs,
-// which refuse with 403: Drive, Gmail, YouTube, Calendar.
+// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status, and the 403 reasons of Drive, Gmail,
+// YouTube and Calendar.
 func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 	var b googleStatus
 	if !decode(body, &b) { // a stream's refusal is in a list
@@ -107,7 +105,6 @@ type googleDetail struct {
 	Violations []struct{ QuotaID string }
 }
 
-// daily reports whether a quota of the day is used up.
 func (d *googleDetail) daily() bool {
 	for _, v := range d.Violations {
 		if strings.Contains(v.QuotaID, "PerDay") {

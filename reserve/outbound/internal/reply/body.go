@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// A body is a response's, whose begin is read at most once.
 type body struct {
 	of    *http.Response
 	begin []byte
@@ -22,7 +21,6 @@ func (b *body) bytes() []byte {
 	return b.begin
 }
 
-// sign returns the sign of a refusal that the response has; nil: none.
 func (b *body) sign(dialects []Dialect) *Sign {
 	for i := range dialects {
 		for j := range dialects[i].Signs {
@@ -34,7 +32,6 @@ func (b *body) sign(dialects []Dialect) *Sign {
 	return nil
 }
 
-// on reports whether a response has the sign.
 func (s *Sign) on(b *body) bool {
 	if s.Status != b.of.StatusCode && s.Status != 0 {
 		return false
@@ -50,7 +47,7 @@ func (s *Sign) on(b *body) bool {
 	return s.Header != "" || s.Status != 0
 }
 
-// throttles reports whether a dialect asks for the body of a response that is no refusal by its status.
+// throttles reports whether a dialect wants the body of a response that is no refusal by its status.
 func (b *body) throttles(dialects []Dialect) bool {
 	for i := range dialects {
 		if d := &dialects[i]; d.Body != nil && d.Throttles != nil && d.Throttles(b.of) {
@@ -60,7 +57,7 @@ func (b *body) throttles(dialects []Dialect) bool {
 	return false
 }
 
-// read has the first dialect that knows the body read it.
+// read lets the first dialect that knows the body read it.
 func (b *body) read(dialects []Dialect, s *Reply) {
 	for i := range dialects {
 		d := &dialects[i]
@@ -77,7 +74,7 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		s.Refused = true
 		s.Final = s.Final || said.Final
 		s.Whole = s.Whole || said.Whole
-		// A body is more precise than a header's whole seconds. If they differ by more, the header counts.
+		// A body is more precise than a header's whole seconds; if they differ by more, the header counts.
 		if wait := said.RetryAfter; wait > 0 && wait <= Longest && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
 			s.After, s.Told = wait, true
 		}

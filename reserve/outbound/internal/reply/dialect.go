@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Dialect is outbound's, where the fields are described.
+// A Dialect is outbound's, which describes the fields.
 type Dialect struct {
 	Name                    string
 	Limit, Remaining, Reset string
@@ -23,10 +23,10 @@ type Dialect struct {
 
 	each  bool    // see Key
 	names []names // for each of Of
-	rates bool    // all of its headers' names have "Rate" in them
+	rates bool    // all its headers have "Rate" in their names
 }
 
-// A Sign is what makes a response a refusal: outbound's.
+// A Sign is outbound's.
 type Sign struct {
 	Status        int
 	Header, Value string
@@ -34,7 +34,7 @@ type Sign struct {
 	Final         bool
 }
 
-// A Left is what a server says is left of a limit: outbound's.
+// A Left is outbound's.
 type Left struct {
 	Of      string
 	Permits float64
@@ -42,17 +42,17 @@ type Left struct {
 	Reset   time.Duration
 }
 
-// A Refusal is what the body of a refusal says: outbound's RefusalBody.
+// A Refusal is outbound's RefusalBody.
 type Refusal struct {
 	RetryAfter time.Duration
 	Final      bool
 	Whole      bool
 }
 
-// names are those of a dialect's headers for one limit, in canonical form.
+// names are a dialect's headers for one limit, in canonical form.
 type names struct{ of, limit, remaining, reset, fill, interval string }
 
-// Expanded returns the dialect with its headers' names spelled out in canonical form. [Read] takes no other dialects.
+// Expanded returns the dialect with its headers spelled out in canonical form. [Read] takes no other dialects.
 func (d Dialect) Expanded() Dialect {
 	of := d.Of
 	if len(of) == 0 {
@@ -84,7 +84,7 @@ func expanded(dialects ...Dialect) []Dialect {
 	return dialects
 }
 
-// get returns the header with that canonical name; "": it is not there, or the name is empty.
+// get returns the header with that canonical name, or "".
 func get(h http.Header, name string) string {
 	if name == "" {
 		return ""
@@ -95,7 +95,7 @@ func get(h http.Header, name string) string {
 	return ""
 }
 
-// told returns the first dialect whose header, of that name, is there, and its value; nil: none is.
+// told returns the first dialect whose header of that name is present, and its value.
 func told(h http.Header, dialects []Dialect, name func(*Dialect) string) (*Dialect, string) {
 	for i := range dialects {
 		if v := get(h, name(&dialects[i])); v != "" {
@@ -105,13 +105,13 @@ func told(h http.Header, dialects []Dialect, name func(*Dialect) string) (*Diale
 	return nil, ""
 }
 
-// cut shortens a name, and copies it, so that a memory of names stays small.
+// cut shortens and copies a name, so that a memory of names stays small.
 func cut(name string) string { return strings.Clone(name[:min(len(name), maxName)]) }
 
 const maxName = 64
 
-// Resource returns the channel, guild or webhook that a request to Discord is about, each of which has its own limit in
-// a bucket; "": none.
+// Resource returns the channel, guild or webhook of a request to Discord, each of which has its own limit in a bucket;
+// "": none.
 func Resource(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i, part := range parts[:len(parts)-1] {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Dialects are the known dialects, in the order in which they are tried. Reset-After comes before Reset, since
-// no wrong clock changes it.
+// Dialects are the known dialects, in the order of trying. Reset-After comes before Reset: no wrong clock changes it.
 var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
@@ -47,7 +46,7 @@ var Dialects = expanded([]Dialect{
 	{Name: "Shopify GraphQL", Body: throttleStatus, Throttles: isShopifyGraphQL},
 }...)
 
-// zendesk reads the limit of exports, beside that of the account: "total=10; remaining=0; resets=57".
+// zendesk reads the limit of exports: "total=10; remaining=0; resets=57".
 func zendesk(h http.Header) []Left {
 	v := get(h, "Zendesk-Ratelimit-Incremental-Exports")
 	if v == "" {

@@ -7,14 +7,13 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// readDraft reads RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11 has them, lists of RFC
-// 9651:
+// readDraft reads RateLimit-Policy and RateLimit, lists of RFC 9651, as draft-ietf-httpapi-ratelimit-headers-11 and 3
+// to 7 have them:
 //
 //	RateLimit-Policy: "default";q=100;w=60    100 requests in 60 s
 //	RateLimit: "default";r=50;t=30            50 of them left, for 30 s
 //
-// and as drafts 3 to 7 had them. It reports whether the server told what is left. (Until draft 6 that was in fields of
-// their own: see Dialects.)
+// It reports whether the server told what is left. Dialects has the fields of draft 6 and earlier.
 func readDraft(h http.Header, s *Reply) (read bool) {
 	policies, fields := h["Ratelimit-Policy"], h["Ratelimit"]
 	if len(policies) == 0 && len(fields) == 0 {
@@ -39,7 +38,7 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 	return readDraft7(fields, s) || read
 }
 
-// add adds a policy's name: all policies of a response hold for the call together.
+// add adds a policy's name: all policies of a response hold together.
 func (k *Key) add(policy string) {
 	switch {
 	case k.Name == "":
@@ -49,8 +48,7 @@ func (k *Key) add(policy string) {
 	}
 }
 
-// readPolicies reads how many requests are allowed in how long, and returns the names of the policies that count bytes
-// or the like.
+// readPolicies reads the allowed rates, and returns the names of policies that count bytes or the like.
 func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	others = map[string]bool{}
 	for _, item := range items(fields) {
@@ -75,7 +73,7 @@ func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	return others
 }
 
-// readDraft7 reads RateLimit as draft 7 had it: limit=20, remaining=19, reset=1.
+// readDraft7 reads draft 7's RateLimit: limit=20, remaining=19, reset=1.
 func readDraft7(fields []string, s *Reply) bool {
 	if size(fields) > maxField {
 		return false
@@ -101,7 +99,7 @@ func readDraft7(fields []string, s *Reply) bool {
 	return true
 }
 
-// items returns the items of a list; none, if the field is malformed, as RFC 9651 requires.
+// items returns a list's items; none if the field is malformed, as RFC 9651 requires.
 func items(fields []string) (items []httpsfv.Item) {
 	if len(fields) == 0 || size(fields) > maxField {
 		return nil
@@ -125,7 +123,7 @@ func size(fields []string) (n int) {
 	return n
 }
 
-// name returns a policy's name. The draft requires a String; some servers send a Token.
+// name returns a policy's name: a String or, from some servers, a Token.
 func name(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
@@ -137,7 +135,6 @@ func name(value any) (string, bool) {
 	}
 }
 
-// integer returns a parameter that is an integer and not negative.
 func integer(p *httpsfv.Params, key string) (int64, bool) {
 	v, _ := p.Get(key)
 	n, ok := v.(int64)

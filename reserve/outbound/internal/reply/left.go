@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// readDialects reads the first dialect that the server speaks, and those with a function for a limit beside others.
+// readDialects reads the first dialect that the server speaks, and those with a Read function.
 func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
-	rates, found := false, false // most responses have no such header, and there are many dialects
+	rates, found := false, false // fast path: most responses have no such header
 	for name := range h {
 		rates = rates || strings.Contains(name, "Rate")
 	}
@@ -28,7 +28,6 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 	}
 }
 
-// read reads what a dialect says of a limit.
 func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool {
 	left, leftTold := number(get(h, names.remaining))
 	size, _ := number(get(h, names.limit))
@@ -60,7 +59,6 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool 
 	return true
 }
 
-// readFill reads a bucket that gets so many permits in so many seconds.
 func readFill(h http.Header, names *names, left float64, s *Reply) bool {
 	fill, _ := number(get(h, names.fill))
 	interval, _ := number(get(h, names.interval))
@@ -73,7 +71,7 @@ func readFill(h http.Header, names *names, left float64, s *Reply) bool {
 	return true
 }
 
-// left sets what follows from permits that are left, with the dialect's constants where the server says less.
+// left sets what follows from permits that are left, with the dialect's constants.
 func (d *Dialect) left(s *Reply, left Left) {
 	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0 && left.Reset <= Longest) {
 		return
@@ -105,14 +103,14 @@ func (l *Limit) bucket(size, left float64, full time.Duration) {
 		return
 	}
 	refill := (size - left) / full.Seconds()
-	if size/refill > (2 * time.Minute).Seconds() { // a day's bucket that is nearly full is no reason to be slow
+	if size/refill > (2 * time.Minute).Seconds() { // spend a nearly full day's bucket
 		refill += left / 60
 	}
 	l.allow(refill)
 }
 
-// left sets what follows from permits that must last for a time, which is surely until the end of a window, or may be
-// until a bucket is full.
+// left sets what follows from permits that must last until the end of a window or, if not window, perhaps until a
+// bucket is full.
 func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
 		return
@@ -136,7 +134,7 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	}
 }
 
-// allow sets the rate; of several the lowest counts.
+// allow sets the rate; the lowest of several counts.
 func (l *Limit) allow(rate float64) {
 	if rate > 0 && rate <= fastest && (l.Rate == 0 || rate < l.Rate) {
 		l.Rate = rate
@@ -144,7 +142,7 @@ func (l *Limit) allow(rate float64) {
 }
 
 // reset reads when a window ends: seconds from now, seconds or milliseconds since 1970 (an epoch), a duration ("6m0s"),
-// or a date. A window that has ended says nothing.
+// or a date. An ended window says nothing.
 func reset(v string, clock clock) (d time.Duration, epoch, ok bool) {
 	v = strings.TrimSpace(v)
 	if n, ok := number(v); ok {

@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// Longest is the longest wait that is believed: a quota for a month. What is longer is a mistake (milliseconds for
-	// seconds) or a bad intention, and counts as malformed.
+	// Longest is the longest wait that is believed: a month's quota. Longer ones are malformed.
+
 	Longest = 32 * 24 * time.Hour
-	// shortest is the shortest time without permits worth stopping for, where the server may mean a bucket. A client
+	// shortest is the shortest stop if the server may mean a bucket. A client
 	// that stopped for "0 left, for 1 s" of a bucket that refills 50 times a second took 5.9 times as long.
 	shortest = 2 * time.Second
-	// widest is the longest window whose permits are spread evenly: 1000 a day are spent when they are needed.
+	// widest is the longest window whose permits are spread evenly.
 	widest = 10 * time.Minute
-	// narrowest is the shortest rest of a window, in whole seconds, that says something of a rate.
+	// narrowest is the shortest rest of a window that tells a rate.
 	narrowest = 500 * time.Millisecond
-	// skew is how far the local clock may be from the response's Date, in whole seconds, to be believed.
+	// skew is how far the local clock may be from the response's Date, which is in whole seconds.
 	skew = 1500 * time.Millisecond
-	// fastest is the highest rate, per second, that is believed.
+	// fastest is the highest believed rate, per second.
 	fastest = 1e9
-	// maxField bounds the bytes of a structured field that are read. Those in use have 100.
+	// maxField bounds the bytes of a structured field. Real ones have 100.
 	maxField = 4096
 )
 
-// cached reports whether a response comes from a cache.
 func cached(h http.Header) bool {
 	if get(h, "X-From-Cache") != "" { // of github.com/gregjones/httpcache
 		return true
@@ -35,13 +34,12 @@ func cached(h http.Header) bool {
 	return ok && age > 0
 }
 
-// A clock tells when a response was received.
 type clock struct {
 	of       http.Header
 	received time.Time // by the local clock
 }
 
-// now returns that time by the server's clock, if Date tells it and the local one is wrong.
+// now returns the time of receipt, by Date if the local clock is wrong.
 func (c clock) now() time.Time {
 	date := get(c.of, "Date")
 	if date == "" {
@@ -80,7 +78,7 @@ func digits(s string) (n float64, ok bool) {
 	return n, true
 }
 
-// times returns n units as a time, and a little more than Longest if that is not believed.
+// times returns n units as a time, at most a little more than Longest.
 func times(n float64, unit time.Duration) time.Duration {
 	d := n * float64(unit)
 	if !(d <= float64(Longest)) { // also for NaN

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// MaxBody is how many bytes of a body are read.
+	// MaxBody is how many bytes of a body are read at most.
 	MaxBody = 64 << 10
-	// maxPeek is how long they may take to come.
+	// maxPeek is how long they may take.
 	maxPeek = 300 * time.Millisecond
 )
 
-// peek returns the begin of a response's body, and puts it back. If it does not come in time, there
-// is none.
+// peek returns the begin of a response's body, and puts it back; nil if it comes too late.
 func peek(r *http.Response) []byte {
 	p := &peeked{body: r.Body, done: make(chan struct{})}
 	r.Body = p
@@ -30,17 +29,16 @@ func peek(r *http.Response) []byte {
 	}
 }
 
-// peeked is a body whose begin has been read, or is being read.
 type peeked struct {
 	body  io.ReadCloser
-	done  chan struct{} // closed when the begin has been read
+	done  chan struct{} // closed when begin is set
 	begin []byte
 	rest  io.Reader
 }
 
 func (p *peeked) read() {
 	defer close(p.done)
-	defer func() { // in a goroutine of its own it would end the program
+	defer func() { // here it would end the program
 		if r := recover(); r != nil {
 			p.begin, p.rest = nil, panicking{r}
 		}
@@ -59,12 +57,11 @@ func (p *peeked) Read(b []byte) (int, error) {
 
 func (p *peeked) Close() error { return p.body.Close() }
 
-// panicking is the rest of a body whose Read has panicked: so does this, where the caller reads it.
+// panicking is the rest of a body whose Read panicked: it panics again, where the caller reads it.
 type panicking struct{ value any }
 
 func (p panicking) Read([]byte) (int, error) { panic(p.value) }
 
-// failing is the rest of a body that could not be read.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,5 +1,5 @@
 // Package reply reads what a response says about the server's limits: its status, its headers, and
-// the body of a refusal. It is pure: it knows no limiter and no clock.
+// the body of a refusal. It needs no limiter and no clock.
 package reply
 
 import (
@@ -11,20 +11,20 @@ import (
 type Reply struct {
 	Status  int
 	Refused bool          // there were too many requests
-	Final   bool          // sending it again is of no use: a quota for the day, or for money
+	Final   bool          // no retry can mend it
 	After   time.Duration // for how long the server wants no other request, if Told
 	Told    bool
 	Key     Key    // which calls share the limits; zero: not told
-	Whole   bool   // the refusal concerns all calls to the server
+	Whole   bool   // the refusal concerns all calls
 	Reason  string // the name of the limit that refused; "": not told
-	Cached  bool   // a cache has answered: all else is zero
+	Cached  bool   // all else is zero
 	Limits  []Limit
 }
 
 // A Key names the calls that share a limit.
 type Key struct {
 	Name string // in the server's words: "core", "search"
-	Each bool   // the limit is one for each of Discord's channels, guilds and webhooks: see [Resource]
+	Each bool   // the limit is per [Resource]
 }
 
 // A Limit is what a server says of one of its limits.
@@ -33,18 +33,17 @@ type Limit struct {
 	Left float64 // -1: not told
 	Size float64 // 0: not told
 	Rate float64 // allowed per second; 0: not told
-	// Spread: Rate is what is left of a window, spread over the rest of it.
+	// Spread: Rate is what is left of a window, spread over its rest.
 	Spread bool
 	Stop   time.Duration // for how long nothing is left
-	Short  bool          // nothing is left for a moment, too short to stop for
-	Ends   time.Duration // until the end of the window that Left is of; 0: not told, or a bucket
-	// Undated: the end is a point in time, and the server does not tell its own time. Ends is wrong if the local clock
-	// is.
+	Short  bool          // nothing is left, for too short a time to stop
+	Ends   time.Duration // until the window's end; 0: not told, or a bucket
+	// Undated: the window's end is a point in time, and there is no Date. Ends is wrong if the local clock is.
 	Undated bool
-	Bucket  bool // Left grows steadily, at Rate
+	Bucket  bool // Left grows at Rate
 }
 
-// Ahead corrects what follows from the end of a window, for a server whose clock is ahead of the local one.
+// Ahead corrects the end of a window for a server whose clock is ahead of the local one.
 func (l *Limit) Ahead(by time.Duration) {
 	left, last := l.Left, l.Ends-by
 	*l = Limit{Name: l.Name, Left: left, Undated: l.Undated, Short: left == 0}
@@ -72,8 +71,7 @@ func (s *Reply) HasRoom() bool {
 	return len(s.Limits) > 0
 }
 
-// Read reads a response that was received at the given time. Malformed headers are ignored. It may read the body, and
-// puts back what it has read.
+// Read reads a response received at that time. It ignores malformed headers. It may read the body, and puts it back.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
 		return Reply{Cached: true}
@@ -110,8 +108,8 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	return s
 }
 
-// refused reports whether a response says that there were too many requests: 429, 503, 529; and GitHub's 403, with
-// Retry-After, with nothing left, or with nothing but the time of a reset.
+// refused reports whether a response refuses by its status: 429, 503, 529; or GitHub's 403 with Retry-After, with
+// nothing left, or with only a reset.
 func refused(r *http.Response, s *Reply) bool {
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
@@ -129,7 +127,7 @@ func refused(r *http.Response, s *Reply) bool {
 	return false
 }
 
-// limit returns the limit with that name, which is added if it is new.
+// limit returns the limit with that name, new if need be.
 func (s *Reply) limit(name string) *Limit {
 	for i := range s.Limits {
 		if s.Limits[i].Name == name {

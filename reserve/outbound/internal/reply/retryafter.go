@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// readRetryAfter reads for how long the server wants no request. Retry-After is RFC 9110, section 10.2.3; Azure's and
-// OpenAI's headers in milliseconds come first, because they are more precise. More than [Longest] is malformed.
+// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), and first Azure's and OpenAI's more precise headers in
+// milliseconds.
 func readRetryAfter(h http.Header, clock clock) (after time.Duration, told bool) {
 	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if n, ok := number(get(h, name)); ok && n*float64(time.Millisecond) <= float64(Longest) {
@@ -49,34 +49,33 @@ func withUnit(v string) (time.Duration, bool) {
 	return 0, false
 }
 
-// Numbers too large for a delay in seconds are points in time, as Docker Hub sends them: 1e9 s are 31 years, and 1e9 s
-// after 1970 was in 2001.
+// Numbers from leastEpoch on are points in time, as Docker Hub sends them: 1e9 s after 1970 was in 2001.
 const (
 	leastEpoch       = 1e9
 	leastEpochMillis = 1e12 // or the year 33658
 )
 
-// delayOrEpoch reads a number of seconds, or a point in time in seconds or milliseconds since 1970, an epoch.
+// delayOrEpoch reads seconds, or a point in time in seconds or milliseconds since 1970 (an epoch).
 func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	since1970 := float64(now.UnixNano()) / 1e6
 	switch {
 	case n >= leastEpochMillis:
 		return times(n-since1970, time.Millisecond), true
-	case n >= leastEpoch, math.Abs(n-since1970/1000) <= Longest.Seconds(): // before 2001: a wrong clock, or a simulated one
+	case n >= leastEpoch, math.Abs(n-since1970/1000) <= Longest.Seconds(): // or a clock before 2001
 		return times(n-since1970/1000, time.Second), true
 	default:
 		return times(n, time.Second), false
 	}
 }
 
-// date reads a time in one of HTTP's three forms (RFC 9110, section 5.6.7), in RFC 1123 with "UTC" for "GMT", as
-// servers written in Go send it by mistake, or in the forms of RFC 3339 and of Jira.
+// date reads HTTP's three forms (RFC 9110, 5.6.7), RFC 1123 with "UTC" (a mistake of servers in Go), RFC 3339 and
+// Jira's.
 func date(v string) (time.Time, bool) {
 	if t, err := http.ParseTime(v); err == nil {
 		return t, true
 	}
 	forms := []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
-	if strings.HasSuffix(v, " UTC") { // the only other zone whose offset is known
+	if strings.HasSuffix(v, " UTC") {
 		forms = []string{time.RFC1123}
 	}
 	for _, form := range forms {
