@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Address returns a request as it goes to the upstream: with its Base and its Header.
+// Address returns a request as it goes to the upstream, with its Base and its Header.
 func (u *Upstream) Address(r *http.Request) *http.Request {
 	own := r.WithContext(r.Context())
 	own.Header = r.Header.Clone()
@@ -81,7 +81,7 @@ func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	return own, true
 }
 
-// without returns a query without some values, however they are encoded.
+// without returns a query without some values, however encoded.
 func without(query string, values url.Values) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
 		pair, _ := url.ParseQuery(one)

@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// turn is the stage in which a call waits in a line.
 type turn struct {
 	line   *line
 	first  share.Entry
@@ -82,7 +81,6 @@ func (c *call) acquire(maxWait time.Duration) error {
 	return c.place.Wait(ctx)
 }
 
-// ask makes the call's place in its line.
 func (c *call) ask() (err error) {
 	entry, again := &c.first, c.place != nil
 	if again { // the queue may still use the first
@@ -134,8 +132,8 @@ func (c *call) options(class int, again bool) {
 	}
 }
 
-// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, and the pauser of a
-// limiter that can't be paused), and last the class's limits, which are Own.
+// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pauser), and last the
+// class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	for i := range w.charges {
 		limits = append(limits, queue.Limit{By: w.charges[i].By, Permits: w.charges[i].Permits, Clip: true})
@@ -164,7 +162,7 @@ func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	return limits
 }
 
-// renew updates the estimates of the call that is first, or returns an error if its limits have changed.
+// renew updates the estimates of the first call, or returns an error if its limits have changed.
 func (c *call) renew() error {
 	for o, w := range c.served {
 		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned {

@@ -40,7 +40,6 @@ func (c *call) read() reply.Reply {
 	return s
 }
 
-// match notes what a response says of each limit.
 func (c *call) match(s *reply.Reply) {
 	all := c.concerned()
 	for i := range all {
@@ -119,7 +118,7 @@ func (c *call) throttled(v *verdict) {
 	}
 }
 
-// tell tells a calendar's quota what is left of the server's, and when that ends.
+// tell tells a calendar's quota what is left of the server's, and until when.
 func (c *call) tell(a *charge) {
 	if l, ok := a.By.(*reserve.Limiter); ok && a.said != nil && a.said.Ends > 0 {
 		(*engine.Limiter)(l).Said(a.said.Left, c.heard.Add(a.said.Ends))

@@ -19,8 +19,8 @@ type Attempt struct {
 }
 
 // Begin waits until a call may go, as [Transport.RoundTrip] does, for calls that the caller makes without an
-// [http.RoundTripper], such as gRPC's. The request tells keys and costs; its body is not touched. Every Attempt must be
-// closed. [WithRetries] does not apply.
+// [http.RoundTripper], such as gRPC's. The request tells keys and costs; its body is not touched. Close every Attempt.
+// [WithRetries] does not apply.
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	c.unsent = false
@@ -43,8 +43,8 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	return &Attempt{call: c}, nil
 }
 
-// Answered gives the transport the server's answer, from which it learns as RoundTrip would. It reads the body to its
-// end and closes it. Call it again if the server says more later, such as a refusal in the middle of a stream.
+// Answered gives the transport the server's answer, from which it learns as RoundTrip would. It reads and closes the
+// body. Call it again if the server says more later, such as a refusal in the middle of a stream.
 func (a *Attempt) Answered(r *http.Response) {
 	a.comesBack()
 	if r.Body == nil {
@@ -61,7 +61,6 @@ func (a *Attempt) Answered(r *http.Response) {
 	io.Copy(io.Discard, r.Body)
 }
 
-// comesBack ends the time in which the attempt is out, and reports whether it was.
 func (a *Attempt) comesBack() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,7 +24,7 @@ func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 	return wait
 }
 
-// unblock ends the blocks of an accepted call's limits. Afterwards they avoid the rate that led to the block.
+// unblock ends the blocks of an accepted call's limits, which then avoid the rate that led to it.
 func (c *call) unblock() {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a := &all[i]
@@ -43,7 +43,6 @@ func (c *call) unblock() {
 	}
 }
 
-// holdBlock lets one call at a time go to a blocked key.
 func (c *call) holdBlock(a *charge) {
 	if block := a.state.block.Load(); block != nil && block.On() {
 		c.t.stop(a, c.sent.Add(holdBlocked))

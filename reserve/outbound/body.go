@@ -8,11 +8,9 @@ import (
 )
 
 // Body returns a request's body, for functions that find a key or a cost in it: the points of a GraphQL query, the
-// channel of a message. It does not touch the body that is sent, so it needs GetBody, which [http.NewRequest] sets for
-// buffers, byte slices and strings. Without GetBody or a body it returns nil.
-//
-// In the functions of a transport's options the body is read once for all attempts. The bytes must not be changed. Body
-// may be called at the same time.
+// channel of a message. It needs GetBody, which [http.NewRequest] sets for buffers, byte slices and strings, and
+// returns nil without it. A transport's options read the body once for all attempts. The bytes must not be changed.
+// Body may be called at the same time.
 func Body(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil
@@ -45,7 +43,6 @@ type content struct {
 
 type contentKey struct{}
 
-// withContent returns the request for the caller's functions, which remembers its body.
 func withContent(r *http.Request) *http.Request {
 	if r.GetBody == nil {
 		return r

@@ -8,8 +8,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A call is a request on its way through the transport. Each attempt passes these stages; end undoes what it did not
-// complete.
+// A call is a request on its way through the transport. Each attempt passes these stages.
 type call struct {
 	t       *Transport
 	caller  *http.Request // as it came
@@ -22,7 +21,6 @@ type call struct {
 	journey         // health.go
 }
 
-// sending is the stage in which an attempt is out.
 type sending struct {
 	phase    phase
 	outgoing *http.Request // of this attempt: a retry has a body of its own
@@ -83,7 +81,7 @@ func (c *call) goes() {
 	c.t.hooks.waited(c.request, waited)
 }
 
-// deliver gives the response to the caller, with the places in flight until the body is closed.
+// deliver gives the caller the response, with the places in flight until the body is closed.
 func (c *call) deliver() *http.Response {
 	response := c.response
 	c.response = nil
@@ -94,8 +92,8 @@ func (c *call) deliver() *http.Response {
 	return response
 }
 
-// end ends an attempt, also after a panic. It settles an attempt without a response at its estimated cost. A second end
-// does nothing.
+// end ends an attempt, also after a panic. It settles an attempt without a response at its cost. A second end does
+// nothing.
 func (c *call) end() {
 	phase := c.phase
 	c.phase = idle

@@ -51,7 +51,6 @@ func (c *call) classOf() (class int, tenant string, err error) {
 	return class, tenant, nil
 }
 
-// correct corrects the account of the call's tenant, and its class's own limit.
 func (c *call) correct(a *charge, used int) {
 	if c.t.classes == nil || a != c.dearest() {
 		return

@@ -7,12 +7,11 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A serverClock finds how far the clock of a server without Date is ahead of the local one, from the windows of a
-// limit.
+// A serverClock finds how far the clock of a server without Date is ahead, from the windows of a limit.
 //
 // "Nothing is left until t" is believed, for half a minute at first. If a call sent afterwards is accepted in another
-// window before t, the server's clock is ahead by at least the time until t. Each response bounds the lead from above:
-// its window is not over.
+// window before t, the clock is ahead by at least the time until t. Each response bounds the lead from above: its
+// window is not over.
 type serverClock struct {
 	mu    sync.Mutex
 	ends  time.Time // of the latest empty window, by the server's clock
@@ -32,7 +31,6 @@ const (
 	offBy = 1500 * time.Millisecond
 )
 
-// correct corrects what a response says of a limit by the server's clock.
 func (k *serverClock) correct(l *reply.Limit, sent, heard time.Time, refused bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// tunable is a limiter whose rate can be adapted. *reserve.Limiter also has Retime, by which waiting callers follow the
-// rate.
+// tunable is a limiter that can be adapted; if it has Retime, waiting callers follow the rate.
 type tunable interface {
 	reserve.Reserver
 	pausable
@@ -22,7 +21,6 @@ type tunable interface {
 	SetRate(permitsPerSecond float64) error
 }
 
-// A controller sets the rate of one adaptive limiter.
 type controller struct {
 	limiter tunable
 	clock   clockwork.Clock
@@ -39,8 +37,8 @@ func newController(l tunable, clock clockwork.Clock) *controller {
 	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
 }
 
-// controllerOf returns a limiter's controller. Keys that share a *reserve.Limiter share it: two would take each other's
-// cuts for new ceilings. Other limiters may be made for each request, so theirs is the key's.
+// controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
+// other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's.
 func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	var key any = keys{a.limit, a.key}
 	if shared, ok := l.(*reserve.Limiter); ok {
@@ -84,7 +82,7 @@ func (c *controller) sent(now time.Time, permits int) {
 	c.change(func(rate *adapt.Rate) { rate.Sent(now, float64(permits)) })
 }
 
-// change lets the rate learn something and the limiter follow, and returns the rates before and after.
+// change returns the rates before and after learning.
 func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +95,7 @@ func (c *controller) change(learn func(*adapt.Rate)) (from, to float64) {
 	return from, c.rate.Now()
 }
 
-// set sets the limiter's rate. What an unlimited limiter has stored was never earned: set reserves it, or a second's
-// worth would go at once.
+// set sets the limiter's rate, and reserves what it stored while unlimited: else a second's worth would go at once.
 func (c *controller) set(rate float64) {
 	unlimited := math.IsInf(c.limiter.Rate(), 1)
 	c.retime(rate)
@@ -117,7 +114,7 @@ func (c *controller) retime(rate float64) {
 	_ = c.limiter.SetRate(rate)
 }
 
-// restore gives the limiter its own rate back when the controller is forgotten.
+// restore gives a forgotten controller's limiter its own rate back.
 func (c *controller) restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,14 +124,13 @@ func (c *controller) restore() {
 	}
 }
 
-// chance reports whether a refusal of a call sent then would be by chance, and should stop only that call.
+// chance reports whether a refusal of a call sent then would be by chance.
 func (c *controller) chance(sent time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rate.Chance(sent)
 }
 
-// probes reports whether a call is finding the rate.
 func (c *controller) probes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
-// A limit of a fixed rate that is refused is derated: each call holds its limiter a little longer than its permits do.
-// Derating lasts 25 times the stop, so that stops take at most 4 % of the time. A refusal meanwhile doubles it;
-// afterwards half is taken back, and half of the rest after as long again. Refusals without an acceptance between them
-// are one event: an outage or a block says nothing of the rate.
+// A refused limit of a fixed rate is derated: each call holds its limiter longer, for 25 times the stop, so that stops
+// take at most 4 % of the time. A refusal meanwhile doubles it; afterwards half is taken back, and half of the rest
+// after as long again. Refusals without an acceptance between them are one event: an outage or a block says nothing of
+// the rate.
 const (
 	deratedAfter = time.Second // from the end of the stop: before, the server has room
 	leastDerated = time.Minute // of a stop of 1 s and less
 	deratedBy    = 0.04        // of the time of a call's permits, at first
-	mostDerated  = 0.12        // at the third event in a row
+	mostDerated  = 0.12        // at the third event in a row; more slows a briefly fallen limit too much
 )
 
 type derated struct {
@@ -80,7 +80,6 @@ func (of *derating) now(t time.Time) float64 {
 	return by
 }
 
-// hold holds the limiter of a call that goes now, if it is derated.
 func (d *derated) hold(a *charge, now time.Time) {
 	l, ok := a.By.(tunable)
 	if !ok || !d.used.Load() {

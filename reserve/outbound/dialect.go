@@ -7,9 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Dialect is how a family of servers tells what is left and until when, in headers or the bodies of refusals. See
-// [WithDialect]. Known are those of OpenAI, Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira,
-// Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce and SEC EDGAR.
+// A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
+// Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira, Okta, X, Zendesk, Atlassian Data Center,
+// AWS, MediaWiki, Salesforce and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -17,41 +17,41 @@ import (
 type Dialect struct {
 	// Name is for people: "GitHub".
 	Name string
-	// Limit, Remaining and Reset are names of headers. A * stands for each of the names in Of. Without Limit a bucket's
-	// rate is not known.
+	// Limit, Remaining and Reset name headers. A * stands for each of the names in Of. Without Limit a bucket's rate is
+	// not known.
 	Limit, Remaining, Reset string
-	// Of are names of limits, as in [Limit]: "requests", "tokens". Empty: the server tells none.
+	// Of names limits, as in [Limit]: "requests", "tokens". Empty: the server tells none.
 	Of []string
 	// Bucket: Reset is when a bucket is full again, so it refills at (limit - remaining) / reset and stops no call for
-	// longer than one request's worth. Otherwise Reset is the end of a window; if nothing remains, nothing goes before.
+	// longer than one request's worth. Otherwise Reset is the end of a window, and nothing goes before if nothing
+	// remains.
 	Bucket bool
 	// Every is the window's length, if the server does not tell its end. When nothing is left, nothing goes for so
 	// long: 10 s for HubSpot's 100 in 10 s.
 	Every time.Duration
-	// Refill is a bucket's rate in permits per second, if the server tells only what is left: 25 for Azure's reads.
+	// Refill is a bucket's rate per second, if the server tells only what is left: 25 for Azure's reads.
 	Refill float64
-	// Fill and Interval are the names of headers: a bucket gets Fill permits in Interval seconds.
+	// Fill and Interval name headers: a bucket gets Fill permits in Interval seconds.
 	Fill, Interval string
-	// Read, if not nil, returns what headers say is left, for values such as "api-usage=18/15000". It may return nil.
-	// It is called for each response, under no lock.
+	// Read, if not nil, reads what is left from values such as "api-usage=18/15000". It may return nil. It is called
+	// for each response, under no lock.
 	Read func(h http.Header) []Left
 	// Signs make a response a refusal, whatever its status:
 	//
 	//	Signs: []outbound.Sign{{Status: 403, Body: "Request Rate Threshold Exceeded"}}
 	Signs []Sign
-	// Reason names a header whose value is the Name of the limit that refused: Jira's RateLimit-Reason
-	// (jira-burst-based, jira-per-issue-on-write), Stripe's Stripe-Rate-Limited-Reason.
+	// Reason names a header with the Name of the limit that refused: Jira's RateLimit-Reason (jira-burst-based,
+	// jira-per-issue-on-write), Stripe's Stripe-Rate-Limited-Reason.
 	Reason string
-	// Key names a header whose value calls that share a limit have in common: see "Find the key" in the package's
-	// documentation.
+	// Key names a header with a key of calls that share a limit: see "Find the key" in the package's documentation.
 	Key string
-	// Whole names a header that says by "true" or "global" that a refusal concerns all calls to the server.
+	// Whole names a header: "true" or "global" says that a refusal concerns all calls to the server.
 	Whole string
-	// Body, if not nil, reads the body of a refusal or of a 403, at most 64 KiB, and reports whether it says that there
+	// Body, if not nil, reads at most 64 KiB of the body of a refusal or a 403, and reports whether it says that there
 	// were too many requests.
 	Body func(r *http.Response, body []byte) (RefusalBody, bool)
-	// Throttles reports for which other responses to call Body: for servers that refuse with status 200. The transport
-	// reads their bodies before the caller gets them.
+	// Throttles reports for which other responses to call Body: for servers that refuse with status 200. Their bodies
+	// are read before the caller gets the response.
 	Throttles func(r *http.Response) bool
 }
 
@@ -60,7 +60,7 @@ type Sign struct {
 	Status int // 400, 403, 200; 0: any
 	// Header is the name of a present header, with Value somewhere in it.
 	Header, Value string
-	// Body is a text in the first 64 KiB of the body, which are read before the caller gets the response.
+	// Body is a text in the first 64 KiB of the body, read before the caller gets the response.
 	Body string
 	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool

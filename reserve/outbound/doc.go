@@ -11,9 +11,9 @@
 //
 // # Find the key
 //
-// Calls that share a limit on the server have the same key. If the key is too wide, a refusal also stops unconcerned
-// calls: GitHub's core calls and searches behind one limiter take seven times as long as they must. If it is too
-// narrow, calls don't know of each other's refusals.
+// Calls that share a limit on the server have the same key. If the key is too wide, a refusal stops unconcerned calls:
+// GitHub's core calls and searches behind one limiter take seven times as long as they must. If it is too narrow, calls
+// miss each other's refusals.
 //
 //	what shares a limit                  write
 //	all calls                            New(nil, limiter)
@@ -24,13 +24,12 @@
 //	requests a minute, tokens a minute   New(nil, requests, WithLimit(Limit{Name: "tokens", …}))
 //	what the server says                 New(nil, nil)
 //
-// Some servers name the limit in their responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others
-// by a policy's name in RateLimit-Policy. The transport learns these names with New(nil, nil), and beside limits for
-// all calls once the server has named two; it learns none beside [PerKey] and [Keyed] limits. A call then has the limit
-// that the last response to its method and path named. A new path has the limit of its longest known prefix, if two
-// paths with that prefix named it and none named another; otherwise the host's. Each credential has its own limits. If
-// a server names no limit, but two paths differ in the limit's size, as X's do, the size is the name. A name that
-// equals the Name of a [Limit] means that limit.
+// Some servers name the limit in responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others in
+// RateLimit-Policy. If a server names none, but paths differ in the limit's size, as X's do, the size is the name. The
+// transport learns these names, for each credential, with New(nil, nil), and beside limits for all calls once the
+// server has named two; never beside [PerKey] and [Keyed] limits. A call has the limit that its method and path named
+// last. A new path has the limit of its longest known prefix, if two paths there named only it; otherwise the host's. A
+// name that equals the Name of a [Limit] means that limit.
 //
 // # Write down what the documentation says
 //
@@ -40,31 +39,26 @@
 //	"N at a time"                                WithMaxInFlight(N)
 //	"after a refusal nothing for T"              Limit{Limiter: …, Penalty: T}
 //
-// The server counts a call between its sending and its answer. So a window counts a call until T after the response,
-// the error, or the end of the attempt, and a calendar's period counts calls that are out when it begins. No stretch of
-// T at the server then holds more than N calls. This costs one round trip in each T: at 25 in 1 s and 140 ms, calls
-// take 1.14 times as long as at best. A place in flight costs one round trip for each call. Evenly spaced calls at
-// exactly the rate are not safe at a server that counts in windows.
+// The server counts a call between its sending and its answer. So a window counts a call until T after its response or
+// end, and a calendar's period counts calls that are out when it begins: the server never sees more than N calls in T.
+// This costs one round trip in each T: at 25 in 1 s and 140 ms, calls take 1.14 times as long as at best. Evenly spaced
+// calls at exactly the rate are not safe at a server that counts in windows.
 //
 // # What it does
 //
-// A request waits for its permits, first come first served. If they would come after its deadline (http.Client's
-// Timeout included), it fails at once with a *[reserve.WaitError] and takes nothing. If a waiting request gives up, the
-// requests behind it move up.
+// Requests wait for their permits, first come first served. If these would come after its deadline (http.Client's
+// Timeout included), a request fails at once with a *[reserve.WaitError]. If a waiting request gives up, those behind
+// it move up.
 //
-// All requests of a key stop if the server refuses one and says for how long (429, 503 or 529 with Retry-After, GitHub's
-// 403), or says that nothing is left until a time. Queued requests move and keep their distances, so there is no herd
-// at the end. [PauseRefused] stops only the refused request. If a refusal has no time, only the refused request waits:
-// a second, and longer each time while nothing is accepted.
+// All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
+// GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
+// at the end. If the limiter has no rate, one request goes first, and each accepted one lets two more go, but never
+// more than the server says are left. After a refusal without a time only the refused request waits: a second, and
+// longer each time while nothing is accepted.
 //
-// If the limiter has no rate, one request goes first after a stop. Each accepted request lets two more go, up to the
-// number that were out and not refused, and one more every 8 stops. Never are more out than the server says are left.
-//
-// Some refusals concern all calls: Discord's with X-RateLimit-Global and, with learned keys, those that say that the
-// named limit has room, as GitHub's secondary limits. They stop the limiter given to [New] or a [Limit] without keys,
+// A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
+// named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
 // otherwise all calls of the credential to the host.
-//
-// Off by default: [WithLimit], [WithMaxInFlight], [Adaptive], [WithRetries] and [WithRetryBudget].
 //
 // # A worked example
 //
@@ -72,8 +66,8 @@
 // goroutines make 500 calls, which takes 9.8 s at best.
 //
 //   - A limiter of 50/s: 10.0 s, none refused.
-//   - A limiter of 80/s and Adaptive: the first refusal comes after some 25 calls. All calls stop for 1 s and go on at
-//     48/s, which grows to 49.6/s and stays there; it is raised only after 25 times the stop.
+//   - A limiter of 80/s and [Adaptive]: after some 25 calls one is refused. All stop for 1 s and go on at 48/s, which
+//     grows to 49.6/s and stays there for 25 times the stop.
 //   - No rate, and a server that sends RateLimit-Policy: 10.2 s, none refused. The first call goes alone, the others at
 //     49/s, the server's rate less 2 %.
 //

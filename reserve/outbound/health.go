@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// journey is the way of a call between upstreams.
 type journey struct {
 	upstream  *upstream // of this attempt; nil: none
 	refusedBy []bool    // by number; or failed to serve it
@@ -67,7 +66,7 @@ func (u *upstreams) rests(member int, now time.Time, rest time.Duration) {
 	}
 }
 
-// another sends a call that its upstream refused, or failed to serve, to another one, if it can.
+// another sends a refused or failed call to another upstream, if it can.
 func (c *call) another(v *verdict, err error) bool {
 	if c.upstream == nil {
 		return false

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Hooks are functions that the transport calls, for metrics. Each may be nil. The request's goroutine calls them and
-// waits for them, under no lock, several goroutines at the same time. A limit's name is that of its [Limit], or the
-// server's for a learned limit; New's limiter, PerKey's and a host's have none.
+// Hooks are functions for metrics; each may be nil. The request's goroutine calls them and waits for them, under no
+// lock, several at the same time. A limit's name is that of its [Limit], or the server's for a learned limit; New's
+// limiter, PerKey's and a host's have none.
 //
 // Label metrics by the kind of key, never by keys: there are too many.
 type Hooks struct {
-	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe. It is
-	// called again, by a timer's goroutine, within a second after a change. Of several limits it gets the one that lets
-	// the call go last.
+	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe. A
+	// timer's goroutine calls it again within a second of a change. It gets the limit that lets the call go last.
 	Waiting func(r *http.Request, w Waiting)
 	// Waited: an attempt goes out now, after waiting for its permits, perhaps 0.
 	Waited func(r *http.Request, waited time.Duration)
@@ -21,8 +20,8 @@ type Hooks struct {
 	// error.
 	Refused func(r *http.Request, err error)
 	// Throttled: the server refused an attempt because of a limit, and wants no other before retryAfter is over. It is
-	// called for each blamed limit; with an empty name if that is none of the transport's. It must not read the
-	// response's body.
+	// called for each blamed limit; with an empty name if none is the transport's. It must not read the response's
+	// body.
 	Throttled func(r *http.Response, limit string, retryAfter time.Duration)
 	// RateChanged: the response to the request changed an adaptive limit's rate, in permits per second.
 	RateChanged func(r *http.Request, limit string, from, to float64)

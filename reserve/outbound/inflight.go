@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// An inFlight bounds how many requests are out, for each key. A key without requests takes no memory.
+// An inFlight bounds the requests that are out, for each key. A key without requests takes no memory.
 type inFlight struct {
 	name string
 	n    int

@@ -13,9 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds the limits that servers name (see "Find the key"). Limits belong to an account, routes to a host. A
-// call of an unknown route is charged to its account's limit; others too, once the server has limited all calls
-// together.
+// learned holds the limits that servers name (see "Find the key"), by account, and routes, by host. A call of an
+// unknown route is charged to its account's limit; others too, once the server has limited all calls together.
 type learned struct {
 	accounts *keyed.Limiters[string]
 	buckets  *keyed.Limiters[bucket]
@@ -44,8 +43,7 @@ type known struct {
 	sure  bool      // a second child named the same key, or the route is a whole path
 }
 
-// maxPrefixes bounds the remembered prefixes of a path ("", "/a", "/a/b"), at some 250 bytes a path: 16 MB at most, see
-// maxKeys.
+// maxPrefixes bounds a path's remembered prefixes ("", "/a", "/a/b"), some 250 bytes together: 16 MB at most (maxKeys).
 const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
@@ -58,7 +56,6 @@ func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func
 	return l
 }
 
-// A plan is a request's learned limits.
 type plan struct {
 	key     reply.Key // zero: not known
 	bounded bool      // the host limits the account's calls together
@@ -77,7 +74,7 @@ func (l *learned) plan(r *http.Request) (p plan) {
 	return p
 }
 
-// learn notes the key that a response names, for its path and that path's prefixes.
+// learn notes the key that a response names, for its path and the prefixes.
 func (l *learned) learn(r *http.Request, key reply.Key) {
 	child := uint64(0) // 0: the whole path
 	for hash, path := range prefixes(r) {
@@ -104,8 +101,7 @@ func (l *learned) learn(r *http.Request, key reply.Key) {
 	}
 }
 
-// prefixes yields the hashes of a request's route and of its path's prefixes, longest first, and each path's hash as a
-// prefix.
+// prefixes yields the hashes of a request's route and of its path's prefixes, longest first.
 func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 	return func(yield func(route, path uint64) bool) {
 		var of maphash.Hash
@@ -169,7 +165,6 @@ func resource(r *http.Request, key reply.Key) string {
 
 func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
 
-// listen adds the limits that a response names to those that it concerns.
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.subject
 	c.named = nil
@@ -195,7 +190,6 @@ func (c *call) listen(s *reply.Reply) {
 	}
 }
 
-// listenToWhole learns that the host limits all calls of the account together.
 func (c *call) listenToWhole() {
 	l, who := c.t.learned, account(c.subject)
 	l.bounded.getOr(who, struct{}{})
@@ -205,7 +199,7 @@ func (c *call) listenToWhole() {
 	}
 }
 
-// name adds a limit, of which nothing was reserved, to those that a response concerns.
+// name adds a limit that the call was not charged for to those that its response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	c.use(&a)

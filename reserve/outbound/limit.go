@@ -12,40 +12,39 @@ import (
 
 // A Limit is one limit on requests, such as tokens a minute. See [WithLimit].
 type Limit struct {
-	// Name says what the limit counts, for hooks and to match the server's words. OpenAI's and Anthropic's headers tell
-	// apart "requests", "tokens", "input-tokens" and "output-tokens". A header or refusal without a name, or for
-	// requests if no limit has that name, concerns the last limit without a name, or else the last.
+	// Name says what the limit counts, for hooks and to match the server's words: OpenAI and Anthropic say "requests",
+	// "tokens", "input-tokens" and "output-tokens". Headers and refusals without a name, or for requests if no limit
+	// has that name, concern the last limit without a name, or else the last.
 	Name string
 	// Limiter holds for all requests. Set exactly one of Limiter, Keyed and InFlight.
 	Limiter reserve.Reserver
 	// Keyed returns a request's limiter: see [Keyed].
 	Keyed Scope
-	// InFlight bounds how many requests are out at a time, for each Key (nil: all together); 0: no bound. A request has
-	// one place, whatever its Cost: see [WithMaxInFlight]. "5 long calls, any number of short ones" is InFlight: 5 and
-	// a Cost of 0 for short ones. A refusal whose reason is Name stops no rate: only the refused request waits. The
-	// fields below Cost must not be set then.
+	// InFlight bounds the requests that are out, for each Key (nil: all together); 0: no bound. See [WithMaxInFlight].
+	// Each has one place, whatever its Cost: "5 long calls, any number of short ones" is InFlight: 5 and a Cost of 0
+	// for short ones. A refusal whose reason is Name makes only the refused request wait. The fields below Cost must
+	// not be set.
 	InFlight int
 	Key      func(*http.Request) string
-	// Cost returns a request's cost, in permits. At 0 or less the limit does not hold for it. Default: 1 for each.
+	// Cost returns a request's cost, in permits; 0 or less: the limit does not hold for it. Default: 1.
 	Cost func(*http.Request) int
-	// Recost, if not nil, returns the cost again when the request is first in its line: for an estimate that improves
-	// while requests wait.
+	// Recost, if not nil, returns the cost again when the request is first in its line, for an estimate that improves.
 	Recost func(*http.Request) int
-	// Exact: the limiter counts as the server does. Only a refusal with a time stops it, not headers that say that
-	// nothing is left.
+	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that nothing is
+	// left.
 	Exact bool
-	// Penalty is for how long the server refuses everything after a refusal by this limit: 30 s at Airtable, 10 min at
-	// SEC EDGAR. After a refusal without a time the limit stops for so long, whatever [WithMaxRetryAfter] says.
+	// Penalty is for how long the limit stops after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s
+	// at Airtable, 10 min at SEC EDGAR.
 	Penalty time.Duration
 	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none.
 	Used func(*http.Response) Usage
-	// Lost, if not nil, returns what a request without a response used. If that is not known, it is charged its cost.
+	// Lost, if not nil, returns what a request without a response used. If not known, it is charged its cost.
 	Lost func(*http.Request) (permits int, known bool)
 }
 
 // A Usage finds what a request used, from the response's body, as the caller reads it. It is asked when the body ends,
-// is closed or fails, or when the request's context ends. One goroutine uses it at a time. A nil Usage, or one that
-// does not know, leaves the estimate.
+// is closed or fails, or the request's context ends. One goroutine uses it at a time. If it is nil or does not know,
+// the estimate stays.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
@@ -56,8 +55,8 @@ type Usage interface {
 // A Scope returns a request's key, which must be comparable, and the key's limiter.
 type Scope func(*http.Request) (key any, by reserve.Reserver)
 
-// Keyed returns a scope made of a key function, such as [Host], and a function that returns a key's limiter, such as
-// the method For of keyed.Limiters. It returns nil, which [WithLimit] refuses, if either is nil.
+// Keyed makes a scope of a key function, such as [Host], and a function that returns a key's limiter, such as
+// keyed.Limiters.For. It returns nil, which [WithLimit] refuses, if either is nil.
 func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Scope {
 	if key == nil || limiter == nil {
 		return nil
@@ -77,8 +76,8 @@ func (l *Limit) scope() Scope {
 	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
 }
 
-// WithLimit adds a limit with its own cost. A request gets the permits of all its limits or none, first come, first
-// served. Each limit is charged when it goes, and settled, stopped and adapted by itself.
+// WithLimit adds a limit with its own cost. A request gets the permits of all its limits or none. Each limit is
+// settled, stopped and adapted by itself.
 //
 //	outbound.New(nil, requests, outbound.WithLimit(outbound.Limit{
 //		Name: "tokens", Limiter: tokens, Cost: estimate, Used: usage,
@@ -87,8 +86,8 @@ func (l *Limit) scope() Scope {
 // At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at 10/s. A request that
 // costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards.
 //
-// With several limits, a late wake-up loses time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms
-// late gives 9/s. Faster limits are charged up to 2 ms early.
+// With several limits, late wake-ups lose time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms late
+// gives 9/s. Faster limits are charged up to 2 ms early.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		if l.InFlight != 0 || l.Key != nil {

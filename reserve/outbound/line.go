@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
-// A line is the queue of calls with the same keys.
 type line struct {
 	*queue.Queue
 	order *share.Order // nil: first come, first served
@@ -25,7 +24,6 @@ type keyLines struct {
 // idleLines is how many lines are kept without calls.
 const idleLines = 16
 
-// enter returns the line of a call, which must leave it.
 func (s *keyLines) enter(c *call) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,10 +47,10 @@ func (s *keyLines) leave(l *line) {
 	}
 }
 
-// soon is how early a call is granted, so that waking some milliseconds late loses nothing.
+// soon is how early a call is granted, so that waking late loses nothing.
 const soon = 50 * time.Millisecond
 
-// newLine returns a line for calls like this one. Only a kept line watches its limits, since watchers stay there.
+// newLine returns a line for calls like this one. Only a kept line watches its limits: watchers stay there.
 func (t *Transport) newLine(c *call, kept bool) *line {
 	var watched [][]queue.Option
 	if kept || t.upstreams != nil || !c.local() {

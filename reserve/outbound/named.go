@@ -8,8 +8,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// names are the limits that responses to one account's calls have named. If a server names none, and two routes differ
-// in the limit's size, the size is the name.
+// names are the limits that responses to one account's calls have named.
 type names struct {
 	mu      sync.Mutex
 	named   map[string]struct{}
@@ -18,8 +17,7 @@ type names struct {
 	differs bool
 }
 
-// maxNames bounds an account's names, some 700 bytes each while stopped. Calls of further names have the account's
-// limit.
+// maxNames bounds an account's names, some 700 bytes each while stopped; further calls have the account's limit.
 const maxNames = 1000
 
 // key returns the key of a response's route; zero: none.
@@ -44,8 +42,7 @@ func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	return key, n.several
 }
 
-// sized returns the limit's size as a name, if routes differ in it. A refusal does not count: another limit may have
-// caused it.
+// sized returns the limit's size as a name, if routes differ in it. Another limit may have caused a refusal.
 func (n *names) sized(s *reply.Reply) string {
 	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
 		return ""
@@ -60,7 +57,6 @@ func (n *names) sized(s *reply.Reply) string {
 	return "limit of " + strconv.FormatFloat(size, 'g', -1, 64)
 }
 
-// learns reports whether a call has learned limits: see "Find the key".
 func (c *call) learns() bool {
 	if len(c.t.limits) == 0 {
 		return true

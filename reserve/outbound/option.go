@@ -43,8 +43,7 @@ type settings struct {
 }
 
 // PerKey paces requests by key: a request needs permits of its key's limiter. With several PerKey options, or a limiter
-// given to New, it gets the permits of all of them or of none. A refusal or a header affects only the request's key of
-// the last PerKey.
+// given to New, it gets the permits of all or none; refusals and headers affect only its key of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
@@ -60,10 +59,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 }
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
-// Default: no bound. A request holds its place from its sending until the response's body is closed, or there is no
-// response. A request that waits for permits has no place, and a request that waits for a place has no permits, so a
-// server that stalled gets no burst. The wait for a place can't be predicted, so errors of [WithMaxWait] and deadlines
-// come only when they are over.
+// Default: no bound. A request holds its place until the response's body is closed, or there is no response. It takes
+// place and permits together, so a stalled server gets no burst. Errors of [WithMaxWait] and deadlines come only when
+// they are over.
 //
 // A server works on 8 requests at a time, 160 ms each, and answers 503 to others: with WithMaxInFlight(8), 64 callers
 // get 50 answers a second and no refusal.
@@ -81,9 +79,9 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	}
 }
 
-// WithRetryBudget bounds the retries of all keys to ten plus the given share of all requests. Beyond that, RoundTrip
-// returns the refusal. With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests; WithRetries(3)
-// alone makes 4000. Default: no budget.
+// WithRetryBudget bounds all retries to ten plus a share of all requests; beyond that, RoundTrip returns the refusal.
+// With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests; WithRetries(3) alone makes 4000.
+// Default: no budget.
 func WithRetryBudget(share float64) Option {
 	return func(s *settings) error {
 		if !(share >= 0 && share <= 1) {
@@ -94,8 +92,7 @@ func WithRetryBudget(share float64) Option {
 	}
 }
 
-// WithDialect adds a way to read headers and the bodies of refusals. It is tried before the known dialects, and before
-// those of earlier WithDialect options.
+// WithDialect adds a dialect, tried before the known ones and those of earlier WithDialect options.
 func WithDialect(d Dialect) Option {
 	return func(s *settings) error {
 		if reflect.ValueOf(d).IsZero() {
@@ -107,13 +104,12 @@ func WithDialect(d Dialect) Option {
 }
 
 // WithCost sets the cost of requests, in permits, at the only limit of a transport: New's, or PerKey's. With several
-// limits New returns an error; set their costs by [WithLimit]. Default: 1 for each request.
+// limits New returns an error: see [WithLimit]. Default: 1.
 //
-// The function before returns a request's cost before it goes; at 0 or less it goes at once, unpaced. The function
-// after, which may be nil, returns the real cost from the response; the difference is charged to the next requests or
-// given back. If it reads the response's body it must replace it.
-//
-// At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s longer.
+// The function before returns a request's cost; at 0 or less it goes at once, unpaced. The function after, which may be
+// nil, returns the real cost; the difference is charged to the next requests or given back. If it reads the response's
+// body it must replace it. At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s
+// longer.
 func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
 	return func(s *settings) error {
 		if before == nil {
@@ -124,22 +120,22 @@ func WithCost(before func(*http.Request) int, after func(*http.Response) int) Op
 	}
 }
 
-// WithMaxWait sets a request's longest wait. If it would be longer, RoundTrip returns a *[reserve.WaitError] at once.
-// Negative counts as 0. Default: [reserve.Forever]. The request's deadline and the limiter's own longest wait always
-// hold. If the server stops the key meanwhile, the wait may be longer.
+// WithMaxWait sets the longest wait of a request, beside its deadline and the limiter's own longest wait. If it would
+// be longer, RoundTrip returns a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]. If the
+// server stops the key meanwhile, the wait may be longer.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) error { s.maxWait = max(0, d); return nil }
 }
 
 // WithMaxRetryAfter sets for how long a server can stop a key at a time. If it wants more, RoundTrip returns the
-// refusal at once, and the key stops for d (not with [PauseRefused]). Negative counts as 0. Default: 5 minutes.
+// refusal at once and, without [PauseRefused], the key stops for d. Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
-// WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody.
-// Each attempt pays its permits. [RetryNonIdempotent] tells when a 503 is retried. Other responses and errors are for
-// the caller. A request that gives up while it waits for its retry returns that error, not the refusal. Default: 0.
+// WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody,
+// and see [RetryNonIdempotent]. Each attempt pays its permits. Other responses and errors are for the caller. A request
+// that gives up before its retry returns that error, not the refusal. Default: 0.
 func WithRetries(n int) Option {
 	return func(s *settings) error {
 		if n < 0 {
@@ -151,35 +147,34 @@ func WithRetries(n int) Option {
 }
 
 // RetryNonIdempotent lets [WithRetries] repeat any request after a 503 without a time, and [NewUpstreams] also after
-// 5xx and a broken connection. The server may have carried out the request, so an order may be placed twice. Default:
-// only idempotent methods, such as GET and PUT, and requests with an Idempotency-Key are repeated then.
+// 5xx and a broken connection. The server may have carried it out: an order may be placed twice. Default: only
+// idempotent methods, such as GET and PUT, and requests with an Idempotency-Key.
 func RetryNonIdempotent() Option {
 	return func(s *settings) error { s.repeatAny = true; return nil }
 }
 
-// PauseRefused makes a refusal stop only the refused request, not the others of its key. Default: the whole key stops,
-// as GitHub and Discord require. It suits lenient servers, best with [Adaptive]: a stop of 1 s by a server that has
-// permits again after 20 ms costs 50 requests. Without [WithRetries] it stops nothing.
+// PauseRefused makes a refusal stop only the refused request; without [WithRetries] it stops nothing. Default: the
+// whole key stops, as GitHub and Discord require. It suits lenient servers, best with [Adaptive]: a stop of 1 s where
+// permits come back after 20 ms costs 50 requests.
 func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
 
 // Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
 // *[reserve.Limiter] does. It never exceeds the limiter's own rate.
 //
-// A refusal cuts the rate by a tenth, once for all refusals of one event; the first at a rate that nothing has proven
-// cuts it to 0.6. A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s
-// for a stop of a second; after two longer stops in a row it is 25 times their length. In the steady state fewer than 3
-// % of the requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. After a single
-// stop a rate that had lasted is back within the stop's length, at most 25 s. After three periods without a refusal
-// growth quickens. The rate stays below twice the rate of answers. It is at least a request in 2 minutes, and one in 2
-// seconds while nothing is accepted. A rate that the server states is used at once, less 2 %. What is left of a window
-// is spent at once, or spread over its rest while other programs use it too.
+// A refusal cuts the rate by a tenth, once for all refusals of one event; the first at an unproven rate cuts it to 0.6.
+// A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a
+// second; after two longer stops in a row it is 25 times their length. In the steady state fewer than 3 % of the
+// requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. The rate stays below twice
+// the rate of answers, and is at least a request in 2 minutes (in 2 seconds while nothing is accepted). A rate that the
+// server states is used at once, less 2 %. What is left of a window is spent at once, or spread over its rest while
+// other programs use it too.
 //
-// Programs that share a limit need not know of each other: 3, 10, 30 and 100 of them at a bucket of 100/s use all of
-// it, in about equal parts, and 0.3, 0.8, 1.7 and 3 % of their requests are refused.
+// Of a bucket of 100/s that 3, 10, 30 or 100 programs share they use all, in about equal parts; 0.3, 0.8, 1.7 and 3 %
+// of their requests are refused.
 //
-// Refusals by 503 or 529 may come by chance. The transport tests that by a higher rate; such refusals then slow it down
-// by 2 to 20 %. A 429 always counts: if a server refuses a share p of all requests by 429 at any rate, the rate falls
-// to 1/(10 p) a second, 3/s at 3 %. Use a fixed rate there.
+// Refusals by 503 or 529 may come by chance. A higher rate tests that; such refusals then slow calls down by 2 to 20 %.
+// A 429 always counts: if a server answers 429 to a share p of all requests at any rate, the rate falls to 1/(10 p) a
+// second, 3/s at 3 %. Use a fixed rate there.
 //
 // With a limiter at +Inf, or none, the first request goes alone. If its response states no rate, the rate starts at 16
 // requests/s and doubles every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server
@@ -191,9 +186,9 @@ func Adaptive() Option { return func(s *settings) error { s.adaptive = true; ret
 // WithHooks sets the [Hooks]. Default: none.
 func WithHooks(h Hooks) Option { return func(s *settings) error { s.hooks = h; return nil } }
 
-// WithLogger logs requests that wait for longer than the given time (a second is a good value), at level Info: one line
-// when that time has passed, with the limit's name, the reason and about until when, and one when the wait is over. It
-// writes at most one line of each kind a second, with the number of those left out. Default: no log.
+// WithLogger logs, at level Info, requests that wait longer than a time (a second is a good value): when it has passed,
+// with the limit's name, the reason and about until when, and when the wait is over. It writes at most one line of each
+// kind a second, with the number left out. Default: no log.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
 	return func(s *settings) error {
 		if l == nil {

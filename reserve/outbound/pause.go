@@ -14,7 +14,7 @@ import (
 
 type pausable interface{ PauseUntil(t time.Time) }
 
-// stop lets nothing of a limit go before a time: queued calls move and keep their distances.
+// stop lets nothing go before a time: queued calls keep their distances.
 func (t *Transport) stop(a *charge, until time.Time) {
 	a.state.stopped.Store(until.UnixNano())
 	switch by := a.By.(type) {

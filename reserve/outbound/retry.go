@@ -86,7 +86,6 @@ func repeatable(r *http.Request) bool {
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
-// rewind returns the request for another attempt; false: its body can't be sent again.
 func rewind(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -125,8 +124,8 @@ type budget struct {
 }
 
 const (
-	firstBudget = 10 // for a program's first requests
-	fullBudget  = 100
+	firstBudget = 10  // for a program's first requests
+	fullBudget  = 100 // so that a good day does not pay for a storm
 )
 
 func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }

@@ -10,12 +10,11 @@ import (
 
 // A room bounds how many calls of a limit's key are out, if its limiter has no rate. The lower of two bounds counts.
 //
-// After a stop one call goes first, and each accepted call lets two more go, up to most: the calls that were out and
-// not refused, but 0.5 to 0.7 of those that were out; then one more every 8 stops. A server that allows ten calls at a
-// time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes.
-//
-// A window allows as many after the stop as before it: as many go as were accepted between the two latest refusals, and
-// then one alone. If that is accepted too, the limit is no window.
+// After a stop one call goes first, and each accepted call lets two more go, up to most: those that were out and not
+// refused, at least 0.5 and at most 0.7 of those out, and one more every 8 stops. A server that allows ten calls at a
+// time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many after
+// the stop as before it: as many go as were accepted between the two latest refusals, then one alone. If that is
+// accepted too, it is no window.
 //
 // The second bound is what a response says is left, less what is out.
 type room struct {
@@ -45,7 +44,7 @@ func newRoom() *room {
 	return &room{places: queue.NewPlaces(boundless), n: boundless, most: boundless, left: boundless}
 }
 
-// roomOf returns the room of a limit without a rate; nil if it has one, or one is being found and no window is known.
+// roomOf returns the room of a limit; nil if it has a rate, or one is being found and no window is known.
 func (t *Transport) roomOf(a *charge) *room {
 	by, ok := a.By.(interface{ Rate() float64 })
 	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
@@ -74,7 +73,7 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	r.resize()
 }
 
-// accepted notes an accepted call, and how many calls are left: boundless, if the response says nothing.
+// accepted gets how many calls are left: boundless, if the response says nothing.
 func (r *room) accepted(sent, heard time.Time, left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
-// A Snapshot is the state of a transport's limits at one moment. See [Transport.Snapshot].
+// A Snapshot is the state of a transport's limits: see [Transport.Snapshot].
 type Snapshot struct {
 	Limits []LimitState // most waiting calls first
 }
 
-// A LimitState is the state of one limit, for one of its keys, at one moment.
+// A LimitState is the state of one limit, for one of its keys.
 type LimitState struct {
 	Name         string    // as hooks show it
 	Key          string    // "": for all calls; a hash if it holds a credential
@@ -77,7 +77,6 @@ func (l *limitState) look(now time.Time) LimitState {
 	return s
 }
 
-// stop returns the end of the present stop; zero: none.
 func (l *limitState) stop(now time.Time) time.Time {
 	if end := l.stopped.Load(); end > now.UnixNano() {
 		return time.Unix(0, end)
@@ -94,7 +93,6 @@ type limitStates struct {
 // idleStates is how many states are kept even if idle, some 500 bytes each.
 const idleStates = 1024
 
-// use returns a charge's state, in use until release.
 func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
 	key := keys{a.limit, a.key}
 	t.mu.Lock()

@@ -11,10 +11,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 
-// An Upstream is one of several servers, or of several keys of a server, that can serve a request: see [NewUpstreams].
+// An Upstream is one of several servers, or keys of a server, that can serve a request: see [NewUpstreams].
 type Upstream struct {
-	// Base replaces a request's scheme and host; its path and query go before the request's. It must have a scheme and
-	// a host.
+	// Base replaces a request's scheme and host, which it must have; its path and query go before the request's.
 	Base *url.URL
 	// Header replaces the request's headers of the same names: a credential. No other upstream gets it.
 	Header http.Header
@@ -22,14 +21,14 @@ type Upstream struct {
 	By reserve.Reserver
 	// Tier orders upstreams: free ones of the lowest tier are used first.
 	Tier int
-	// Prepare returns a request as it goes to the upstream, without its body, or nil if the upstream does not serve it.
-	// The limits of [WithLimit] and [PerKey] get this request; if By is nil too, only they hold. Nil: Base and Header
-	// make the request, and the limits get the caller's.
+	// Prepare returns a request as it goes to the upstream, without its body; nil: the upstream does not serve it. The
+	// limits of [WithLimit] and [PerKey] get it; if By is nil too, only they hold. Default: Base and Header make the
+	// request, and the limits get the caller's.
 	Prepare func(*http.Request) *http.Request
 }
 
-// NewUpstreams returns a transport that uses several keys or deployments as one: it sends each request to the upstream
-// that has permits first. Parameter base is as in [New].
+// NewUpstreams returns a transport that uses several keys or deployments as one: each request goes to the upstream that
+// has permits first. Parameter base is as in [New].
 //
 //	keys := []outbound.Upstream{
 //		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyA}}, By: limiterA},
@@ -37,20 +36,19 @@ type Upstream struct {
 //	}
 //	transport, err := outbound.NewUpstreams(nil, keys)
 //
-// Exactly one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
-// that served that key last. A refusal stops its upstream, and the request goes to the next at once, to each at most
-// once, if it has no body or has GetBody. The last refusal is the answer. If all are stopped, a request waits for the
+// Only one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
+// that served that key last. A refusal stops its upstream. If a request has no body, or has GetBody, it then goes to
+// the next at once, to each at most once, and the last refusal is the answer. If all are stopped, it waits for the
 // earliest, or gets a *[reserve.WaitError] with that time.
 //
 // An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; then one call
-// probes it. A failure counts if another upstream served the same request, or if it is the second in a row. If its body
-// can be sent again, the call goes on to the next upstream: with any method if there was no connection, and after 401,
-// 403 and 404; after 5xx, or a connection that broke later, only with an idempotent method (RFC 9110), an
-// Idempotency-Key, or [RetryNonIdempotent].
+// probes it. A failure counts if another upstream served the same request, or if it is the second in a row. A call
+// whose body can be sent again goes on to the next upstream: with any method if there was no connection, and after 401,
+// 403 and 404; otherwise only with an idempotent method (RFC 9110), an Idempotency-Key, or [RetryNonIdempotent].
 //
-// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. A
-// redirect elsewhere is followed unpaced and without any upstream's header. Set-Cookie is removed from responses: a
-// client's jar would send the cookie to all upstreams. Response.Request is the caller's request.
+// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One
+// that leads elsewhere is followed unpaced and without an upstream's header. Set-Cookie is removed from responses: a
+// client's jar would send it to all upstreams. Response.Request is the caller's.
 //
 // Limits of [WithLimit] and [PerKey] hold for all upstreams together. [Adaptive] does not change the upstreams' own.
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// This file decides what follows from a response: no limiter, no clock, no hook. [call.apply] carries it out.
+// This file only decides what follows from a response; [call.apply] does it.
 
 type rules struct {
 	retries       int
@@ -18,7 +18,6 @@ type rules struct {
 	repeatAny     bool // also requests that are not repeatable
 }
 
-// An attempt is the part of a call's state that a decision needs.
 type attempt struct {
 	number     int           // from 1
 	refusals   int           // in a row, of those without a time
@@ -182,13 +181,12 @@ func byChance(charges []charge, s *reply.Reply) bool {
 	return true
 }
 
-// unclear reports whether a refused request may have been carried out: a proxy's 503 without a time.
+// unclear reports whether a refused request may have been carried out: after a proxy's 503 without a time.
 func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
 }
 
-// wants returns the wait that the server wants: its own time, its limits', or else (own) the Penalty of the blamed
-// limits.
+// wants returns the server's wait: its own, its limits', or else (own) the Penalty of the blamed limits.
 func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	if s.Told && s.After > 0 {
 		return s.After, false
@@ -217,8 +215,8 @@ func wantedBy(charges []charge) (d time.Duration) {
 	return d
 }
 
-// blamed reports whether limit i caused a refusal: the limit for all calls, if the refusal concerns all; else limits
-// with too little left; else the target.
+// blamed reports whether limit i caused a refusal: the limit for all calls if it concerns all; else limits with too
+// little left; else the target.
 func blamed(charges []charge, i int, s *reply.Reply) bool {
 	if s.Whole && named(charges, s.Reason) < 0 {
 		if w := slices.IndexFunc(charges, func(a charge) bool { return a.limit.whole }); w >= 0 {
@@ -244,7 +242,7 @@ func named(charges []charge, name string) int {
 	return slices.IndexFunc(charges, func(a charge) bool { return a.limit.name == name && name != "" })
 }
 
-// target returns the index of the charge that the server means by a name or a reason; -1: none.
+// target returns the charge that the server means by a name or a reason; -1: none.
 func target(charges []charge, name, reason string) int {
 	if name == "" && reason != "" {
 		name = reason

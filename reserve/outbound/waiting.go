@@ -34,7 +34,6 @@ const (
 	lookAgain = time.Second
 )
 
-// waits counts the call as waiting, and begins to watch it.
 func (c *call) waits() (w *watch, counted []*limitState) {
 	for _, s := range c.states {
 		s.waiting.Add(1)
@@ -49,7 +48,7 @@ func (w *watch) waited(counted []*limitState) {
 	w.end()
 }
 
-// A watch tells the hook and the log why a call waits. A timer looks once a second.
+// A watch tells the hook and the log why a call waits, once a second.
 type watch struct {
 	t      *Transport
 	c      *call // only what does not change while it waits
@@ -66,7 +65,7 @@ type watch struct {
 	panicked any
 }
 
-// watch begins to watch a wait; nil: neither hook nor log asks.
+// watch returns nil if neither hook nor log asks.
 func (c *call) watch(states []*limitState) *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
@@ -124,7 +123,7 @@ func (w *watch) look() {
 	w.timer = w.clock.AfterFunc(next, w.look)
 }
 
-// log logs the wait once it is long enough, and returns when to look again.
+// log logs a long wait once, and returns when to look again.
 func (w *watch) log(now time.Time, why Waiting) time.Duration {
 	log := w.t.log
 	if log == nil || w.logged {
@@ -185,8 +184,7 @@ func (c *call) blame(err error) error {
 	return &named
 }
 
-// silentLimit returns the name of the call's only limit that can't tell when it has room, such as a shared one; else
-// "".
+// silentLimit returns the name of the only limit that can't tell when it has room, such as a shared one; else "".
 func (c *call) silentLimit() (name string) {
 	n := 0
 	for _, s := range c.states {

@@ -54,7 +54,6 @@ func (c *call) chargeWays() error {
 	return nil
 }
 
-// chargeWay charges the call to the limits of one upstream. Room is for the charges.
 func (c *call) chargeWay(member int, room []charge) error {
 	t, r := c.t, c.subject
 	c.charges, c.seats = room, nil
@@ -101,7 +100,6 @@ func (c *call) chargeLimit(l *limit, permits int) error {
 // errChanged tells a waiting call that its limits have changed.
 var errChanged = errors.New("outbound: the limits of the call have changed")
 
-// replan charges the call anew, after an error of renew.
 func (c *call) replan(err error) error {
 	switch {
 	case err == errMoved && c.ways == nil:
@@ -115,7 +113,7 @@ func (c *call) replan(err error) error {
 	return c.chargeWays()
 }
 
-// served yields the ways by which the call may go, and their numbers.
+// served yields the ways by which the call may go.
 func (c *call) served(yield func(int, *way) bool) {
 	if c.ways == nil {
 		yield(0, &c.way)
@@ -145,7 +143,6 @@ func (c *call) choose(member int) {
 	c.leaveWays()
 }
 
-// changed reports whether the way's limits are others by now.
 func (w *way) changed(limits []limit) bool {
 	for i := range w.seats {
 		if l := w.seats[i].limit; l != nil && l.cost(w.subject) < 1 {
@@ -173,7 +170,7 @@ func (w *way) sitsAt(l *limit) bool {
 	return false
 }
 
-// fits reports whether the way's limiters can ever hold what the call costs.
+// fits reports whether the way's limiters can ever hold the call's cost.
 func (w *way) fits() bool {
 	for i := range w.charges {
 		if by, ok := w.charges[i].By.(*reserve.Limiter); ok {
@@ -197,7 +194,7 @@ func (c *call) compare() {
 	}
 }
 
-// dearest returns the charge at which the call costs most; nil: none.
+// dearest returns the charge with most permits; nil: none.
 func (w *way) dearest() (most *charge) {
 	for i := range w.charges {
 		if a := &w.charges[i]; most == nil || a.Permits > most.Permits {
@@ -207,7 +204,6 @@ func (w *way) dearest() (most *charge) {
 	return most
 }
 
-// recosts reports whether a limit asks for the cost again.
 func (w *way) recosts() bool {
 	for i := range w.charges {
 		if w.charges[i].limit.again != nil {

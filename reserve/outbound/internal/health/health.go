@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Health is how an upstream has served its calls lately. The zero value is well. An upstream that fails rests: for 1 s,
-// doubling to 60 s. After a rest one call probes it, and others keep away until that is answered.
-//
-// A failure is a broken connection, 5xx, 401, 403 or 404. The request may have caused it, so it counts only if another
-// upstream served the same request, or if it is the second in a row.
+// Health is how an upstream has served its calls lately. The zero value is well. An upstream that fails (a broken
+// connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s. After a rest one call probes it, and others keep
+// away meanwhile. A request may cause its own failure, so it counts only if another upstream served that request, or if
+// it is the second in a row.
 type Health struct {
 	mu    sync.Mutex
 	inRow int       // failures; those of calls that were out together are one
@@ -24,8 +23,8 @@ const (
 	lastRest  = time.Minute
 )
 
-// Failed notes a failure of a call sent at that time, and returns for how long the upstream rests now; 0: it does not,
-// or does already. Sure says that another upstream served the same request.
+// Failed notes a failure of a call sent at that time, and returns how long the upstream rests now; 0: not, or already.
+// Sure says that another upstream served the same request.
 func (h *Health) Failed(sent, now time.Time, sure bool) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +40,7 @@ func (h *Health) Failed(sent, now time.Time, sure bool) time.Duration {
 	return rest
 }
 
-// Worked notes that the upstream served a call sent at that time, and reports whether that ends its rests.
+// Worked notes that the upstream served a call, and reports whether that ends its rests.
 func (h *Health) Worked(sent time.Time) (recovered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +52,7 @@ func (h *Health) Worked(sent time.Time) (recovered bool) {
 	return recovered
 }
 
-// Probe returns for how long other calls keep away from an upstream to which a call goes now; 0: they need not.
+// Probe returns for how long other calls keep away from an upstream to which a call goes now.
 func (h *Health) Probe() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Sign) on(b *body) bool {
 	return s.Header != "" || s.Status != 0
 }
 
-// throttles reports whether a dialect wants the body of a response that is no refusal by its status.
+// throttles reports whether a dialect wants the body though the status is no refusal.
 func (b *body) throttles(dialects []Dialect) bool {
 	for i := range dialects {
 		if d := &dialects[i]; d.Body != nil && d.Throttles != nil && d.Throttles(b.of) {
@@ -57,7 +57,6 @@ func (b *body) throttles(dialects []Dialect) bool {
 	return false
 }
 
-// read lets the first dialect that knows the body read it.
 func (b *body) read(dialects []Dialect, s *Reply) {
 	for i := range dialects {
 		d := &dialects[i]

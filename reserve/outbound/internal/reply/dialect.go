@@ -52,7 +52,7 @@ type Refusal struct {
 // names are a dialect's headers for one limit, in canonical form.
 type names struct{ of, limit, remaining, reset, fill, interval string }
 
-// Expanded returns the dialect with its headers spelled out in canonical form. [Read] takes no other dialects.
+// Expanded returns the dialect with headers in canonical form, as [Read] needs it.
 func (d Dialect) Expanded() Dialect {
 	of := d.Of
 	if len(of) == 0 {
@@ -84,7 +84,6 @@ func expanded(dialects ...Dialect) []Dialect {
 	return dialects
 }
 
-// get returns the header with that canonical name, or "".
 func get(h http.Header, name string) string {
 	if name == "" {
 		return ""
@@ -95,7 +94,7 @@ func get(h http.Header, name string) string {
 	return ""
 }
 
-// told returns the first dialect whose header of that name is present, and its value.
+// told returns the first dialect whose header is present, and its value.
 func told(h http.Header, dialects []Dialect, name func(*Dialect) string) (*Dialect, string) {
 	for i := range dialects {
 		if v := get(h, name(&dialects[i])); v != "" {
@@ -110,8 +109,8 @@ func cut(name string) string { return strings.Clone(name[:min(len(name), maxName
 
 const maxName = 64
 
-// Resource returns the channel, guild or webhook of a request to Discord, each of which has its own limit in a bucket;
-// "": none.
+// Resource returns the channel, guild or webhook of a request to Discord, each with its own limit in a bucket; "":
+// none.
 func Resource(r *http.Request) string {
 	parts := strings.Split(r.URL.Path, "/")
 	for i, part := range parts[:len(parts)-1] {

@@ -7,13 +7,13 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// readDraft reads RateLimit-Policy and RateLimit, lists of RFC 9651, as draft-ietf-httpapi-ratelimit-headers-11 and 3
-// to 7 have them:
+// readDraft reads RateLimit-Policy and RateLimit, lists of RFC 9651 (draft-ietf-httpapi-ratelimit-headers-11 and 3 to
+// 7):
 //
 //	RateLimit-Policy: "default";q=100;w=60    100 requests in 60 s
 //	RateLimit: "default";r=50;t=30            50 of them left, for 30 s
 //
-// It reports whether the server told what is left. Dialects has the fields of draft 6 and earlier.
+// It reports whether the server told what is left. Dialects has earlier drafts' fields.
 func readDraft(h http.Header, s *Reply) (read bool) {
 	policies, fields := h["Ratelimit-Policy"], h["Ratelimit"]
 	if len(policies) == 0 && len(fields) == 0 {
@@ -48,7 +48,7 @@ func (k *Key) add(policy string) {
 	}
 }
 
-// readPolicies reads the allowed rates, and returns the names of policies that count bytes or the like.
+// readPolicies reads the allowed rates, and returns the names of policies that don't count requests.
 func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 	others = map[string]bool{}
 	for _, item := range items(fields) {

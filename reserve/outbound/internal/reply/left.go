@@ -71,7 +71,6 @@ func readFill(h http.Header, names *names, left float64, s *Reply) bool {
 	return true
 }
 
-// left sets what follows from permits that are left, with the dialect's constants.
 func (d *Dialect) left(s *Reply, left Left) {
 	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0 && left.Reset <= Longest) {
 		return
@@ -96,7 +95,6 @@ func (d *Dialect) left(s *Reply, left Left) {
 	}
 }
 
-// bucket sets what follows from a bucket that will be full in that time.
 func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.Bucket, l.Left = true, left
 	if size <= left || full <= 0 {
@@ -109,8 +107,8 @@ func (l *Limit) bucket(size, left float64, full time.Duration) {
 	l.allow(refill)
 }
 
-// left sets what follows from permits that must last until the end of a window or, if not window, perhaps until a
-// bucket is full.
+// left sets what follows from permits that must last until a window ends or, if not window, perhaps until a bucket is
+// full.
 func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	if last > Longest {
 		return
@@ -141,8 +139,8 @@ func (l *Limit) allow(rate float64) {
 	}
 }
 
-// reset reads when a window ends: seconds from now, seconds or milliseconds since 1970 (an epoch), a duration ("6m0s"),
-// or a date. An ended window says nothing.
+// reset reads when a window ends: seconds from now or since 1970, milliseconds since 1970, a duration ("6m0s"), or a
+// date.
 func reset(v string, clock clock) (d time.Duration, epoch, ok bool) {
 	v = strings.TrimSpace(v)
 	if n, ok := number(v); ok {

@@ -27,7 +27,7 @@ type Key struct {
 	Each bool   // the limit is per [Resource]
 }
 
-// A Limit is what a server says of one of its limits.
+// A Limit is what a server says of one limit.
 type Limit struct {
 	Name string  // "requests", "tokens"; "": not told
 	Left float64 // -1: not told
@@ -61,7 +61,7 @@ func (l *Limit) Wants(cost float64) time.Duration {
 	return times((cost-l.Left)/l.Rate, time.Second)
 }
 
-// HasRoom reports whether the server says that something is left of each limit.
+// HasRoom reports whether something is left of each limit.
 func (s *Reply) HasRoom() bool {
 	for i := range s.Limits {
 		if l := &s.Limits[i]; l.Left < 1 || l.Stop > 0 || l.Short {
@@ -108,8 +108,8 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	return s
 }
 
-// refused reports whether a response refuses by its status: 429, 503, 529; or GitHub's 403 with Retry-After, with
-// nothing left, or with only a reset.
+// refused reports whether the status refuses: 429, 503, 529; or GitHub's 403 with Retry-After, nothing left, or only a
+// reset.
 func refused(r *http.Response, s *Reply) bool {
 	switch r.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
@@ -127,7 +127,6 @@ func refused(r *http.Response, s *Reply) bool {
 	return false
 }
 
-// limit returns the limit with that name, new if need be.
 func (s *Reply) limit(name string) *Limit {
 	for i := range s.Limits {
 		if s.Limits[i].Name == name {

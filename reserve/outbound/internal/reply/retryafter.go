@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), and first Azure's and OpenAI's more precise headers in
-// milliseconds.
+// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after Azure's and OpenAI's more precise milliseconds.
 func readRetryAfter(h http.Header, clock clock) (after time.Duration, told bool) {
 	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if n, ok := number(get(h, name)); ok && n*float64(time.Millisecond) <= float64(Longest) {
@@ -55,7 +54,7 @@ const (
 	leastEpochMillis = 1e12 // or the year 33658
 )
 
-// delayOrEpoch reads seconds, or a point in time in seconds or milliseconds since 1970 (an epoch).
+// delayOrEpoch reads seconds, or seconds or milliseconds since 1970 (an epoch).
 func delayOrEpoch(n float64, now time.Time) (d time.Duration, epoch bool) {
 	since1970 := float64(now.UnixNano()) / 1e6
 	switch {
