@@ -171,7 +171,7 @@ func (l *Limiter) learn(o outlook, sent int64) {
 	if rounded := int64(1000); o.wait > rounded {
 		until = sent + min(o.wait-rounded, int64(time.Second))
 	}
-	l.last.set(o, saturate.Add(sent, o.wait))
+	l.due.Store(saturate.Add(sent, o.wait))
 	l.busy.Store(until)
 	if o.queued != l.queue.order.Load() {
 		l.queue.order.Store(o.queued)

@@ -26,20 +26,20 @@
 //
 // # When the store fails
 //
-// [FailClosed] (the default) refuses. [FailOpen] lets each process use the whole limit alone, and [Local] a share of
-// it. Both grant nothing before what the last answer said is owed has been paid. Their grants are charged when the
-// store is back, as of their time, and the store forgives what has overflowed since. After an outage all processes
-// together charge about two capacities at most, so no caller is refused for long.
+// [FailClosed] (the default) refuses. [FailOpen] grants every request. [Local] limits each process alone, at a share of
+// the rate, and grants nothing before what the last answer said is owed has been paid. Grants of the last two are
+// charged when the store is back, as of their time, and the store forgives what has overflowed since. After an outage
+// all processes together charge about two capacities at most, so no caller is refused for long.
 //
 // So a store that refuses every fourth call for hours lets the processes have at most one capacity more than the
-// limit. The same holds for outages with [Local], if the shares add up to 1. With [FailOpen] each of n processes
-// without a store has the limit to itself: n times the limit.
+// limit. The same holds for outages with [Local], if the shares add up to 1. With [FailOpen] nothing limits what is
+// granted during an outage.
 //
 // A call takes at most the timeout, 500 ms ([WithTimeout]), or half as much again if it probes the store first.
-// Three failures in a row open a circuit, if no answer has come for 50 ms, and eight do in any case; so do lost
-// answers that may have charged a capacity. Then one caller at a time probes the store, and the others don't wait. The first probe is after 50 ms;
-// the distances double up to 400 ms, at the same moments in all processes. Three answers in a row close the circuit.
-// If nobody has probed for longer than the distance, callers wait for the first one's probe.
+// Three failures in a row open a circuit, if no answer has come for 50 ms, and eight do in any case; so do lost answers
+// that may have charged a capacity. Then one caller at a time probes the store, and the others don't wait. The first
+// probe is after 50 ms; the distances double up to 400 ms, at the same moments in all processes. Three answers in a row
+// close the circuit. If nobody has probed for longer than the distance, callers wait for the first probe.
 //
 // A Redis server that restarts without its data begins with a full store.
 //

@@ -4,33 +4,10 @@ import (
 	"context"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
 )
-
-// A lastAnswer is what the store's last answer said: what the limiter could grant, and when.
-type lastAnswer struct {
-	known atomic.Bool
-	left  atomic.Uint64 // permits that could be used at once, as math.Float64bits
-	due   atomic.Int64  // when a request for one permit would be granted, on the limiter's clock
-}
-
-func (a *lastAnswer) set(o outlook, due int64) {
-	a.left.Store(math.Float64bits(o.left))
-	a.due.Store(due)
-	a.known.Store(true)
-}
-
-// stored estimates what is stored now: what the last answer said, and what has flowed in since.
-func (a *lastAnswer) stored(now int64, t *terms) float64 {
-	if !a.known.Load() {
-		return t.curve.Capacity
-	}
-	left := math.Float64frombits(a.left.Load())
-	return min(t.curve.Capacity, left+float64(max(0, now-a.due.Load()))*t.curve.Refill)
-}
 
 // withoutStore decides a request for a process that can't ask the store.
 func (l *Limiter) withoutStore(
@@ -54,8 +31,8 @@ func (l *Limiter) withoutStore(
 	return g, nil
 }
 
-// fallback returns the limiter that this process uses alone while the store fails. It grants nothing before what the
-// store's last answer said is owed has been paid.
+// fallback returns the limiter that this process uses alone while the store fails. A share grants nothing before what
+// the store's last answer said is owed has been paid.
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +46,7 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if debt := l.last.due.Load() - l.now(); debt > 0 {
+	if debt := l.due.Load() - l.now(); debt > 0 && l.mode == local {
 		alone.PauseUntil(time.Now().Add(time.Duration(debt)))
 	}
 	l.alone, l.since = alone, answered
@@ -77,17 +54,16 @@ func (l *Limiter) fallback() (*reserve.Limiter, error) {
 }
 
 func (l *Limiter) newFallback() (*reserve.Limiter, error) {
-	t := l.terms.Load()
-	rate := t.curve.Rate * l.share
+	t, rate := l.terms.Load(), math.Inf(1)
+	if l.mode == local {
+		rate = t.curve.Rate * l.share
+	}
 	if t.other != nil {
 		alone := t.other.policy.Limiter()
 		return alone, alone.SetRate(rate)
 	}
 	stored := 0.0
-	switch {
-	case l.mode == open && !t.unlimited():
-		stored = l.last.stored(l.now(), t)
-	case !t.curve.Free():
+	if !t.curve.Free() {
 		stored = t.curve.Capacity // cold
 	}
 	opts := []reserve.Option{reserve.WithMaxWait(l.maxWait)}
@@ -107,7 +83,7 @@ func (l *Limiter) newFallback() (*reserve.Limiter, error) {
 func (l *Limiter) ahead() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alone == nil {
+	if l.alone == nil || l.mode == open {
 		return 0
 	}
 	last := l.begin.Add(time.Duration(l.owed.last.Load()))

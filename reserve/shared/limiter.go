@@ -35,7 +35,7 @@ type Limiter struct {
 	queue    queue
 	counters *counters
 	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
-	last     lastAnswer
+	due      atomic.Int64 // when it can, by that answer
 	owed     debtAfterOutage
 
 	mu    sync.Mutex

@@ -96,18 +96,14 @@ func FailClosed() Option {
 	}
 }
 
-// FailOpen lets each process use the whole limit alone while the store fails. It goes on from what the store's last
-// answer said; a limiter without an answer so far is full. So one process keeps the limit, and of n processes that have
-// lost the store each grants up to the limit: together n times as much. With 100/s, a capacity of 100 and 60 left, a
-// process grants 61 at once, and then 100 a second.
+// FailOpen grants every request at once while the store fails, for limits that matter less than the calls.
 //
 // Permits granted so are charged when the store is back: those of single calls that failed in full, those of an outage
-// (an open circuit) up to a capacity and what still waits, less what calls without an answer may have charged. A caller
-// with a deadline is answered in time: the store gets at most three quarters of it. To let every request pass, use
-// [FailClosed] and go on after an *[UnavailableError].
+// (an open circuit) up to a capacity, less what calls without an answer may have charged. A caller with a deadline is
+// answered in time: the store gets at most three quarters of it.
 func FailOpen() Option {
 	return func(s *settings) error {
-		s.mode, s.share = open, 1
+		s.mode = open
 		return nil
 	}
 }

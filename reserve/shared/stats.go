@@ -128,7 +128,7 @@ type Decision struct {
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {
-		wait := float64(l.last.due.Load() - now)
+		wait := float64(l.due.Load() - now)
 		if t.upfront {
 			wait += float64(n-1) * t.curve.Interval
 		}

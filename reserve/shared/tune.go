@@ -33,7 +33,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	l.busy.Store(0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alone != nil {
+	if l.alone != nil && l.mode == local {
 		return l.alone.SetRate(permitsPerSecond * l.share)
 	}
 	return nil

@@ -129,7 +129,7 @@ func TestInboundWithoutRedis(t *testing.T) {
 		{"closed", shared.FailClosed(), nil, [2]string{failed, failed}, 2, 0},
 		{"the tier is open", shared.FailClosed(), []inbound.TierOption{inbound.FailOpen()}, [2]string{served, served}, 2, 2},
 		{"a dry run", shared.FailClosed(), []inbound.TierOption{inbound.DryRun()}, [2]string{served, served}, 2, 2},
-		{"the limiter is open", shared.FailOpen(), nil, [2]string{served, byUser}, 0, 1},
+		{"the limiter is open", shared.FailOpen(), nil, [2]string{served, served}, 0, 2},
 		{"the limiter is local", shared.Local(1), nil, [2]string{served, byUser}, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
