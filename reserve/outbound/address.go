@@ -81,7 +81,6 @@ func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	return own, true
 }
 
-// without returns a query without some values, however encoded.
 func without(query string, values url.Values) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(one string) bool {
 		pair, _ := url.ParseQuery(one)

@@ -111,7 +111,6 @@ func (c *call) end() {
 	}
 }
 
-// endProbes lets the next call probe.
 func (c *call) endProbes() {
 	for _, held := range c.gates {
 		held.Cancel()

@@ -5,7 +5,6 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// asking is what a call asks of its limits.
 type asking struct {
 	way
 	ways  []way    // one for each upstream; nil: no upstreams
@@ -34,7 +33,6 @@ type ask struct {
 	Held    *reserve.Reservation
 }
 
-// A charge is what a call asks of one limit.
 type charge struct {
 	ask
 	limit  *limit
@@ -47,7 +45,6 @@ type charge struct {
 	named  bool // by the response only: the call was not paced by it
 }
 
-// name returns the limit's name, for hooks.
 func (a *charge) name() string {
 	if b, ok := a.key.(bucket); ok {
 		return b.key.Name
@@ -106,7 +103,6 @@ func (a *charge) keep() {
 	}
 }
 
-// lose settles one charge of an attempt without a response.
 func (c *call) lose(a *charge) {
 	a.Held.End()
 	if a.limit.lost != nil {

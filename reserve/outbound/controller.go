@@ -52,7 +52,6 @@ func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	return c
 }
 
-// follow begins anew if somebody else has set the limiter's rate.
 func (c *controller) follow() {
 	rate := c.limiter.Rate()
 	c.mu.Lock()
@@ -124,7 +123,6 @@ func (c *controller) restore() {
 	}
 }
 
-// chance reports whether a refusal of a call sent then would be by chance.
 func (c *controller) chance(sent time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,11 +25,11 @@
 //	what the server says                 New(nil, nil)
 //
 // Some servers name the limit in responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others in
-// RateLimit-Policy. If a server names none, but paths differ in the limit's size, as X's do, the size is the name. The
-// transport learns these names, for each credential, with New(nil, nil), and beside limits for all calls once the
-// server has named two; never beside [PerKey] and [Keyed] limits. A call has the limit that its method and path named
-// last. A new path has the limit of its longest known prefix, if two paths there named only it; otherwise the host's. A
-// name that equals the Name of a [Limit] means that limit.
+// RateLimit-Policy. If a server names none, but paths differ in the limit's size, as X's do, the size is the name. With
+// New(nil, nil) the transport learns these names for each credential; beside limits for all calls only after the server
+// has named two; beside [PerKey] and [Keyed] limits never. A call has the limit that its method and path named last. A
+// new path has the limit of its longest known prefix, if two paths there named only it; otherwise the host's. A name
+// that equals the Name of a [Limit] means that limit.
 //
 // # Write down what the documentation says
 //
@@ -46,9 +46,8 @@
 //
 // # What it does
 //
-// Requests wait for their permits, first come first served. If these would come after its deadline (http.Client's
-// Timeout included), a request fails at once with a *[reserve.WaitError]. If a waiting request gives up, those behind
-// it move up.
+// Requests wait for their permits, first come first served: see [Transport.RoundTrip]. If a waiting request gives up,
+// those behind it move up.
 //
 // All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
 // GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
@@ -81,6 +80,6 @@
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //
-// Times are compared with the response's Date if the local clock is more than 1.5 s away from it. Malformed headers and
-// responses from a cache are ignored. Refusals that no retry can mend are returned at once.
+// If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
+// and responses from a cache are ignored. Refusals that no retry can mend are returned at once.
 package outbound

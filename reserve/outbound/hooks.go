@@ -25,7 +25,7 @@ type Hooks struct {
 	Throttled func(r *http.Response, limit string, retryAfter time.Duration)
 	// RateChanged: the response to the request changed an adaptive limit's rate, in permits per second.
 	RateChanged func(r *http.Request, limit string, from, to float64)
-	// Settled: an attempt was estimated at and used so many permits of a limit.
+	// Settled: an attempt used so many permits of a limit, after an estimate.
 	Settled func(r *http.Request, limit string, estimated, used int)
 }
 

@@ -30,8 +30,8 @@ type Limit struct {
 	Cost func(*http.Request) int
 	// Recost, if not nil, returns the cost again when the request is first in its line, for an estimate that improves.
 	Recost func(*http.Request) int
-	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that nothing is
-	// left.
+	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that tell that
+	// nothing is left.
 	Exact bool
 	// Penalty is for how long the limit stops after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s
 	// at Airtable, 10 min at SEC EDGAR.

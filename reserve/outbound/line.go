@@ -21,7 +21,6 @@ type keyLines struct {
 	of map[any]*line
 }
 
-// idleLines is how many lines are kept without calls.
 const idleLines = 16
 
 func (s *keyLines) enter(c *call) *line {
@@ -74,7 +73,6 @@ func (t *Transport) newLine(c *call, kept bool) *line {
 	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order, keys: c.keys}
 }
 
-// local reports whether all limiters of the call are in this process.
 func (c *call) local() bool {
 	for i := range c.charges {
 		if _, ok := c.charges[i].By.(pausable); !ok {

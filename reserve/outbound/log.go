@@ -44,7 +44,6 @@ func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Wait
 		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-// turn reports whether a line may be written now, and how many were left out.
 func (l *lines) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

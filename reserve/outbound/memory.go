@@ -21,7 +21,6 @@ func (m *memory[V]) get(key any) (v V, ok bool) {
 	return v, ok
 }
 
-// getOr returns a key's value, or sets it to fresh.
 func (m *memory[V]) getOr(key any, fresh V) V {
 	m.mu.Lock()
 	v, ok, dropped := m.find(key)

@@ -8,7 +8,6 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// names are the limits that responses to one account's calls have named.
 type names struct {
 	mu      sync.Mutex
 	named   map[string]struct{}
@@ -20,7 +19,6 @@ type names struct {
 // maxNames bounds an account's names, some 700 bytes each while stopped; further calls have the account's limit.
 const maxNames = 1000
 
-// key returns the key of a response's route; zero: none.
 func (n *names) key(s *reply.Reply) (key reply.Key, several bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

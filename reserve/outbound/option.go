@@ -60,11 +60,11 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
 // Default: no bound. A request holds its place until the response's body is closed, or there is no response. It takes
-// place and permits together, so a stalled server gets no burst. Errors of [WithMaxWait] and deadlines come only when
-// they are over.
+// place and permits together, so a stalled server gets no burst. Waits for a place can't be predicted, so errors of
+// [WithMaxWait] and deadlines come when these are over.
 //
-// A server works on 8 requests at a time, 160 ms each, and answers 503 to others: with WithMaxInFlight(8), 64 callers
-// get 50 answers a second and no refusal.
+// With WithMaxInFlight(8) at a server that works on 8 requests at a time, 160 ms each, 64 callers get 50 answers a
+// second and no 503.
 func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 	return func(s *settings) error {
 		if n < 1 || len(key) > 1 {
@@ -133,9 +133,9 @@ func WithMaxRetryAfter(d time.Duration) Option {
 	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
 }
 
-// WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody,
-// and see [RetryNonIdempotent]. Each attempt pays its permits. Other responses and errors are for the caller. A request
-// that gives up before its retry returns that error, not the refusal. Default: 0.
+// WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody;
+// after a 503 without a time see [RetryNonIdempotent]. Each attempt pays its permits. Other responses and errors are
+// for the caller. A request that gives up before its retry returns that error, not the refusal. Default: 0.
 func WithRetries(n int) Option {
 	return func(s *settings) error {
 		if n < 0 {
@@ -169,8 +169,8 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // server states is used at once, less 2 %. What is left of a window is spent at once, or spread over its rest while
 // other programs use it too.
 //
-// Of a bucket of 100/s that 3, 10, 30 or 100 programs share they use all, in about equal parts; 0.3, 0.8, 1.7 and 3 %
-// of their requests are refused.
+// Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
+// 0.8, 1.7 and 3 % of their requests are refused.
 //
 // Refusals by 503 or 529 may come by chance. A higher rate tests that; such refusals then slow calls down by 2 to 20 %.
 // A 429 always counts: if a server answers 429 to a share p of all requests at any rate, the rate falls to 1/(10 p) a
@@ -225,7 +225,6 @@ func (s *settings) checkRetries() error {
 	return nil
 }
 
-// setCost sets the costs of limits without a cost of their own.
 func (s *settings) setCost() error {
 	if n := len(s.limits); s.before != nil && (n > 1 || n == 1 && s.limits[0].cost != nil) {
 		return valueError("the number of limits with WithCost", n, "1, by New or PerKey: WithLimit says a cost itself")

@@ -48,7 +48,7 @@ type watched struct {
 	usage  Usage
 }
 
-// A watchedBody shows its pieces to its usages, and asks each once.
+// A watchedBody shows its pieces to its usages.
 type watchedBody struct {
 	io.ReadCloser
 	call *call

@@ -144,7 +144,7 @@ func (c *call) release() {
 	c.states = nil
 }
 
-// shownKey returns a key's text; a hash if it holds a credential of the request.
+// shownKey hashes a key that holds a credential of the request.
 func shownKey(key any, r *http.Request) string {
 	var text string
 	switch key := key.(type) {

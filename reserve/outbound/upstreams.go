@@ -100,7 +100,6 @@ type upstream struct {
 	health  health.Health
 }
 
-// except reports whether a member must not get the call.
 func (c *call) except(member int) bool {
 	w := &c.ways[member]
 	return c.refusedBy[member] || w.subject == nil || w.large
@@ -122,7 +121,7 @@ func (u *upstreams) chosen(p *queue.Place, member int) {
 	}
 }
 
-// goTo makes an attempt one at the member that its permits are of.
+// goTo readdresses an attempt to its upstream.
 func (c *call) goTo(u *upstreams, member int) {
 	own := u.all[member]
 	c.upstream = own

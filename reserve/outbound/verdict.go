@@ -38,7 +38,6 @@ type verdict struct {
 	rulings  []ruling
 }
 
-// A ruling is the verdict for one limit.
 type ruling struct {
 	blamed bool
 	stop   time.Duration // of all calls; 0: none

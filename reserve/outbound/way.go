@@ -113,7 +113,6 @@ func (c *call) replan(err error) error {
 	return c.chargeWays()
 }
 
-// served yields the ways by which the call may go.
 func (c *call) served(yield func(int, *way) bool) {
 	if c.ways == nil {
 		yield(0, &c.way)
@@ -126,7 +125,6 @@ func (c *call) served(yield func(int, *way) bool) {
 	}
 }
 
-// leaveWays gives back what the call holds of other ways.
 func (c *call) leaveWays() {
 	for i := range c.ways {
 		leave(c.ways[i].seats)
@@ -194,7 +192,6 @@ func (c *call) compare() {
 	}
 }
 
-// dearest returns the charge with most permits; nil: none.
 func (w *way) dearest() (most *charge) {
 	for i := range w.charges {
 		if a := &w.charges[i]; most == nil || a.Permits > most.Permits {

@@ -114,7 +114,7 @@ func (d *googleDetail) daily() bool {
 	return false
 }
 
-// googleReasons tells which reasons are final.
+// googleReasons tells which are final.
 var googleReasons = map[string]bool{
 	"userRateLimitExceeded": false, "rateLimitExceeded": false,
 	"quotaExceeded": true, "dailyLimitExceeded": true, "dailyLimitExceededUnreg": true,

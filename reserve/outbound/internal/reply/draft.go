@@ -38,7 +38,6 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 	return readDraft7(fields, s) || read
 }
 
-// add adds a policy's name: all policies of a response hold together.
 func (k *Key) add(policy string) {
 	switch {
 	case k.Name == "":

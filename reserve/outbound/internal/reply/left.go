@@ -132,7 +132,6 @@ func (l *Limit) left(permits float64, last time.Duration, window bool) {
 	}
 }
 
-// allow sets the rate; the lowest of several counts.
 func (l *Limit) allow(rate float64) {
 	if rate > 0 && rate <= fastest && (l.Rate == 0 || rate < l.Rate) {
 		l.Rate = rate

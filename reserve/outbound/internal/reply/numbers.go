@@ -11,16 +11,15 @@ const (
 	// Longest is the longest wait that is believed: a month's quota. Longer ones are malformed.
 
 	Longest = 32 * 24 * time.Hour
-	// shortest is the shortest stop if the server may mean a bucket. A client
-	// that stopped for "0 left, for 1 s" of a bucket that refills 50 times a second took 5.9 times as long.
+	// shortest is the shortest stop if the server may mean a bucket. A client that stopped for "0 left, for 1 s" of a
+	// bucket that refills 50 times a second took 5.9 times as long.
 	shortest = 2 * time.Second
 	// widest is the longest window whose permits are spread evenly.
 	widest = 10 * time.Minute
 	// narrowest is the shortest rest of a window that tells a rate.
 	narrowest = 500 * time.Millisecond
 	// skew is how far the local clock may be from the response's Date, which is in whole seconds.
-	skew = 1500 * time.Millisecond
-	// fastest is the highest believed rate, per second.
+	skew    = 1500 * time.Millisecond
 	fastest = 1e9
 	// maxField bounds the bytes of a structured field. Real ones have 100.
 	maxField = 4096

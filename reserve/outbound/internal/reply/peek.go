@@ -57,7 +57,7 @@ func (p *peeked) Read(b []byte) (int, error) {
 
 func (p *peeked) Close() error { return p.body.Close() }
 
-// panicking is the rest of a body whose Read panicked: it panics again, where the caller reads it.
+// panicking panics again where the caller reads the body.
 type panicking struct{ value any }
 
 func (p panicking) Read([]byte) (int, error) { panic(p.value) }
