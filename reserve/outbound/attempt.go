@@ -73,8 +73,7 @@ func (a *Attempt) comesBack() bool {
 	return true
 }
 
-// Close ends the call. Without an answer it has cost its permits, since it may have reached the server. A second Close
-// does nothing.
+// Close ends the call. Without an answer it has cost its permits. A second Close does nothing.
 func (a *Attempt) Close() {
 	if !a.comesBack() { // a hook may call Close within Answered
 		a.close.Do(func() { leave(a.call.seats) })

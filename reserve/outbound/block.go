@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// holdBlocked is for how long a blocked key lets no other call go after one, unless that is refused before.
+// holdBlocked is the time between calls to a blocked key, unless one is refused before.
 const holdBlocked = time.Second
 
 // blocked counts a refusal without a time, and returns for how long no call should go; 0: not blocked.

@@ -10,16 +10,16 @@ import (
 	"github.com/nextfree/pace/reserve/fair"
 )
 
-// WithClasses orders waiting requests as package fair does: people before a batch, tenants by their shares. The
-// function returns a request's class and tenant; nil: those that [fair.With] put into its context. The class "" is the
-// first one, if no other has that name.
+// WithClasses orders waiting requests with the same keys as package fair does: people before a batch, tenants by their
+// shares. The function returns a request's class and tenant; nil: those that [fair.With] put into its context. The
+// class "" is the first one, if no other has that name.
 //
 //	outbound.New(nil, limiter, outbound.WithClasses(nil,
 //		fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"}))
 //
-// The order holds among requests with the same keys (see [PerKey]). Shares are of the permits of the limit at which a
-// request costs most; its used permits correct its tenant's account. Tenants have equal weights. A retry keeps its
-// place among its tenant's requests. A class's own Limit is charged as many permits as its shares count.
+// Shares are of the permits of the limit at which a request costs most; its used permits correct its tenant's account.
+// Tenants have equal weights. A retry keeps its place among its tenant's requests. A class's own Limit is charged as
+// many permits as its shares count.
 //
 // WithClasses returns the errors of [fair.New]. A request of another class gets a *[reserve.ValueError].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {

@@ -7,11 +7,9 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A serverClock finds how far the clock of a server without Date is ahead, from the windows of a limit.
-//
-// "Nothing is left until t" is believed, for half a minute at first. If a call sent afterwards is accepted in another
-// window before t, the clock is ahead by at least the time until t. Each response bounds the lead from above: its
-// window is not over.
+// A serverClock finds how far the clock of a server without Date is ahead. "Nothing is left until t" is believed, for
+// half a minute at first. If a call sent afterwards is accepted in another window before t, the clock is ahead by at
+// least the time until t; at most by the rest of each window that a response names.
 type serverClock struct {
 	mu    sync.Mutex
 	ends  time.Time // of the latest empty window, by the server's clock

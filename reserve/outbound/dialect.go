@@ -33,8 +33,8 @@ type Dialect struct {
 	Refill float64
 	// Fill and Interval name headers: a bucket gets Fill permits in Interval seconds.
 	Fill, Interval string
-	// Read, if not nil, reads what is left from values such as "api-usage=18/15000". It may return nil. It is called
-	// for each response, under no lock.
+	// Read, if not nil, reads what is left from values such as "api-usage=18/15000". It may return nil. Each response
+	// calls it, under no lock.
 	Read func(h http.Header) []Left
 	// Signs make a response a refusal, whatever its status:
 	//
@@ -45,22 +45,22 @@ type Dialect struct {
 	Reason string
 	// Key names a header with a key of calls that share a limit: see "Find the key" in the package's documentation.
 	Key string
-	// Whole names a header: "true" or "global" says that a refusal concerns all calls to the server.
+	// Whole names a header: "true" or "global" says that a refusal concerns all calls.
 	Whole string
-	// Body, if not nil, reads at most 64 KiB of the body of a refusal or a 403, and reports whether it says that there
-	// were too many requests.
+	// Body, if not nil, reads at most 64 KiB of the body of a refusal or a 403, and reports whether there were too many
+	// requests.
 	Body func(r *http.Response, body []byte) (RefusalBody, bool)
-	// Throttles reports for which other responses to call Body: for servers that refuse with status 200. Their bodies
-	// are read before the caller gets the response.
+	// Throttles reports which other responses Body reads, before the caller gets them: for servers that refuse with
+	// status 200.
 	Throttles func(r *http.Response) bool
 }
 
 // A Sign makes a response a refusal, for a [Dialect], if all its set fields hold.
 type Sign struct {
 	Status int // 400, 403, 200; 0: any
-	// Header is the name of a present header, with Value somewhere in it.
+	// Header is present, with Value somewhere in it.
 	Header, Value string
-	// Body is a text in the first 64 KiB of the body, read before the caller gets the response.
+	// Body is a text in the first 64 KiB, which are read before the caller gets the response.
 	Body string
 	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool

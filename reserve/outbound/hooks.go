@@ -14,14 +14,12 @@ type Hooks struct {
 	// Waiting: an attempt begins to wait, for a limit's rate, a stop, a place in flight, or another call's probe. A
 	// timer's goroutine calls it again within a second of a change. It gets the limit that lets the call go last.
 	Waiting func(r *http.Request, w Waiting)
-	// Waited: an attempt goes out now, after waiting for its permits, perhaps 0.
+	// Waited: an attempt goes out after this wait for its permits, perhaps 0.
 	Waited func(r *http.Request, waited time.Duration)
-	// Refused: an attempt did not go out, because of its deadline, WithMaxWait, its context's end, or a limiter's
-	// error.
+	// Refused: an attempt did not go out: its deadline, WithMaxWait, its context's end, or a limiter's error.
 	Refused func(r *http.Request, err error)
 	// Throttled: the server refused an attempt because of a limit, and wants no other before retryAfter is over. It is
-	// called for each blamed limit; with an empty name if none is the transport's. It must not read the response's
-	// body.
+	// called for each blamed limit; with an empty name if none is the transport's. It must not read the body.
 	Throttled func(r *http.Response, limit string, retryAfter time.Duration)
 	// RateChanged: the response to the request changed an adaptive limit's rate, in permits per second.
 	RateChanged func(r *http.Request, limit string, from, to float64)

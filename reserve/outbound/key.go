@@ -30,8 +30,7 @@ func Credential(r *http.Request) string {
 	return Host(r) + "#" + strconv.FormatUint(maphash.String(seed, r.Header.Get("Authorization")), 16)
 }
 
-// account returns the key of a learned limit: a request's [Credential], or its [Host] if it has none or a signature
-// (AWS, OAuth 1), which differs from call to call.
+// account returns a request's [Credential], or its [Host] if it has none or a signature (AWS, OAuth 1), which changes.
 func account(r *http.Request) string {
 	scheme, _, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {

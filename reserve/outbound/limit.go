@@ -33,8 +33,8 @@ type Limit struct {
 	// Exact: the limiter counts as the server does. Only refusals with a time stop it, not headers that tell that
 	// nothing is left.
 	Exact bool
-	// Penalty is for how long the limit stops after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s
-	// at Airtable, 10 min at SEC EDGAR.
+	// Penalty is the limit's stop after a refusal without a time, whatever [WithMaxRetryAfter] says: 30 s at Airtable,
+	// 10 min at SEC EDGAR.
 	Penalty time.Duration
 	// Used, if not nil, finds the permits that a request used: see [Usage]. A refused request used none.
 	Used func(*http.Response) Usage
@@ -42,13 +42,13 @@ type Limit struct {
 	Lost func(*http.Request) (permits int, known bool)
 }
 
-// A Usage finds what a request used, from the response's body, as the caller reads it. It is asked when the body ends,
-// is closed or fails, or the request's context ends. One goroutine uses it at a time. If it is nil or does not know,
-// the estimate stays.
+// A Usage finds what a request used, from the response's body as the caller reads it. One goroutine uses it at a time.
+// If it is nil or does not know, the estimate stays.
 type Usage interface {
 	// Write gets a piece of the body, which it must not keep. Its results are ignored.
 	Write(piece []byte) (int, error)
-	// Used returns the used permits.
+	// Used returns the used permits. It is called when the body ends, is closed or fails, or the request's context
+	// ends.
 	Used() (permits int, known bool)
 }
 
@@ -84,10 +84,9 @@ func (l *Limit) scope() Scope {
 //	}))
 //
 // At 10 requests/s and 800 tokens/s, requests of 160 tokens go at 5/s, and requests of 8 tokens at 10/s. A request that
-// costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards.
-//
-// With several limits, late wake-ups lose time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms late
-// gives 9/s. Faster limits are charged up to 2 ms early.
+// costs more than a limit ever holds goes when the limit is full, and pays the rest afterwards. With several limits,
+// late wake-ups lose time at limits below 100 permits/s that save up nothing: at 10/s, 10 ms late gives 9/s. Faster
+// limits are charged up to 2 ms early.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
 		if l.InFlight != 0 || l.Key != nil {

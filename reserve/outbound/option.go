@@ -59,9 +59,9 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 }
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
-// Default: no bound. A request holds its place until the response's body is closed, or there is no response. It takes
-// place and permits together, so a stalled server gets no burst. Waits for a place can't be predicted, so errors of
-// [WithMaxWait] and deadlines come when these are over.
+// Default: no bound. A request holds its place until the response's body is closed, or there is no response; this costs
+// one round trip for each. It takes place and permits together, so a stalled server gets no burst. Waits for a place
+// can't be predicted, so errors of [WithMaxWait] and deadlines come when these are over.
 //
 // With WithMaxInFlight(8) at a server that works on 8 requests at a time, 160 ms each, 64 callers get 50 answers a
 // second and no 503.
@@ -163,7 +163,8 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 //
 // A refusal cuts the rate by a tenth, once for all refusals of one event; the first at an unproven rate cuts it to 0.6.
 // A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a
-// second; after two longer stops in a row it is 25 times their length. In the steady state fewer than 3 % of the
+// second; after two longer stops in a row it is 25 times their length. After three without a refusal growth quickens. A
+// rate that lasted is back within the length of a single stop, at most 25 s. In the steady state fewer than 3 % of the
 // requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. The rate stays below twice
 // the rate of answers, and is at least a request in 2 minutes (in 2 seconds while nothing is accepted). A rate that the
 // server states is used at once, less 2 %. What is left of a window is spent at once, or spread over its rest while

@@ -36,8 +36,7 @@ func (t *Transport) stop(a *charge, until time.Time) {
 // pauserOf returns an unlimited limiter beside one that can't be paused; each call reserves a permit there.
 func (t *Transport) pauserOf(a *charge) reserve.Reserver { return t.pausers.For(keys{a.limit, a.key}) }
 
-// unlimited returns the policy of unlimited limiters, which save up nothing and may get a rate. A nil clock is the real
-// one.
+// unlimited returns the policy of unlimited limiters, which save up nothing. A nil clock is the real one.
 func unlimited(clock clockwork.Clock) *reserve.Policy {
 	var opts []reserve.Option
 	if clock != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A Transport paces requests and obeys what the server says about its limits. [New] returns one. All methods may be
-// called at the same time.
+// A Transport paces requests and obeys what the server says about its limits. All methods may be called at the same
+// time.
 type Transport struct {
 	settings
 	base http.RoundTripper
@@ -40,10 +40,10 @@ type Transport struct {
 // the server says so, and get a rate with [Adaptive].
 //
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests keep their
-// distances. For other Reservers the transport itself stops requests, which reserve again afterwards.
+// distances. Requests of other Reservers are stopped by the transport and reserve again afterwards.
 //
-// Other parts of the program may use the limiter too. Of the requests that wait here, only the first of each set of
-// keys waits in the limiter's own queue.
+// Other parts of the program may use the limiter too. Only the first waiting request of each set of keys is in its
+// queue.
 //
 // New returns a *[reserve.ValueError] if base or by is a nil pointer, or an option is nil or has a bad value.
 func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transport, error) {
@@ -88,10 +88,10 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	return t, nil
 }
 
-// RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline,
-// [WithMaxWait], or the limiter's own longest wait, it returns a *[reserve.WaitError] at once. If the context ends
-// while it waits, it returns the context's cause. It does not change the request and always closes its body. An error
-// response, such as 429, is returned as a response.
+// RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline
+// (http.Client's Timeout sets it), [WithMaxWait], or the limiter's own longest wait, it takes nothing and returns a
+// *[reserve.WaitError] at once. If the context ends while it waits, it returns the context's cause. It does not change
+// the request and always closes its body. An error response, such as 429, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.upstreams != nil && elsewhere(r) {
 		return t.passOn(r)

@@ -38,7 +38,7 @@ type Upstream struct {
 //
 // Only one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
 // that served that key last. A refusal stops its upstream. If a request has no body, or has GetBody, it then goes to
-// the next at once, to each at most once, and the last refusal is the answer. If all are stopped, it waits for the
+// the next at once, to each at most once; the last refusal is the answer. If all are stopped, it waits for the
 // earliest, or gets a *[reserve.WaitError] with that time.
 //
 // An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; then one call
@@ -46,9 +46,9 @@ type Upstream struct {
 // whose body can be sent again goes on to the next upstream: with any method if there was no connection, and after 401,
 // 403 and 404; otherwise only with an idempotent method (RFC 9110), an Idempotency-Key, or [RetryNonIdempotent].
 //
-// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. One
-// that leads elsewhere is followed unpaced and without an upstream's header. Set-Cookie is removed from responses: a
-// client's jar would send it to all upstreams. Response.Request is the caller's.
+// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. Other
+// redirects are followed unpaced and without an upstream's header. Set-Cookie is removed: a client's jar would send it
+// to all upstreams. Response.Request is the caller's.
 //
 // Limits of [WithLimit] and [PerKey] hold for all upstreams together. [Adaptive] does not change the upstreams' own.
 //

@@ -25,7 +25,7 @@ func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{Final: true}, true
 }
 
-// spendCap reads Anthropic's 429 without Retry-After: the limit of spending.
+// spendCap reads Anthropic's spending limit: 429 without Retry-After.
 func spendCap(r *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Type  string
@@ -125,7 +125,7 @@ func isShopifyGraphQL(r *http.Response) bool {
 		r.Header.Get("X-Shopid") != ""
 }
 
-// throttleStatus reads Shopify's refusals of a query that costs more than is available.
+// throttleStatus reads Shopify's refusals of too expensive queries.
 func throttleStatus(_ *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
 		Errors []struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Dialect is outbound's, which describes the fields.
+// A Dialect is outbound's.
 type Dialect struct {
 	Name                    string
 	Limit, Remaining, Reset string

@@ -38,12 +38,12 @@ type Limit struct {
 	Stop   time.Duration // for how long nothing is left
 	Short  bool          // nothing is left, for too short a time to stop
 	Ends   time.Duration // until the window's end; 0: not told, or a bucket
-	// Undated: the window's end is a point in time, and there is no Date. Ends is wrong if the local clock is.
+	// Undated: the window's end is a point in time, and there is no Date to check the local clock.
 	Undated bool
 	Bucket  bool // Left grows at Rate
 }
 
-// Ahead corrects the end of a window for a server whose clock is ahead of the local one.
+// Ahead corrects the end of a window for a server whose clock is ahead.
 func (l *Limit) Ahead(by time.Duration) {
 	left, last := l.Left, l.Ends-by
 	*l = Limit{Name: l.Name, Left: left, Undated: l.Undated, Short: left == 0}
@@ -71,7 +71,7 @@ func (s *Reply) HasRoom() bool {
 	return len(s.Limits) > 0
 }
 
-// Read reads a response received at that time. It ignores malformed headers. It may read the body, and puts it back.
+// Read reads a response received at that time. It ignores malformed headers, and puts back what it reads of the body.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	if cached(r.Header) {
 		return Reply{Cached: true}
