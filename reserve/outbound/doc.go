@@ -59,6 +59,8 @@
 // named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
 // otherwise all calls of the credential to the host.
 //
+// Off by default: [WithMaxInFlight], [Adaptive], [WithRetries], [WithRetryBudget] and [PauseRefused].
+//
 // # A worked example
 //
 // A server allows 50 requests a second with a burst of 10, and answers others with 429 and Retry-After: 1. 64
