@@ -6,7 +6,6 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// changed makes the queue look if another place may be the first now.
 func (q *Queue) changed() {
 	q.epoch.Add(1)
 	if q.waiting.Load() == 0 {
@@ -21,7 +20,6 @@ func (q *Queue) changed() {
 	}
 }
 
-// kick makes the queue look, soon and in a goroutine of its own.
 func (q *Queue) kick() {
 	q.epoch.Add(1)
 	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
@@ -32,7 +30,7 @@ func (q *Queue) kick() {
 	}
 }
 
-// poll makes the queue look if the time of the bound place has come and no caller waits for that.
+// poll looks if the bound place's time has come and no caller waits for it.
 func (q *Queue) poll() {
 	q.mu.Lock()
 	h := q.bound
@@ -43,13 +41,11 @@ func (q *Queue) poll() {
 	}
 }
 
-// askFrom returns when to reserve at a distant limit: two calls' time before it can grant.
 func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
 
-// soon is added to the time of two calls.
 const soon = time.Millisecond
 
-// arm sets the timer to when there is something to do that no caller does.
+// arm sets the timer to the next thing that no caller does.
 func (q *Queue) arm(now int64) {
 	if q.waiting.Load() == 0 {
 		return
@@ -86,7 +82,7 @@ func (q *Queue) arm(now int64) {
 	}
 }
 
-// alarmOf returns when to look at a hold: when half of the slack is left, or at its time if no caller waits.
+// alarmOf returns when half of the hold's slack is left, or its time if no caller waits.
 func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	if h == nil {
 		return never

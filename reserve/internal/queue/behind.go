@@ -10,8 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// behind returns how long n permits would have to be waited for behind requests of those sizes. After is how long the
-// first of these has to wait at least.
+// behind returns the wait of n permits behind requests of those sizes, of which the first waits at least after.
 func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Duration {
 	if by, ok := l.By.(*reserve.Limiter); ok {
 		wait, err := behind((*engine.Limiter)(by), ahead, n)
@@ -34,13 +33,11 @@ func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Dur
 	return wait
 }
 
-// seconds saturates.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
-// behind asks a limiter. A request larger than a window is never granted, and takes as much as the window holds. At
-// other limiters only the sum counts.
+// behind counts a request larger than a window as the whole window. Elsewhere only the sum matters.
 func behind(l *engine.Limiter, ahead iter.Seq[int], n int) (time.Duration, error) {
 	o := l.Outlook()
 	if !o.Window || o.Capacity < 1 {
@@ -65,7 +62,6 @@ func total(sizes iter.Seq[int]) int {
 
 func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
 
-// isWindow reports whether the limit is a window or a quota by the calendar.
 func isWindow(l *Limit) bool {
 	by, ok := l.By.(*reserve.Limiter)
 	return ok && (*engine.Limiter)(by).Outlook().Window
@@ -79,8 +75,7 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// atMost is behind, for requests of which the sum is known, and whether each is for one permit; and whether it is
-// exact.
+// atMost is behind for a sum, each for one permit or not, and reports whether it is exact.
 func (l *Limit) atMost(sum int, each bool, n int, after time.Duration, clock *engine.Clock) (wait time.Duration, exact bool) {
 	if !isWindow(l) {
 		return l.behind(once(sum), n, after), true

@@ -9,7 +9,7 @@ import (
 )
 
 // Enter puts a place into the queue, for at most maxWait and until the context's deadline. If its forecast is later, it
-// takes nothing and returns a *[reserve.WaitError]; if no option ever grants it, a *[reserve.SizeError].
+// returns a *[reserve.WaitError]; if no option ever grants it, a *[reserve.SizeError].
 func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 	return q.admit(p, maxWait)
 }
 
-// Refusal returns the error that Enter would return to a place. It takes nothing.
+// Refusal returns the error that Enter would return. It takes nothing.
 func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
@@ -67,7 +67,6 @@ func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) er
 	return nil
 }
 
-// push puts a place into the order.
 func (q *Queue) push(ctx context.Context, p *Place, maxWait time.Duration, deadline int64) (now int64, err error) {
 	now = q.now()
 	p.queue, p.ctx, p.begin, p.at = q, ctx, now, now
@@ -79,7 +78,6 @@ func (q *Queue) push(ctx context.Context, p *Place, maxWait time.Duration, deadl
 	return now, q.order.Push(now, p)
 }
 
-// fits returns the error of a place that no option can ever grant.
 func (p *Place) fits() error {
 	most := 0
 	for i, o := range p.Options {
@@ -98,7 +96,6 @@ func (p *Place) fits() error {
 	return &reserve.SizeError{Permits: p.Permits, Max: most}
 }
 
-// tooLarge returns the error of a limit that never grants what a place asks of it.
 func (o *Option) tooLarge(p *Place) *reserve.SizeError {
 	for i := range o.Limits {
 		l := &o.Limits[i]
@@ -113,7 +110,7 @@ func (o *Option) tooLarge(p *Place) *reserve.SizeError {
 	return nil
 }
 
-// refuse takes out a place that has entered, if it has not been granted meanwhile.
+// refuse takes out a place, unless it has been granted meanwhile.
 func (q *Queue) refuse(p *Place, why error) error {
 	q.mu.Lock()
 	switch p.state {
@@ -131,7 +128,7 @@ func (q *Queue) refuse(p *Place, why error) error {
 	return why
 }
 
-// admit refuses a place that has entered, if its forecast is too late.
+// admit refuses a place whose forecast is too late.
 func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 	q.mu.Lock()
 	if p.state >= granted {
@@ -166,7 +163,6 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 	return nil
 }
 
-// late returns the error of a place that would have to wait that much longer.
 func (p *Place) late(now int64, wait time.Duration) error {
 	err := &reserve.WaitError{Wait: add(time.Duration(now-p.begin), wait), MaxWait: time.Duration(p.latest - p.begin)}
 	if p.byDeadline {

@@ -40,7 +40,7 @@ func (f *FIFO) Ahead(_ int64, p *Place) iter.Seq[*Place] {
 	}
 }
 
-// AtMost returns what all other places ask. It is exact for the last one.
+// AtMost returns what all other places ask; it is exact for the last.
 func (f *FIFO) AtMost(_ int64, p *Place, limit int) (Total, bool) {
 	return p.Without(f.Of(limit), limit), p == f.tail
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// hopeless returns a place that is certain to be too late, and the earliest time at which it can go; or nil.
+// hopeless returns a place that is certain to be too late, and its earliest time; or nil.
 func (q *Queue) hopeless(now int64) (*Place, int64) {
 	for _, h := range q.lapse {
 		if len(h) > 0 {
@@ -23,7 +23,7 @@ func (q *Queue) hopeless(now int64) (*Place, int64) {
 	return nil, 0
 }
 
-// expire refuses places that are certain to be too late. If one of them was bound it returns the hold.
+// expire refuses the hopeless places, and returns the hold if one of them was bound.
 func (q *Queue) expire(now int64) (held *hold) {
 	for held == nil {
 		p, best := q.hopeless(now)
@@ -40,7 +40,7 @@ func (q *Queue) expire(now int64) (held *hold) {
 	return held
 }
 
-// best returns the earliest time at which a place can go.
+// best returns a place's earliest time.
 func (q *Queue) best(now int64, p *Place) int64 {
 	h := q.bound
 	if p.hold != nil {
@@ -71,7 +71,7 @@ func (q *Queue) best(now int64, p *Place) int64 {
 	return add(now, d)
 }
 
-// base returns how long the limit grants nothing, as far as the queue knows.
+// base returns how long the limit grants nothing.
 func (q *Queue) base(now int64) (d time.Duration) {
 	switch {
 	case q.bound != nil:
@@ -84,8 +84,7 @@ func (q *Queue) base(now int64) (d time.Duration) {
 	return d
 }
 
-// atMost returns how long a waiting place would wait if all that may go before it did, and whether that is its
-// forecast. It takes no longer the more places there are.
+// atMost returns a place's wait behind all that may go before it, and whether that is its forecast. It takes O(1).
 func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) {
 	if len(p.Options) > 1 {
 		sum, exact := q.order.AtMost(now, p, OfPermits)
@@ -110,7 +109,7 @@ func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) 
 	return longest, exact
 }
 
-// forecast returns how long a waiting place would wait if no other arrived.
+// forecast returns a waiting place's wait if no other arrives.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.now()
 	wait, exact := q.atMost(now, p)
@@ -132,7 +131,7 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	return longest
 }
 
-// sizes returns what the places before p ask of a limit where they have not reserved.
+// sizes returns what the places before p have yet to reserve at a limit.
 func (q *Queue) sizes(now int64, p *Place, limit int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for other := range q.order.Ahead(now, p) {
@@ -147,8 +146,7 @@ func (q *Queue) sizes(now int64, p *Place, limit int) iter.Seq[int] {
 	}
 }
 
-// fillUp returns how long a place would wait behind so many permits. The options fill up like communicating vessels:
-// each grants at its rate from the end of its wait on.
+// fillUp returns a place's wait behind so many permits. Each option grants at its rate from the end of its wait on.
 func (q *Queue) fillUp(p *Place, permits int) time.Duration {
 	all := q.choices(p, nil)
 	slices.SortFunc(all, byWait)

@@ -2,10 +2,10 @@ package queue
 
 import "cmp"
 
-// A Heap holds nodes by their keys, and those with the same key by their numbers. The zero value is empty.
+// A Heap holds nodes by key, then by number. The zero value is empty.
 type Heap[K cmp.Ordered, T any] []*Node[K, T]
 
-// A Node is an element of at most one Heap. Of says what it stands for.
+// A Node is an element of at most one Heap, and stands for Of.
 type Node[K cmp.Ordered, T any] struct {
 	Key    K
 	Number uint64
@@ -14,7 +14,7 @@ type Node[K cmp.Ordered, T any] struct {
 	index  int
 }
 
-// Put puts a node into the heap, or to its right place after a change.
+// Put puts a node into the heap, or where it belongs after a change.
 func (h *Heap[K, T]) Put(n *Node[K, T]) {
 	if n.heap != h {
 		n.Leave()
@@ -24,7 +24,7 @@ func (h *Heap[K, T]) Put(n *Node[K, T]) {
 	h.fix(n.index)
 }
 
-// Leave takes a node out of its heap, if it is in one.
+// Leave takes a node out of its heap, if any.
 func (n *Node[K, T]) Leave() {
 	h := n.heap
 	if h == nil {

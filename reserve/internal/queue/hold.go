@@ -8,12 +8,10 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// patience is how often a place gives back what it has because another limit has no room: at two limits that others keep
-// busy it would never have both.
+// patience bounds the rounds: at two limits that others keep busy a place would never have both.
 const patience = 4
 
-// A hold is what is reserved for a place at the limits of one option: at all of them, which is full; or only at the
-// one that has room last, so that the others are charged when the place goes.
+// A hold is what is reserved for a place at an option: at all limits (full), or at the one that has room last.
 type hold struct {
 	place  *Place
 	option int
@@ -37,8 +35,8 @@ type Part struct {
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits if the last of them has room within the slack; or else only at that one. The hold must
-// not be the place's meanwhile.
+// fill reserves at all limits if the last has room within the slack; or else only there. The place must not have the
+// hold.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	limits := h.limits()
 	slack := h.place.queue.slack(limits)
@@ -71,7 +69,7 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	return nil
 }
 
-// slack returns how long before its time the hold is due. The end of a pause is waited for.
+// slack returns how long before its time the hold is due; 0 in a pause.
 func (h *hold) slack() time.Duration {
 	for i := range h.parts {
 		if h.parts[i].paused {
@@ -81,10 +79,10 @@ func (h *hold) slack() time.Duration {
 	return h.place.queue.slack(h.limits())
 }
 
-// fast is the rate at which a program that wakes late loses more than a limit that is charged 2 ms too early.
+// fast is the rate from which waking late loses more than charging 2 ms too early.
 const fast = 100
 
-// slack returns the slack at these limits: of several at most 2 ms, and none if one of them is slow.
+// slack returns the slack at limits: of several at most 2 ms, and 0 if one is slow.
 func (q *Queue) slack(limits []Limit) time.Duration {
 	if len(limits) == 1 || q.set.Slack == 0 {
 		return q.set.Slack
@@ -103,7 +101,7 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 	return min(q.set.Slack, 2*time.Millisecond)
 }
 
-// latest returns which limit has room last, and when, by what is known now.
+// latest returns which limit has room last, and when.
 func (h *hold) latest() (last int, longest time.Duration) {
 	limits := h.limits()
 	for i := range limits {
@@ -120,7 +118,7 @@ func (h *hold) latest() (last int, longest time.Duration) {
 	return last, longest
 }
 
-// take reserves at a limit, unless it has that already.
+// take reserves at a limit, once.
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
 	p, l := &h.parts[i], &h.limits()[i]
 	if p.r != nil && (p.paused || l.paused() > 0) {
@@ -178,7 +176,6 @@ func (h *hold) settle(actual int) {
 	}
 }
 
-// granted counts it as granted.
 func (h *hold) granted() {
 	for i := range h.parts {
 		(*engine.Reservation)(h.parts[i].r).Count()
@@ -206,7 +203,7 @@ func (h *hold) delayOf(i int) time.Duration {
 	return max(h.parts[i].r.Delay(), h.pause(i))
 }
 
-// pause returns how long a limit is paused at which something is reserved.
+// pause returns how long a limit with a reservation is paused.
 func (h *hold) pause(i int) time.Duration {
 	if h.parts[i].paused {
 		return 0
@@ -214,7 +211,7 @@ func (h *hold) pause(i int) time.Duration {
 	return h.limits()[i].paused()
 }
 
-// arrived says that the awaited time has come. If another part is later by now, that is awaited, and it returns false.
+// arrived reports whether the time has come. If another part is later now, it awaits that.
 func (h *hold) arrived() bool {
 	h.due = true
 	longest, last := time.Duration(0), h.last
@@ -228,7 +225,7 @@ func (h *hold) arrived() bool {
 	return h.due
 }
 
-// wouldWait is delay, with what is known of limits where nothing is reserved.
+// wouldWait is delay, including limits without a reservation.
 func (h *hold) wouldWait() time.Duration {
 	longest := h.delay()
 	for i, l := range h.limits() {
@@ -243,7 +240,7 @@ func (h *hold) wouldWait() time.Duration {
 	return longest
 }
 
-// wait waits for all of it, and gives all back if that fails.
+// wait waits for all parts, and gives all back if that fails.
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
 		if i = (h.last + i) % len(h.parts); h.delayOf(i) > 0 {
@@ -257,7 +254,7 @@ func (h *hold) wait(ctx context.Context) error {
 
 func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
 
-// at returns which part is a reservation at a limit, or -1.
+// at returns which part is at a limit, or -1.
 func (h *hold) at(l *Limit) int {
 	if h != nil {
 		for j := range h.parts {

@@ -9,7 +9,7 @@ func (q *Queue) unbind(p *Place) {
 	q.unpass(p)
 }
 
-// detach takes the hold away from a place that waits again. Others may still pass it.
+// detach takes the hold from a place that waits again. Others may still pass it.
 func (q *Queue) detach(p *Place) {
 	if q.bound == p.hold {
 		q.bound = nil
@@ -17,7 +17,7 @@ func (q *Queue) detach(p *Place) {
 	p.state, p.hold = waiting, nil
 }
 
-// release takes the hold away from a place that waits again like any other, and returns it.
+// release takes the hold from a place that waits again like any other, and returns it.
 func (q *Queue) release(p *Place) *hold {
 	if p.state != bound {
 		return nil
@@ -28,7 +28,7 @@ func (q *Queue) release(p *Place) *hold {
 	return h
 }
 
-// leave takes out a place that has not been granted, and returns its hold, for left to cancel.
+// leave takes out a place that has not been granted, and returns its hold for left.
 func (q *Queue) leave(p *Place, why error) *hold {
 	if p.state >= granted {
 		return nil
@@ -48,7 +48,7 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	return h
 }
 
-// over counts a place that does not wait any more.
+// over counts a place that no longer waits.
 func (q *Queue) over(p *Place) {
 	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
@@ -57,13 +57,13 @@ func (q *Queue) over(p *Place) {
 	}
 }
 
-// lapses keeps the place among those that must go by a time.
+// lapses keeps the place among those with a deadline.
 func (q *Queue) lapses(p *Place) {
 	p.lapse.Key, p.lapse.Of = p.latest, p
 	q.lapse[p.Group].Put(&p.lapse)
 }
 
-// left cancels the hold of a place that has left or become smaller, nil if it had none, and makes the queue look.
+// left cancels the hold, if any, of a place that has left or become smaller, and looks.
 func (q *Queue) left(h *hold) {
 	if h != nil {
 		h.cancel()
@@ -71,7 +71,7 @@ func (q *Queue) left(h *hold) {
 	q.changed()
 }
 
-// gone is left, for a caller that must not wait for a limit that may block.
+// gone is left without blocking.
 func (q *Queue) gone(h *hold) {
 	if h != nil && q.blocks {
 		go q.left(h)

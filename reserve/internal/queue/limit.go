@@ -15,22 +15,22 @@ import (
 type Limit struct {
 	By      reserve.Reserver
 	Permits int // 0: the request's own
-	// Clip: the request asks for at most as many as the limit ever holds, and its caller charges the rest. Otherwise it
-	// gets a *[reserve.SizeError].
+	// Clip: the request asks for at most what the limit ever holds, and its caller charges the rest. Otherwise it gets
+	// a *[reserve.SizeError].
 	Clip bool
-	// Pause stops By: while it is paused, nothing is reserved there. It may be nil.
+	// Pause stops By: while it is paused, nothing is reserved there. May be nil.
 	Pause *reserve.Limiter
 	// Own: only one group asks this limit. While its first request waits for it, other groups pass.
 	Own bool
 }
 
-// An Option is one way to serve a request: a member of a pool, an upstream, a deployment.
+// An Option is a way to serve a request: a member of a pool, an upstream, a deployment.
 type Option struct {
 	Limits []Limit
 	Tier   int // lower ones are taken first, within Settings.Detour
 }
 
-// Limits returns what a request asks of a Reserver: each part of a reserve.All by itself.
+// Limits returns what a request asks of a Reserver, each part of a reserve.All by itself.
 func Limits(by reserve.Reserver) (limits []Limit) {
 	parts := engine.PartsOf(by)
 	if len(parts) == 0 {
@@ -42,7 +42,6 @@ func Limits(by reserve.Reserver) (limits []Limit) {
 	return limits
 }
 
-// A kind is what is known of a Reserver.
 type kind uint8
 
 const (
@@ -69,7 +68,7 @@ func kindOf(by reserve.Reserver) kind {
 	return foreign
 }
 
-// A Reserver of the user's can't be told from another one.
+// same can't tell a user's Reserver from another.
 func (l *Limit) same(other Limit) bool {
 	switch kindOf(l.By) {
 	case local, inFlight:
@@ -85,10 +84,10 @@ func (l *Limit) permits(p *Place) int {
 	return p.Permits
 }
 
-// unknown is how long a place waits if nobody can know.
+// unknown is a wait that nobody can know.
 const unknown = reserve.Forever
 
-// wait returns how long n permits would have to be waited for; 0 if By can't be asked without taking any.
+// wait returns the wait of n permits; 0 if By can't be asked without taking any.
 func (l *Limit) wait(n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
@@ -104,7 +103,7 @@ func (l *Limit) wait(n int) (d time.Duration, err error) {
 	return max(d, l.paused()), err
 }
 
-// known is wait under the queue's lock, where a function of the user's, a key's policy, must not be called.
+// known is wait under the queue's lock: it calls no function of the user's.
 func (l *Limit) known(n int) (time.Duration, error) {
 	if kindOf(l.By) == keyed {
 		return l.paused(), nil
@@ -120,7 +119,7 @@ func (l *Limit) paused() time.Duration {
 	return d
 }
 
-// tooMany returns the largest number of permits that a limit grants, if err is a SizeError; else 0.
+// tooMany returns a SizeError's Max, or 0.
 func tooMany(err error) int {
 	if err == nil {
 		return 0 // without an allocation
@@ -132,8 +131,8 @@ func tooMany(err error) int {
 	return 0
 }
 
-// reserve reserves n permits, or, while the limit is paused, waits for the end of that: permits that are bought now
-// would be forgotten by then.
+// reserve reserves n permits. While the limit is paused, it waits for the end instead: permits bought now would be
+// lost.
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (paused bool, err error) {
 	if l.paused() > 0 {
 		*r, err = l.Pause.ReserveWithin(ctx, 1, maxWait)
@@ -156,7 +155,7 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	return false, err
 }
 
-// rate returns permits per second; 0: it is not known, or there is no limit.
+// rate returns permits per second; 0: unknown or no limit.
 func (l *Limit) rate() float64 {
 	if by, ok := l.By.(interface{ Rate() float64 }); ok {
 		if r := by.Rate(); r < math.Inf(1) {

@@ -1,6 +1,6 @@
 package queue
 
-// A List holds places by their numbers. A place may be in one list of each kind. The zero value is empty, of kind 0.
+// A List holds places by number. A place may be in one list of each kind. The zero value is empty, of kind 0.
 type List struct {
 	Kind       uint8
 	head, tail *Place
@@ -41,7 +41,7 @@ func (l *List) Delete(p *Place) {
 	l.length--
 }
 
-// join makes two places neighbours. Nil stands for the end of the list.
+// join makes two places neighbours; nil is the end.
 func (l *List) join(a, b *Place) {
 	if a == nil {
 		l.head = b
@@ -55,5 +55,5 @@ func (l *List) join(a, b *Place) {
 	}
 }
 
-// Drop takes the head off a copy of a list, and leaves the list as it is.
+// Drop takes the head off a copy of a list.
 func (l *List) Drop() { l.head = l.Next(l.head) }

@@ -12,16 +12,16 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A choice is an option, and how long a place would wait there.
+// A choice is an option, and a place's wait there.
 type choice struct {
 	option int
 	wait   time.Duration // someday: it is not known; reserve.Forever: the option is none
 }
 
-// someday is how long a place waits at an option if nobody can know.
+// someday is the wait at an option that nobody can know.
 const someday = reserve.Forever - 1
 
-// asked reports whether asking the limits tells all that there is to know.
+// asked reports whether asking the limits tells all.
 func (o *Option) asked() bool {
 	for i := range o.Limits {
 		if k := kindOf(o.Limits[i].By); k == foreign || k == distant || k == keyed {
@@ -31,7 +31,7 @@ func (o *Option) asked() bool {
 	return true
 }
 
-// wait returns how long a place would wait. What it holds already it would not wait for again.
+// wait returns a place's wait, beyond what it holds already.
 func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	for i := range o.Limits {
 		l := &o.Limits[i]
@@ -48,8 +48,7 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	return longest
 }
 
-// rate returns how many permits of a place the slowest limit grants in a second; 0: that is not known. A nil place is
-// one whose permits are the limits'.
+// rate returns the permits of a place (nil: the limits') per second at the slowest limit; 0: unknown.
 func (o *Option) rate(p *Place) float64 {
 	slowest := math.Inf(1)
 	for i := range o.Limits {
@@ -71,7 +70,7 @@ func (o *Option) rate(p *Place) float64 {
 	return slowest
 }
 
-// choices returns how long a place would wait at each of its options. H is its hold, or nil.
+// choices returns a place's wait at each of its options. H is its hold, or nil.
 func (q *Queue) choices(p *Place, h *hold) []choice {
 	all := make([]choice, len(p.Options))
 	now := q.clock.Now()
@@ -91,7 +90,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 	return all
 }
 
-// choose returns the best choice for a place within its longest wait, or option -1. Current wins a tie.
+// choose returns the best choice within maxWait, or option -1. Current wins a tie.
 func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duration) choice {
 	earliest := slices.MinFunc(all, byWait).wait
 	limit := max(earliest, min(add(earliest, q.set.Detour), maxWait))
@@ -125,9 +124,7 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 	}
 }
 
-// reserve reserves for a place at its best option. What is known of an option may be wrong, if it can't be asked
-// without taking permits, or if others ask it as well. Then the next best one is asked too, and the better of the two
-// is kept.
+// reserve reserves at the best option. If what is known may be wrong, it asks the next best too, and keeps the better.
 func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 {
 		h := p.newHold(0)
@@ -165,7 +162,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	return held[o.option], nil
 }
 
-// search reserves at the best option until that has been asked, and returns which one was asked last; -1: none.
+// search reserves at the best option until that has been asked, and returns the option asked last; -1: none.
 func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold, maxWait time.Duration) (last int, err error) {
 	asked := make([]bool, len(all))
 	for last = -1; ; {
@@ -179,7 +176,7 @@ func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold
 	}
 }
 
-// try reserves at an option, and returns how long that has to be waited for.
+// try reserves at an option, and returns its wait.
 func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Duration) (*hold, time.Duration, error) {
 	h := p.newHold(option)
 	wait := reserve.Forever
@@ -194,7 +191,6 @@ func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Dura
 	return h, wait, err
 }
 
-// none returns the error of a place that no option grants.
 func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	if err := p.fits(); err != nil {
 		return err
@@ -202,8 +198,7 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether a place should be bound to another option. To ask an option that can't tell takes permits: so
-// only if the one that it is bound to has become later.
+// better reports whether a place should be bound elsewhere. An option that can't tell is asked only if h became later.
 func (q *Queue) better(h *hold) bool {
 	p := h.place
 	epoch := q.epoch.Load()

@@ -9,8 +9,7 @@ import (
 
 const mostPassed = 16
 
-// letsPass reports whether others pass a bound place from now on: it waits for a limit of its own group, or options
-// are closed to it that may be open to others.
+// letsPass reports whether others pass a bound place from now on.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
 	if p.pass != NoPass || len(q.passed) >= mostPassed || h.delay() <= h.slack() {
@@ -29,7 +28,7 @@ func (q *Queue) letsPass(p *Place) bool {
 	return true
 }
 
-// partial reports whether an option is closed to a place that does not have a limit.
+// partial reports whether an option without that limit is closed to a place.
 func (p *Place) partial(l *Limit) bool {
 	for i, o := range p.Options {
 		if p.Except != nil && p.Except(i) && len(o.Limits) > 0 && !slices.ContainsFunc(o.Limits, l.same) {
@@ -54,8 +53,7 @@ func (q *Queue) stillFirst(now int64, p *Place) bool {
 	return first == p
 }
 
-// rejoin makes a place that others passed a place like others, since what they don't need has room now; and returns
-// true. If it is the first it is bound instead of the one that was. It unlocks the queue.
+// rejoin ends the passing of a place, and binds it if it is the first. It unlocks the queue and returns true, or false.
 func (q *Queue) rejoin(now int64, p *Place) bool {
 	q.unpass(p)
 	if q.order.First(now) != p {
@@ -70,8 +68,7 @@ func (q *Queue) rejoin(now int64, p *Place) bool {
 	return q.takeBack(old)
 }
 
-// anew takes all holds away after a change, if others pass a place to which an option is closed: they may hold what it
-// would get now.
+// anew takes all holds away if others pass a place to which an option is closed: they may hold what it would get now.
 func (q *Queue) anew(now int64) (holds []*hold) {
 	epoch := q.epoch.Load()
 	if !q.several || len(q.passed) == 0 || q.compared == epoch {

@@ -8,10 +8,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// never is the last time that there is.
 const never = saturate.Never
 
-// A Place is a request in a queue. Its maker sets the exported fields before Enter. It must not be copied then.
+// A Place is a request in a queue. Its exported fields are set before Enter. It must not be copied.
 type Place struct {
 	Permits int      // at least 1: what its order and its accounts count
 	Options []Option // at least one; places may share them
@@ -19,15 +18,15 @@ type Place struct {
 	Rank    *Rank    // of a request that may ask again; nil: it does not
 	Data    any      // the order's
 	Hint    any      // the maker's
-	// Except reports whether an option must not be chosen; nil: any may be.
+	// Except reports whether an option must not be chosen. May be nil.
 	Except func(option int) bool
-	// Renew is called before something is reserved for the place. It may change the permits of its limits, and its error
-	// ends the place. It must not call the queue. It may be nil.
+	// Renew is called before each reservation. It may change the permits of the place's limits; its error ends the
+	// place. It must not call the queue. May be nil.
 	Renew func() error
-	// Memory is used for an option with several limits, if it is long enough.
+	// Memory is used for an option with several limits, if long enough.
 	Memory []Part
 
-	// What other places of the order look at, in one cache line.
+	// What other places look at, in one cache line.
 	rank  Rank
 	links [kinds]link
 
@@ -63,7 +62,7 @@ const (
 	over
 )
 
-// A Pass says whether others pass a place, because it waits for something that they don't need.
+// A Pass says which places pass a place, because it waits for something that they don't need.
 type Pass uint8
 
 // PassGroup holds up the other places of the group.
@@ -76,7 +75,7 @@ const (
 // Passed reports whether others pass the place.
 func (p *Place) Passed() Pass { return p.pass }
 
-// newHold returns an empty hold at an option. Only the holder of binding calls it.
+// newHold returns an empty hold. The caller holds binding.
 func (p *Place) newHold(option int) *hold {
 	h := &p.own
 	n := len(p.Options[option].Limits)
@@ -104,7 +103,6 @@ func (p *Place) remaining(now int64) time.Duration {
 	return max(0, time.Duration(saturate.Add(p.latest, -now)))
 }
 
-// signal wakes callers that wait for a change of the place.
 func (p *Place) signal() {
 	if p.changed != nil {
 		close(p.changed)
@@ -112,7 +110,7 @@ func (p *Place) signal() {
 	}
 }
 
-// Option returns the option that the place is bound to or was granted at, or -1.
+// Option returns the option of a bound or granted place, or -1.
 func (p *Place) Option() int {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
@@ -122,7 +120,7 @@ func (p *Place) Option() int {
 	return p.hold.option
 }
 
-// Held returns the reservation of a granted place at a limit of its option.
+// Held returns a granted place's reservation at a limit of its option.
 func (p *Place) Held(limit int) *reserve.Reservation { return p.hold.parts[limit].r }
 
 // Waited returns how long a granted place waited.
@@ -135,7 +133,7 @@ func (p *Place) Waited() time.Duration {
 	return time.Duration(p.at - p.begin)
 }
 
-// At returns when the place was granted, or is promised to go, or its forecast.
+// At returns when the place was granted, is promised to go, or its forecast.
 func (p *Place) At() time.Time {
 	q := p.queue
 	q.poll()
@@ -150,8 +148,7 @@ func (p *Place) At() time.Time {
 	return q.clock.Time(p.at)
 }
 
-// Delay returns how long it is until At; 0: it may go. Whatever its forecast, that of a place that waits is at least 1
-// ns.
+// Delay returns how long it is until At; 0: it may go. For a place that waits it is at least 1 ns.
 func (p *Place) Delay() time.Duration {
 	q := p.queue
 	q.poll()

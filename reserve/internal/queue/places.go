@@ -10,9 +10,9 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Places are a number of places in flight. They are a [reserve.Reserver]: a place is out until its reservation's
-// Cancel or Settle(0); another Settle does nothing. How long it stays out is not known, so the Delay of one that waits
-// is reserve.Forever, which refuses no request before its longest wait is over.
+// Places are a number of places in flight, as a [reserve.Reserver]: a place is out until its reservation's Cancel or
+// Settle(0); another Settle does nothing. The Delay of a request that waits is reserve.Forever, which refuses none
+// early.
 type Places struct {
 	mu      sync.Mutex
 	n, out  int
@@ -37,7 +37,6 @@ func (s *Places) Out() int {
 	return s.out
 }
 
-// wait returns 0 or unknown.
 func (s *Places) wait() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +46,7 @@ func (s *Places) wait() time.Duration {
 	return unknown
 }
 
-// give gives free places to those that wait. It must be locked.
+// give gives free places to requests that wait. It must be locked.
 func (s *Places) give() {
 	for e := s.waiting.Front(); e != nil && s.out < s.n; e = s.waiting.Front() {
 		p := s.waiting.Remove(e).(*place)
@@ -57,7 +56,6 @@ func (s *Places) give() {
 	}
 }
 
-// A place is a promise of a place in flight.
 type place struct {
 	of     *Places
 	number uint64 // requests get places in the order of these
@@ -67,7 +65,7 @@ type place struct {
 	ended  chan struct{}
 }
 
-// ReserveWithin reserves a place; n is ignored. With a maxWait of 0 it returns a *[reserve.WaitError] if none is free.
+// ReserveWithin reserves one place, whatever n. With a maxWait of 0 it returns a *[reserve.WaitError] if none is free.
 func (s *Places) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if err := done.Cause(ctx); err != nil {
 		return reserve.Reservation{}, err

@@ -9,14 +9,13 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A promise is a place as the promise of a reservation.
 type promise struct{ *Place }
 
 func (p promise) Permits() int { return p.Place.Permits }
 func (p promise) Begin()       { p.each(true, (*reserve.Reservation).Begin) }
 func (p promise) End()         { p.each(true, (*reserve.Reservation).End) }
 
-// each calls f for each reservation that the place has; or only if it is granted.
+// each calls f for the place's reservations; or only if it is granted.
 func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
 	p.queue.mu.Lock()
 	h := p.hold
@@ -36,8 +35,7 @@ func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
 // Reservation returns the place as a reservation.
 func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
 
-// PlaceOf returns the place in this queue that a reservation stands for, or that one of the reservations behind it
-// does; or nil.
+// PlaceOf returns the place in this queue behind a reservation, or nil.
 func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	p, ok := (*engine.Reservation)(r).Promise().(promise)
 	if !ok || p.queue == q {
@@ -51,8 +49,7 @@ func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
 	return found
 }
 
-// A placeContext is the context in which limits are asked: it has the caller's values, and does not end with it,
-// because a reservation outlives the context of the request for it.
+// A placeContext has the caller's values, and does not end with the caller's context: a reservation outlives it.
 type placeContext Place
 
 func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -66,16 +63,16 @@ func (c *placeContext) Value(key any) any {
 }
 
 // A Rank is a request's place in an order. A request that asks again goes before those that first asked after it. The
-// zero value is that of a new request.
+// zero value is a new request's.
 type Rank struct {
 	Number  uint64
 	Arrived int64
 }
 
-// numbers are the same for all queues, so that requests of several are comparable where they meet.
+// numbers are the same for all queues, so that ranks compare where queues meet.
 var numbers atomic.Uint64
 
-// Ranked returns the rank that the place got from FIFO.Push.
+// Ranked returns the rank that FIFO.Push gave the place.
 func (p *Place) Ranked() Rank { return p.rank }
 
 func (p *Place) join(now int64) {
@@ -93,12 +90,12 @@ type (
 	stickyKey struct{}
 )
 
-// WithRank returns a context whose request has that rank, or gets one.
+// WithRank returns a context whose request has that rank, or gets it.
 func WithRank(ctx context.Context, r *Rank) context.Context {
 	return context.WithValue(ctx, rankKey{}, r)
 }
 
-// RankOf returns a context's rank; nil: it has none.
+// RankOf returns a context's rank, or nil.
 func RankOf(ctx context.Context) *Rank {
 	r, _ := ctx.Value(rankKey{}).(*Rank)
 	return r
@@ -109,7 +106,7 @@ func WithSticky(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, stickyKey{}, key)
 }
 
-// StickyOf returns a context's key, if it has one.
+// StickyOf returns a context's key, if any.
 func StickyOf(ctx context.Context) (key string, ok bool) {
 	key, ok = ctx.Value(stickyKey{}).(string)
 	return key, ok

@@ -13,16 +13,15 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Settings are those of a queue.
 type Settings struct {
 	Clock clockwork.Clock // nil: the real one
-	// Slack is how long before its time a place is granted; it waits for the rest at its limits, and nobody passes it. So
-	// a program that wakes callers late loses no time. Several limits are charged too early by it: there it is at most
-	// 2 ms. 0: a place is granted when its time has come.
+	// Slack is how long before its time a place is granted. It waits for the rest at its limits, and nobody passes it.
+	// So a program that wakes callers late loses no time. Several limits are charged too early by the slack: there it
+	// is at most 2 ms. Default: 0.
 	Slack time.Duration
 	// Detour is how much longer a place may wait for an option of a lower tier, or that it prefers.
 	Detour time.Duration
-	// Prefers returns the option that a place prefers, or -1, and Chosen is told which one it got. They may be nil, and
+	// Prefers returns the option that a place prefers, or -1. Chosen is told the option it got. Both may be nil, and
 	// must not block.
 	Prefers func(p *Place) int
 	Chosen  func(p *Place, option int)
@@ -43,7 +42,7 @@ type Queue struct {
 	kicked  atomic.Bool  // a look has been asked for
 	quiet   atomic.Bool  // the queue itself changes the limit
 	epoch   atomic.Int64 // how often something has changed
-	// deaf: a caller waits at the only limit, so nothing is to be done when that grants earlier.
+	// deaf: a caller waits at the only limit, so an earlier time needs nothing done.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu
@@ -62,14 +61,13 @@ type Queue struct {
 	compared  int64 // the epoch that anew has seen
 }
 
-// seen is what is known of an option.
 type seen struct {
 	known atomic.Int64 // when it grants, by the last answer of limits that can't be asked without taking
 	last  uint64       // when it was chosen last
 }
 
-// A lock is a mutex. Where it is held during calls that may block it is a channel, so that the time of a
-// testing/synctest bubble goes on.
+// A lock is a mutex; if it is held during calls that may block, a channel, so that a testing/synctest bubble's time
+// goes on.
 type lock struct {
 	mutex sync.Mutex
 	calls chan struct{} // nil: the mutex
@@ -93,8 +91,8 @@ func (l *lock) unlock() {
 
 type stopper interface{ Stop() bool }
 
-// New returns a queue whose places are in that many groups. Options are those of one place of each kind: by them it
-// knows whether a limit may block, and watches the limits.
+// New returns a queue with that many groups. Options are those of a place of each kind: by them it learns whether a
+// limit may block, and watches the limits.
 func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	q := &Queue{order: order, set: set, lapse: make([]Heap[int64, Place], groups), timed: never, notBefore: math.MinInt64}
 	if set.Clock != nil {
@@ -152,7 +150,7 @@ func (q *Queue) watch(limits map[*Limit]bool) {
 // Waiting returns how many requests wait.
 func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
 
-// Rate returns the sum of the rates of some options, each that of its slowest limit; 0: one is not known.
+// Rate returns the sum of the options' rates, each that of its slowest limit; 0: one is unknown.
 func Rate(options []Option) (sum float64) {
 	for i := range options {
 		rate := options[i].rate(nil)
@@ -164,7 +162,7 @@ func Rate(options []Option) (sum float64) {
 	return sum
 }
 
-// Locked calls f under the queue's lock, with its time: to read the order.
+// Locked calls f under the queue's lock, to read the order.
 func (q *Queue) Locked(f func(now int64)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

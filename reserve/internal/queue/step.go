@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Look makes the queue look after a change of a limit that it does not watch.
+// Look looks after a change of a limit that the queue does not watch.
 func (q *Queue) Look() {
 	q.epoch.Add(1)
 	q.look()
@@ -22,8 +22,7 @@ func (q *Queue) look() {
 	}
 }
 
-// lookFor is look for a caller with that context. If that ends while a limit blocks, it returns the cause, and the
-// queue looks on.
+// lookFor is look. If the context ends while a limit blocks, it returns the cause, and the queue looks on.
 func (q *Queue) lookFor(ctx context.Context) error {
 	if !q.blocks || ctx.Done() == nil {
 		q.look()
@@ -42,7 +41,7 @@ func (q *Queue) lookFor(ctx context.Context) error {
 	}
 }
 
-// lookSoon is look, in a goroutine of its own where a limit may block.
+// lookSoon is look, in a goroutine where a limit may block.
 func (q *Queue) lookSoon() {
 	if q.blocks {
 		go q.look()
@@ -51,7 +50,7 @@ func (q *Queue) lookSoon() {
 	}
 }
 
-// step does the next thing, and reports whether there may be another one. Only the holder of binding calls it.
+// step does the next thing, and reports whether there may be another. The caller holds binding.
 func (q *Queue) step() (more bool) {
 	if q.waiting.Load() == 0 {
 		return false
@@ -85,7 +84,7 @@ func (q *Queue) step() (more bool) {
 	return false
 }
 
-// takeBack unlocks the queue and cancels holds that were taken away. It returns true.
+// takeBack unlocks the queue, cancels holds and returns true.
 func (q *Queue) takeBack(holds ...*hold) bool {
 	q.mu.Unlock()
 	for _, h := range holds {
@@ -94,15 +93,14 @@ func (q *Queue) takeBack(holds ...*hold) bool {
 	return true
 }
 
-// cancel cancels a hold for a caller that looks again afterwards, so the watcher need not.
+// cancel cancels a hold for a caller that looks again, so the watcher need not.
 func (q *Queue) cancel(h *hold) {
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
 	h.cancel()
 }
 
-// advance does the next thing for a place that is the first or that others pass, and unlocks the queue. Or it returns
-// false.
+// advance does the next thing for a place, unlocks the queue and returns true; or it returns false.
 func (q *Queue) advance(now int64, p *Place) bool {
 	h := p.hold
 	if h == nil {
@@ -131,7 +129,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 	return true
 }
 
-// grant lets a bound place go, whose hold has that delay, and unlocks the queue.
+// grant lets a bound place go, and unlocks the queue.
 func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
@@ -158,8 +156,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	}
 }
 
-// bind reserves for a place, or fills its hold, which nobody else knows then, and binds it unless it has left
-// meanwhile. An error or a panic takes the place out. It unlocks the queue.
+// bind reserves for a place, or fills its hold, and binds it. An error or a panic ends the place. It unlocks the queue.
 func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	begin := q.seen
 	ctx := context.Context((*placeContext)(p))
@@ -201,7 +198,7 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	}
 }
 
-// attempt makes an error of a panic.
+// attempt turns a panic into an error.
 func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (h *hold, err error) {
 	defer func() {
 		if value := recover(); value != nil {

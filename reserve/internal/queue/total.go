@@ -31,11 +31,9 @@ func (t Total) Int() int {
 	return int(t.low)
 }
 
-// Sums are what places ask of each of the first limits of their options, then the sum of their own permits, then their
-// number.
+// Sums are what places ask of the first limits of their options, then of their own permits, then their number.
 type Sums [tracked + 2]Total
 
-// tracked is how many limits of an option have sums.
 const (
 	tracked   = 4
 	OfPermits = tracked
@@ -58,7 +56,7 @@ func (s *Sums) add(p *Place, sign int) {
 	s[ofPlaces].Add(sign)
 }
 
-// Subtract takes off what was added for a place.
+// Subtract takes off what Add added for a place.
 func (s *Sums) Subtract(p *Place) {
 	s.add(p, -1)
 	p.counted = [tracked]int{}
@@ -71,7 +69,7 @@ func (s *Sums) Resize(_ int64, p *Place, n int) {
 	s.Add(p)
 }
 
-// Of returns the sum of a limit. If that has none it is more than any.
+// Of returns a limit's sum, or the largest if it has none.
 func (s *Sums) Of(limit int) Total {
 	if limit < len(s) {
 		return s[limit]
@@ -79,7 +77,7 @@ func (s *Sums) Of(limit int) Total {
 	return Total{high: 1}
 }
 
-// Without returns a sum without what the place asks of a limit.
+// Without returns a limit's sum without the place.
 func (p *Place) Without(sum Total, limit int) Total {
 	switch limit {
 	case OfPermits:

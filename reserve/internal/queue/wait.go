@@ -52,7 +52,7 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	return err
 }
 
-// waitFor waits for the time of the hold, and then makes the queue look.
+// waitFor waits for the hold's time, and looks.
 func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	q := p.queue
 	last := h.awaited()
@@ -75,7 +75,6 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	return err
 }
 
-// waitForTurn waits until the place is bound, or over.
 func (p *Place) waitForTurn(ctx context.Context) error {
 	if p.changed == nil {
 		p.changed = make(chan struct{})
@@ -91,7 +90,7 @@ func (p *Place) waitForTurn(ctx context.Context) error {
 	}
 }
 
-// waitOut waits for the rest of the slack of a granted place, after a wait that returned err.
+// waitOut waits for a granted place's rest of slack, after a wait that returned err.
 func (p *Place) waitOut(ctx context.Context, err error) error {
 	if p.queue.set.Slack == 0 {
 		return err
@@ -108,7 +107,7 @@ func (p *Place) waitOut(ctx context.Context, err error) error {
 // Cancel is Settle(0).
 func (p *Place) Cancel() { p.Settle(0) }
 
-// Charge corrects the account of a granted place, whose caller settles each limit by itself.
+// Charge corrects a granted place whose caller settles each limit itself.
 func (p *Place) Charge(actual int) {
 	q := p.queue
 	q.mu.Lock()
@@ -119,7 +118,7 @@ func (p *Place) Charge(actual int) {
 	}
 }
 
-// correct settles the account of a granted place, and reports whether that was the first time.
+// correct settles a granted place, and reports whether for the first time.
 func (p *Place) correct(actual int) bool {
 	if p.settled {
 		return false
@@ -130,7 +129,7 @@ func (p *Place) correct(actual int) bool {
 	return true
 }
 
-// Settle says how many permits the request has used or will use: see [reserve.Reservation.Settle].
+// Settle is [reserve.Reservation.Settle].
 func (p *Place) Settle(actual int) {
 	q := p.queue
 	actual = max(0, actual)
@@ -166,8 +165,7 @@ func (p *Place) Settle(actual int) {
 	q.left(released)
 }
 
-// A PanicError is a panic of something of the caller's, such as its own Reserver. It is thrown again in the call in
-// whose name that was asked.
+// A PanicError is a panic of the caller's code, such as its own Reserver. The call that asked throws it again.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -181,7 +179,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// failure returns why the place is over, or throws the panic that is the reason.
+// failure returns why the place is over, or throws its panic.
 func (p *Place) failure() error {
 	if e, ok := p.err.(*PanicError); ok {
 		panic(e)

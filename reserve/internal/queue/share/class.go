@@ -2,17 +2,16 @@ package share
 
 import "github.com/nextfree/pace/reserve/internal/queue"
 
-// A flow is a class in a priority, or a tenant in a class.
 type flow struct {
 	start float64 // the tag of its next request
-	// A stretch begins when the flow was idle and virtual time has passed its tag: what it got before is forgiven.
+	// A stretch begins when the flow was idle and virtual time passed its tag: then it owes nothing.
 	stretch uint32
 	floor   float64 // the tag at which the stretch began
 }
 
 func (f *flow) begin(tag float64) { f.start, f.floor, f.stretch = tag, tag, f.stretch+1 }
 
-// settle corrects the tag after a request of that stretch has cost more. What was forgiven is no credit.
+// settle corrects the tag after a request of that stretch cost more. Forgiven cost is no credit.
 func (f *flow) settle(stretch uint32, more float64) {
 	if more >= 0 {
 		f.start += more
@@ -21,7 +20,7 @@ func (f *flow) settle(stretch uint32, more float64) {
 	}
 }
 
-// dearest is the largest cost of a request: beside a larger tag, the costs of others would be lost to rounding.
+// dearest is the largest cost: beside a larger tag, rounding would lose the costs of others.
 const dearest = 1e12
 
 func cost(permits int, weight float64) float64 {
@@ -83,7 +82,7 @@ type class struct {
 	counts Counts
 }
 
-// A tenant is a flow of a class, for one stretch.
+// A tenant is a flow of a class, during one stretch.
 type tenant struct {
 	flow
 	name   string
@@ -93,7 +92,7 @@ type tenant struct {
 	node   queue.Node[float64, tenant]
 }
 
-// old returns the oldest request of the class if it has waited for MaxAge, or nil.
+// old returns the oldest request if it has waited for MaxAge, or nil.
 func (c *class) old(now int64) *queue.Place {
 	if c.aged.level == nil {
 		return nil
@@ -117,7 +116,7 @@ func (c *class) shareOf(e *Entry) *share {
 	return &c.share
 }
 
-// first returns the class's first request of those that others don't pass.
+// first returns the first request that others don't pass.
 func (c *class) first(now int64) turn {
 	if c.waiting.Len() == 0 {
 		return turn{}
@@ -135,7 +134,7 @@ func (c *class) first(now int64) turn {
 	return t
 }
 
-// firstBehind returns the first request of the class that others don't pass, if some are passed.
+// firstBehind is first if some are passed.
 func (c *class) firstBehind() *queue.Place {
 	var first turn
 	for _, n := range c.active {
@@ -175,7 +174,7 @@ func (c *class) newTenant(name string, start float64) *tenant {
 	return t
 }
 
-// keep puts a tenant where it belongs: to those that wait, to those that owe something, or nowhere.
+// keep puts a tenant to those that wait, to those that owe, or nowhere.
 func (c *class) keep(t *tenant) {
 	t.node.Key = t.start
 	if p := t.line.Head(); p != nil {
@@ -196,7 +195,7 @@ func (c *class) charge(e *Entry) {
 	}
 }
 
-// settle corrects a tenant's tag. If no request of it waits, it owes what is above virtual time.
+// settle corrects a tenant's tag. Without waiting requests it owes what is above virtual time.
 func (c *class) settle(e *Entry, more float64) {
 	t := c.tenants[e.name]
 	if t == nil {
@@ -218,7 +217,7 @@ func (c *class) settle(e *Entry, more float64) {
 	c.keep(t)
 }
 
-// kept is how many tenants a map may have held that is used again.
+// kept is how many tenants a reused map may have held.
 const kept = 64
 
 func (e *Entry) leave(now int64) {

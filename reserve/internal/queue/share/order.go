@@ -1,10 +1,11 @@
-// Package share is the order of package fair, and of outbound's classes: priorities strictly, and shares within one.
+// Package share is the order of package fair, and of outbound's classes: priorities strictly, and shares within a
+// priority.
 //
 // The shares are by start-time fair queueing (P. Goyal, H. Vin and H. Cheng, 1996), over the classes of a priority and
-// over the tenants of a class. Each of these is a flow, whose tag is the virtual time at which its next request starts.
-// The flow with the smallest tag goes. Virtual time becomes that tag, and the tag grows by permits / weight. A flow that
-// was idle begins at virtual time, or at its own tag if that is larger. So of two flows that both wait, neither gets
-// ahead of the other by more than one request of each.
+// the tenants of a class. Each is a flow, whose tag is the virtual time at which its next request starts. The flow with
+// the smallest tag goes. Virtual time becomes that tag, and the tag grows by permits / weight. An idle flow begins at
+// virtual time, or at its own tag if larger. So of two flows that both wait, neither gets ahead of the other by more
+// than one request of each.
 package share
 
 import (
@@ -42,7 +43,7 @@ type Entry struct {
 	stretch uint32 // of its share
 }
 
-// Of makes e a request of a class, by its number, and of a tenant. It is called before Enter.
+// Of makes e a request of a class, by its number, and of a tenant. Call it before Enter.
 func (o *Order) Of(e *Entry, class int, tenant string, weight float64) {
 	e.class, e.name, e.weight = o.classes[class], tenant, weight
 	e.Group, e.Data = class, e
@@ -68,7 +69,7 @@ func (o *Order) Counts(now int64, class int) Counts {
 }
 
 // New returns the order of requests of these classes, which are their groups in the queue. Full makes the error of a
-// request to a class of which MaxQueue requests wait.
+// request to a class that is full (MaxQueue).
 func New(classes []Class, full func(class int) error) *Order {
 	o := &Order{full: full}
 	levels := map[int]*level{}
@@ -152,7 +153,7 @@ func (o *Order) Settle(now int64, p *queue.Place, more int) {
 
 func (o *Order) Lapsed(_ int64, p *queue.Place) { of(p).class.counts.Refused += uint64(p.Permits) }
 
-// A turn is a request that may be the first, and by which tag.
+// A turn is a request that may be first, and its tag.
 type turn struct {
 	place    *queue.Place // nil: there is none
 	priority int

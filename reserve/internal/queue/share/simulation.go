@@ -2,13 +2,12 @@ package share
 
 import "github.com/nextfree/pace/reserve/internal/queue"
 
-// A simulation goes through the requests that wait in the order in which they will go.
+// A simulation goes through the waiting requests in the order in which they will go.
 type simulation struct {
 	classes []simulated
 	now     int64
 }
 
-// simulated is a copy of a class.
 type simulated struct {
 	*class
 	start, agedStart float64
@@ -42,7 +41,6 @@ func (c *simulated) copy(now int64) {
 	}
 }
 
-// next returns the next request, or nil.
 func (s *simulation) next() *queue.Place {
 	var first turn
 	var from *simulated
