@@ -12,12 +12,11 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// send makes the call for a list of requests, and puts an error into them if there was no answer. It returns that
-// error, so that the waiting callers fail with it, unless only the list's callers had too little time.
+// send returns a failed call's error for the waiting callers too, unless only these callers had too little time.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
-	// First it charges permits that were granted without the server, once: if the answer is lost they may have been
-	// charged, and are forgotten. So it waits until a server has answered since the outage.
+	// Permits granted without the server are charged once, as a charge whose answer is lost is forgotten: so only
+	// after the server has answered again.
 	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
@@ -47,8 +46,6 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	return err
 }
 
-// fail puts an error into the requests of a call, and counts the permits that the server may have granted
-// nevertheless.
 func (l *Limiter) fail(n *node, list []*request, err error) {
 	lost := 0
 	for _, r := range list {
@@ -63,8 +60,8 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try probes the server until three answers have come in a row: one that loses every other answer must not be
-// trusted with permits. If the time is too short for three, the next caller asks for the missing ones.
+// try probes the server until three answers have come in a row. If there is no time for three, the next caller goes
+// on.
 func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -99,7 +96,7 @@ func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	return nil
 }
 
-// report tells the circuit how a call went. An error that the server has returned is an answer.
+// report tells the circuit how a call went. An error of the server is an answer.
 func (l *Limiter) report(n *node, err error, counts bool) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
@@ -107,15 +104,13 @@ func (l *Limiter) report(n *node, err error, counts bool) {
 	n.circuit.report(l.now(), err, counts)
 }
 
-// hasty reports whether a call had less than a quarter of the timeout. Its lack of time says nothing about the
-// server (TestTheImpatientOpenNothing).
+// hasty reports whether a call had too little time to tell anything about the server.
 func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
 
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
-// timedOut adds to an error what time has passed, if that was the reason.
 func timedOut(err error, after time.Duration) error {
 	if e, ok := err.(*UnavailableError); ok && late(err) {
 		e.Timeout = after.Round(time.Millisecond)
@@ -123,7 +118,6 @@ func timedOut(err error, after time.Duration) error {
 	return err
 }
 
-// until returns how long a call that begins now may take: the timeout, or until the last caller gives up.
 func (l *Limiter) until(list []*request, begin int64) int64 {
 	latest := begin
 	for _, r := range list {
@@ -133,7 +127,7 @@ func (l *Limiter) until(list []*request, begin int64) int64 {
 }
 
 func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) error {
-	// The list is not only the caller's, so its end must not be the list's.
+	// The caller's end must not be the list's.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-l.now()))
 	defer cancel()
 	o := orders.Get().(*order)
@@ -165,7 +159,6 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 	}
 }
 
-// learn remembers until when, by this answer, no request is granted at once.
 func (l *Limiter) learn(o outlook, sent int64) {
 	until := int64(0) // not sent: a caller that has read the clock before the call was may come after the answer
 	if rounded := int64(1000); o.wait > rounded {
@@ -184,8 +177,8 @@ type serverClock struct {
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. If that is before
-// the question or after the answer, a clock was set, and the mapping begins anew.
+// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. A time before the
+// question or after the answer means that a clock was set: the mapping begins anew.
 func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +188,7 @@ func (s *serverClock) decided(server, sent, back int64) int64 {
 	return server + s.ahead
 }
 
-// notAfter returns a time of the limiter's on the server's clock, or 1 while that is not known: then the call only
-// learns the time.
+// notAfter returns a time on the server's clock. Before the first answer it is 1: that call only learns the time.
 func (s *serverClock) notAfter(t int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

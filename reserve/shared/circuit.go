@@ -6,13 +6,8 @@ import (
 	"time"
 )
 
-// A circuit keeps callers from waiting for a server that does not answer. Three failures in a row, and no answer for
-// 50 ms, or eight in a row, open it. (With every fourth call failing, three in a row are no outage.) Then one caller probes the server,
-// at distances that double from 50 to 400 ms. They are multiples of the distance since 1970, so all processes find
-// the server again together, as far as their clocks agree.
-//
-// An outage without callers tells nothing about the server. So callers that come when none has probed for longer
-// than the distance wait for the result of the probe.
+// A circuit keeps callers from waiting for a server that does not answer: see "When the store fails". Where every
+// fourth call fails, three failures in a row are no outage. Probes are at multiples of the distance since 1970.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
 	answered atomic.Int64 // when the last answer came, or the first call failed; 0: neither
@@ -35,8 +30,8 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter reports whether the caller is to probe the server, and then call tried. Otherwise err is the last failure
-// while the circuit is open. If probed is not nil, the caller may wait for the end of the probe.
+// enter tells the caller to probe, and then to call tried; or to wait for probed, if it is not nil. err is the last
+// failure while the circuit is open.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil
@@ -56,7 +51,6 @@ func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err erro
 	return true, nil, nil
 }
 
-// outcome returns the last failure while the circuit is open.
 func (c *circuit) outcome() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +66,7 @@ func (c *circuit) isOpen() bool {
 	return c.until != 0
 }
 
-// report records the result of a call: nil if there was an answer. A failure that is not the server's does not
-// count.
+// report records the result of a call. counts is false for a failure that is not the server's.
 func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
 		c.answered.Store(max(1, now))
@@ -91,8 +84,7 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	}
 }
 
-// tried ends a probe after some answers and perhaps an error. After three answers in a row the circuit is closed,
-// and tried reports true. With fewer and no error, the next caller goes on with the probe.
+// tried ends a probe. With fewer than three answers and no error, the next caller goes on.
 func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A debtAfterOutage counts permits granted without the store, to be charged afterwards, and permits that calls
-// without an answer may have charged.
+// A debtAfterOutage counts permits granted without the store, and permits that calls without an answer may have
+// charged.
 type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
@@ -21,7 +21,7 @@ type debtAfterOutage struct {
 	at   int64   // as of then
 }
 
-// lose counts permits of calls whose answers were lost. It reports whether they are a capacity or more.
+// lose counts permits of lost answers. It reports whether they are a capacity or more.
 func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
@@ -43,7 +43,6 @@ func (l *Limiter) owe(n int) {
 	l.owed.add(int64(n))
 }
 
-// add adds to the permits that are owed, which are never below 0.
 func (o *debtAfterOutage) add(n int64) {
 	for n != 0 {
 		was := o.permits.Load()
@@ -53,7 +52,6 @@ func (o *debtAfterOutage) add(n int64) {
 	}
 }
 
-// takeOwed sets what is owed to 0. It returns the charge, and how many permits were owed.
 func (l *Limiter) takeOwed(now int64) (due charge, all int64) {
 	o, c := &l.owed, l.terms.Load().curve
 	if o.permits.Load() == 0 {
@@ -67,7 +65,7 @@ func (l *Limiter) takeOwed(now int64) (due charge, all int64) {
 	return due, all
 }
 
-// giveBack undoes a take whose charge did not reach the store.
+// giveBack undoes takeOwed: the charge did not reach the store.
 func (o *debtAfterOutage) giveBack(due charge, all int64) {
 	o.add(all)
 	if due.bounded {
@@ -75,9 +73,8 @@ func (o *debtAfterOutage) giveBack(due charge, all int64) {
 	}
 }
 
-// due returns how many permits of an outage are to be charged: at most a capacity and those whose time is still
-// ahead, less what was lost. What has overflowed since is the store's to forgive: a process can't know how much
-// others have used.
+// due returns how many permits are charged: at most a capacity and those whose time is still ahead, less what was
+// lost.
 func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64) int {
 	if c.Interval == 0 || permits == 0 { // there is no limit
 		return 0
@@ -88,7 +85,7 @@ func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64
 	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53))))
 }
 
-// forgotten reports whether all that is owed would have overflowed, had nobody else used the limiter since.
+// forgotten reports whether all that is owed would have overflowed by now, without other users.
 func (o *debtAfterOutage) forgotten(now int64, c *smooth.Curve) bool {
 	return float64(o.due(o.permits.Load(), now, c, 0)) <= float64(now-o.last.Load())*c.Refill
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("shared")
 
-// An UnavailableError says that the store could not be asked, or did not answer in time. With [FailOpen] and [Local]
-// only methods that need the store's answer return it. It does not say whether the request was charged.
+// An UnavailableError says that the store could not be asked, or did not answer in time. The request may have been
+// charged. With [FailOpen] and [Local] only methods that need the store's answer return it.
 type UnavailableError struct {
 	Key     string        // as in the store: "pace:{api}"
 	Timeout time.Duration // that passed, if that was the reason: see [WithTimeout]; otherwise 0
@@ -32,9 +31,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A ConfigError says that the store has answered, and that the limiter can't work until its configuration is
-// changed: the key holds something else (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No
-// fallback hides it.
+// A ConfigError says that the limiter can't work until its configuration is changed: the key holds something else
+// (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback hides it.
 type ConfigError struct {
 	Key string // as in the store
 	Err error  // the store's answer
@@ -56,7 +54,7 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate is wrapped where the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
-// errPatience ends a call early, because its caller needs the rest of its time for the fallback.
+// errPatience ends a call early: its caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
 // errAborted is the error of other callers of a call when the client panics.
@@ -68,7 +66,6 @@ var wrong = []string{
 	"can't run this command", "ACL failure", // Redis 7, Valkey 8: the user may run the script, but not a command in it
 }
 
-// failure turns an error of a client or a store into one of this package.
 func failure(key string, err error) error {
 	var refused *ConfigError
 	var unreadable *StateError
@@ -89,7 +86,6 @@ func failure(key string, err error) error {
 	return &UnavailableError{Key: key, Err: err}
 }
 
-// maybeCharged reports whether the store may have run a call that failed.
 func maybeCharged(err error) bool {
 	var refused interface{ RedisError() }
 	var network *net.OpError

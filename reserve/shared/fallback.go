@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// withoutStore decides a request for a process that can't ask the store.
 func (l *Limiter) withoutStore(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
@@ -31,13 +30,11 @@ func (l *Limiter) withoutStore(
 	return g, nil
 }
 
-// fallback returns the limiter that this process uses alone while the store fails. A share grants nothing before what
-// the store's last answer said is owed has been paid.
 func (l *Limiter) fallback() (*reserve.Limiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answered := l.node().circuit.answered.Load()
-	// A fallback of an earlier outage is used again only for its debt: what it has stored since was the store's to
+	// An earlier outage's fallback is used again only for its debt: what it has stored since was the store's to
 	// grant.
 	if l.alone != nil && (l.since == answered || l.alone.NextFree().After(time.Now())) {
 		return l.alone, nil
@@ -79,7 +76,7 @@ func (l *Limiter) newFallback() (*reserve.Limiter, error) {
 	return p.Limiter(), nil
 }
 
-// ahead returns how many permits of the fallback's were promised, by its last grant, for times to come.
+// ahead returns how many permits the fallback promised for times to come.
 func (l *Limiter) ahead() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +87,7 @@ func (l *Limiter) ahead() float64 {
 	return max(0, l.alone.NextFree().Sub(last).Seconds()) * l.alone.Rate()
 }
 
-// A localGrant is a reservation by the limiter of this process alone. The store does not know of it yet.
+// A localGrant is a grant of this process alone.
 type localGrant struct {
 	reserve.Reservation
 	limiter *Limiter
@@ -101,7 +98,6 @@ type localGrant struct {
 	over    bool
 }
 
-// Wait gives the permits back if it fails, as Reservation's does.
 func (g *localGrant) Wait(ctx context.Context) error {
 	err := g.Reservation.Wait(ctx)
 	if err != nil {

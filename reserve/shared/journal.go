@@ -15,10 +15,10 @@ type ledger interface {
 	reserve.Saver
 }
 
-// A journal is the state of a limiter in a [Store]: what its ledger saved some time ago, and what has happened
-// since, from which today's ledger is made again. So a request that is given back, however late, is as if it had
-// never been made, and the promises of others stay. A new request goes at once if it delays no promise. Otherwise it
-// is decided as of the moment at which the last waiting request is granted.
+// A journal is the state of a limiter in a [Store]: a saved ledger and the records since, from which today's ledger
+// is made again. So a request that is given back, however late, is as if it had never been made. A new request goes
+// at once if it delays no promise. Otherwise it is decided as of the moment at which the last waiting request is
+// granted.
 //
 // Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
 type journal struct {
@@ -62,13 +62,13 @@ const (
 )
 
 const (
-	// mostRecords are kept. With more, the oldest become part of the saved ledger, down to keptRecords. They take 2.5 KB.
+	// mostRecords are kept (2.5 KB). Above that, the oldest become part of the saved ledger, down to keptRecords.
 	mostRecords, keptRecords = 512, 384
-	// slack is how far the clocks of the processes of a store may differ, if the store has none.
+	// slack is how far the clocks of the processes of a store without a clock may differ.
 	slack = int64(500 * time.Millisecond)
 )
 
-// decide decides an order. It reports whether the journal has changed, and for how long it has to be kept.
+// decide also reports whether the journal has changed, and for how long it has to be kept.
 func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
 	o.decided, o.late = now, false
 	written = o.next != nil || o.pause != 0 || len(o.charges) > 0
@@ -103,7 +103,6 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	return written, j.keep(o.after.wait), nil
 }
 
-// change does what an order asks for beside permits and refunds.
 func (j *journal) change(o *order) error {
 	j.closeUp()
 	j.adopt(o.terms)
@@ -119,7 +118,7 @@ func (j *journal) change(o *order) error {
 	return nil
 }
 
-// setClock sets the time, and reports whether the store's clock was set back: then no time has passed.
+// setClock reports whether the store's clock was set back: then no time has passed.
 func (j *journal) setClock(now int64) (back bool, err error) {
 	by := j.last - now
 	if j.now = max(now, j.last); by <= slack {
@@ -166,7 +165,7 @@ func (j *journal) add(r record) uint64 {
 	return r.number
 }
 
-// lastGrant returns when the last waiting request is granted: now, if none waits.
+// lastGrant is now if no request waits.
 func (j *journal) lastGrant() int64 {
 	for _, r := range slices.Backward(j.records) {
 		if r.kind == granted {
@@ -176,7 +175,7 @@ func (j *journal) lastGrant() int64 {
 	return j.now
 }
 
-// closeUp moves records that were to come behind requests that have left behind the last one that waits.
+// closeUp moves records that followed given-back requests behind the last waiting request.
 func (j *journal) closeUp() {
 	from, moved := j.lastGrant(), false
 	for i := range j.records {
@@ -189,7 +188,7 @@ func (j *journal) closeUp() {
 	}
 }
 
-// adopt changes the rate to that of the process that asks. Waiting requests keep their times and costs.
+// adopt changes the rate to that of the asking process. Waiting requests keep their times and costs.
 func (j *journal) adopt(t *terms) {
 	if t.other != nil {
 		return
@@ -217,8 +216,7 @@ func (j *journal) pause(d int64) {
 	}
 }
 
-// charge charges permits as of the time at which they were used. While requests wait, nothing can have overflowed,
-// so it comes behind them.
+// charge charges permits as of their use; while requests wait, behind these, since nothing can overflow.
 func (j *journal) charge(c charge) error {
 	if c.bounded {
 		l, err := j.replay()

@@ -7,16 +7,14 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A keeper keeps the states of limiters and decides lists of requests on them: Redis by a script, a [Store] by the
-// ledger itself. Queue, circuit and fallback are the same for both.
+// A keeper keeps the states of limiters and decides on them: Redis by a script, a [Store] by the ledger itself.
 type keeper interface {
-	// decide decides an order on the state at key, at most once, and puts the answers into it. After o.notAfter, by the
-	// keeper's clock, it decides nothing, and answers only the time.
+	// decide decides an order on the state at key, at most once, and fills in the answers. After o.notAfter
+	// (keeper's clock) it decides nothing, and answers only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 
-// An order is what one call asks of a keeper, and its answer. Times are nanoseconds since 1970 on the keeper's
-// clock.
+// An order is what one call asks, and its answer. Times are Unix nanoseconds on the keeper's clock.
 type order struct {
 	terms    *terms
 	notAfter int64
@@ -33,8 +31,8 @@ type order struct {
 	buffer        []byte   // the keeper's
 }
 
-// A wanted is a request for permits, if they may be used within limit. If look is set, the answer says how long as
-// many would wait after all requests of the order.
+// A wanted is a request for permits within limit. If look is set, the answer says how long as many would wait after
+// the order.
 type wanted struct {
 	permits int
 	limit   int64 // nanoseconds; negative: the caller's time is up
@@ -48,15 +46,13 @@ type answer struct {
 	again   int64 // how long as many would wait now
 }
 
-// A charge is permits that were used already, age nanoseconds ago. A bounded one was granted in an outage: it is
-// dropped if a capacity is owed already.
+// A charge is permits used age nanoseconds ago. A bounded one is dropped if a capacity is owed already.
 type charge struct {
 	permits int
 	age     int64
 	bounded bool
 }
 
-// An outlook is what a limiter can grant at one moment.
 type outlook struct {
 	stored float64 // permits
 	level  float64 // the same, but negative while permits are owed: see [Snapshot]
@@ -65,7 +61,6 @@ type outlook struct {
 	queued bool    // a permit is owed: callers may have to queue, and their order matters
 }
 
-// resume ends a pause, and reset makes the limiter a new one: values of order.pause.
 const resume, reset = -1, -2
 
 var orders = sync.Pool{New: func() any { return new(order) }}
@@ -99,7 +94,7 @@ func (o *order) write(list []*request, now int64) {
 	}
 }
 
-// give puts the answers into the requests. decided is on the limiter's clock.
+// give fills in the requests' answers. decided is on the limiter's clock.
 func (o *order) give(list []*request, decided int64) {
 	answers := o.answers
 	for _, r := range list {

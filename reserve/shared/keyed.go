@@ -11,12 +11,11 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Keyed is limiters of one policy, one for each key: tenants, users, addresses. Each is a key of its own in the
-// store ("pace:{alice}"), which forgets it when it has been idle for long enough to fill.
+// Keyed is a limiter for each key: tenants, users, addresses. The store has each limiter at a key of its own
+// ("pace:{alice}"), and forgets it when it has been idle for long enough to fill.
 //
-// All methods may be called at the same time, and mean what those of [Limiter] do. A process remembers only keys
-// that are in use, in debt, or owe the store permits granted while it failed: at most [WithMaxKeys]. Beyond that a
-// new key is refused with [ErrTooManyKeys].
+// Its methods mean what those of [Limiter] do, and may be called concurrently. A process remembers only keys that
+// are in use, in debt, or owe the store permits: see [WithMaxKeys].
 type Keyed struct {
 	settings
 	nodes    *nodes
@@ -28,7 +27,7 @@ type Keyed struct {
 	keys map[string]*entry
 }
 
-// ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are remembered.
+// ErrTooManyKeys is returned for a new key beyond [WithMaxKeys].
 var ErrTooManyKeys = errors.New("shared: too many keys")
 
 type entry struct {
@@ -36,7 +35,7 @@ type entry struct {
 	users int
 }
 
-// NewKeyed returns limiters of that policy. Its errors are [New]'s.
+// NewKeyed returns limiters of a policy. Its errors are [New]'s.
 func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -110,7 +109,7 @@ func (k *Keyed) Len() int {
 	return len(k.keys)
 }
 
-// swept is how many keys each new one looks at: more than one, so that the useless ones can't outgrow the rest.
+// swept keys are looked at for each new key: with more than one, the useless keys can't outgrow the rest.
 const swept = 4
 
 func (k *Keyed) enter(key string) (*entry, error) {
@@ -143,7 +142,6 @@ func (k *Keyed) leave(e *entry) {
 	k.mu.Unlock()
 }
 
-// forgettable reports whether the limiter knows nothing that the store does not know.
 func (l *Limiter) forgettable() bool {
 	now := l.now()
 	return now >= l.busy.Load() && l.owed.forgotten(now, l.terms.Load().curve)

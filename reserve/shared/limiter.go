@@ -14,18 +14,18 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A Limiter is a limiter whose state is in a store, shared by all processes that use its name. Its methods are those
-// of [reserve.Limiter]; those that ask the store take a context and return an error. Most callers should use
-// [Limiter.Acquire]. It is a [reserve.Reserver].
+// A Limiter is shared by all processes that use its name and store. It is a [reserve.Reserver]; its methods are
+// those of [reserve.Limiter], with a context and an error where they ask the store. Most callers need only
+// [Limiter.Acquire].
 //
-// It must not be copied. All methods may be called at the same time. Two Limiters of one name in one process work,
-// but each makes its own calls: share one.
+// It must not be copied. All methods may be called concurrently. Two Limiters of one name in one process work, but
+// make separate calls: share one.
 //
-// Methods that ask the store return an *[UnavailableError] if that fails (see [FailClosed], [FailOpen], [Local]), a
-// *[ConfigError] if the store refuses the key, and the cause of a context that is done. A call takes at most about
-// the timeout ([WithTimeout]), or half as much again if it probes. A request waits for its own call and for the one
-// or two before it (more where over 256 requests wait), and fails with the call that it waits for. A caller whose
-// context ends leaves at once if another makes its call, and after the call if it makes it itself.
+// Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
+// key, and the cause of a context that is done. A call takes at most about the timeout ([WithTimeout]), or half as
+// much again if it probes. A request waits for its own call and for the one or two before it (more where over 256
+// requests wait), and fails with the call that it waits for. A caller whose context ends leaves at once if another
+// caller makes its call, and otherwise after the call.
 type Limiter struct {
 	settings
 	nodes    *nodes
@@ -43,9 +43,8 @@ type Limiter struct {
 	since int64            // when the last answer before that was made had come
 }
 
-// New returns a limiter of that name, kept in Redis. The policy gives its curve, rate, longest wait and way of
-// paying. The clock is Redis's. A name that is new to Redis is a full limiter: Redis forgets a limiter that has been
-// idle for long enough to fill.
+// New returns the limiter of a name, kept in Redis by Redis's clock. The policy gives its curve, rate, longest wait
+// and way of paying. A new name is a full limiter. Redis forgets a limiter that was idle for long enough to fill.
 //
 // It returns a *[CurveError] for a policy that the script can't do (a window's, a calendar's: see [NewIn]), a
 // *[reserve.OptionError] for one that starts with a part of its store (reserve.WithStored), and a
@@ -89,10 +88,10 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 
 // ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and
 // the context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts
-// as 0. Permits granted to a caller whose context ends meanwhile are given back.
+// as 0. If the context ends during the call, its permits are given back.
 //
-// Cancel and Settle of the reservation ask the store. They report no error: if the store can't be asked, the permits
-// are lost. The package's comment says where the permits go.
+// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. The
+// package's comment says where the permits go.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {
@@ -103,7 +102,7 @@ func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 
 // Acquire waits for n permits (at least 1), and returns how long it waited, without the time of the call. If they
 // would come after the context's deadline or the policy's longest wait, it takes nothing and returns a
-// *[reserve.WaitError] at once. A context that ends meanwhile gives the permits back.
+// *[reserve.WaitError] at once. A context that ends during the wait gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	r, err := l.ReserveWithin(ctx, n, reserve.Forever)
 	if err != nil {
@@ -119,8 +118,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 }
 
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
-// shows that there are none, for a second at most, it does not ask the store: so it refuses millions of calls a
-// second.
+// shows that there are none, for at most a second, it refuses without asking: millions of calls a second.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
 	if l.now() < l.busy.Load() && n > 0 {
 		return false, done.Cause(ctx)
@@ -167,8 +165,7 @@ func (l *Limiter) check(n int) error {
 	return nil
 }
 
-// hurry gives a request its context's deadline. If there is a fallback, the context that it returns leaves that a
-// quarter of the caller's time.
+// hurry sets a request's deadline. A fallback gets a quarter of the caller's time.
 func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context, cancel context.CancelFunc) {
 	until, limited := ctx.Deadline()
 	if !limited {
@@ -185,7 +182,6 @@ func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context
 	return context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
 }
 
-// unanswered answers a request that the store has not answered, as the options say.
 func (l *Limiter) unanswered(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
@@ -212,8 +208,7 @@ func refused(ctx context.Context, r *request, maxWait time.Duration) error {
 	return e
 }
 
-// do sends a request to the store and returns what went wrong. If the context has ended, the request may still be
-// under way, and the caller must not touch it.
+// do sends a request. If it returns the context's end, the request may be under way: the caller must not touch it.
 func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
@@ -236,8 +231,7 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// enter asks the circuit. If another caller probes, it waits for the end of that, but not beyond the request's own
-// time or the timeout.
+// enter asks the circuit. It waits for another caller's probe, within the request's own time and the timeout.
 func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, err error) {
 	now, timeout := l.now(), int64(l.timeout)
 	probe, probed, err := n.circuit.enter(now)

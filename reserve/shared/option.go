@@ -49,8 +49,8 @@ func newSettings(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithPrefix sets what a limiter's key begins with: WithPrefix("billing") and the name "api" make the key
-// "billing:{api}", for an ACL of ~billing:*. Default: "pace".
+// WithPrefix sets what a limiter's key begins with: with WithPrefix("billing") the key of "api" is "billing:{api}",
+// for an ACL of ~billing:*. Default: "pace".
 func WithPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if strings.ContainsAny(prefix, "{}") {
@@ -62,9 +62,8 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long the store may take to answer. It should be longer than a round trip and any pause of the
-// server or of this machine: with 50 ms, 29 % of the calls failed on a busy laptop. A call that ends earlier because
-// its callers have less time counts as failed only if it took a quarter of the timeout. At least 1 ms. Default: 500
-// ms.
+// server or of this machine: with 50 ms, 29 % of the calls failed on a busy laptop. A call that its callers end
+// earlier counts as failed only after a quarter of the timeout. At least 1 ms. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond { // as of WithTimeout(5), which means 5 ns
@@ -75,9 +74,9 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxKeys sets how many keys a process remembers at most, for [NewKeyed]: those in use or in debt, and, while
-// the store fails, those that were granted permits. A key takes about 400 bytes, and with a fallback, while the
-// store fails, about 1,000. Default: 1<<20.
+// WithMaxKeys sets how many keys a process of [NewKeyed] remembers at most. A new key beyond that is refused with
+// [ErrTooManyKeys]. A key takes about 400 bytes, and about 1,000 with a fallback while the store fails. Default:
+// 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -98,8 +97,8 @@ func FailClosed() Option {
 
 // FailOpen grants every request at once while the store fails, for limits that matter less than the calls.
 //
-// Permits granted so are charged when the store is back: those of single calls that failed in full, those of an outage
-// (an open circuit) up to a capacity, less what calls without an answer may have charged. A caller with a deadline is
+// The permits are charged when the store is back: of single calls that failed in full, of an outage (an open
+// circuit) up to a capacity, less what calls without an answer may have charged. A caller with a deadline is
 // answered in time: the store gets at most three quarters of it.
 func FailOpen() Option {
 	return func(s *settings) error {
@@ -108,9 +107,10 @@ func FailOpen() Option {
 	}
 }
 
-// Local limits each process alone while the store fails, at a share of the rate in (0, 1], and begins with nothing
-// stored. With 4 processes at 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst,
-// warm-up) is as much smaller. Charges and deadlines are as with [FailOpen].
+// Local limits each process alone while the store fails, at a share of the rate in (0, 1]. It begins with nothing
+// stored, and first waits until the debt that the store's last answer showed has been paid. With 4 processes at
+// 100/s, Local(0.25) allows 25/s in each. A capacity that follows the rate (pace.WithBurst, warm-up) shrinks by the
+// same share. Charges and deadlines are as with [FailOpen].
 func Local(share float64) Option {
 	return func(s *settings) error {
 		if !(share > 0 && share <= 1) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A PipelineScripter is a [Scripter] that can send many calls at once, which [Keyed] uses.
+// A PipelineScripter is a [Scripter] that can send many calls at once, for [Keyed].
 type PipelineScripter interface {
 	Scripter
 	// EvalEach runs the script on each key, as Eval does, at most once each, and puts the results into the calls. It
@@ -22,8 +22,8 @@ type Call struct {
 	Err    error // if there is no answer
 }
 
-// A gatherer is a Scripter that sends calls for several keys together. Calls that arrive while batches are on their
-// way go together in the next, which the first of them sends.
+// A gatherer sends calls for several keys together. Calls that arrive while batches are under way share the next,
+// which the first of them sends.
 type gatherer struct {
 	client  PipelineScripter
 	timeout time.Duration
@@ -68,7 +68,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 		defer g.land(nil)
 		return g.client.Eval(ctx, script, key, arg)
 	}
-	// The caller may leave before its batch is back, and the argument is its own.
+	// The caller may leave before its batch is back, and owns arg.
 	call := Call{Key: key, Arg: slices.Clone(arg), Err: errAborted}
 	e := &batchedCall{Call: call, until: until, wake: make(chan struct{})}
 	g.waiting = append(g.waiting, e)
@@ -87,7 +87,7 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave removes a call from the waiting calls. It reports whether the call was to lead.
+// leave removes a waiting call. It reports whether the call was to lead.
 func (g *gatherer) leave(e *batchedCall) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +116,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall
 	g.client.EvalEach(ctx, script, calls)
 }
 
-// land ends a batch, wakes the callers in it, and lets the next begin, led by the caller with the most time.
+// land ends a batch, wakes its callers, and lets the caller with the most time lead the next.
 func (g *gatherer) land(batched []*batchedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -86,7 +86,7 @@ func (p *promise) Settle(actual int) {
 	}
 }
 
-// charge takes permits that have been used already: now, or when the store is back.
+// charge takes used permits: now, or when the store is back.
 func (l *Limiter) charge(n int) {
 	r := changes(change{charge: charge{permits: n}})
 	if l.do(context.Background(), r) != nil && !r.charged {

@@ -9,9 +9,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends requests to the server in lists. Requests that arrive while calls are under way go together in the
-// next. There is no goroutine: the first caller of a list makes the call, then wakes the first that has arrived
-// meanwhile.
+// A queue sends requests in lists. Requests that arrive during calls share the next. The first caller of a list
+// makes the call, then wakes the first that has arrived meanwhile.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request // first come, first served
@@ -20,14 +19,14 @@ type queue struct {
 }
 
 const (
-	// maxCalls at a time keep a server busy while answers travel: two make as many decisions as four, in four fifths of
-	// the server's time. Where callers queue for permits it is one, since calls may overtake each other.
+	// maxCalls keep a server busy while answers travel: two make as many decisions as four, in four fifths of the
+	// server's time. Where callers queue for permits it is one: calls may overtake each other.
 	maxCalls = 2
 	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256
 )
 
-// A request is for permits, for a change of the state, or only to see the state, which each has as its answer.
+// A request is for permits, for a change of the state, or only for the state.
 type request struct {
 	purchase         // of no permits: none
 	change           // the zero change: none
@@ -81,8 +80,7 @@ const (
 
 const never = saturate.Never
 
-// do gets the request answered, and returns the context's cause if that ends first. An error of the call is in the
-// request.
+// do returns the context's cause if that ends first. A call's error is in the request.
 func (q *queue) do(ctx context.Context, r *request, send func(context.Context, []*request) error) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
@@ -116,7 +114,7 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 	}
 }
 
-// leave removes a request from the queue, or marks it as left if it is under way. It unlocks the queue.
+// leave removes a waiting request, or marks it as left. It unlocks the queue.
 func (q *queue) leave(ctx context.Context, r *request, send func(context.Context, []*request) error) {
 	was := r.waiter.stage
 	r.waiter.stage = left
@@ -138,8 +136,7 @@ func (q *queue) allowed() int {
 	return maxCalls
 }
 
-// lead makes the call for the first waiting requests, the leader's among them, and unlocks the queue. Permits
-// granted to callers that have left go back with the next list, or in a call of their own.
+// lead unlocks the queue. Permits of callers that have left go back with the next list, or in a call of their own.
 func (q *queue) lead(ctx context.Context, leader *request, send func(context.Context, []*request) error) {
 	for again := true; again; {
 		n := min(len(q.waiting), maxList)
@@ -160,8 +157,8 @@ func (q *queue) lead(ctx context.Context, leader *request, send func(context.Con
 	q.mu.Unlock()
 }
 
-// take makes the call for a list. It returns with the queue locked, and reports whether the caller is to make
-// another call. If the client panics, the queue is as after a failed call, and unlocked.
+// take returns with the queue locked, and reports whether the caller is to make another call. If the client panics,
+// the queue is as after a failed call, and unlocked.
 func (q *queue) take(ctx context.Context, list []*request, send func(context.Context, []*request) error) (again bool) {
 	returned, failed := false, true
 	defer func() {
@@ -179,8 +176,7 @@ func (q *queue) take(ctx context.Context, list []*request, send func(context.Con
 	return false
 }
 
-// finishList gives the requests of a list their answers. If the call failed, the waiting requests fail with it: they
-// would not fare better.
+// finishList answers requests. If the call failed, the waiting requests fail too.
 func (q *queue) finishList(list []*request, failed bool) {
 	err := errAborted
 	for _, r := range list {
@@ -215,8 +211,8 @@ func (q *queue) finish(r *request) {
 	}
 }
 
-// handOver ends a call and lets others begin, led by the first who waits for an answer. It reports false if there
-// are only requests that no caller waits for: then the caller is to take them.
+// handOver wakes the next leader. If no caller waits for the requests that are left, it reports false: this caller
+// takes them.
 func (q *queue) handOver() bool {
 	q.calls--
 	for _, r := range q.waiting {

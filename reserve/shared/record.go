@@ -20,12 +20,12 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("shared: a value of %d bytes is not the state of this limiter: %s", e.Size, e.Why)
 }
 
-// A journal is saved as unsigned varints: when it was written, when the ledger was saved, the newest record's number, the
-// number before the first record's, 1 if there are gaps, and the length of the saved ledger. Where the rate can change, the ledger's rate and
-// capacity follow, as doubles. Then come the saved ledger and the records. Each begins with the time since the one before
-// it, and its amount, 16 times, plus its kind, twice, plus 1 if its number is not the next: then the distance follows,
-// signed. A changed record also has the rate and the capacity. Where stored permits have a price and a request waits for
-// its own, each record says for how long.
+// A journal is saved as unsigned varints: when it was written, when the ledger was saved, the newest record's number,
+// the number before the first record's, 1 if there are gaps, and the length of the saved ledger. Where the rate can
+// change, the ledger's rate and capacity follow, as doubles; then the saved ledger and the records. A record is the
+// time since the one before, and 16*amount + 2*kind + 1 if its number is not the next: then the distance follows,
+// signed. A changed record also has the rate and the capacity. Where stored permits have a price and a request waits
+// for its own, each record says for how long.
 
 func (j *journal) encode() []byte {
 	first := j.newest
@@ -66,7 +66,7 @@ func (j *journal) encode() []byte {
 	return sealed.End(b, 0)
 }
 
-// decode reads a journal: nil is a limiter that is new. now is the store's time.
+// decode reads a journal: nil is a new limiter's. now is the store's time.
 func (j *journal) decode(b []byte, t *terms, now int64) error {
 	*j = journal{terms: t, then: now, last: now, limits: t.limits(), newest: uint64(max(1, now)), records: j.records[:0]}
 	if b == nil {

@@ -24,7 +24,7 @@ func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
 	return l, nil
 }
 
-// replay makes the ledger as of now, without the requests that wait but hold no permits yet.
+// replay makes the ledger as of now, without waiting requests that hold no permits yet.
 func (j *journal) replay() (ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.limits)
 	if err == nil {
@@ -33,7 +33,7 @@ func (j *journal) replay() (ledger, error) {
 	return l, err
 }
 
-// apply does to a ledger, as of at and with the limits of, what the records say.
+// apply repeats records on a ledger, as of at and with the limits of.
 func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	for _, r := range records {
 		switch r.kind {
@@ -57,9 +57,8 @@ func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	}
 }
 
-// collects returns when a request begins to hold permits: when it is granted. One that waits for its own permits,
-// and is larger than the capacity, begins when the bucket is full. Where stored permits have a price, it begins at
-// once.
+// collects returns when a request begins to hold permits: when it is granted. A request for its own permits that is
+// larger than the capacity begins when the bucket is full; with priced stored permits, at once.
 func (j *journal) collects(r record, of limits, earliest int64) int64 {
 	switch {
 	case !j.terms.upfront:
@@ -72,7 +71,7 @@ func (j *journal) collects(r record, of limits, earliest int64) int64 {
 	return max(earliest, r.at-toWait((float64(r.amount)-of.capacity)*smooth.Interval(of.rate)))
 }
 
-// tail returns the ledger behind all requests that wait. What was given back before them is for requests that go at
+// tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at
 // once: by the last one's time the store would have overflowed.
 func (j *journal) tail() ledger {
 	if j.behind != nil {
@@ -127,7 +126,6 @@ func (j *journal) fits(permits int) bool {
 	return true
 }
 
-// begun returns how many records are of the past, or are a request that holds permits already.
 func (j *journal) begun() int {
 	n := j.granted()
 	if n < len(j.records) && j.records[n].kind == granted && j.collects(j.records[n], j.present(), j.then) < j.now {
@@ -146,8 +144,7 @@ func (j *journal) present() limits {
 	return of
 }
 
-// A variant is the policy of a window, of a quota by the calendar, or of any ledger that is not package smooth's and can
-// be saved.
+// A variant is the policy of a ledger that is not package smooth's and can be saved: a window, a calendar.
 type variant struct {
 	limiter string // what errors call it
 	most    int    // the largest request that is ever granted; 0: any

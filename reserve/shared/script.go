@@ -10,18 +10,21 @@ import (
 	"math"
 )
 
-// A Scripter runs scripts on Redis or Valkey. Package goredis has the one for go-redis.
+// A Scripter runs scripts on Redis or Valkey. Package goredis has one for go-redis.
 //
 // Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at
-// most once (a charge that is sent again is charged again), return when the context ends, and not keep arg. It
-// should send the script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a
-// server's error begins with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller. Other callers of the
-// same call get an *[UnavailableError].
+// most once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the
+// script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins
+// with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller. Other callers of the same call get an
+// *[UnavailableError].
 //
-// A Scripter may have these methods as well: EvalEach, which makes it a [PipelineScripter]; Check() error, whose
-// error New returns; Reload(context.Context), called before a server that was away is probed, to look where it is
-// now; and Node(key string) string, which names the server that has a key, without blocking for long: each server
-// then has a circuit, a clock and a pipeline.
+// A Scripter may also have these methods:
+//
+//   - EvalEach makes it a [PipelineScripter].
+//   - Check() error: [New] returns its error.
+//   - Reload(context.Context) looks again where a server is that was away, before it is probed.
+//   - Node(key string) string names the server of a key, without blocking for long. Each server then has its own
+//     circuit, clock and pipeline.
 type Scripter interface {
 	Eval(ctx context.Context, script *Script, key string, arg []byte) (answer []byte, err error)
 }
@@ -42,7 +45,7 @@ var (
 	//go:embed machine.lua
 	machineSource string
 
-	// script is the only one, for every limiter and every operation.
+	// script is for every limiter and every operation.
 	script = newScript(saleSource + machineSource)
 )
 
@@ -69,7 +72,7 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
-// owed returns the charge of an outage. There is one at most.
+// owed returns the charge of an outage, of which there is one at most.
 func (o *order) owed() charge {
 	for _, c := range o.charges {
 		if c.bounded {
@@ -146,7 +149,7 @@ func (o *order) read(answer []byte) error {
 	return nil
 }
 
-// answerOf returns what a wait means: -1 - wait says that a request is refused.
+// answerOf decodes a wait: -1 - wait says that a request is refused.
 func answerOf(wait float64) answer {
 	if wait < 0 {
 		return answer{wait: toWait(-1 - wait)}

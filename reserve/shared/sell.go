@@ -24,7 +24,6 @@ func (j *journal) sell(w wanted) answer {
 	return j.promise(w, ready, j.from)
 }
 
-// promise records a request that is granted at a time.
 func (j *journal) promise(w wanted, at, since int64) answer {
 	r := record{at: at, kind: granted, amount: int64(w.permits)}
 	if j.terms.upfront && j.terms.line.Base > 0 {
@@ -34,7 +33,6 @@ func (j *journal) promise(w wanted, at, since int64) answer {
 	return answer{granted: true, wait: at - j.now, slot: slot{record: number, permits: w.permits}}
 }
 
-// wait returns how long a request for permits, made now, would wait.
 func (j *journal) wait(permits int) int64 {
 	if of := j.terms.other; of != nil && of.most > 0 {
 		permits = min(permits, of.most)
@@ -58,8 +56,8 @@ func (j *journal) look() outlook {
 	return o
 }
 
-// keep returns for how long the journal says more than a new one would: until all is paid, and the store is full.
-// For a window and a calendar that is three lengths, and one more for each that the requests use up.
+// keep returns how long the journal is needed: until all is paid, and the store is full. For a window and a calendar
+// that is three lengths, and one more for each that the requests use up.
 func (j *journal) keep(wait int64) time.Duration {
 	of := j.terms.limits()
 	length := of.capacity / of.rate * 1e9
@@ -74,7 +72,6 @@ func (j *journal) keep(wait int64) time.Duration {
 	return time.Duration(min(d, longest))
 }
 
-// ready returns when a request, made at a time, would be granted.
 func ready(l ledger, at int64, permits int) int64 {
 	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
 	return ready

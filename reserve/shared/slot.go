@@ -2,7 +2,7 @@ package shared
 
 import "math"
 
-// A state is a limiter's in Redis, as far as an answer tells it.
+// A state is what an answer tells of a limiter's in Redis.
 type state struct {
 	time         float64 // the limiter's own, in microseconds
 	slot         float64 // the number at the end of the queue
@@ -10,7 +10,7 @@ type state struct {
 	deferred     float64 // permits that may be used at once in spite of the debt
 }
 
-// sell repeats the script's steps for a request that was granted: that saves sending their results.
+// sell repeats the script's steps for a granted request: that saves sending their results.
 func (s *state) sell(t *terms, permits int, wait int64) slot {
 	sold := slot{sold: s.time, permits: permits, terms: t}
 	taken, cost := t.curve.Price(s.stored, float64(permits))
@@ -55,10 +55,10 @@ func (s *state) outlook(t *terms) outlook {
 	return o
 }
 
-// longest is what is counted to, in nanoseconds: 291 years.
+// longest is 291 years in nanoseconds.
 const longest = 9.2e18
 
-// roundUp rounds as package smooth does: to the next whole nanosecond, but for what was rounded before.
+// roundUp rounds to the next whole nanosecond, as package smooth does, but keeps what was rounded before.
 func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
 
 func toWait(wait float64) int64 {
@@ -68,7 +68,7 @@ func toWait(wait float64) int64 {
 	return int64(roundUp(wait))
 }
 
-// A slot is what giving a request back needs: in a journal the number of its record, in Redis a stretch of time.
+// A slot is what a refund needs: in a journal the number of its record, in Redis a stretch of time.
 type slot struct {
 	record   uint64
 	permits  int     // all of them
@@ -86,7 +86,7 @@ type refund struct {
 	permits int // more than 0
 }
 
-// A comeback is what a refund gives back, in today's terms. Times are nanoseconds.
+// A comeback is a refund in today's terms. Times are nanoseconds.
 type comeback struct {
 	number, sold  float64
 	begin, length float64 // the stretch of the queue, from the sale

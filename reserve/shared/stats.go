@@ -14,15 +14,15 @@ type counters struct {
 	trips                              atomic.Int64 // nanoseconds
 }
 
-// Stats are counts since a limiter was made, and its circuit now. They ask no server.
+// Stats are counts since a limiter was made, and its circuit now.
 type Stats struct {
 	Requests uint64        // requests that the store has answered: TryAcquire, Reserve, refunds, Snapshot
 	Calls    uint64        // calls to the store. Requests / Calls is how many went together on average
 	Failed   uint64        // calls without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
-	// Fallbacks is the number of requests that were decided without the store, as the options say.
+	// Fallbacks is the number of requests that were decided without the store.
 	Fallbacks uint64
-	// Open reports whether the circuit is open. Of Keyed it is the circuit of any server.
+	// Open reports whether the circuit is open; of Keyed, any server's.
 	Open bool
 }
 
@@ -41,14 +41,14 @@ func (c *counters) called(took int64, err error) {
 	}
 }
 
-// Stats returns counts of this process's requests and calls.
+// Stats returns counts of this process's requests and calls. It asks no server.
 func (l *Limiter) Stats() Stats {
 	s := l.counters.stats()
 	s.Open = l.node().circuit.isOpen()
 	return s
 }
 
-// Stats returns counts of this process's requests and calls for all keys together.
+// Stats returns the counts of all keys together. It asks no server.
 func (k *Keyed) Stats() Stats {
 	s := k.counters.stats()
 	for _, n := range k.nodes.all() {
@@ -57,15 +57,15 @@ func (k *Keyed) Stats() Stats {
 	return s
 }
 
-// Fallbacks returns how many requests of this process were decided without the store: see [Stats].
+// Fallbacks returns Stats().Fallbacks.
 func (l *Limiter) Fallbacks() uint64 { return l.counters.fallbacks.Load() }
 
 // A Snapshot is the state of a limiter at one moment, for all processes.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second, as this process has it; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored, at that rate
-	// Level is the number of permits that are stored. While any are owed it is negative: minus the fresh permits that
-	// must come first, for granted and for waiting requests.
+	// Level is the number of stored permits. While any are owed it is negative: minus the fresh permits that must
+	// come first, for granted and for waiting requests.
 	Level float64
 	Wait  time.Duration // until a request for one permit, made now, would be granted
 }
@@ -96,7 +96,7 @@ func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
 }
 
 // Reset makes the limiter new for all processes: full (a warming-up one: cold), and nothing owed. Promised times
-// stay. What older reservations give back is worth nothing.
+// stay. Older reservations give nothing back.
 func (l *Limiter) Reset(ctx context.Context) error {
 	err := l.do(ctx, changes(change{pause: reset}))
 	if err == nil {
@@ -122,9 +122,9 @@ type Decision struct {
 	Wait    time.Duration // until as many permits as were asked for may be used: 0, or what Retry-After says, rounded up
 }
 
-// Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due: what
-// an answer to an HTTP request needs. At 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it
-// is not granted, 0 are left, and the next is due in 1 s.
+// Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due: for
+// the answer to an HTTP request. At 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it is not
+// granted, 0 are left, and the next is due in 1 s.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {

@@ -13,21 +13,22 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A Store keeps the states of limiters for several processes: files, a database, anything that can replace a value
-// atomically.
+// A Store keeps the states of limiters for several processes: anything that can replace a value atomically.
 //
-// Update replaces the value at key by what f makes of it, atomically, and keeps it for at least keep. f gets the
-// store's time, or the zero time if the store has no clock: then each process's own counts. Such a store is for
-// processes whose clocks differ by less than half a second: so far the later time counts; beyond that, each change
-// of the writer looks like time that has passed. f gets nil if there is no value. It has no effects, may be called
-// more than once, and does not keep old. If it returns an error, nothing is written, and Update returns that error
-// (or one that wraps it). Update returns when the context ends.
+// Update replaces the value at key by the result of f, atomically, and keeps it for at least keep. If f returns an
+// error, nothing is written, and Update returns that error (or one that wraps it). Update returns when the context
+// ends.
+//
+// f gets nil if there is no value, and the store's time, or the zero time if the store has no clock. Then each
+// process's clock counts, and these must differ by less than half a second: so far the later time counts; beyond
+// that, each change of the writer looks like time that has passed. f has no effects, may be called more than once,
+// and does not keep old.
 //
 // A value takes some 100 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
 // 2 to 12 for each other request in it. A key is the prefix and the name: "pace:{api}".
 //
-// An error that wraps [ErrNotWritten] says that nothing was written for sure, so that no permits count as charged. A
-// *[ConfigError] is shown to every caller, whatever the options say.
+// An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. Every
+// caller gets a *[ConfigError], whatever the options say.
 type Store interface {
 	Update(ctx context.Context, key string,
 		f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error)) error
@@ -36,9 +37,8 @@ type Store interface {
 // ErrNotWritten is wrapped by the errors of a [Store] that has written nothing for sure.
 var ErrNotWritten = errors.New("shared: nothing was written")
 
-// NewIn is [New] for a store that is not Redis. The policy may also be a window's or a calendar's, or any that can
-// be saved ([reserve.Limiter.AppendBinary]). So 5,000 a day can be the limit of all processes and runs of a program
-// together.
+// NewIn is [New] for a [Store]. The policy may also be a window's, a calendar's, or any that can be saved
+// ([reserve.Limiter.AppendBinary]): 5,000 a day for all processes and runs of a program together.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*L
 	return newOne(s, n, name, policy)
 }
 
-// NewKeyedIn is [NewKeyed] for a store that is not Redis.
+// NewKeyedIn is [NewKeyed] for a [Store].
 func NewKeyedIn(store Store, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -118,7 +118,7 @@ func (k *storeKeeper) now(at time.Time) int64 {
 }
 
 // Memory returns a store in the memory of this process, for tests. It forgets nothing, and has no clock of its own,
-// so it can be used in a testing/synctest bubble.
+// so it works in a testing/synctest bubble.
 func Memory() Store { return &memory{values: map[string][]byte{}} }
 
 type memory struct {

@@ -37,7 +37,7 @@ func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 	return newTerms(t.Curve, t.Upfront)
 }
 
-// newVariant returns the terms of a policy that is not smooth's. Their curve has only a rate and a capacity.
+// newVariant returns terms whose curve has only a rate and a capacity.
 func newVariant(p *reserve.Policy) (*terms, error) {
 	const epoch = int64(1e18)
 	v := &variant{open: func(saved []byte, then int64) (reserve.Ledger, error) {

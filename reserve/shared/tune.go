@@ -7,13 +7,12 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Rate returns the number of fresh permits per second that this process uses.
+// Rate returns this process's fresh permits per second.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs, as while a new
-// version is rolled out. Debt keeps its time, and stored permits scale with the capacity. It returns a
-// *[reserve.ValueError] for a rate that is not positive, and a *[reserve.OptionError] for a window or a calendar.
-// After any error the rate is what it was.
+// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs. Debt keeps its
+// time, and stored permits scale with the capacity. It returns a *[reserve.ValueError] for a rate that is not
+// positive, and a *[reserve.OptionError] for a window or a calendar. After any error the old rate stays.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
@@ -57,8 +56,8 @@ func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(time.Duration(r.seen.wait)), nil
 }
 
-// PauseUntil keeps every process from being promised permits before t, by this process's clock, and from storing
-// any. Promises that were made stay. A later PauseUntil extends the pause. An earlier one changes nothing.
+// PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
+// stay. A later PauseUntil extends the pause. An earlier one changes nothing.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
@@ -66,9 +65,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 }
 
-// Resume ends a pause now, whichever process began it. Times that were promised during the pause stay. Later
-// requests need not wait for its end, as far as those promises leave room. A pause for whose end stored permits were
-// promised goes on, or they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times promised during the pause stay, and later requests go
+// before its end as far as those promises leave room. A pause for whose end stored permits were promised goes on, or
+// they would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.do(ctx, changes(change{pause: resume}))
 }
