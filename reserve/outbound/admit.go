@@ -174,7 +174,7 @@ func (c *call) renew() error {
 		for i := range w.charges {
 			if a := &w.charges[i]; a.limit.again != nil {
 				a.Permits = max(1, a.limit.again(w.subject))
-				c.place.Options[o].Limits[i].Permits = a.Permits
+				c.place.SetPermits(o, i, a.Permits)
 			}
 		}
 	}

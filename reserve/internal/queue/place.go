@@ -20,8 +20,8 @@ type Place struct {
 	Hint    any      // the maker's
 	// Except reports whether an option must not be chosen. May be nil.
 	Except func(option int) bool
-	// Renew is called before each reservation. It may change the permits of the place's limits; its error ends the
-	// place. It must not call the queue. May be nil.
+	// Renew is called before something is reserved for the place. It may call SetPermits, and nothing else of the queue.
+	// Its error ends the place. It may be nil.
 	Renew func() error
 	// Memory is used for an option with several limits, if long enough.
 	Memory []Part
@@ -51,6 +51,13 @@ type Place struct {
 	at         int64              // when it was granted; before and afterwards, what At returned last
 	err        error              // why it is over
 	lapse      Node[int64, Place] // in the heap of its group
+}
+
+// SetPermits changes the permits of one of the place's limits. Only Renew may call it.
+func (p *Place) SetPermits(option, limit, permits int) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.Options[option].Limits[limit].Permits = permits
 }
 
 type state uint8
