@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// An account holds the limits and usages of one key.
+// account holds the limits and usages of one key.
 type account struct {
 	of     *Transport
 	key    any                      // its Key, by which outbound remembers it: the account itself may be forgotten
@@ -60,7 +60,7 @@ func (a *account) classOf(kind kindOfCall) *class {
 	return c
 }
 
-// heard lets the other calls go: the headers are known. Calls that wait at other deployments look again.
+// heard lets the other calls go. Calls that wait at other deployments look again.
 func (a *account) heard() {
 	if a.known.CompareAndSwap(false, true) {
 		a.first.open()
@@ -70,7 +70,6 @@ func (a *account) heard() {
 	}
 }
 
-// isIdle reports whether all limits are full and none is stopped.
 func (a *account) isIdle() bool {
 	for k := range kinds {
 		if l := a.limiter(k); l != nil {
@@ -91,7 +90,6 @@ type table struct {
 // looked bounds the search for an idle account.
 const looked = 16
 
-// enter returns the account of a key. The call leaves it when it ends.
 func (t *Transport) enter(key Key) *account {
 	b := &t.table
 	b.mu.Lock()

@@ -10,10 +10,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// usageWanted is what a request must have for its stream to tell its usage.
 const usageWanted = `"stream_options":{"include_usage":true},`
 
-// askForUsage adds stream_options.include_usage to a stream that would not tell its usage otherwise.
 func (c *call) askForUsage(r *http.Request) *http.Request {
 	if !c.streams || c.options || c.body == nil || c.endpoint.name != "completions" ||
 		bytes.Contains(c.body, []byte(`"stream_options"`)) {
@@ -44,8 +42,7 @@ func hideUsage(r *http.Response) {
 	}
 }
 
-// withoutUsage is a stream of events without the event that has nothing but the usage, and without the nulls that stand
-// for it in others.
+// withoutUsage is a stream without the event that has only the usage, and without the nulls for it in others.
 type withoutUsage struct {
 	body    io.ReadCloser
 	in, out []byte // the event that is not complete; what the caller may read
@@ -53,7 +50,7 @@ type withoutUsage struct {
 	err     error
 }
 
-// longEvent is how much of an event is kept. The one with the usage has some 500 bytes.
+// longEvent is how much of an event is kept. The event with the usage has some 500 bytes.
 const longEvent = 64 << 10
 
 func (w *withoutUsage) Read(p []byte) (int, error) {

@@ -12,13 +12,11 @@ import (
 // background reports whether a GET of the response's id tells the usage.
 func (c *call) background() bool { return c.later && c.endpoint.name == "responses" }
 
-// awaited are calls in the background, by response id.
 type awaited struct {
 	mu    sync.Mutex
 	calls map[string]*waitingCall
 }
 
-// A waitingCall is a call whose usage a later GET tells.
 type waitingCall struct {
 	of      *awaited
 	id      string
@@ -72,7 +70,7 @@ func (w *waitingCall) read(r *http.Response) {
 	}
 }
 
-// end settles the call: its kind learns, and what it used beyond its charge is charged.
+// end settles the call: its kind learns, and it is charged what it used beyond its charge.
 func (w *waitingCall) end(d *reading) {
 	if !d.counter.count.known {
 		return

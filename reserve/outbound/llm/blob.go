@@ -2,16 +2,14 @@ package llm
 
 import "bytes"
 
-// Prices of files by size. A PDF page has some 2,000 tokens and 50 KB, a second of sound 10 to 32 tokens and 16 KB, a
-// second of video 300 tokens and 250 KB. Calls with files are a kind of their own, which learns the real price at its
-// first call.
+// A PDF page has some 2,000 tokens and 50 KB, a second of sound 10 to 32 tokens and 16 KB, of video 300 and 250 KB.
 const (
 	imageTokens     = 1000
 	bytesPerPDF     = 25
 	bytesPerSeconds = 800
 )
 
-// tokensOfBlob estimates a file of length characters of base64 by its first bytes and its data URL's type.
+// tokensOfBlob estimates a file of length characters of base64.
 func tokensOfBlob(text []byte, length int) int {
 	typed := ""
 	if before, after, ok := bytes.Cut(text, []byte(";base64,")); ok {

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// A Deployment is one of several that serve the same models, or one of several keys: see [NewDeployments].
+// Deployment is one of several that serve the same models: see [NewDeployments].
 type Deployment struct {
-	// Provider says how it counts. Every deployment must speak the same API as the caller: [OpenAI] and [AzureOpenAI]
-	// do.
+	// Provider says how it counts. All deployments must speak the caller's API: [OpenAI] and [AzureOpenAI] do.
 	Provider Provider
 	// Base is what its provider's SDK calls the base URL: https://api.openai.com/v1,
-	// https://NAME.openai.azure.com/openai/v1, or with the name of a deployment,
-	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. Of a request's address, what
-	// comes behind /v1 (/v1beta, /deployments/DEPLOYMENT) is put behind it. Its query goes before the request's.
+	// https://NAME.openai.azure.com/openai/v1, or
+	// https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=2024-10-21. What comes behind /v1
+	// (/v1beta, /deployments/DEPLOYMENT) in a request's address is put behind it. Its query goes before the request's.
 	Base *url.URL
 	// Header is set in each request: the deployment's credential. No other deployment gets it.
 	Header http.Header
-	// Models are the models that it serves: the name that callers use, and the name that the deployment has for it.
-	// Nil: all, by the callers' names.
+	// Models are the models that it serves: the callers' name, and the deployment's name. Nil: all, by the callers'
+	// names.
 	Models map[string]string
 	// Limits are those of each of its models. What is 0 is learned, as in [New].
 	Limits Limits
@@ -30,7 +29,7 @@ type Deployment struct {
 	Tier int
 }
 
-// credentials are the headers that are the caller's word of whose quota it uses. No deployment gets them.
+// credentials are the caller's. No deployment gets them.
 var credentials = []string{
 	"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project",
 }

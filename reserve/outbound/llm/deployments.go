@@ -8,14 +8,13 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// Deployments is an [http.RoundTripper] that uses several deployments as one. It comes from [NewDeployments]. All
-// methods may be called at the same time. It must not be copied.
+// Deployments is an [http.RoundTripper] that uses several deployments as one. [NewDeployments] makes it. All methods
+// may be called at the same time. It must not be copied.
 type Deployments struct {
 	members []*member
 	paced   *outbound.Transport
 }
 
-// A member is a deployment with its limits.
 type member struct {
 	*Transport // which does not pace
 	Deployment
@@ -33,29 +32,28 @@ type member struct {
 //			Limits: llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 1_000_000}},
 //	})
 //
-// The deployments are upstreams ([outbound.NewUpstreams]), and the calls for one model wait in one line. The first gets
-// the deployment of its model that has room first; of several the one of the lowest tier, and then the one that was not
-// used for longest, or with pool.WithKey that which served the key last. It is charged there only, at that deployment's
-// estimate. A call larger than one deployment's limit
-// goes to another. Take deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens a minute: a real
-// trace of 8,819 calls takes 99.6 % of the sum of the limits, and no call is refused.
+// The calls for one model wait in one line. Of several deployments with room the first call gets the lowest tier, then
+// the one idle for longest, or with pool.WithKey the one that served the key last. It is charged only there, at that
+// deployment's estimate. A call larger than a deployment's limit goes to another. A real trace of 8,819 calls, at 35
+// times its speed, took 99.6 % of the sum of deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens
+// a minute, and no call was refused. Deployments chosen at random by their limits took 86 %, in turn 17 %.
 //
-// Callers name the model as they like: [Deployment].Models says what each deployment calls it, and the name is replaced
-// in the body or in the path, but not in a form, as in transcriptions. The deployment's headers replace the call's
-// credentials, which are removed: Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization,
-// OpenAI-Project, and Google's key in the query. Scheme and host of the request do not count.
+// [Deployment].Models says what a deployment calls a model. The name is replaced in the body or the path, but not in a
+// form, as in transcriptions. The deployment's headers replace the call's credentials, which are removed:
+// Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project, and Google's key in the
+// query. Scheme and host of the request do not count.
 //
 // A refused call (429, 503, 529) goes on to the next deployment at once, and keeps its place if it has to wait there.
-// After each deployment has refused it once, the last refusal is the answer, or [outbound.WithRetries] has it wait. A
+// When each deployment has refused it once, the last refusal is the answer, or [outbound.WithRetries] has it wait. A
 // deployment that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s, and its call goes
-// on to the next one, too. A body of more than 8 MiB without GetBody is sent once.
+// on, too. A body of more than 8 MiB without GetBody is sent once.
 //
-// No other deployment knows what one keeps (files, earlier responses, conversations): use [New] for calls that refer to
-// that. A request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota
-// must be one. A redirect to another host is followed without a deployment's header, and without pacing.
+// Files, earlier responses and conversations are known to one deployment only: use [New] for calls that refer to them.
+// A request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota must
+// be one. A redirect to another host is followed without a deployment's header, and without pacing.
 //
-// It returns a *[reserve.ValueError] if there is no deployment, or one has no base URL with a scheme and a host. Its
-// other errors are New's.
+// It returns a *[reserve.ValueError] if there is no deployment, or a base URL lacks a scheme or a host. Its other
+// errors are New's.
 func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Option) (*Deployments, error) {
 	if len(deployments) == 0 {
 		return nil, valueError("the number of deployments", 0, "at least 1")
@@ -109,7 +107,6 @@ func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// send sends a call when a deployment has room for it.
 func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, err error) {
 	send, err := o.prompt.readFrom(r, true)
 	if err != nil {
@@ -141,7 +138,6 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 	return response, err
 }
 
-// toCaller makes a response one to the caller's request.
 func toCaller(response *http.Response, r *http.Request) *http.Response {
 	if response != nil {
 		response.Header.Del("Set-Cookie")
@@ -159,8 +155,8 @@ func isElsewhere(r *http.Request) bool {
 	return first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
 }
 
-// Ignored returns what was ignored of all deployments so far.
+// Ignored returns what all deployments have ignored so far.
 func (d *Deployments) Ignored() Ignored { return d.members[0].ignored.read() }
 
-// CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
+// CloseIdleConnections closes the base transport's, for [http.Client.CloseIdleConnections].
 func (d *Deployments) CloseIdleConnections() { d.paced.CloseIdleConnections() }

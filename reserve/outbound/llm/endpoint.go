@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// An endpoint is what a request's address says of the call.
 type endpoint struct {
 	free   bool   // it uses no limit of a model's
 	silent bool   // it puts out no tokens
@@ -14,7 +13,7 @@ type endpoint struct {
 	model  string // "": the path names none
 }
 
-// freeEnds are the ends of paths of calls that ask no model for anything, or are limited otherwise.
+// freeEnds ask no model for anything, or are limited otherwise.
 var freeEnds = map[string]bool{
 	"batches": true, "batchPredictionJobs": true, "batchGenerateContent": true, "asyncBatchEmbedContent": true,
 	"files": true, "uploads": true, "upload": true, "blobs": true, "cancel": true,
@@ -25,7 +24,7 @@ var freeEnds = map[string]bool{
 	"pull": true, "push": true, "create": true, "copy": true, "show": true, "delete": true,
 }
 
-// silentEnds are those of calls that put out no tokens.
+// silentEnds put out no tokens.
 var silentEnds = map[string]bool{
 	"embeddings": true, "embed": true, "embedContent": true, "batchEmbedContents": true, "moderations": true,
 	"rerank": true, "speech": true, "classify": true,
@@ -48,8 +47,7 @@ func endpointOf(r *http.Request) (e endpoint) {
 	return e
 }
 
-// modelIn finds the model that a path names: of Azure's deployments, Google's models and Bedrock's, whose names may
-// be ARNs with slashes.
+// modelIn finds the model in a path of Azure, Google or Bedrock, whose models may be ARNs with slashes.
 func modelIn(path string) string {
 	for _, mark := range []string{"/deployments/", "/models/", "/tunedModels/", "/endpoints/"} {
 		if _, after, ok := strings.Cut(path, mark); ok {
@@ -71,7 +69,6 @@ func indexOrEnd(s, chars string) int {
 	return len(s)
 }
 
-// isFile reports whether a request's body is not text at all.
 func isFile(r *http.Request) bool {
 	t := r.Header.Get("Content-Type")
 	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "audio/") ||

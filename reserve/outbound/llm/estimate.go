@@ -13,8 +13,8 @@ const (
 	enough = 10
 )
 
-// A forecast corrects estimates by what earlier calls used. Without a call it doubles the estimate. After three calls
-// that used their estimate it adds 10 %, after ten 1 %.
+// forecast corrects estimates by what earlier calls used. After three calls that used their estimate it adds 10 %,
+// after ten 1 %.
 type forecast struct {
 	calls           float64 // that told a usage
 	used, estimated float64 // sums, in which older calls weigh less
@@ -55,7 +55,6 @@ func (f *forecast) mean(estimated int) int {
 
 func bounded(tokens float64) int { return int(math.Min(math.Ceil(tokens-1e-6), maxTokens)) }
 
-// A class is what the calls of one kind have used.
 type class struct {
 	kind kindOfCall
 
@@ -92,7 +91,6 @@ func (k *class) expect(p *prompt, others int, now time.Time) (input, output int)
 	return input, output
 }
 
-// told adds a call's usage.
 func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -158,8 +156,7 @@ func (k *class) holds(p *prompt, now time.Time) int {
 	return int(k.held)
 }
 
-// refused adds a refusal of a call without a maximum that should have fitted. The server reserves more than such calls
-// use. How much is undocumented, so held doubles from 512 to 8,192 tokens.
+// refused adds a refusal of a call without a maximum that should have fitted. What servers reserve is undocumented.
 func (k *class) refused(sent, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,19 +11,16 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A flight counts an account's calls in flight. Refusals without a time bound them: the server takes few calls at a
-// time, or is overloaded.
+// flight counts an account's calls in flight. Refusals without a time bound them.
 type flight struct {
 	out   atomic.Int32
 	bound atomic.Pointer[bound]
 }
 
-// A bound is the most calls in flight: after refusals, as many as were in flight and not refused. It grows by one each
-// time that four times as many were accepted. If all calls in flight were refused, none goes for 1 s, doubling to 8 s.
-// Then one call goes, and each accepted call lets two more go.
+// bound is the most calls in flight. If all calls in flight were refused, none goes for 1 s, doubling to 8 s. Then one
+// call goes, and each accepted call lets two more go.
 //
-// A refusal counts as chance if its call was alone, or if a call sent with at least as many in flight was accepted. The
-// third refusal in a row counts.
+// A refusal counts as chance if its call was alone, or if a call sent with at least as many in flight was accepted.
 type bound struct {
 	places *queue.Places
 	before []*reserve.Reservation // of calls that were out when there was no bound
@@ -109,7 +106,7 @@ func (f *flight) begin() *bound {
 	return f.bound.Load()
 }
 
-// refuse adds a refusal without a time, of a call sent with level calls in flight. It returns how long no call may go.
+// refuse adds a refusal of a call sent with level calls in flight. It returns how long no call may go.
 func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
 	b := f.begin()
 	b.mu.Lock()

@@ -7,11 +7,11 @@ import (
 	"hash/crc32"
 )
 
-// frames is a body in AWS's event stream encoding. A frame is
+// frames is a body in AWS's event stream encoding. A frame is, big-endian,
 //
 //	total length (4 bytes), headers' length (4), checksum of these two (4), headers, payload, checksum (4)
 //
-// all big-endian. Converse's payload is a document. That of InvokeModel has it as base64: {"bytes":"eyJ0eXBl…"}.
+// Converse's payload is a document; InvokeModel has it as base64: {"bytes":"eyJ0eXBl…"}.
 type frames struct {
 	counter *counter
 	frame   []byte // as much of it as has come

@@ -11,8 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// A gate lets one call through at a time, as long as something is not known that its response will tell. Calls wait
-// for it in the queue.
+// gate lets one call through at a time, as long as something is not known that its response will tell.
 type gate struct {
 	places *queue.Places
 
@@ -20,8 +19,7 @@ type gate struct {
 	n  int // how many may be through
 }
 
-// patience is how long others wait for one call: a server may never answer it, and a long answer may take minutes.
-// Then the next one goes as well.
+// patience is how long others wait for one call: a server may never answer it.
 const patience = 10 * time.Second
 
 func newGate() *gate { return &gate{places: queue.NewPlaces(1), n: 1} }
@@ -40,7 +38,7 @@ func (g *gate) resize(n int) {
 	g.places.Resize(g.n)
 }
 
-// pass says that a call is sent. If it is still out after a while, the next one may go.
+// pass says that a call is sent. If it is still out after patience, the next one may go.
 func (g *gate) pass(c *call) {
 	g.mu.Lock()
 	n := g.n
@@ -52,10 +50,9 @@ func (g *gate) pass(c *call) {
 	})
 }
 
-// unheard reports whether the headers have not told everything of the account.
 func (c *call) unheard() bool { return !c.account.known.Load() && c.account.first != nil }
 
-// unseen reports whether nothing is known of what such calls read: no response has told a usage.
+// unseen reports whether no response has told what such calls read.
 func (c *call) unseen() bool {
 	return c.state && c.account.of.settles && c.class.first != nil && !c.class.isKnown()
 }

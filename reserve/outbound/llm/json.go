@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// A shape is a tree of the paths of interest in a JSON document.
+// shape is a tree of the paths of interest in a JSON document.
 type shape struct {
 	is     field // 0: none
 	fields map[string]*shape
 }
 
-// A path leads from the root to a field.
 type path struct {
 	is   field
 	keys []string
@@ -38,19 +37,17 @@ func shapeOf(paths ...path) *shape {
 }
 
 type listener interface {
-	// value gets a string as written between its quotes, or another literal. It must not keep it.
+	// value gets a string as written between its quotes, or another literal. It must not keep text.
 	value(is field, text []byte, quoted bool)
 	// document ends a document, or an element of a list at the top.
 	document()
 }
 
-// A scanner finds fields in JSON that comes in pieces, and measures text. It keeps only keys and values of interest. It
-// does not validate. One document may follow another.
+// scanner finds fields in JSON that comes in pieces, and measures text. It does not validate.
 type scanner struct {
-	shape  *shape
-	to     listener
-	traits func(key []byte) trait // what a key says of its value
-	// onlyOutput measures only what a model put out.
+	shape      *shape
+	to         listener
+	traits     func(key []byte) trait // what a key says of its value
 	onlyOutput bool
 	broken     bool // what came is not JSON: the rest is ignored
 	loose      bool // something came that is in no object or list
@@ -79,7 +76,6 @@ type size struct {
 	state      bool // it refers to something that the server keeps
 }
 
-// A trait is what a key says of its strings.
 type trait uint8
 
 const (
@@ -133,7 +129,7 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-// inString reads up to the string's end or an escape. It returns how many bytes.
+// inString returns how many bytes precede the string's end or an escape.
 func (s *scanner) inString(p []byte) int {
 	n := special(p)
 	s.take(p[:n])
@@ -149,7 +145,6 @@ func (s *scanner) inString(p []byte) int {
 	return n + 1
 }
 
-// inBare reads a number or a literal. It returns how many bytes.
 func (s *scanner) inBare(p []byte) (n int) {
 	for n < len(p) && barely[p[n]] {
 		n++
@@ -161,8 +156,7 @@ func (s *scanner) inBare(p []byte) (n int) {
 	return n
 }
 
-// special returns how many bytes precede the first quote or backslash. It searches in pieces, since escapes are
-// frequent.
+// special returns how many bytes precede the first quote or backslash. Escapes are frequent: it searches in pieces.
 func special(p []byte) int {
 	const far = 512
 	for at := 0; ; at += far {
@@ -180,7 +174,6 @@ func special(p []byte) int {
 	}
 }
 
-// barely has the bytes of numbers and literals.
 var barely = func() (b [256]bool) {
 	for c := range b {
 		b[c] = !strings.ContainsRune(" \t\r\n,:[]{}\"", rune(c))
@@ -188,7 +181,6 @@ var barely = func() (b [256]bool) {
 	return b
 }()
 
-// structure reads a byte between values.
 func (s *scanner) structure(c byte) {
 	switch c {
 	case ' ', '\t', '\r', '\n':
@@ -254,7 +246,6 @@ func (s *scanner) begin(state state) {
 	s.length, s.base64, s.meter = 0, true, meter{}
 }
 
-// take measures a part of a key or value, and keeps it if it is of interest.
 func (s *scanner) take(part []byte) {
 	if s.state != inBare && !s.key && (!s.onlyOutput || s.trait == isOutput) {
 		s.measure(part)
@@ -284,7 +275,6 @@ func (s *scanner) measure(part []byte) {
 // longestType bounds the type of a data URL: "data:image/png;base64,".
 const longestType = 100
 
-// inBase64 has both alphabets of base64, and inType the characters of a data URL's type.
 var inBase64, inType = func() (b, t [256]bool) {
 	for c := range b {
 		b[c] = classOf[c] == lower || classOf[c] == upper || classOf[c] == digit

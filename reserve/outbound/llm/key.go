@@ -9,17 +9,15 @@ import (
 	"sync"
 )
 
-// A Key says whose quota a call uses: that of one credential and model at one host.
+// Key says whose quota a call uses: that of one credential and model at one host.
 type Key struct {
 	Host  string // as in the request's address
 	Model string // as the request names it, or the deployment; the first 128 bytes. Empty: it does not say
-	// Credential is a part of a hash of what the request is authorized by: the same in all
-	// processes. It does not tell the credential.
+	// Credential is a part of the credential's hash, the same in all processes. It does not tell the credential.
 	Credential uint64
 }
 
-// String returns the key in a form that fits a name in Redis:
-// "api.openai.com/gpt-5/0123456789abcdef".
+// String returns the key in a form that fits a name in Redis: "api.openai.com/gpt-5/0123456789abcdef".
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%016x", k.Host, k.Model, k.Credential) }
 
 // maxModel bounds names that others choose.

@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A limit is one of an account's limits: the lower of what the user gave and what the server told.
+// limit is one of an account's: the lower of what the user gave and what the server told.
 type limit struct {
 	own  atomic.Pointer[reserve.Limiter]
 	size atomic.Int32 // what holds; 0: there is no limit
@@ -56,8 +56,7 @@ func (a *account) give(l Limits) {
 	}
 }
 
-// follow obeys a limit that a response told. Less than half of the limit before must be told twice in succession,
-// because a gateway may have answered. first: no limit was known.
+// follow obeys a told limit. Less than half of the limit before must be told twice: a gateway may have answered.
 func (a *account) follow(k kind, n int32) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,8 +95,7 @@ func (a *account) hold(k kind) {
 	}
 }
 
-// resize changes the limiter's size. With a larger size, waiting calls go earlier. With a smaller size, a call that has
-// a time keeps it.
+// resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
 	p, rate := a.of.policy(k, n)
@@ -120,7 +118,7 @@ func (a *account) resize(k kind, n int32) {
 	}
 }
 
-// observe learns limits, and what others use of them, from a response.
+// observe learns limits, and what others use of them.
 func (a *account) observe(c *call, r *http.Response) {
 	told := false
 	for i := range headers {

@@ -1,18 +1,17 @@
 package llm
 
-// Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the headers of
-// the responses, if the provider sends such; otherwise there is none. A limit above 0 is a ceiling: responses may tell
-// a lower one, which is followed. One below half of the limit counts when two responses in succession tell it. Limits
-// a day are not learned: the server's refusals tell of them.
+// Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
+// headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower limit that responses tell is
+// followed. A limit told below half of the limit counts when two responses in succession tell it. Limits a day are not
+// learned: the server's refusals tell of them.
 type Limits struct {
 	RequestsPerMinute int
-	// TokensPerMinute are those of input and output together.
+	// TokensPerMinute are input and output together.
 	TokensPerMinute int
-	// InputTokensPerMinute and OutputTokensPerMinute are limits of their own: Anthropic's, and
-	// Gemini's TPM, which counts input.
+	// InputTokensPerMinute and OutputTokensPerMinute are Anthropic's, and Gemini's TPM, which counts input.
 	InputTokensPerMinute, OutputTokensPerMinute int
 	RequestsPerDay, TokensPerDay                int // in any 24 hours
-	// ImagesPerMinute counts the images that calls to /images/ ask for: n in the request, or one.
+	// ImagesPerMinute counts the images that calls to /images/ ask for: n, or one.
 	ImagesPerMinute int
 }
 
@@ -31,7 +30,6 @@ const (
 	kinds
 )
 
-// names are those of limits, for hooks, for [WithLimiters], and for what servers say of them.
 var names = [kinds]string{
 	"requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day", "images", "",
 }
@@ -75,7 +73,6 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// sum returns a + b, saturated.
 func sum(a, b int) int {
 	if n := a + b; n >= 0 {
 		return n
@@ -83,10 +80,9 @@ func sum(a, b int) int {
 	return int(^uint(0) >> 1)
 }
 
-// SetLimits replaces the limits that [New] was given, for all models without limits of their own. Where a limit has
-// grown, waiting calls go earlier at once. Where one has shrunk they wait longer, but none is refused for it, and what
-// was used before counts. A limit of 0 is what the responses tell, or there is none. It returns a
-// *[reserve.ValueError] for a negative limit, and then changes nothing.
+// SetLimits replaces the limits given to [New], for all models without limits of their own. Where a limit grows,
+// waiting calls go earlier at once. Where it shrinks they wait longer, but none is refused for it; earlier use counts.
+// It returns a *[reserve.ValueError] for a negative limit, and then changes nothing.
 func (t *Transport) SetLimits(l Limits) error {
 	if err := l.check(); err != nil {
 		return err
@@ -98,7 +94,7 @@ func (t *Transport) SetLimits(l Limits) error {
 	return nil
 }
 
-// SetModelLimits replaces the limits of one model, as [WithModel] gives them. It is otherwise as SetLimits.
+// SetModelLimits replaces the limits of one model ([WithModel]), as SetLimits does.
 func (t *Transport) SetModelLimits(model string, l Limits) error {
 	if err := l.check(); err != nil {
 		return err

@@ -12,25 +12,23 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("llm")
 
 // An Option changes one setting of [New].
 type Option func(*settings) error
 
 type settings struct {
-	limits   map[string]Limits // by model
-	estimate func(r *http.Request, body []byte) (input, output int)
-	margin   time.Duration
-	window   time.Duration
-	bucket   time.Duration
-	settles  bool
-	answer   bool
-	refunds  bool
-	large    bool
-	asks     bool
-	told     func(key Key, u Usage) // nil: nobody wants to know
-	// cacheReads says that input which is read from a cache counts.
+	limits     map[string]Limits // by model
+	estimate   func(r *http.Request, body []byte) (input, output int)
+	margin     time.Duration
+	window     time.Duration
+	bucket     time.Duration
+	settles    bool
+	answer     bool
+	refunds    bool
+	large      bool
+	asks       bool
+	told       func(key Key, u Usage) // nil: nobody wants to know
 	cacheReads bool
 	limiters   func(limit string, key Key) reserve.Reserver
 	key        func(r *http.Request, key Key) Key
@@ -39,7 +37,7 @@ type settings struct {
 	outbound   []outbound.Option
 }
 
-// WithModel gives a model limits of its own, instead of those given to [New].
+// WithModel gives a model its own limits, instead of those of [New].
 func WithModel(model string, l Limits) Option {
 	return func(s *settings) error {
 		if s.limits == nil {
@@ -50,9 +48,9 @@ func WithModel(model string, l Limits) Option {
 	}
 }
 
-// WithEstimate has a function say how many tokens a request will read and put out, instead of the built-in estimate.
-// It gets the body, or nil if there is none or it is larger than 8 MiB, and must neither change nor keep it. A negative
-// number counts as 0. Where the provider settles, both numbers are corrected by what the latest calls used.
+// WithEstimate sets the function that estimates the input and output tokens of a request. It gets the body; nil if
+// there is none, or more than 8 MiB. It must neither change nor keep the body. A negative number counts as 0. Where the
+// provider settles, the latest calls correct both numbers. Default: the built-in estimate.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -63,8 +61,8 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets by how much each window is longer than the provider's: one call may be so much later or earlier on
-// its way than another. A negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
+// WithMargin sets how much longer each window is than the provider's, since calls take different times on their way. A
+// negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
 		s.margin = max(0, d)
@@ -72,9 +70,8 @@ func WithMargin(d time.Duration) Option {
 	}
 }
 
-// WithRequestWindow sets the time over which the provider counts requests: at 600 a minute, 10 s means 100 in any 10 s,
-// and 1 s means 10 in any second. The margin is added, so that 1 s costs 20 % of the rate. Default: a minute, and 10 s
-// for [AzureOpenAI].
+// WithRequestWindow sets the time over which the provider counts requests: at 600 a minute, 10 s means 100 in any 10 s.
+// The margin is added: 1 s costs 20 % of the rate. Default: a minute; for [AzureOpenAI] 10 s.
 func WithRequestWindow(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 || d > time.Minute {
@@ -85,12 +82,12 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithBucket takes the provider's limits a minute for token buckets instead of windows, as Anthropic says that its
-// are. They are full at the start, refill all the time, and hold what refills in capacity less the margin. At
-// 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to
-// twice the limit in the first minute; with 10 s 162,500 go at once. A capacity longer than the provider's gets calls
-// refused after idle times, a shorter one does not. Limits a day remain windows. Default: windows, which fit both
-// kinds of provider, and took 9.2 minutes for a real trace that takes 8.1 with a bucket.
+// WithBucket takes the limits a minute for token buckets, as Anthropic describes its limits. A bucket starts full,
+// refills all the time, and holds what refills in capacity less the margin. At 1,000,000 tokens a minute,
+// WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to twice the limit in the
+// first minute; with 10 s 162,500 go at once. With a capacity longer than the provider's, calls are refused after idle
+// times. Limits a day remain windows. Default: windows, which fit both kinds of provider: a real trace took 9.2 minutes
+// with windows, 8.1 with a bucket.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
@@ -101,8 +98,8 @@ func WithBucket(capacity time.Duration) Option {
 	}
 }
 
-// WithSettling says whether the provider gives back, when a call ends, what it held for the call and the call did not
-// use. Otherwise a call is charged its estimate, uncorrected, and keeps it. Default: the preset's.
+// WithSettling says whether the provider gives back what it held for a call and the call did not use. Without settling
+// a call is charged its uncorrected estimate, and keeps it. Default: the preset's.
 func WithSettling(settles bool) Option {
 	return func(s *settings) error {
 		s.settles = settles
@@ -110,10 +107,9 @@ func WithSettling(settles bool) Option {
 	}
 }
 
-// AnswerRefusals answers a call that can't be made in time, or is too large, with a response instead of an error:
-// status 429, a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return that
-// at once; an error they take for a broken connection, and try three times in vain. The end of a context remains an
-// error.
+// AnswerRefusals answers a call that is too large or can't go in time with a response instead of an error: status 429,
+// a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return it at once; an
+// error they would try three times in vain. The end of a context remains an error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -121,13 +117,13 @@ func AnswerRefusals() Option {
 	}
 }
 
-// WithLimiters has a function say the limiter of a limit and key, such as one that many machines share. The limit is
-// "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The function
-// is asked for each of them, whatever [Limits] says, once for each key that is remembered, and with the zero Key for
-// those that find no place ([WithMaxKeys]). Where it returns nil, the limit has a window in this process, if there is
-// such a limit. Several goroutines may call it, also twice for one key: one answer counts.
+// WithLimiters sets the function that returns the limiter of a limit and key, such as one that many machines share. The
+// limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
+// function is called for each, whatever [Limits] says, once for each key that is remembered, and with the zero Key for
+// keys without a place ([WithMaxKeys]). Where it returns nil, the limit of [Limits] holds in this process. Several
+// goroutines may call it, also twice for one key: one answer counts.
 //
-// Such a limiter is used as it is: no margin is added, and no response changes it.
+// Such a limiter gets no margin, and no response changes it.
 //
 // On Redis use shared.New with a timeout of some seconds. Every call asks Redis twice, one call after the other: 300
 // calls that took 13 s in one process took 63 s where Redis was 100 ms away.
@@ -138,12 +134,12 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	}
 }
 
-// WithKey has a function say whose quota a request uses, instead of the key that it is given. It is for keys that share
-// one quota, as all API keys of an organization do at OpenAI and Anthropic:
+// WithKey sets the function that says whose quota a request uses. It gets the request's own key. At OpenAI and
+// Anthropic all API keys of an organization share one quota:
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
 //
-// has all credentials at one host share the limits of each model. Default: the key as it is.
+// has all credentials at a host share the limits of each model. Default: the key as it is.
 func WithKey(f func(r *http.Request, key Key) Key) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -154,10 +150,9 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 	}
 }
 
-// RefundFailures has a call that broke without a response, or was answered with a status from 500 on, cost a request
-// and no tokens. Default: it is charged its estimate, once, because the provider may have done its work. At 110,000
-// tokens a minute, 400 calls of 1,100 tokens of which two of three attempts break take 4 minutes with it and 11
-// without.
+// RefundFailures charges a call without a response, or with a status from 500 on, one request and no tokens. Default:
+// its estimate, once, because the provider may have done its work. At 110,000 tokens a minute, 400 calls of 1,100
+// tokens, with two of three attempts broken, take 4 minutes with it and 11 without.
 func RefundFailures() Option {
 	return func(s *settings) error {
 		s.refunds = true
@@ -165,10 +160,10 @@ func RefundFailures() Option {
 	}
 }
 
-// AskForUsage asks for the usage of streams, and is recommended for [OpenAI], [AzureOpenAI] and servers that speak as
-// they do. It adds stream_options.include_usage to streamed chat completions that say nothing of it, and takes the
-// usage out of the stream again. Without it such a stream is charged its estimate and the text that it puts out, in
-// which reasoning does not show. Default: the request goes as it is, because some servers refuse stream_options.
+// AskForUsage asks for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and servers that speak as
+// they do. It adds stream_options.include_usage to streamed chat completions without stream_options, and takes the
+// usage out of the stream again. Without it such a stream is charged its estimate and its text, in which reasoning does
+// not show. Default: the request goes as it is, because some servers refuse stream_options.
 func AskForUsage() Option {
 	return func(s *settings) error {
 		s.asks = true
@@ -176,9 +171,9 @@ func AskForUsage() Option {
 	}
 }
 
-// WithUsage has a function told, once, what each call used that was sent, when its response has ended or it has failed.
-// What a response does not tell is the estimate that the call is charged; a refused call used nothing. The key is the
-// call's, as [WithKey] has it. Several goroutines call it, under no lock. The guide makes a budget in money of it.
+// WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
+// failed. Where a response tells no usage, it is the estimate that the call is charged; a refused call used nothing.
+// The key is [WithKey]'s. Several goroutines call the function, under no lock. The guide makes a budget in money of it.
 func WithUsage(f func(key Key, u Usage)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -189,9 +184,9 @@ func WithUsage(f func(key Key, u Usage)) Option {
 	}
 }
 
-// CacheReadsCount has input that is read from a cache count as other input does. Anthropic's table of limits marks the
-// models that count so, among them Claude Haiku 3.5. Default: at Anthropic and Bedrock it costs nothing. OpenAI and
-// Google always count it.
+// CacheReadsCount counts input that is read from a cache as other input. Anthropic's table of limits marks the models
+// that count it, among them Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google
+// always count it.
 func CacheReadsCount() Option {
 	return func(s *settings) error {
 		s.cacheReads = true
@@ -199,10 +194,10 @@ func CacheReadsCount() Option {
 	}
 }
 
-// RefuseTooLarge has a call that is larger than a limit of tokens fail at once with a *[TooLargeError], for providers
-// that refuse such a call whenever it comes, as OpenAI does. It is larger if half of its estimated prompt plus the
-// output that it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] a call fails so if a response has
-// told the limit. Otherwise it goes when the limit is full.
+// RefuseTooLarge makes a call that is larger than a limit of tokens fail at once with a *[TooLargeError], for providers
+// that always refuse such a call, as OpenAI does. A call is larger if half of its estimated prompt plus the output that
+// it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the limit.
+// Otherwise it goes when the limit is full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
@@ -210,10 +205,10 @@ func RefuseTooLarge() Option {
 	}
 }
 
-// WithMaxKeys sets how many keys have limits of their own. Past it, a new key takes the place of one that has been idle
-// for as long as its limits look back, even if its responses are not closed. If there is none, it shares one set of
-// limits with all others that find no place, and [Ignored].Crowded counts its calls. So a client that chooses the names
-// of models can neither fill the memory nor slow the keys that have a place. Default: 1024.
+// WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces one that has been idle for as
+// long as its limits look back, even if its responses are not closed. If none is idle, the key shares one set of limits
+// with all others without a place, and [Ignored].Crowded counts its calls. So a client that invents names of models can
+// neither fill the memory nor slow other keys. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -232,16 +227,16 @@ func WithOutbound(opts ...outbound.Option) Option {
 	}
 }
 
-// WithClasses has waiting calls go in the order of package fair instead of first come, first served: people before a
-// batch, tenants by their shares of the tokens. The function returns a call's class and tenant; nil: the ones that
-// [fair.With] has put into the request's context, which an SDK passes on.
+// WithClasses orders waiting calls as package fair does, instead of first come, first served: people before a batch,
+// tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those that [fair.With]
+// has put into the request's context, which an SDK passes on.
 //
 //	llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"})
 //	...
 //	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
 //
-// It is [outbound.WithClasses]: the order holds for the calls of one key, or with [NewDeployments] for those of one
-// model. [New] returns the errors of [fair.New].
+// The order holds for the calls of one key, or with [NewDeployments] of one model. [New] returns the errors of
+// [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

@@ -19,14 +19,13 @@ type policyOf struct {
 	full  bool // a bucket
 }
 
-// maxPolicies bounds what is remembered: servers may tell any limits.
+// maxPolicies bounds what is kept: servers may tell any limits.
 const maxPolicies = 256
 
 const day = 24 * time.Hour
 
 func (t *Transport) hasBucket(k kind) bool { return t.bucket > 0 && !k.isDaily() }
 
-// policy returns the policy of a limit of n, and its rate.
 func (t *Transport) policy(k kind, n int32) (p *reserve.Policy, permitsPerSecond float64) {
 	is := policyOf{n, k == requests && t.window > 0, k.isDaily(), t.hasBucket(k)}
 	t.table.mu.Lock()
@@ -49,7 +48,6 @@ func (is policyOf) per() time.Duration {
 	return time.Minute
 }
 
-// rate is less for a window, for its margin.
 func (is policyOf) rate(margin time.Duration) float64 {
 	if is.full {
 		margin = 0
@@ -88,7 +86,6 @@ func (t *Transport) clocked() []reserve.Option {
 	return []reserve.Option{reserve.WithClock(t.clock)}
 }
 
-// bucketOf returns the curve of a token bucket, by its rate.
 func bucketOf(held float64) func(permitsPerSecond float64) *smooth.Curve {
 	var at func(float64) *smooth.Curve
 	at = func(permitsPerSecond float64) *smooth.Curve {

@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	// maxBody is how much of a body without GetBody is kept. The rest counts as text.
+	// maxBody bounds what is kept of a body without GetBody. The rest counts as text.
 	maxBody       = 8 << 20
 	bytesPerToken = 4 // of text that is not read
 	// guessedOutput is the output without a maximum, until usages are known.
@@ -35,7 +35,6 @@ const (
 	maxTokens = 1 << 24
 )
 
-// promptShape has the places of interest in requests of all providers.
 var promptShape = shapeOf(
 	path{inModel, []string{"model"}}, path{inModel, []string{"model_id"}},
 	path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_completion_tokens"}},
@@ -163,7 +162,6 @@ func plain(text []byte) string {
 	return s
 }
 
-// read reads a request's body, and returns it if keep is set.
 func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
@@ -202,7 +200,7 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	return read, err
 }
 
-// readFrom reads a request's body. It returns the request to send: a copy, if the body can be read only once.
+// readFrom returns the request to send: a copy, if the body can be read only once.
 func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		_, err := p.read(bytes.NewReader(nil), true, false)
@@ -239,7 +237,6 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	return again, nil
 }
 
-// restored is a body of which a part was read.
 type restored struct {
 	io.Reader
 	io.Closer

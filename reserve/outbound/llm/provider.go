@@ -2,32 +2,30 @@ package llm
 
 import "time"
 
-// A Provider says how one provider of language models counts, and where it says its limits. It comes from [OpenAI],
-// [AzureOpenAI], [Anthropic], [Gemini] or [Bedrock]. [New] refuses the zero Provider.
+// Provider says how a provider of language models counts, and where it tells its limits. [New] refuses the zero
+// Provider.
 type Provider struct{ *preset }
 
-// A preset is what a Provider consists of. It does not change.
 type preset struct {
 	name       string
 	credential func(*identity) // finds whose quota a request uses
-	// settles says that the provider gives back what a call has not used of what was held for it.
-	settles bool
-	// counts are the headers' names of a response that tell the usage, of input and of output.
+	settles    bool
+	// counts are the headers that tell the usage, of input and of output.
 	counts [2]string
 	// tells are the limits that its responses tell.
 	tells []kind
-	// window is the stretch over which requests are counted. 0: a minute.
+	// window is the time over which requests are counted. 0: a minute.
 	window time.Duration
-	// refusesLarge says that a call above a limit is refused whenever it comes.
+	// refusesLarge: a call above a limit is refused whenever it comes.
 	refusesLarge bool
-	// refusal makes the body of a refusal, in the provider's form, and may set headers.
+	// refusal makes the body of a refusal, and may set headers.
 	refusal func(message string) (body any, headers map[string]string)
 }
 
 // OpenAI is the API of OpenAI, and of servers that speak nearly so: Mistral, Cohere, Ollama, Groq, OpenRouter, vLLM.
 //
 // A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of), and is settled when it ends. OpenAI does not document this; for a server that does not, see
+// times n or best_of), and is settled when it ends. OpenAI does not document this; for servers that do otherwise see
 // [WithSettling]. A stream tells its usage only if asked: see [AskForUsage]. The quota is that of the Authorization,
 // OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
@@ -49,10 +47,10 @@ var openAI = preset{
 	},
 }
 
-// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the tokens that it may at most put out, and
-// as Azure's documents say, nothing of that is given back. Requests are counted over 10 seconds: 600 a minute are 100
-// in any 10 s. Azure may count over 1 s, see [WithRequestWindow]. The quota is that of the host, the api-key header
-// and the deployment; access tokens, which change every hour, do not count.
+// AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the most that it may put out; as Azure
+// documents, nothing of that is given back. Requests are counted over 10 seconds; Azure may count over 1 s: see
+// [WithRequestWindow]. The quota is that of the host, the api-key header and the deployment; access tokens, which
+// change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
 var azure = func() preset {
@@ -62,11 +60,11 @@ var azure = func() preset {
 	return p
 }()
 
-// Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input that was read
-// from a cache is not charged, input that is written to it is. A call holds max_tokens of output, and is settled when
-// it ends. The quota is that of the x-api-key or Authorization header and the model. Anthropic says that it counts
-// with token buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex AI and Bedrock is paced by the
-// model in the address.
+// Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input read from a cache
+// is not charged ([CacheReadsCount]), input written to it is. A call holds max_tokens of output, and is settled when it
+// ends. The quota is that of the x-api-key or Authorization header and the model. Anthropic says that it counts with
+// token buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex AI and Bedrock is paced by the model
+// in the address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
@@ -86,7 +84,7 @@ var anthropic = preset{
 
 // Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
 // [Limits].InputTokensPerMinute. No header tells a limit, so give what you know. The quota is that of the model and the
-// x-goog-api-key header or the key of the address; at Vertex AI that of the model, the project and the location.
+// x-goog-api-key header or the address's key; at Vertex AI that of the model, the project and the location.
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
@@ -103,10 +101,10 @@ var gemini = preset{
 	},
 }
 
-// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input,
-// cached or not, and maxTokens of output, and is settled when it ends: input, input written to a cache, and output. No
-// header tells a limit, so give what you know. The quota is that of the host, the access key and the model; a
-// temporary access key, which changes every hour, does not count.
+// Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached
+// or not, and maxTokens of output. When it ends, it is settled: input, input written to a cache, and output. No header
+// tells a limit, so give what you know. The quota is that of the host, the access key and the model; a temporary access
+// key, which changes every hour, does not count.
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{

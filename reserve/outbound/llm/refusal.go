@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// refusal returns the response for a call that can't be made in time, or at all; nil: the error says something else.
+// refusal returns nil for an error that is no refusal.
 func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	var wait *reserve.WaitError
 	var large *TooLargeError

@@ -11,8 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// A call is one request, with all of its attempts. As the context of the request it reaches the functions of the
-// limits.
+// call is one request with all of its attempts, and the context of the request.
 type call struct {
 	context.Context
 	account *account
@@ -52,7 +51,6 @@ func callOf(r *http.Request) *call {
 	return c
 }
 
-// price returns what a limit charges the call, by what is known now.
 func (c *call) price(k kind) int {
 	a := c.account
 	switch {
@@ -80,7 +78,7 @@ func (c *call) price(k kind) int {
 	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
 }
 
-// enter waits until the call may be out, and says that an attempt is sent.
+// enter waits until the call may be in flight.
 func (c *call) enter() (err error) {
 	if err = c.account.flight.enter(c.Context, &c.seat); err != nil {
 		return err
@@ -98,7 +96,7 @@ func (c *call) depart() {
 	c.account.look(&c.before)
 }
 
-// settleIn ends that the call keeps its account: what was charged does from now on.
+// settleIn ends that the call keeps its account: its charges do from now on.
 func (c *call) settleIn() {
 	if c.waits {
 		c.waits = false
@@ -106,7 +104,6 @@ func (c *call) settleIn() {
 	}
 }
 
-// used returns what finds out what a response has used of a limit.
 func (c *call) used(k kind, r *http.Response) outbound.Usage {
 	if !c.account.of.settles && c.account.of.told == nil {
 		return nil
@@ -130,7 +127,6 @@ func (c *call) lost(k kind) (tokens int, known bool) {
 	return k.of(n.input, n.output), true
 }
 
-// failed returns what a broken call is charged: its estimate, or with RefundFailures nothing.
 func (c *call) failed() (n count) {
 	if !c.account.of.refunds {
 		n.input, n.output = c.class.guess(&c.prompt)
@@ -138,7 +134,6 @@ func (c *call) failed() (n count) {
 	return n
 }
 
-// answered learns from the answer to the latest attempt.
 func (c *call) answered(r *http.Response) {
 	a := c.account
 	if r.StatusCode < 400 {
@@ -157,7 +152,6 @@ func (c *call) answered(r *http.Response) {
 	}
 }
 
-// refused says that the provider refused the latest attempt.
 func (c *call) refused() {
 	if !c.most && !c.file && c.account.of.settles && c.account.flight.out.Load() > 1 {
 		c.class.refused(c.sent, c.account.of.now())

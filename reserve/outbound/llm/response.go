@@ -9,7 +9,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A reading finds out what one response used, for all limits of the call.
+// reading finds out what one response used, for all limits of the call.
 type reading struct {
 	call     *call
 	response *http.Response
@@ -67,7 +67,6 @@ func (d *reading) of(k kind) outbound.Usage {
 	return &d.views[k]
 }
 
-// A view is the usage of one limit.
 type view struct {
 	reading *reading
 	kind    kind
@@ -88,7 +87,6 @@ func (v *view) Used() (permits int, known bool) {
 	return v.kind.of(d.counter.count.input, d.counter.count.output), d.call.account.of.settles
 }
 
-// end takes what is known by now.
 func (d *reading) end() {
 	if d.body != nil {
 		d.body.end()
@@ -129,7 +127,7 @@ func (d *reading) end() {
 	c.leave()
 }
 
-// A metered body is one that no limit of tokens reads.
+// metered is a body that no limit of tokens reads.
 type metered struct {
 	io.ReadCloser
 	reading *reading

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A route is one call on its way to one of several deployments. It is the context of the request as well.
+// route is one call on its way to one of several deployments, and the request's context.
 type route struct {
 	context.Context
 	endpoint endpoint
@@ -41,7 +41,7 @@ func (o *route) model() string {
 	return o.prompt.model
 }
 
-// prepare returns the request as it goes to a deployment, but for its body, with its estimate; nil: it is not served.
+// prepare returns the request as it goes to a deployment, without its body; nil: it is not served.
 func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	model := o.model()
 	name, ok := m.name(model)
@@ -67,7 +67,6 @@ func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	return own.WithContext(c)
 }
 
-// goes returns the request with its body, in which the model has the deployment's name.
 func (o *route) goes(c *call, r *http.Request) *http.Request {
 	if before := o.latest; before != nil && before != c {
 		before.over(nil)

@@ -6,7 +6,6 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A sender is the base transport, as the paced one uses it.
 type sender struct{ base http.RoundTripper }
 
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {

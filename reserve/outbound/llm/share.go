@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A share is our part of a limit whose responses tell what remains.
+// share is our part of a limit whose responses tell what remains.
 type share struct {
 	ours   float64
 	window int32         // what the limiter has of it
@@ -32,18 +32,17 @@ func (m *limit) used() int {
 }
 
 const (
-	// Others count if more than a hundredth of the limit is missing. Servers count slightly differently.
+	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
 	noise = 100
-	// With nothing left, a client yields this part of its share in a minute. With something left, it gains up to grows of
-	// the limit in a minute. Clients that want more than there is come to grows/yields of the limit, or to equal shares.
+	// With nothing left, a client yields this part of its share in a minute. With something left, it gains up to grows
+	// of the limit in a minute. Clients that want more than there is come to equal shares.
 	yields = 0.15
 	grows  = 0.05
 	// A client with next to nothing asks again after regrowth, doubled after each refusal.
 	regrowth = 10 * time.Second
 )
 
-// divide splits a limit of n by what a response says remains. What is missing and not ours belongs to others. Our share
-// is what we use, and changes slowly, so that clients that begin together keep equal shares.
+// divide splits a limit of n. What is missing and not ours belongs to others. Our share changes slowly.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +71,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.waitForRoom(k, told)
 }
 
-// A telling is what a response says of a limit, and what we use of it.
+// telling is what a response says of a limit, and what we use of it.
 type telling struct {
 	now          time.Time
 	n, left      int

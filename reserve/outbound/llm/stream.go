@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// A body finds the usage in a response's body.
 type body interface {
 	write(piece []byte)
 	end() // no more comes
@@ -43,8 +42,7 @@ func (d *documents) end() {
 	}
 }
 
-// events are server-sent events (WHATWG HTML). An empty line ends an event. Its data lines are a document. Nothing is
-// kept.
+// events are server-sent events (WHATWG HTML). An event's data lines are a document.
 type events struct {
 	counter *counter
 	line    lineState
@@ -139,7 +137,7 @@ func (e *events) endLine() {
 
 var newLine = []byte("\n")
 
-// lineEnd returns how many bytes precede the line's end. It searches in pieces, since the other end may be near.
+// lineEnd returns how many bytes precede the line's end. The other end may be near: it searches in pieces.
 func lineEnd(piece []byte) int {
 	const far = 512
 	for at := 0; at < len(piece); at += far {

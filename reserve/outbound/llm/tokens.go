@@ -1,8 +1,7 @@
 package llm
 
-// A meter estimates the tokens of a JSON string that comes in pieces. It adds a price for each character, by script,
-// and for the begin of each word, number or run of punctuation. Prices are those of OpenAI's o200k_base: see
-// bench/sdk/llm/tokens. For 41 kinds of text the estimate is 0.6 to 1.8 times the real number.
+// meter estimates the tokens of a JSON string that comes in pieces. Prices are those of OpenAI's o200k_base: see
+// bench/sdk/llm/tokens.
 type meter struct {
 	milli  int64 // thousandths of a token
 	class  charClass
@@ -32,7 +31,7 @@ const (
 	classes
 )
 
-// each is the price of a character, and begins the extra price of a run, in thousandths of a token.
+// each is a character's price, begins the extra price of a run, in thousandths of a token.
 var (
 	each = [classes]int64{
 		lower: 70, upper: 260, digit: 333, punct: 130, accent: 500, cyrillic: 170, greek: 320, arabic: 330, indic: 370,
@@ -79,7 +78,7 @@ func (m *meter) write(p []byte) {
 	}
 }
 
-// unescape reads an escape sequence. It returns what the sequence stands for; follow: it is incomplete.
+// unescape returns what an escape sequence stands for; follow: it is incomplete.
 func (m *meter) unescape(b byte) charClass {
 	if m.escape == 1 {
 		m.escape = 0

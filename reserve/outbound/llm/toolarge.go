@@ -2,7 +2,7 @@ package llm
 
 import "fmt"
 
-// A TooLargeError says that a call is larger than a limit, which refuses it whenever it comes.
+// TooLargeError says that a call is larger than a limit, and so would be refused whenever it comes.
 type TooLargeError struct {
 	Limit  string // "tokens", "input-tokens" or "output-tokens", a minute
 	Tokens int    // what the call needs at least
@@ -13,7 +13,6 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("llm: a call of at least %d tokens is larger than the limit of %s, %d", e.Tokens, e.Limit, e.Most)
 }
 
-// fits returns a *TooLargeError for a call that the provider always refuses.
 func (c *call) fits() error {
 	a, t := c.account, c.account.of
 	if !t.large && !t.preset.refusesLarge || c.file {
@@ -34,7 +33,7 @@ func (c *call) fits() error {
 	return nil
 }
 
-// certain returns a limit that a response or the user has told for certain; 0: there is none.
+// certain returns a limit that a response or the user has told; 0: none.
 func (a *account) certain(k kind) int {
 	m := &a.limits[k]
 	a.mu.Lock()

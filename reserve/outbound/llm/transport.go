@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// A Transport is an [http.RoundTripper] that paces calls to language models. It comes from [New]. All methods may be
-// called at the same time. It must not be copied.
+// Transport is an [http.RoundTripper] that paces calls to language models. [New] makes it. All methods may be called at
+// the same time. It must not be copied.
 type Transport struct {
 	settings
 	preset *preset
@@ -25,46 +25,39 @@ type Transport struct {
 	awaited   awaited
 }
 
-// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the
-// provider's limits allow.
-//
-//	transport, err := llm.New(nil, llm.OpenAI(), llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 200_000})
-//	...
-//	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
-//
-// With Anthropic's SDK (github.com/anthropics/anthropic-sdk-go):
+// New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. The
+// package's documentation shows OpenAI's SDK. With Anthropic's (github.com/anthropics/anthropic-sdk-go):
 //
 //	limits := llm.Limits{RequestsPerMinute: 1000, InputTokensPerMinute: 450_000, OutputTokensPerMinute: 90_000}
 //	transport, err := llm.New(nil, llm.Anthropic(), limits)
 //	...
 //	client := anthropic.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// and with Google's (google.golang.org/genai):
+// With Google's (google.golang.org/genai):
 //
 //	limits := llm.Limits{RequestsPerMinute: 150, InputTokensPerMinute: 2_000_000, RequestsPerDay: 10_000}
 //	transport, err := llm.New(nil, llm.Gemini(), limits)
 //	...
 //	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: &http.Client{Transport: transport}})
 //
-// Limits{} means: what the responses tell, and nothing else.
+// Limits{} is what the responses tell:
 //
 //	OpenAI, AzureOpenAI, Anthropic   the limits a minute of the first response; the same with OpenAI's preset at Groq,
 //	                                 Mistral and Cerebras
 //	Gemini, Bedrock                  no limit: calls go at once
 //	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
 //
-// Where there is none, a refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then one call
-// goes, and more as answers allow. An SDK's two retries are enough for that: of 60 calls at once to a server that takes
-// 15 a minute none fails, and none of 200 to a server that takes 8 at a time and answers the others with a bare 503.
-// They take 52 s, where 50 s are the best possible.
+// Without a limit, a refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then one call
+// goes, and more as answers allow. An SDK's two retries are enough for that: no call fails of 60 at once to a server
+// that takes 15 a minute, nor of 200 to a server that takes 8 at a time and answers the others with a bare 503. These
+// take 52 s, where 50 s are the best possible.
 //
-// After refusals that do not say for how long, with limits or without, as many calls of the key are out as were not
-// refused, and one more each time that four times as many were accepted. If all are refused, calls wait for 1 s to 8 s,
-// and then one goes. A refusal that others of the same kind disprove counts as chance, until the third in a row. Hooks
-// are told of all refusals. [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
+// After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
+// four times as many were accepted. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
+// of the same kind disprove counts as chance, until the third in a row. Hooks are told of all refusals.
+// [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
 //
-// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options
-// refuse.
+// It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
 func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transport, error) {
 	t, err := newTransport(base, p, l, opts)
 	if err != nil {
@@ -77,7 +70,6 @@ func New(base http.RoundTripper, p Provider, l Limits, opts ...Option) (*Transpo
 	return t, nil
 }
 
-// newTransport returns a transport that does not pace yet.
 func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (*Transport, error) {
 	if p.preset == nil {
 		return nil, valueError("the provider", nil, "OpenAI(), AzureOpenAI(), Anthropic(), Gemini() or Bedrock()")
@@ -100,7 +92,6 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 	return t, nil
 }
 
-// limited returns the options of the paced transport: those of the caller, the gates and the limits of all accounts.
 func (t *Transport) limited() []outbound.Option {
 	opts := append(t.settings.outbound, gates()...)
 	for k := range kinds {
@@ -109,7 +100,6 @@ func (t *Transport) limited() []outbound.Option {
 	return opts
 }
 
-// limitOf returns the limit of a kind, of all accounts.
 func limitOf(k kind) outbound.Limit {
 	l := outbound.Limit{
 		Name: names[k],
@@ -129,8 +119,7 @@ func limitOf(k kind) outbound.Limit {
 }
 
 // RoundTrip sends a request when the limits have room for it. Its errors are those of [outbound.Transport.RoundTrip],
-// and *[TooLargeError]. The request is not changed, and its body is always closed. A list of models, a batch, an upload
-// or a count of tokens is sent at once, and counted: see [Ignored].
+// and *[TooLargeError]. The request is not changed, and its body is always closed.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := endpointOf(r)
 	if e.free {
@@ -151,7 +140,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// send sends a call when its limits have room.
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
 	send, err := t.prepare(c, r)
 	if err != nil {
@@ -182,7 +170,7 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	return send.WithContext(c), nil
 }
 
-// enroll finds out what a request that has been read would cost, and whose quota it uses.
+// enroll finds out what a request costs, and whose quota it uses.
 func (t *Transport) enroll(c *call, r *http.Request) {
 	if c.endpoint.model != "" {
 		c.model = c.endpoint.model
@@ -204,7 +192,6 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
 }
 
-// receive has a response read as far as its limits don't, and hides what the caller did not ask for.
 func (c *call) receive(response *http.Response) {
 	if response.StatusCode < 400 {
 		c.meter(response, c.account.of.told != nil || c.background())
@@ -225,7 +212,7 @@ func (c *call) over(response *http.Response) {
 // Ignored returns what the transport has ignored so far.
 func (t *Transport) Ignored() Ignored { return t.ignored.read() }
 
-// CloseIdleConnections closes those of the base transport, for [http.Client.CloseIdleConnections].
+// CloseIdleConnections closes the base transport's, for [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() { t.paced.CloseIdleConnections() }
 
 func (t *Transport) now() time.Time {
@@ -243,5 +230,5 @@ func (t *Transport) after(d time.Duration, f func()) {
 	t.clock.AfterFunc(d, f)
 }
 
-// Snapshot returns the state of all limits of all keys that have been used: see [outbound.Transport.Snapshot].
+// Snapshot returns the state of all limits of all used keys: see [outbound.Transport.Snapshot].
 func (t *Transport) Snapshot() outbound.Snapshot { return t.paced.Snapshot() }

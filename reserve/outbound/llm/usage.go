@@ -21,15 +21,14 @@ const (
 	ofStatus
 )
 
-// A Usage is what one call used, in tokens.
+// Usage is what one call used, in tokens.
 type Usage struct {
 	Input       int // all of it: what was read from a cache, and written to it, included
 	CachedInput int // of Input, what was read from a cache
 	Output      int // reasoning included
 }
 
-// usageShape has the places of usages in responses and events of all providers. Their names don't contradict each
-// other.
+// usageShape has the places of usages of all providers. Their names don't contradict each other.
 var usageShape = shapeOf(func() []path {
 	paths := []path{
 		{ofType, []string{"type"}},
@@ -72,7 +71,6 @@ var usageShape = shapeOf(func() []path {
 	return paths
 }()...)
 
-// usageTrait marks text that a model put out.
 func usageTrait(key []byte) trait {
 	switch string(key) {
 	case "content", "text", "delta", "arguments", "partial_json", "input", "thinking", "reasoning_content", "reasoning",
@@ -82,7 +80,7 @@ func usageTrait(key []byte) trait {
 	return isText
 }
 
-// A count is a usage as limits count it.
+// count is a usage as limits count it.
 type count struct {
 	input, output int
 	known         bool
@@ -96,8 +94,8 @@ const (
 	refusal        // there were too many calls, or the server is overloaded
 )
 
-// A counter finds the usage in a response's documents: the body, or each event of a stream. It also measures the text
-// since the latest usage, for responses that break or tell none.
+// counter finds the usage in a response's documents: the body, or each event of a stream. It also measures the text
+// since the latest usage.
 type counter struct {
 	scan    scanner
 	ignored *ignored
@@ -171,7 +169,7 @@ func tokensOf(text []byte) (n int, bad reason) {
 	return int(f), 0
 }
 
-// document applies the usage of a complete document. A document with an impossible number is ignored.
+// document applies a complete document's usage. A document with an impossible number is ignored.
 func (c *counter) document() {
 	c.measure()
 	switch {
@@ -191,7 +189,7 @@ func (c *counter) measure() {
 	c.scan.size, c.repeat = size{}, false
 }
 
-// take applies the fields of a document. A stream tells input first, and output later or repeatedly.
+// A stream tells input first, and output later or repeatedly.
 func (c *counter) take() {
 	f := &c.fields
 	for is, has := range c.has {
