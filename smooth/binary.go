@@ -8,9 +8,9 @@ import (
 
 const stateNumbers = 4
 
-// AppendState appends what is left if all waiting requests give up now: what is stored, what is owed (also what was
-// used and is charged behind them), and the rest of a pause. Times are relative to now. Nothing is kept to value
-// refunds with.
+// AppendState appends what is left if all waiting requests give up now: what is stored, what is owed (including charges
+// behind them), and the rest of a pause. Times are relative to now. Later refunds of what was granted are worth
+// nothing.
 func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	stored, early, owed := l.stored, l.early, -l.level(now)
@@ -34,7 +34,7 @@ func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// Load returns a ledger from what AppendState had saved at the time then.
+// Load returns a ledger from what AppendState saved at the time then.
 func Load(curve *Curve, upfront bool, saved []byte, then int64) (*Ledger, error) {
 	if len(saved) != 8*stateNumbers {
 		return nil, errors.New("they have another length than a limiter's that stores permits")

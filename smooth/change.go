@@ -9,18 +9,18 @@ import "math"
 // For Retime both are the old rate over the new. SetRate keeps what is owed, and scales what is stored with the
 // capacity; a refund of what was sold before is worth the lesser of both.
 
-// SetRate changes the rate from now on. The times of what is owed and of all that wait stay. What is stored, or may
-// come back, scales with the capacity; after a Retime it gets no more.
+// SetRate changes the rate from now on. What is owed keeps its time, and so do waiting requests. What is stored, or may
+// come back, scales with the capacity; after a Retime it does not grow.
 //
-// Followed by Retime it compounds: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) still 1 s,
-// and after Retime(10) then 2 s.
+// SetRate and Retime compound: the last of 10 waiting requests at 10/s waits 1 s; after SetRate(20) still 1 s, and
+// after Retime(10) then 2 s.
 func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		l.SetCurve(now, l.curve.AtRate(permitsPerSecond))
 	}
 }
 
-// SetCurve replaces the curve by another of the same kind, as SetRate does.
+// SetCurve is SetRate with another curve of the same kind.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	permits := scaleStore(1, l.curve, curve)
 	if l.record().retimed { // which may have kept more permits than scale with the capacity
@@ -29,9 +29,8 @@ func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	l.change(now, curve, 1, permits)
 }
 
-// Retime changes the rate from now on, and keeps all permits: stored (as far as they fit), owed, waited for, and
-// those that may come back. Stored permits that have a price scale with the capacity: the limiter stays as cold as it
-// is.
+// Retime changes the rate from now on, and keeps all permits: stored (as far as they fit), owed, waited for, and those
+// that may come back. Stored permits with a price scale with the capacity: the limiter stays as cold as it is.
 func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
 		curve := l.curve.AtRate(permitsPerSecond)
@@ -40,7 +39,7 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	}
 }
 
-// change replaces the curve. A nanosecond that is owed becomes owed nanoseconds, and a stored permit so many permits.
+// change replaces the curve. A nanosecond owed becomes owed nanoseconds, and a stored permit becomes permits.
 func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.advance(now)
 	l.note(now)
@@ -66,7 +65,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.rescheduled(now)
 }
 
-// factor returns what a stored nanosecond becomes. What a request has collected does not grow once it has shrunk.
+// factor returns what a stored nanosecond becomes. What a request has collected does not grow after it has shrunk.
 func (l *Ledger) factor(curve *Curve, owed, permits float64) float64 {
 	if !curve.Free() {
 		return owed
@@ -85,7 +84,7 @@ func (l *Ledger) factor(curve *Curve, owed, permits float64) float64 {
 	return stored
 }
 
-// unlimit begins or ends a time without a limit. Debt is paid all the same, and stored permits are for afterwards.
+// unlimit begins or ends a time without a limit. Debt is paid all the same; stored permits are for afterwards.
 func (l *Ledger) unlimit(now int64, old *Curve, inDebt bool) {
 	if l.stored = 0; !l.curve.unlimited() {
 		l.stored = l.curve.unlimitedStore()
@@ -127,7 +126,6 @@ func (l *Ledger) stretch(now int64, owed, stored float64) {
 	}
 }
 
-// rescale multiplies the worth of what was sold before.
 func (h *history) rescale(granted, owed float64) {
 	w := &h.worth
 	w.granted, w.owed = w.granted*granted, w.owed*owed
@@ -140,7 +138,7 @@ func (h *history) rescale(granted, owed float64) {
 	}
 }
 
-// sameTime returns what a nanosecond becomes if it stays as many permits.
+// sameTime returns what a nanosecond becomes if its permits stay.
 func sameTime(from, to *Curve) float64 {
 	if from.unlimited() {
 		return 1

@@ -2,7 +2,7 @@ package smooth
 
 import "math"
 
-// A Curve is what permits cost at one rate. It is immutable, and safe for concurrent use.
+// A Curve is what permits cost at a rate. It is immutable, and safe for concurrent use.
 type Curve struct {
 	// Rate is the number of fresh permits per second; +Inf means no limit.
 	Rate float64
@@ -24,7 +24,7 @@ func Interval(permitsPerSecond float64) float64 { return min(1e9/permitsPerSecon
 // Free reports whether stored permits cost nothing.
 func (c *Curve) Free() bool { return c.Line == nil }
 
-// Price returns how many of the wanted permits come out of a store that holds stored of them, and what all cost in
+// Price returns how many of the wanted permits come out of a store that holds stored, and the cost of all in
 // nanoseconds. At 10/s, with 3 stored for free, 5 cost 200 ms.
 func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 	if c.unlimited() {
@@ -43,8 +43,7 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
-// unlimitedStore returns what the store holds while there is no limit, and right after: all it can, or nothing where
-// stored permits have a price.
+// unlimitedStore returns what the store holds without a limit: its capacity, or 0 where stored permits have a price.
 func (c *Curve) unlimitedStore() float64 {
 	if c.Free() {
 		return c.Capacity
@@ -52,8 +51,8 @@ func (c *Curve) unlimitedStore() float64 {
 	return 0
 }
 
-// span returns how many nanoseconds the bucket can hold. It is 0 where permits lie beside it: those with a price, and
-// those that take 146 years to save up.
+// span returns how many nanoseconds the bucket can hold; 0 if permits lie beside it: those with a price, and those that
+// take 146 years to save up.
 func (c *Curve) span() int64 {
 	switch time := c.Capacity * c.Interval; {
 	case !c.Free() || time >= 1<<62:
@@ -65,8 +64,8 @@ func (c *Curve) span() int64 {
 	}
 }
 
-// A LinearPrice is the price of stored permits: Base up to Threshold, and from there on Slope more for each permit.
-// It is numbers, and no function, for the Redis script of shared limiters.
+// A LinearPrice is the price of stored permits: Base up to Threshold, then Slope more for each permit. Shared limiters'
+// Redis script takes these numbers.
 //
 // With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored permit costs 875 ms, the area under
 // the line between 5 and 6.
@@ -76,7 +75,7 @@ type LinearPrice struct {
 	Slope     float64 // nanoseconds per permit
 }
 
-// cost returns what it costs, in nanoseconds, to take permits out of a store that holds stored of them.
+// cost returns the nanoseconds to take permits out of a store that holds stored.
 func (l *LinearPrice) cost(stored, take float64) float64 {
 	cost := float64(l.Base * take)
 	if over := stored - l.Threshold; over > 0 { // plus a triangle, or a trapezium

@@ -1,43 +1,41 @@
-// Package smooth is the arithmetic of pace: when a request for permits is granted, what it costs, and what a refund
-// is worth. It has no clock, lock or goroutine. Package reserve puts those around it; use that.
+// Package smooth is the arithmetic of pace: when a request for permits is granted, what it costs, and what a refund is
+// worth. It has no clock, lock or goroutine. Use package reserve, which adds those.
 //
 // # The model
 //
-// The model is Guava's SmoothRateLimiter. A [Ledger] is a bucket that holds time. It fills as time passes, up to what
-// the stored permits are worth. A request takes an interval for each permit. Paid later, it is granted when the
-// bucket is not in debt, so the next request waits for its cost. Paid upfront, it waits until the bucket holds its
-// cost, as in a classic token bucket (or GCRA's virtual scheduling, ITU-T I.371). In a limiter that warms up, stored
-// permits lie beside the bucket, and a [Curve] has their price.
+// The model is Guava's SmoothRateLimiter. A [Ledger] is a bucket that holds time. It fills as time passes, up to the
+// worth of the stored permits. A request takes an interval for each permit. Paid later, it is granted when the bucket
+// is not in debt, so the next request waits for its cost. Paid upfront, it waits until the bucket holds its cost, as in
+// a classic token bucket (or GCRA's virtual scheduling, ITU-T I.371). In a limiter that warms up, stored permits lie
+// beside the bucket, and a [Curve] has their price.
 //
 // # Time
 //
-// Times are nanoseconds (int64) on a clock of the caller's that never runs back. The bucket's level is one time: when
-// it is, or was, empty. Costs are whole nanoseconds, rounded up, and what one was rounded up by is taken off the
-// next: at 3/s requests are granted at 0, 333333334, 666666667 and 1000000000 ns. At 3e9/s, after an idle time, one
-// permit goes in the first nanosecond and three in each one after it. Sums saturate at 292 years.
+// Times are nanoseconds (int64) on a clock of the caller's that never runs back. The bucket's level is the time when it
+// is, or was, empty. Costs are rounded up to whole nanoseconds, and the next cost is less by the remainder: at 3/s
+// requests are granted at 0, 333333334, 666666667 and 1000000000 ns. At 3e9/s, after an idle time, one permit goes in
+// the first nanosecond and three in each later one. Sums saturate at 292 years.
 //
 // # Waiting and refunds
 //
-// At every moment the ledger is what it would be had it known from the start what it knows now. But no granted
-// request is recalled, and no promised time becomes later, except by a pause or a lower Retime.
+// At every moment the ledger is what it would be had it known from the start what it knows now. But no granted request
+// is recalled, and no promised time becomes later, except by a pause or a lower Retime.
 //
-// A queue holds the amounts of the waiting requests, and a request is granted when all amounts before it are paid.
-// When a request gives up, or needs less, those behind it are granted earlier. For granted requests the history has
-// the room that the bucket had since (headrooms): no more comes back. Permits used beyond a reservation are a request
-// in the queue, if others wait.
+// A request is granted when all amounts before it in the queue are paid. When a request gives up, or needs less, those
+// behind it are granted earlier. A refund of a granted request gives back at most the room that the bucket had since:
+// the history has it (headrooms). Permits used beyond a reservation are a request in the queue, if others wait.
 //
-// Paid upfront, the bucket may hold what the first waiting request needs, if that is more than fits. When that
-// request leaves, the next gets what is there, up to what fits or what it needs itself.
+// Paid upfront, the bucket may hold what the first waiting request needs, even if more than fits. When that request
+// leaves, the next gets what is there, up to what fits or what it needs itself.
 //
 // Package internal/judge/model recomputes a bucket from scratch by these rules at each step, and package
-// internal/judge/conform holds the ledger against it.
+// internal/judge/conform compares the ledger with it.
 //
 // # Other rates
 //
-// Retime keeps permits: stored (as far as they fit), owed, and waited for. SetRate keeps times: of what is owed, and
-// of all that wait; what is stored scales with the capacity. A refund of what was sold before is worth as much as
-// before, but the lesser of the two where the capacity is in permits and SetRate comes while something is owed or
-// waits.
+// Retime keeps permits: stored (as far as they fit), owed, and waited for. SetRate keeps times: of what is owed, and of
+// all that wait; what is stored scales with the capacity. A refund of what was sold before is worth as much as before,
+// but the lesser of the two where the capacity is in permits and SetRate comes while something is owed or waits.
 //
 // # Memory
 //

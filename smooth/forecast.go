@@ -12,12 +12,11 @@ func (l *Ledger) Size() (capacity float64, largest int) { return l.curve.Capacit
 // NextFree returns when a request for one permit, made now, would be ready.
 func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
 
-// Forecast returns when the last of n requests for one permit would be ready, if they were made as fast as they are
-// granted.
+// Forecast returns when the last of n requests for one permit would be ready, each made when the one before is granted.
 func (l *Ledger) Forecast(now int64, n int) int64 { return l.behind(now, float64(n-1), 1) }
 
-// Behind returns when a request for permits (at least 1) would be ready if requests of the sizes ahead (each at least
-// 1; nil: none) were made now, before it. Only their sum matters. It takes nothing.
+// Behind returns when a request for permits (at least 1) would be ready behind requests of the sizes ahead (each at
+// least 1; nil: none). Only their sum matters. It takes nothing.
 //
 // At 1/s with an empty store, paid later, behind 3 and 5 permits, a request is ready 8 s from now.
 func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
@@ -41,8 +40,8 @@ func (l *Ledger) behind(now int64, before, permits float64) int64 {
 	return max(now, l.promise(addSaturating(l.owed(), first), all-first))
 }
 
-// TakeUpTo takes as many of n permits as would be granted now one by one, and returns how many. At 1/s with 5.5
-// stored it takes 6 of 10 (the last is prepaid), and upfront 5.
+// TakeUpTo takes as many of n permits as would be granted now one by one, and returns how many. At 1/s with 5.5 stored
+// it takes 6 of 10 (the last is prepaid), and upfront 5.
 func (l *Ledger) TakeUpTo(now int64, n int) int {
 	if l.advance(now); l.waits || l.origin(now) > now {
 		return 0

@@ -20,7 +20,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	return slot, ready, true
 }
 
-// Take takes permits (at least 1) that are ready now, or nothing. It is Reserve without the slot.
+// Take takes permits (at least 1) that are ready now, or nothing.
 func (l *Ledger) Take(now int64, permits int) bool {
 	if h := l.history; h != nil && (l.waits || now < h.until) {
 		if l.advance(now); l.waits || now < h.until {
@@ -44,7 +44,7 @@ func (l *Ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge takes permits (at least 1) that have been used already, behind all that wait.
+// Charge takes permits (at least 1) that were used already, behind all that wait.
 func (l *Ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	taken, amount, early := l.price(float64(permits))
@@ -56,8 +56,7 @@ func (l *Ledger) Charge(now int64, permits int) {
 	l.stored, l.early = l.stored-taken, early
 }
 
-// price returns what permits cost now: stored permits from beside the bucket, and an amount. Early is the ledger's
-// next.
+// price returns what permits cost now: stored permits beside the bucket, and an amount. Early is the ledger's next.
 func (l *Ledger) price(permits float64) (taken float64, amount int64, early float64) {
 	cost := permits * l.curve.Interval
 	if l.stored > 0 {
@@ -71,7 +70,7 @@ func (l *Ledger) price(permits float64) (taken float64, amount int64, early floa
 	return taken, amount, float64(amount) - cost
 }
 
-// sell takes an amount out of the bucket for a request, now or when its time has come, and returns its number.
+// sell takes an amount out of the bucket, now or when its time has come, and returns the request's number.
 func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint64) {
 	h := l.history
 	if !l.waits {
@@ -87,7 +86,7 @@ func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint6
 	return h.number
 }
 
-// advance grants all requests whose time has come. If none waits any more, idle time flows into the store.
+// advance grants all requests whose time has come. If none waits then, idle time flows into the store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history
@@ -107,8 +106,7 @@ func (l *Ledger) advance(now int64) {
 	l.fill(l.origin(now))
 }
 
-// fill lets idle time flow into the store, if no request waits. In debt, or at a stale reading of the clock, nothing
-// does.
+// fill lets idle time flow into the store, unless a request waits, in debt, or at a stale reading of the clock.
 func (l *Ledger) fill(now int64) {
 	if l.stored > 0 && l.span > 0 && now >= l.empty {
 		l.pour()
@@ -129,7 +127,6 @@ func (l *Ledger) fill(now int64) {
 	l.empty = full
 }
 
-// store adds permits beside the bucket, as far as they fit.
 func (l *Ledger) store(permits float64) {
 	stored := l.stored + permits
 	if stored > l.curve.Capacity {
@@ -140,7 +137,7 @@ func (l *Ledger) store(permits float64) {
 	}
 }
 
-// pour puts what is stored beside the bucket into it.
+// pour puts permits from beside the bucket into it.
 func (l *Ledger) pour() {
 	time := float64(l.stored*l.curve.Interval) + l.early
 	amount := roundDown(time)

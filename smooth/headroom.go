@@ -5,18 +5,18 @@ import (
 	"sort"
 )
 
-// A headroom is how much more the bucket could have held at a moment, in nanoseconds.
+// A headroom is how many more nanoseconds the bucket could have held at a moment.
 type headroom struct {
 	after uint64 // the newest request granted before
 	time  int64
 }
 
-// Headrooms bound a refund: more than the smallest headroom since the grant would have overflowed the bucket. It is
-// smallest right before a grant, and where the limit changes. (A store's level is a queue's workload upside down: D.
-// V. Lindley, "The theory of queues with a single server", 1952.) Pushing a smaller value discards larger ones.
+// Headrooms bound a refund: more than the smallest since the grant would have overflowed the bucket. It is smallest
+// right before a grant, and where the limit changes. (A store's level is a queue's workload upside down: D. V. Lindley,
+// "The theory of queues with a single server", 1952.) A smaller value discards larger ones before it.
 type headrooms []headroom
 
-// maxHeadrooms bounds the stack to 16 KiB. Beyond it neighbours are merged, which may make refunds smaller.
+// maxHeadrooms bounds the stack to 16 KiB. Beyond it neighbours are merged: refunds may be smaller.
 const maxHeadrooms = 1024
 
 func (s *headrooms) push(h headroom) {
@@ -35,7 +35,7 @@ func (s *headrooms) push(h headroom) {
 	*s = append(list, h)
 }
 
-// merged keeps of each two neighbours the later number and the smaller headroom.
+// merged keeps of two neighbours the later number and the smaller headroom.
 func (s headrooms) merged() headrooms {
 	for i := 0; i+1 < len(s); i += 2 {
 		s[i/2] = headroom{s[i+1].after, s[i].time}
@@ -43,7 +43,7 @@ func (s headrooms) merged() headrooms {
 	return s[:len(s)/2]
 }
 
-// since returns the index of the first headroom that bounds a refund of a request.
+// since returns the index of the first headroom that bounds a request's refund.
 func (s headrooms) since(number uint64) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].after >= number })
 }
@@ -55,7 +55,7 @@ func (s headrooms) least(number uint64) int64 {
 	return math.MaxInt64
 }
 
-// subtract takes a refund of a request off all headrooms since.
+// subtract takes a request's refund off all headrooms since.
 func (s *headrooms) subtract(number uint64, refund int64) {
 	list := *s
 	i := list.since(number)

@@ -2,8 +2,7 @@ package smooth
 
 import "math"
 
-// A Ledger is the state of one limiter. Make one with New. Its methods must not run at the same time, and the times
-// they are given must not run back.
+// A Ledger is the state of one limiter. New makes it. It is not safe for concurrent use. Times must not run back.
 type Ledger struct {
 	curve   *Curve
 	empty   int64    // when the bucket is, or was, empty
@@ -16,7 +15,7 @@ type Ledger struct {
 	waits   bool // a request waits
 }
 
-// history has the waiting requests, and what values refunds of granted ones.
+// history has the waiting requests, and the worth of refunds of granted ones.
 type history struct {
 	queue     queue
 	headrooms headrooms
@@ -29,19 +28,18 @@ type history struct {
 	shrunk    uint64    // the newest request when SetRate last made collected time shrink
 }
 
-// A worth is what a nanosecond that was sold at the beginning is worth now, if it was granted or if it is still owed.
+// A worth is what a nanosecond sold at the beginning is worth now, if granted or if still owed.
 type worth struct{ granted, owed float64 }
 
-// A large is a request, paid upfront, for which the bucket held more than its span. Nothing granted before it comes
-// back: the bucket was full.
+// A large is a request, paid upfront, for which the bucket held more than its span. What was granted before does not
+// come back: the bucket was full.
 type large struct {
 	number       uint64
 	amount, span int64
 	worth        worth // the history's, then
 }
 
-// A Slot is the place of a request in the order of all. Its time may become earlier: see
-// [Ledger.Ready].
+// A Slot is a request's place in the order. Its time may become earlier: see [Ledger.Ready].
 type Slot struct {
 	Number  uint64
 	Permits int
@@ -51,8 +49,8 @@ type Slot struct {
 	worth  worth   // the history's, then
 }
 
-// New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit.
-// With upfront a request waits for its own cost, as in a classic token bucket; without, the next one does.
+// New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit. With
+// upfront a request waits for its own cost, as in a classic token bucket; without, the next request does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 	l := State{stored: min(stored, curve.Capacity), empty: now}.Ledger(curve, upfront)
 	if curve.unlimited() {
@@ -69,8 +67,8 @@ func (l *Ledger) record() *history {
 	return l.history
 }
 
-// Ready returns when the permits of a slot may be used, or were granted, by what is known now. Known is false if that
-// is no longer remembered.
+// Ready returns when a slot's permits may be used, or were granted, by what is known now; known is false if that is
+// forgotten.
 func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if l.history == nil {
@@ -99,7 +97,7 @@ func (l *Ledger) Waits(now int64, number uint64) bool {
 // Rate returns the number of fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
-// Stored returns the number of permits that are stored and that no request waits for.
+// Stored returns the number of stored permits that no request waits for.
 func (l *Ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if l.curve.unlimited() {
@@ -112,8 +110,8 @@ func (l *Ledger) Stored(now int64) float64 {
 	return min(stored, l.curve.Capacity)
 }
 
-// Level returns the number of stored permits. While anything is owed it is negative: minus the fresh permits that
-// must come first, also for waiting requests.
+// Level returns the number of stored permits. While anything is owed it is negative: minus the fresh permits that must
+// come first, also for waiting requests.
 func (l *Ledger) Level(now int64) float64 {
 	l.advance(now)
 	if time := l.rest(now); time < 0 && !l.curve.unlimited() {
@@ -122,19 +120,19 @@ func (l *Ledger) Level(now int64) float64 {
 	return l.Stored(now)
 }
 
-// Idle reports whether nothing is owed and no request waits, so that the store is the whole state.
+// Idle reports whether nothing is owed and no request waits.
 func (l *Ledger) Idle(now int64) bool {
 	l.advance(now)
 	return !l.waits && l.origin(now) == now && now >= l.empty && (l.span > 0 || math.Abs(l.early) < epsilon)
 }
 
-// rest returns the level less what requests wait for.
+// rest is the level less what requests wait for.
 func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed()) + l.early }
 
-// level returns what the bucket holds, in nanoseconds; in debt it is negative.
+// level is what the bucket holds, in nanoseconds; in debt it is negative.
 func (l *Ledger) level(now int64) int64 { return -addSaturating(l.empty, -l.origin(now)) }
 
-// origin returns the time from which the bucket fills: now, or the end of a pause.
+// origin is the time from which the bucket fills: now, or the end of a pause.
 func (l *Ledger) origin(now int64) int64 {
 	if l.history == nil {
 		return now
@@ -142,7 +140,7 @@ func (l *Ledger) origin(now int64) int64 {
 	return max(now, l.history.until)
 }
 
-// owed returns what the waiting requests take together.
+// owed is what the waiting requests take together.
 func (l *Ledger) owed() int64 {
 	if !l.waits {
 		return 0
@@ -150,7 +148,7 @@ func (l *Ledger) owed() int64 {
 	return l.history.queue.owed
 }
 
-// promise returns when a request is granted, by what is paid before it and its own amount.
+// promise returns when a request is granted, from what is paid before it and its own amount.
 func (l *Ledger) promise(before, own int64) int64 {
 	if l.upfront {
 		before = addSaturating(before, own)
@@ -158,7 +156,7 @@ func (l *Ledger) promise(before, own int64) int64 {
 	return l.origin(addSaturating(l.empty, before))
 }
 
-// limit returns how much the bucket may hold: its span, or upfront what the first request needs.
+// limit is what the bucket may hold: its span, or upfront what the first request needs.
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
 		return max(l.span, l.history.queue.first().amount)
@@ -177,7 +175,6 @@ func (h *history) enlarge(e entry, span int64) {
 	}
 }
 
-// note records the headroom now.
 func (l *Ledger) note(now int64) {
 	h := l.history
 	after := h.number

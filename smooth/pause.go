@@ -3,11 +3,10 @@ package smooth
 import "math"
 
 // Pause stops the bucket until a time: nothing is granted or saved up, and later promises move. It reports whether
-// that changes anything.
+// anything changed.
 func (l *Ledger) Pause(now, until int64) bool {
 	l.advance(now)
-	// At most 255 years, and no longer than what is owed can move, so that nothing is lost when the pause is ended
-	// early.
+	// At most 255 years, and no longer than what is owed can move: an early end must lose nothing.
 	origin := l.origin(now)
 	by := min(min(until, 7<<60)-origin, math.MaxInt64-max(l.empty, 0)-l.owed())
 	if until <= origin || by <= 0 {

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// A queue holds the waiting requests in order, and before them the latest granted ones. Sums of blocks tell in 250 ns
-// what is before one of 100,000. Appending, granting the first and removing the last are O(1), amortized.
+// A queue holds the waiting requests in order, behind the latest granted ones. Sums of blocks tell in 250 ns what is
+// before one of 100,000. Appending, granting the first and removing the last are O(1), amortized.
 type queue struct {
 	entries []entry
 	sums    []int64 // of the amounts that wait, by block
@@ -15,7 +15,7 @@ type queue struct {
 	left    int     // how many entries behind those have given up
 }
 
-// An entry is a request, and what it takes out of the bucket, in nanoseconds, or when it was granted.
+// An entry is a request, and its amount in nanoseconds, or when it was granted.
 type entry struct {
 	number uint64
 	amount int64
@@ -37,7 +37,6 @@ func (q *queue) index(number uint64) (i int, ok bool) {
 	return i, i < len(q.entries) && q.entries[i].number == number && q.entries[i].amount != left
 }
 
-// before returns what is paid before a waiting request.
 func (q *queue) before(i int) (sum int64) {
 	b := i / blockSize
 	for k := q.granted / blockSize; k < b; k++ {
@@ -69,7 +68,6 @@ func (q *queue) add(i int, more int64) {
 	q.entries[i].amount += more
 }
 
-// pop grants the first request at a time, and returns its amount.
 func (q *queue) pop(at int64) (amount int64) {
 	amount = q.first().amount
 	q.add(q.granted, -amount)
@@ -85,7 +83,7 @@ func (q *queue) skip() {
 	}
 }
 
-// leave removes a waiting request, and adds rest to the amount of the next, if any waits behind it.
+// leave removes a waiting request, and adds rest to the amount of the next, if any.
 func (q *queue) leave(i int, rest int64) {
 	q.add(i, -q.entries[i].amount)
 	q.entries[i].amount = left
@@ -107,7 +105,7 @@ func (q *queue) leave(i int, rest int64) {
 	}
 }
 
-// compact drops requests that have given up, and all but the latest granted ones.
+// compact drops requests that gave up, and all but the latest granted ones.
 func (q *queue) compact() {
 	old, first := q.entries, max(0, q.granted-remembered)
 	q.entries = make([]entry, 0, 2*(len(old)-first-q.left))
@@ -121,7 +119,7 @@ func (q *queue) compact() {
 	q.rescale(func(sum int64) int64 { return sum })
 }
 
-// rescale makes each sum of waiting amounts what the function says, which must not fall as sums rise.
+// rescale applies a function, which must not fall, to each sum of waiting amounts.
 func (q *queue) rescale(f func(sum int64) int64) {
 	sum, scaled := int64(0), int64(0)
 	q.sums = append(q.sums[:0], make([]int64, (len(q.entries)+blockSize-1)/blockSize)...)
@@ -138,7 +136,7 @@ func (q *queue) rescale(f func(sum int64) int64) {
 	q.owed = scaled
 }
 
-// charged returns the sum of the waiting amounts that were used already.
+// charged sums the waiting amounts that were used already.
 func (q *queue) charged() (sum int64) {
 	for _, e := range q.entries[q.granted:] {
 		if e.number&1 == 1 {

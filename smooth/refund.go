@@ -4,9 +4,8 @@ import "math"
 
 // Return takes back all permits of a slot but the first kept ones (fewer than it has).
 //
-// If the request waits, it needs less, and those behind it are granted earlier. If it was granted, as much comes back
-// as the bucket would still hold if it had never been taken. Stored permits that have a price return to the store as
-// far as they fit.
+// If the request waits, those behind it are granted earlier. If it was granted, as much comes back as the bucket would
+// still hold without it. Stored permits with a price return to the store as far as they fit.
 func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)
@@ -42,8 +41,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.rescheduled(now)
 }
 
-// drop removes a waiting request. If a change of the rate has stretched what it had collected, the next one has the
-// rest to pay.
+// drop removes a waiting request. What a change of the rate stretched is left for the next to pay.
 func (l *Ledger) drop(i int, cost float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -53,7 +51,7 @@ func (l *Ledger) drop(i int, cost float64) {
 	q.leave(i, max(0, amount-1-roundUp(cost)))
 }
 
-// shorten takes what comes back of a waiting request off its amount.
+// shorten takes a refund off a waiting request's amount.
 func (l *Ledger) shorten(i int, worth, back float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -63,12 +61,12 @@ func (l *Ledger) shorten(i int, worth, back float64) {
 	l.carry(refund, less)
 }
 
-// carry keeps the rest of a refund, less than a nanosecond.
+// carry keeps a refund's rest of less than a nanosecond.
 func (l *Ledger) carry(refund float64, rounded int64) {
 	l.early = min(refund-float64(rounded), max(l.early, 1))
 }
 
-// repay puts a refund of a granted request into the bucket.
+// repay puts a granted request's refund into the bucket.
 func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	refund += l.early
 	time := max(0, roundDown(refund))
@@ -81,7 +79,7 @@ func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	l.history.headrooms.subtract(number, time)
 }
 
-// rescheduled is called when waiting requests may be granted earlier, or the bucket may hold another amount.
+// rescheduled follows a change of waiting requests or of the bucket's limit.
 func (l *Ledger) rescheduled(now int64) {
 	h := l.history
 	h.moved, l.waits = now, !h.queue.empty()

@@ -2,19 +2,18 @@ package smooth
 
 import "math"
 
-// A State is all that a Ledger remembers while its rate is the first one and nothing it sold can come back: 24 bytes.
+// A State is all that a Ledger remembers while its rate is the first and nothing it sold can come back: 24 bytes.
 type State struct {
 	stored float64
 	empty  int64
 	early  float64
 }
 
-// State returns the state of a ledger that has made no reservation, and whose rate was not changed.
+// State returns the state of a ledger without reservations, whose rate was not changed.
 func (l *Ledger) State() State {
 	return State{stored: l.stored, empty: l.empty, early: l.early}
 }
 
-// Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 	return Ledger{
 		curve: curve, stored: s.stored, empty: s.empty, early: s.early,

@@ -5,7 +5,7 @@ import "math"
 // epsilon is the tolerance for rounding, in nanoseconds.
 const epsilon = 1e-3
 
-// roundUp returns the next whole number of nanoseconds. It saturates, where Go's conversion is undefined.
+// roundUp rounds up to nanoseconds. It saturates, where Go's conversion is undefined.
 func roundUp(nanoseconds float64) int64 {
 	switch n := math.Ceil(nanoseconds - epsilon); {
 	case n <= -1<<62:
@@ -17,10 +17,10 @@ func roundUp(nanoseconds float64) int64 {
 	}
 }
 
-// roundDown returns the whole number of nanoseconds below. It saturates at 1<<62.
+// roundDown rounds down to nanoseconds. It saturates at 1<<62.
 func roundDown(nanoseconds float64) int64 { return -roundUp(-nanoseconds) }
 
-// finite returns the number, or the largest one. (The built-in min takes longer.)
+// finite returns the number, or the largest one. (The built-in min is slower.)
 func finite(x float64) float64 {
 	if x > math.MaxFloat64 {
 		return math.MaxFloat64
@@ -28,8 +28,8 @@ func finite(x float64) float64 {
 	return x
 }
 
-// addSaturating returns t + d, at most the largest time, and at least 146 years before the first, so that the
-// difference of two times is a number of nanoseconds. D is more than -1<<63.
+// addSaturating returns t + d, at most the largest time, and at least 146 years before the first, so that differences
+// of times are nanoseconds. D is more than -1<<63.
 func addSaturating(t, d int64) int64 {
 	switch sum := t + d; {
 	case d > 0 && sum < t:

@@ -8,17 +8,16 @@ import (
 // Limiters that are asked at times that the caller brings along, for adapters such as that to x/time/rate's AllowN(t,
 // n). Package attime says what such times mean.
 
-// NewAt returns a limiter that begins 146 years before now, before all times that a caller may bring.
+// NewAt returns a limiter that begins 146 years before now, before all times of callers.
 func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 
-// reading returns what the limiter's clock reads at a time. The wall clock may have been set, but times of a caller
-// keep their distances.
+// reading returns the limiter's clock at a time. The wall clock may be set; distances of callers' times stay.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
 // TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }
 
-// ReserveAt is Reserve at a time, without a context. R must be new.
+// ReserveAt is Reserve at a time. R must be new.
 func (l *Limiter) ReserveAt(at time.Time, n int, maxWait time.Duration, r *Reservation) error {
 	t := l.reading(at)
 	l.mu.Lock()

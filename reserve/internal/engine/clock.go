@@ -20,7 +20,7 @@ type Clock struct {
 // On returns the clock c.
 func On(c clockwork.Clock) Clock { return Clock{Fake: &c} }
 
-// Same reports whether both are the same clock, whatever their epochs.
+// Same reports whether both are the same clock, at any epochs.
 func (c *Clock) Same(other *Clock) bool {
 	if c.Fake == nil || other.Fake == nil {
 		return c.Fake == other.Fake
@@ -46,8 +46,7 @@ func (c *Clock) Now() int64 {
 	return int64((*c.Fake).Since(c.Epoch))
 }
 
-// Time converts a reading of the clock to a time. It counts from the present, because the wall clock may have been
-// set since the epoch.
+// Time converts a reading. It counts from the present, because the wall clock may have been set since the epoch.
 func (c *Clock) Time(t int64) time.Time {
 	if c.Fake != nil {
 		return c.Epoch.Add(time.Duration(t))
@@ -73,21 +72,18 @@ func (c *Clock) Deadline(ctx context.Context) int64 {
 	return saturate.Never
 }
 
-// never is the largest time.
 const never = saturate.Never
 
-// forever is a wait without limit: reserve.Forever.
+// forever is reserve.Forever.
 const forever time.Duration = math.MaxInt64
 
-// until returns how long it is from now until a time.
 func until(t, now int64) time.Duration { return time.Duration(saturate.Add(t, -now)) }
 
-// sleepOn blocks until a time of a fake clock, unless the context ends or the sleeper is woken. Now is the caller's
-// reading of the clock.
+// sleepOn blocks until a time of a fake clock, the context's end or a wake. Now is the caller's reading.
 func sleepOn(ctx context.Context, c *Clock, now, end int64, s *wake.Sleeper) {
 	timer := (*c.Fake).NewTimer(until(end, now))
 	defer timer.Stop()
-	// The clock may have moved before the timer was there.
+	// The clock may have moved before the timer existed.
 	if later := c.Now(); later != now {
 		timer.Reset(max(0, until(end, later)))
 	}

@@ -32,7 +32,7 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 	return taken
 }
 
-// once is a sequence of one size, or of none if that is 0.
+// once yields one size, or nothing if that is 0.
 func once(size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if size > 0 {
@@ -41,13 +41,13 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// Behind returns how long a request for n permits would wait behind requests of the sizes ahead (each at least 1;
-// nil: none), which are behind all that wait already. About 292 years means never. A larger n than the limiter ever
-// grants is a *reserve.SizeError.
+// Behind returns how long a request for n permits would wait behind requests of the sizes ahead (each at least 1; nil:
+// none), which are behind all that wait already. About 292 years means never. If n is more than the limiter ever
+// grants, it returns a *reserve.SizeError.
 //
-// It takes nothing, and ignores WithMaxWait and deadlines. A size beyond a window counts as the whole window, settled
-// at that size. With a window of 10 a second, behind 6, 6 and 6 a request for 4 waits 2 s, and behind 18 requests for
-// 1 it waits 1 s. Of smooth's limiters only the sum of the sizes matters.
+// It takes nothing, and ignores WithMaxWait and deadlines. A size beyond a window counts as the whole window. With a
+// window of 10 a second, behind 6, 6 and 6 a request for 4 waits 2 s, and behind 18 requests for 1 it waits 1 s. For
+// smooth's limiters only the sum matters.
 //
 // Ahead runs under the limiter's lock, and must not call the limiter.
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
@@ -59,7 +59,6 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
 }
 
-// readyBehind returns when that request would be ready.
 func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
 	if f, ok := l.ledger.(Forecaster); ok {
 		return f.Behind(now, ahead, n)
@@ -71,7 +70,7 @@ func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int6
 	return ready
 }
 
-// ahead makes requests of those sizes, in pieces that the ledger grants, and returns a function that takes them back.
+// ahead requests those sizes, in pieces that the ledger grants. Undo takes them back.
 func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
 	var made []smooth.Slot
 	undo = func() {
@@ -97,8 +96,7 @@ func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
 	return undo
 }
 
-// ReserveUncounted is Reserve for a caller that may give the reservation back: Snapshot counts its permits as granted
-// only after Count, or a Settle.
+// ReserveUncounted is Reserve; Snapshot counts its permits as granted only after Count or a Settle.
 func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
 	*r = Reservation{uncounted: true}
 	err := l.Reserve(ctx, n, maxWait, r)
@@ -108,7 +106,7 @@ func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Dura
 	return err
 }
 
-// Count counts the permits of a reservation by ReserveUncounted as granted, once.
+// Count counts permits of ReserveUncounted as granted, once.
 func (r *Reservation) Count() {
 	if r.limiter == nil {
 		return

@@ -10,7 +10,7 @@ import (
 
 // What package bykey needs for keys without a limiter, and for limiters that it drops.
 
-// Check returns the error that a limiter in that state would return to ReserveWithin.
+// Check returns the error that ReserveWithin would return in that state.
 func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait time.Duration) error {
 	if n < 1 {
 		return p.errors.Permits(n)
@@ -23,13 +23,13 @@ func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait 
 	return p.refusal(now, l.Behind(now, nil, n), maxWait, deadline)
 }
 
-// A Fresh is the state, at one moment, of a limiter that never had a request.
+// A Fresh is the state, at a moment, of a limiter without requests.
 type Fresh struct {
 	Now          int64
 	Rate, Stored float64
 }
 
-// Fresh returns the present state of a limiter that has had no request since begin.
+// Fresh returns the state now of a limiter without requests since begin.
 func (p *Policy) Fresh(begin, now int64) Fresh {
 	if t := &p.terms; t.Curve != nil {
 		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
@@ -46,10 +46,10 @@ func (l *Limiter) Like(f Fresh) bool {
 	return l.is(f)
 }
 
-// is is Like under the lock. After SetPolicy the policy's clock has another epoch than the limiter's.
+// is is Like, locked. After SetPolicy the policy's clock has another epoch than the limiter's.
 func (l *Limiter) is(f Fresh) bool {
 	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
-	// Idle first: Stored may take time in proportion to the queue.
+	// Idle first: Stored may be slow with a long queue.
 	return l.ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
 }
 
@@ -65,22 +65,21 @@ func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 	return true
 }
 
-// Supersede makes later charges go to charge, because another limiter takes this one's place. Requests that wait keep
-// their times.
+// Supersede sends later charges to charge, because another limiter takes over. Requests that wait keep their times.
 func (l *Limiter) Supersede(charge func(permits int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sleepersOf().heir = charge
 }
 
-// Charge takes permits that were used already: the next caller waits for them.
+// Charge takes permits that were used already.
 func (l *Limiter) Charge(permits int) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.charge(now, permits)
 }
 
-// charge charges the limiter, or the one that took its place.
+// charge charges the limiter, or its successor.
 func (l *Limiter) charge(now int64, permits int) {
 	if s := l.cold.sleepers; s != nil && s.heir != nil {
 		s.heir(permits)

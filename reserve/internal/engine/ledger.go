@@ -7,7 +7,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Ledger is the arithmetic behind a limiter: reserve.Ledger, which says what the methods mean.
+// A Ledger is reserve.Ledger.
 type Ledger interface {
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
 	Take(now int64, permits int) bool
@@ -29,39 +29,39 @@ type Ledger interface {
 	NextFree(now int64) int64
 }
 
-// A Forecaster is a ledger that can be asked ahead: see reserve.Forecaster.
+// A Forecaster is reserve.Forecaster.
 type Forecaster interface {
 	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
 	Forecast(now int64, n int) (ready int64)
 }
 
-// An Observer is told what a server says: reserve.Observer.
+// An Observer is reserve.Observer.
 type Observer interface {
 	Stop(now, until int64) bool
 	Said(now int64, left float64, end int64)
 }
 
-// A Saver is a ledger that can be saved: see reserve.Saver.
+// A Saver is reserve.Saver.
 type Saver interface {
 	AppendState(b []byte, now int64) []byte
 }
 
-// A UseTracker counts permits by when they are used: reserve.UseTracker.
+// A UseTracker is reserve.UseTracker.
 type UseTracker interface {
 	Begin(now int64, slot smooth.Slot) smooth.Slot
 	End(now int64, slot smooth.Slot) smooth.Slot
 }
 
-// A Variant is a kind of limiter: see reserve.Variant.
+// A Variant is reserve.Variant.
 type Variant struct {
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 
-	// Nil where the policy has a curve. See reserve.Variant. Change and Load may be nil.
+	// Nil where the policy has a curve. Change and Load may be nil.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
 	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
-	// How often a time is looked at again, because it follows the wall clock; 0: never.
+	// How often a time that follows the wall clock is looked at again; 0: never.
 	Recheck      time.Duration
 	StallIsPause bool // see checkStall
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Limiter is reserve.Limiter. All exported methods may be called at the same time; those without a comment are that
-// type's. The others need the lock if they take the time now.
+// A Limiter is reserve.Limiter, which documents the methods without a comment. All exported methods may be called at
+// the same time. Unexported methods that take the time now need the lock.
 type Limiter struct {
 	clock    Clock
 	busy     atomic.Int64 // no permit can be granted before this time; or unknown
 	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
 	ledger   Ledger       // guarded, like all below, by mu
 
-	// Every request writes what follows. It shares a cache line with the ledger's state in smoothLimiter; requests
-	// that read the clock need only the line before.
+	// Every request writes what follows. It shares a cache line with the ledger's state in smoothLimiter; reading the
+	// clock needs only the line before.
 	mu      sync.Mutex
 	seen    int64  // the latest reading of the clock
 	granted uint64 // permits so far
 	cold    *cold
 }
 
-// cold holds what most requests do not touch.
+// cold holds what most requests don't touch.
 type cold struct {
 	policy    *Policy
 	sleepers  *sleepers     // nil until a caller sleeps
@@ -39,8 +39,7 @@ type cold struct {
 // unknown is a time that has passed.
 const unknown = math.MinInt64
 
-// A smoothLimiter is a limiter and its ledger in one piece, of a multiple of 64 bytes, so that it begins a cache
-// line.
+// A smoothLimiter is a limiter and its ledger, in a multiple of 64 bytes, so that it begins a cache line.
 type smoothLimiter struct {
 	Limiter
 	ledger smooth.Ledger
@@ -84,7 +83,6 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 
 func (l *Limiter) TryAcquire(n int) bool { return l.take(l.clock.Now(), n) }
 
-// take is TryAcquire at a reading of the clock.
 func (l *Limiter) take(t int64, n int) bool {
 	if t < l.busy.Load() || n < 1 {
 		if n >= 1 && l.counting.Load() {
@@ -108,7 +106,7 @@ func (l *Limiter) take(t int64, n int) bool {
 	return ok
 }
 
-// look returns when to look at a future time again, which may become earlier by itself.
+// look returns when to look again at a time that may become earlier by itself.
 func (l *Limiter) look(now, at int64) int64 {
 	if again := l.cold.policy.variant.Recheck; again > 0 {
 		return min(at, saturate.Add(now, int64(again)))
@@ -116,7 +114,7 @@ func (l *Limiter) look(now, at int64) int64 {
 	return at
 }
 
-// free records that permits may be granted now, also to callers with a stale reading of the clock.
+// free records that permits may be granted now, also to callers with a stale clock.
 func (l *Limiter) free() {
 	if l.busy.Load() != unknown {
 		l.busy.Store(unknown)
@@ -141,7 +139,7 @@ func (l *Limiter) NextFree() time.Time {
 	return l.clock.Time(l.ledger.NextFree(now))
 }
 
-// read returns the limiter's time for a reading of the clock, which may be older than another caller's.
+// read returns the limiter's time for a reading that may be older than another caller's.
 func (l *Limiter) read(t int64) (now int64) {
 	if t > l.seen {
 		if t-l.seen > stall {
@@ -159,7 +157,6 @@ func (l *Limiter) lock() (now int64) {
 	return l.read(t)
 }
 
-// promise fills in the reservation.
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
 	latest := min(l.cold.policy.latest(now, maxWait), deadline)
 	slot, ready, ok := l.ledger.Reserve(now, n, latest)
@@ -174,7 +171,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	return nil
 }
 
-// latest returns the end of the longest wait that is allowed.
+// latest returns the end of the longest allowed wait.
 func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
 	if maxWait = min(maxWait, p.terms.MaxWait); maxWait < forever {
 		return saturate.Add(now, int64(max(0, maxWait)))
@@ -182,7 +179,6 @@ func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
 	return never
 }
 
-// refusal returns the error of a request that the ledger has refused.
 func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, deadline int64) error {
 	if _, largest := l.ledger.Size(); n > largest {
 		return l.cold.policy.errors.TooLarge(n, largest)
@@ -190,7 +186,7 @@ func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, 
 	return l.cold.policy.refusal(now, ready, maxWait, deadline)
 }
 
-// refusal returns the error of a request that would be ready too late, or nil.
+// refusal returns the error of a request that is ready too late, or nil.
 func (p *Policy) refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit := max(0, min(maxWait, p.terms.MaxWait))
 	latest := saturate.Add(now, int64(limit))

@@ -5,8 +5,8 @@ import "time"
 // An Outlook says what a limiter can grant at one moment.
 type Outlook struct {
 	Rate float64 // fresh permits per second
-	// Capacity is how many permits can be stored and used at once, and Stored how many are. Both are 0 for a
-	// warming-up limiter.
+	// Capacity is how many permits can be stored and used at once, and Stored how many are. Both are 0 while warming
+	// up.
 	Capacity, Stored float64
 	Wait             time.Duration // until a request for one permit would be granted
 	MaxWait          time.Duration // that callers are promised; 0: it is not known
@@ -28,7 +28,6 @@ func (l *Limiter) Latest() Outlook {
 	return l.outlookAt(l.seen)
 }
 
-// outlookAt returns the outlook at a time.
 func (l *Limiter) outlookAt(now int64) (o Outlook) {
 	o.Rate, o.Wait, o.MaxWait = l.ledger.Rate(), l.waitAt(now), l.cold.policy.terms.MaxWait
 	curve := l.cold.policy.terms.Curve

@@ -7,14 +7,14 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Policy says what is limited: reserve.Policy. It is immutable.
+// A Policy is reserve.Policy. It is immutable.
 type Policy struct {
 	terms   Terms
 	variant Variant
 	errors  Errors
 }
 
-// Terms are what a policy says in numbers. They are immutable.
+// Terms are a policy's numbers. They are immutable.
 type Terms struct {
 	Clock                 // with the moment at which the policy was made as its epoch
 	MaxWait time.Duration // that callers are promised
@@ -24,7 +24,7 @@ type Terms struct {
 	Slack   time.Duration // by which callers may wake late
 }
 
-// Errors makes the errors that callers get. Their types are package reserve's.
+// Errors makes callers' errors, of package reserve's types.
 type Errors interface {
 	Permits(n int) error // n is less than 1
 	TooLong(wait, maxWait time.Duration, cause error) error
@@ -38,7 +38,7 @@ func (p *Policy) Terms() *Terms { return &p.terms }
 // Kind returns the variant's package, and what errors call its limiters.
 func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
 
-// Ledger returns a new ledger that is not smooth's, or what AppendState has saved at the time then. Wall returns the
+// Ledger returns a new ledger that is not smooth's, or one that AppendState saved at the time then. Wall returns the
 // wall clock's time.
 func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
 	switch {
@@ -68,7 +68,7 @@ func (p *Policy) differs(other *Policy) string {
 // Limiter returns a new limiter of the policy.
 func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
-// New returns a limiter that has had no request since begin.
+// New returns a limiter without requests since begin.
 func (p *Policy) New(begin int64) *Limiter {
 	if t := &p.terms; t.Curve != nil {
 		return p.Grow(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
@@ -82,7 +82,7 @@ func (p *Policy) withLedger(seen int64, ledger Ledger) *Limiter {
 	return l
 }
 
-// Grow returns a limiter with smooth's ledger, for a policy with a curve.
+// Grow returns a limiter with that ledger, for a policy with a curve.
 func (p *Policy) Grow(now int64, ledger smooth.Ledger) *Limiter {
 	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: now}, ledger: ledger, cold: cold{policy: p}}
 	l.Limiter.ledger, l.Limiter.cold = &l.ledger, &l.cold

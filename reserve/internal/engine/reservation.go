@@ -12,7 +12,7 @@ import (
 // ErrCancelled is reserve's.
 var ErrCancelled = errors.New("pace: the reservation was cancelled")
 
-// A Promise implements a reservation that is not a limiter's: see reserve.Promise.
+// A Promise is reserve.Promise.
 type Promise interface {
 	Permits() int
 	At() time.Time
@@ -25,7 +25,7 @@ type Promise interface {
 // NewReservation returns a reservation that calls the promise.
 func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
 
-// A Reservation is reserve.Reservation, with its methods.
+// A Reservation is reserve.Reservation.
 type Reservation struct {
 	_       noCopy
 	promise *Promise // nil if a Limiter made the reservation
@@ -124,7 +124,7 @@ func (r *Reservation) End() {
 	}
 }
 
-// use tells a ledger that counts permits by their use.
+// use tells a ledger that counts by use.
 func (r *Reservation) use(tell func(l UseTracker, now int64, slot smooth.Slot) smooth.Slot) {
 	l := r.limiter
 	if l == nil {
@@ -138,7 +138,7 @@ func (r *Reservation) use(tell func(l UseTracker, now int64, slot smooth.Slot) s
 	}
 }
 
-// Await waits for the permits, and returns how long that took.
+// Await waits for the permits, and returns how long.
 func (r *Reservation) Await(ctx context.Context) (waited time.Duration, err error) {
 	at, wait := r.At(), r.Delay()
 	if wait == 0 && r.promise == nil { // only a limiter's time is leave to go: a promise's may be a forecast
@@ -159,7 +159,6 @@ func (r *Reservation) Promise() Promise {
 	return *r.promise
 }
 
-// at returns when the permits may be used.
 func (r *Reservation) at(now int64) int64 {
 	if r.cancelled {
 		return r.told
@@ -172,7 +171,6 @@ func (r *Reservation) at(now int64) int64 {
 	return r.told
 }
 
-// settle settles one of its reservations.
 func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	if r.settled {
 		return
@@ -205,7 +203,6 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	}
 }
 
-// noCopy makes go vet report copies.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}

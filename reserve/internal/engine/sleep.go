@@ -8,8 +8,7 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleep blocks until the reservation's time, and returns how long that took. A reservation that can't be awaited is
-// given back. The limiter must be locked, and is unlocked by sleep.
+// sleep blocks until the reservation's time, or gives it back. The limiter must be locked, and is unlocked then.
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
@@ -50,8 +49,8 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	}
 }
 
-// nap blocks until the time, or until there is a reason to look at it again, and returns a reading of the clock.
-// Meanwhile the limiter is unlocked. The user's clock or context may panic.
+// nap blocks, with the limiter unlocked, until the time or a reason to look again, and returns a reading of the clock.
+// The user's clock or context may panic.
 func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, err error) {
 	wait := until(at, now)
 	short := l.clock.Fake == nil && s.timed && l.slack() == 0 && s.Short(wait)
@@ -75,15 +74,14 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 	return l.clock.Now(), err
 }
 
-// slack returns by how much callers may wake late.
+// slack is by how much callers may wake late.
 func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 
-// stall is how late a caller wakes after a stall of the program, at least.
+// stall is how late a caller wakes at least after the program stood still.
 const stall = int64(time.Millisecond)
 
-// checkStall finds out, at the reading t of the clock, whether the program has stood still since the first caller's
-// time came (SIGSTOP, a suspended machine). Then that was a pause, so that callers whose times have passed do not all
-// go at once. A caller causes at most one pause. On a fake clock, time is the user's.
+// checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine), so that callers
+// whose times have passed do not all go at once. A caller causes at most one pause. A fake clock never stalls.
 func (l *Limiter) checkStall(t int64) {
 	if l.cold.sleepers == nil || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
 		return

@@ -9,9 +9,8 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleepers holds the callers that wait, in the order of their requests. Only the first two have timers, since times
-// move with every refund; the second has one because the first may be scheduled late. A caller that leaves sets the
-// timer of its successor.
+// sleepers holds the waiting callers in order. Only the first two have timers, since times move with every refund; the
+// second has one because the first may be scheduled late. A caller that leaves sets its successor's timer.
 type sleepers struct {
 	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
 	list []*sleeper // from head on; callers that have left stay until they are passed
@@ -68,7 +67,6 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	return e
 }
 
-// first returns the first sleeper, or nil.
 func (s *sleepers) first() *sleeper {
 	for _, e := range s.list[s.head:] {
 		if !e.left {
@@ -78,7 +76,7 @@ func (s *sleepers) first() *sleeper {
 	return nil
 }
 
-// before returns how many are in front of a sleeper, if they are few.
+// before returns how many are in front of a sleeper, if few.
 func (s *sleepers) before(i int) (n int) {
 	for i--; i >= s.head && n < withTimer; i-- {
 		if !s.list[i].left {
@@ -88,13 +86,11 @@ func (s *sleepers) before(i int) (n int) {
 	return n
 }
 
-// search returns where, from head on, higher numbers begin.
 func (s *sleepers) search(number uint64) int {
 	live := s.list[s.head:]
 	return sort.Search(len(live), func(i int) bool { return live[i].number > number })
 }
 
-// leave takes a sleeper off the list.
 func (s *sleepers) leave(e *sleeper) {
 	e.left = true
 	s.left++
@@ -158,14 +154,13 @@ func (e *sleeper) set(l *Limiter, now, at int64) {
 	e.Set(until(e.until, now), slack)
 }
 
-// wake wakes the callers that sleep for a number.
 func (s *sleepers) wake(number uint64) {
 	for i := s.head + s.search(number) - 1; i >= s.head && s.list[i].number == number; i-- {
 		s.list[i].wake()
 	}
 }
 
-// giveUp wakes callers whose time is now later than their deadline.
+// giveUp wakes callers whose time is past their deadline.
 func (s *sleepers) giveUp(l *Limiter, now int64) {
 	if s != nil {
 		s.checked = 0
@@ -173,11 +168,11 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 	}
 }
 
-// block is how many callers check asks at once: one by one, PauseUntil takes 11 ms with 100,000 asleep.
+// block is how many callers check asks at once: singly, PauseUntil takes 11 ms with 100,000 asleep.
 const block = 64
 
-// check wakes the first caller whose time is later than its deadline, and goes on when that has left. Times rise
-// along the list, so the last of a block is enough, if it is before all deadlines of the block.
+// check wakes the first caller whose time is past its deadline; when that leaves, it goes on. Times rise along the
+// list: a block is in time if its last time is before all its deadlines.
 func (s *sleepers) check(l *Limiter, now int64) {
 	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
 		part := list[:min(block, len(list))]
@@ -192,7 +187,7 @@ func (s *sleepers) check(l *Limiter, now int64) {
 	s.checking = false
 }
 
-// late returns the first of a block whose time is later than its deadline, or nil.
+// late returns the first of a block whose time is past its deadline, or nil.
 func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
 	earliest, last := int64(never), (*sleeper)(nil)
 	for _, e := range part {

@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// A Snapshot is reserve.Snapshot, which says what the fields mean.
+// A Snapshot is reserve.Snapshot.
 type Snapshot struct {
 	Rate        float64
 	Capacity    float64

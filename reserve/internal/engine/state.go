@@ -48,7 +48,6 @@ func (p *Policy) Restore(state []byte) (*Limiter, error) {
 	return p.withLedger(now, restored), nil
 }
 
-// parse takes a state apart.
 func (p *Policy) parse(state []byte) (saved int64, ledger []byte, err error) {
 	if p.terms.Curve == nil && p.variant.Load == nil {
 		return 0, nil, errors.New(p.variant.Limiter + " has no state that can be restored")

@@ -23,7 +23,7 @@ func (l *Limiter) Retime(permitsPerSecond float64) {
 	l.cold.sleepers.notify(true)
 }
 
-// SetPolicy returns what policy would fit, if this one does not.
+// SetPolicy returns what policy would fit, if not this.
 func (l *Limiter) SetPolicy(p *Policy) (want string) {
 	now := l.lock()
 	defer l.mu.Unlock()
@@ -34,7 +34,6 @@ func (l *Limiter) SetPolicy(p *Policy) (want string) {
 	return ""
 }
 
-// replace puts another policy in place.
 func (l *Limiter) replace(now int64, p *Policy) {
 	l.cold.policy = p
 	if p.terms.Curve != nil {
@@ -55,8 +54,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	}
 }
 
-// Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile, as they leave the
-// server's.
+// Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile, as they do at the server.
 func (l *Limiter) Stop(t time.Time) {
 	until := l.clock.Since(t)
 	now := l.lock()
@@ -79,7 +77,7 @@ func (l *Limiter) Resume() {
 	}
 }
 
-// changed is called when promised times may have become earlier.
+// changed follows times that may have become earlier.
 func (l *Limiter) changed(now int64) {
 	l.free()
 	l.cold.sleepers.tell(l, now)

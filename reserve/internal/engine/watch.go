@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// Watch calls f, under the limiter's lock, when promised times become earlier, or later (after a pause, a stop or
-// Retime), except by time that passes. F must not call the limiter, nor block. Once it returns false it is dropped.
+// Watch calls f, under the limiter's lock, when promised times become earlier, or later (a pause, a stop, Retime),
+// except by time that passes. F must not call the limiter, nor block. After it returns false it is dropped.
 func (l *Limiter) Watch(f func(later bool) (keep bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -11,14 +11,14 @@ func (l *Limiter) Watch(f func(later bool) (keep bool)) {
 	s.watchers = append(s.watchers, f)
 }
 
-// notify calls the watchers. The limiter must be locked. S may be nil.
+// notify calls the watchers, under the limiter's lock. S may be nil.
 func (s *sleepers) notify(later bool) {
 	if s != nil && len(s.watchers) > 0 {
 		s.watchers = slices.DeleteFunc(s.watchers, func(f func(bool) bool) bool { return !f(later) })
 	}
 }
 
-// sleepersOf returns the limiter's sleepers. The limiter must be locked.
+// sleepersOf needs the limiter's lock.
 func (l *Limiter) sleepersOf() *sleepers {
 	if l.cold.sleepers == nil {
 		l.cold.sleepers = &sleepers{all: l.clock.Fake != nil}
