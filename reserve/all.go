@@ -13,20 +13,20 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// All returns a Reserver that reserves from each of the given ones, or from none. It is for a request that is limited
-// per second and per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle
-// and Wait apply to all of them. All of no limiters grants everything at once.
+// All returns a Reserver that reserves from each of the given Reservers, for a request that is limited per second and
+// per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle and Wait apply
+// to all. All of no limiters grants everything at once.
 //
-// If a limiter refuses, its error is returned: a *[WaitError] names it in Limit, "2 of 3" for the second of three. The
-// limiters before it get their permits back and count nothing, as if they had never been asked.
+// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: "2 of 3" for the
+// second of three. The limiters before it get their permits back, as if they had never been asked.
 //
 // Each limiter counts its permits at its own time, which may be long before the latest. So where many calls wait for
 // the slower of two limiters, the faster does not space them again when they go. With 10/s and 1000 an hour, 2,000
-// callers at once make 1,000 calls in the first 100 s, and the others together an hour later. A caller that makes one
-// call at a time exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits
+// callers at once make 1,000 calls in the first 100 s, and the others together an hour later. A caller that makes its
+// calls in turn exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits
 // when a call goes. Other programs put package fair in front of All.
 //
-// It panics if one of them is nil.
+// All panics if a Reserver is nil.
 func All(rs ...Reserver) Reserver {
 	for _, r := range rs {
 		if isnil.Value(r) {
@@ -41,7 +41,7 @@ type all []Reserver
 // Parts returns the reservers. Packages of this module ask an All for them.
 func (a all) Parts() engine.Parts[Reserver] { return append(engine.Parts[Reserver]{}, a...) }
 
-// Rate returns the lowest of the rates, or 0 if a reserver has no method Rate.
+// Rate returns the lowest rate, or 0 if a reserver has no method Rate.
 func (a all) Rate() float64 {
 	lowest := math.Inf(1)
 	for _, r := range a {
@@ -78,7 +78,7 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	return NewReservation(b), nil
 }
 
-// A bundle is a promise that consists of one reservation from each of several reservers.
+// A bundle is a promise of one reservation from each of several reservers.
 type bundle struct {
 	permits int
 	parts   []Reservation
@@ -106,7 +106,7 @@ func (b *bundle) Wait(ctx context.Context) error {
 	return b.named(failed, err)
 }
 
-// named returns the error of the limiter at i. A WaitError that names no limit yet names this one.
+// named names the limiter at i in a WaitError that names none yet.
 func (b *bundle) named(i int, err error) error {
 	refusal, ok := err.(*WaitError)
 	if !ok || refusal.Limit != "" || len(b.parts) < 2 {

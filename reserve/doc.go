@@ -5,26 +5,26 @@
 // # Which method
 //
 // Most callers should use [Limiter.Acquire]: it waits until the permits may be used. [Limiter.TryAcquire] takes them
-// now or not at all, and [Limiter.TakeUpTo] as many as there are. [Limiter.Reserve] says when, and leaves the waiting
-// to the caller. Its Reservation can be given back, or settled at the number of permits really used. [All] asks several
-// limiters at once. [Limiter.Peek], [Limiter.Forecast] and [Limiter.Snapshot] look, and take nothing.
+// now or not at all, and [Limiter.TakeUpTo] as many as there are. [Limiter.Reserve] returns when they may be used. The
+// caller can cancel its Reservation, or settle it at the permits really used. [All] asks several limiters at once.
+// [Limiter.Peek], [Limiter.Forecast] and [Limiter.Snapshot] take nothing.
 //
 // # Time
 //
 // Promised times are exact to the nanosecond. They become earlier when other callers give permits back, and later only
 // by a pause or a lower [Limiter.Retime]. On Linux a wait typically ends within tens of microseconds of its time,
-// elsewhere within what the system's timers allow. [WithSlack] gives up that precision for less processor time. With
-// [WithClock] a limiter uses a fake clock. In a testing/synctest bubble it follows the bubble's time exactly.
+// elsewhere within what the system's timers allow. [WithSlack] gives up that precision for less processor time.
+// [WithClock] sets a fake clock. In a testing/synctest bubble a limiter follows the bubble's time exactly.
 //
 // # Errors
 //
-// A request that would wait for too long returns a *[WaitError], and one that is larger than the limiter ever grants a
+// A request that would wait for too long returns a *[WaitError], and a request larger than the limiter ever grants a
 // *[SizeError]. A value that makes no sense returns a *[ValueError], and an option that does not fit an *[OptionError].
 // A context that is done returns its cause (context.Cause). In each case nothing was taken.
 //
-// # Limiters of one's own
+// # Limiters of your own
 //
-// A variant whose stored permits have another price is a smooth.Curve. A variant that counts differently is a
-// [Ledger]: see [NewPolicy] and [Variant]. Anything else that can promise permits is a
-// [Reserver], and makes its reservations with [NewReservation].
+// A variant whose stored permits have another price is a smooth.Curve. A variant that counts differently is a [Ledger]:
+// see [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations
+// with [NewReservation].
 package reserve

@@ -8,17 +8,17 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A WaitError reports that a request was refused because it would have waited too long. Nothing was taken.
+// A WaitError reports a request that would have waited too long. Nothing was taken.
 //
-// With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second)
-// returns a WaitError with Wait 8 s and MaxWait 2 s. Where the context's deadline
-// was the limit, errors.Is(err, context.DeadlineExceeded) holds as well.
+// With a limiter at 1/s that has just granted 8 permits, ReserveWithin(ctx, 1, 2*time.Second) returns a WaitError with
+// Wait 8 s and MaxWait 2 s. If the context's deadline was the limit, errors.Is(err, context.DeadlineExceeded) holds
+// too.
 type WaitError struct {
 	Wait    time.Duration // how long it would have waited
 	MaxWait time.Duration // the longest wait that was allowed; negative if the deadline had passed
 	Cause   error         // context.DeadlineExceeded where the deadline was the reason; otherwise nil
-	// Limit names the limit that refused, where the request has several: "2 of 3" for the second limiter of an [All],
-	// or the limit's own name if it has one ("tokens"). Otherwise it is empty.
+	// Limit names the limit that refused: "2 of 3" for the second limiter of an [All], or the limit's own name
+	// ("tokens"). It is empty for a request with one limit.
 	Limit string
 }
 
@@ -36,11 +36,10 @@ func (e *WaitError) Error() string {
 // Unwrap returns Cause.
 func (e *WaitError) Unwrap() error { return e.Cause }
 
-// Timeout reports whether a deadline was the reason, as net.Error's Timeout does.
+// Timeout reports whether a deadline was the reason, as for a net.Error.
 func (e *WaitError) Timeout() bool { return e.Cause != nil }
 
-// A ValueError says that an argument or an option has a value that makes no sense.
-// Nothing was changed.
+// A ValueError reports an argument or an option whose value makes no sense. Nothing was changed.
 type ValueError struct {
 	Package string // the package that refused it: "pace", "window"
 	Name    string // the argument or option: "permits", "WithBurst"
@@ -56,7 +55,7 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s: %s is %s; want %s", e.Package, e.Name, value, e.Want)
 }
 
-// An OptionError says that an option does not apply to a limiter.
+// An OptionError reports an option that does not apply to a limiter.
 type OptionError struct {
 	Package string // the constructor's package: "warmup"
 	Option  string // "WithBurst"
@@ -67,10 +66,10 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %s does not apply to %s", e.Package, e.Option, e.Limiter)
 }
 
-// ErrCancelled is returned by [Reservation.Wait] for a reservation that was cancelled.
+// ErrCancelled is [Reservation.Wait]'s error for a cancelled reservation.
 var ErrCancelled = engine.ErrCancelled
 
-// valueError makes the error for a bad value that is given to this package: the others have package invalid.
+// valueError is package invalid, for this package.
 func valueError(name string, value any, want string) error {
 	return &ValueError{Package: "pace", Name: name, Value: value, Want: want}
 }
@@ -89,11 +88,11 @@ func checkRate(pkg string, permitsPerSecond float64) error {
 	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
 }
 
-// A SizeError says that a request asks for more permits than the limiter ever grants to one request. Nothing was
-// taken. Waiting would not help: make several requests for at most Max permits.
+// A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Waiting
+// does not help: make several requests for at most Max permits.
 //
-// With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with
-// Permits 11 and Max 10. Bursty and warming-up limiters never return one.
+// With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with Permits 11 and Max 10. Bursty and
+// warming-up limiters never return one.
 type SizeError struct {
 	Permits int // the number asked for
 	Max     int // the largest number that one request may ask for

@@ -7,21 +7,21 @@ import (
 )
 
 // A Ledger is the arithmetic behind a [Limiter]: when a request is granted, and what a refund is worth. Limiters differ
-// in their ledgers and in nothing else. A Ledger need not be safe for concurrent use and must not block, because the
-// limiter calls it under its lock.
+// only in their ledgers. The limiter calls its ledger under its lock: a Ledger need not be safe for concurrent use, and
+// must not block.
 //
 // Requests are served in order. Waiting requests use refunded permits at once, so a promised time may become earlier.
 // It becomes later only by a pause or a lower Retime.
 //
 // Times are nanoseconds on a clock that never runs back. A number of permits is at least 1.
 //
-// A ledger that can do more implements [Forecaster], [Observer], [UseTracker] or [Saver] as well.
+// A ledger that can do more implements [Forecaster], [Observer], [UseTracker] or [Saver].
 type Ledger interface {
-	// Reserve promises permits if they are ready by latest. Otherwise it returns false and takes nothing, and ready
-	// is the time at which they would have been ready.
+	// Reserve promises permits if they are ready by latest. Otherwise it returns false and takes nothing, and ready is
+	// when they would have been ready.
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
-	// Take takes permits if they may be used now. TakeUpTo takes as many as Take of one permit would get if it were
-	// called until it fails, but at most that number, and returns how many.
+	// Take takes permits if they may be used now. TakeUpTo takes as many of permits as Take of one permit would until
+	// it fails, and returns how many.
 	Take(now int64, permits int) bool
 	TakeUpTo(now int64, permits int) int
 	// Charge takes permits that were used already, behind all requests that wait.
@@ -29,12 +29,11 @@ type Ledger interface {
 	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
 	Return(now int64, slot smooth.Slot, kept int)
 
-	// Ready returns when the slot of that number is ready, by what is known now. For a granted request it returns when
-	// that was granted. If the ledger no longer knows, known is false. Then the request was granted no later than was
-	// last promised.
+	// Ready returns when the slot of that number is ready, or was granted, by what is known now. Known is false if the
+	// ledger no longer knows: then the request was granted no later than was last promised.
 	Ready(now int64, number uint64) (ready int64, known bool)
-	// Waits reports whether the request of that number certainly waits. It should take less time than Ready, and may
-	// return false where it would not.
+	// Waits reports whether the request of that number certainly waits. It should be faster than Ready; else it may
+	// return false.
 	Waits(now int64, number uint64) bool
 	// Idle reports whether nothing is owed and no request waits, so that only the stored permits matter. Package keyed
 	// then drops limiters that are as good as new.
@@ -51,8 +50,8 @@ type Ledger interface {
 	SetRate(now int64, permitsPerSecond float64)
 	Retime(now int64, permitsPerSecond float64)
 
-	// Size returns how many permits can be stored, and the largest number that one request is granted. A larger request
-	// is refused, and its caller gets a *[SizeError]. math.MaxInt: there is none.
+	// Size returns how many permits can be stored, and the largest request that is granted; math.MaxInt: there is none.
+	// The caller of a larger request gets a *[SizeError].
 	Size() (capacity float64, largest int)
 	// Stored returns how many permits are stored now. Level is the same, but negative while permits are owed: see
 	// [Snapshot]. NextFree returns when a request for one permit, made now, would be ready. They take nothing.
@@ -61,36 +60,36 @@ type Ledger interface {
 	NextFree(now int64) int64
 }
 
-// A Forecaster is a [Ledger] that can be asked ahead. It takes nothing. Of another ledger, [Limiter.Forecast] and the
-// queues before a limiter reserve the permits, ask, and return them at once, which takes longer.
+// A Forecaster is a [Ledger] that can be asked ahead. Of another ledger, [Limiter.Forecast] and the queues before a
+// limiter reserve the permits, ask, and return them at once, which takes longer.
 type Forecaster interface {
-	// Behind returns when a request would be ready, if requests of the sizes ahead (nil: none) and then this one were
-	// made now.
+	// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none), all made now. It
+	// takes nothing.
 	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
-	// Forecast returns when the last of n requests for one permit would be ready, if they were made from now on as fast
-	// as they are granted.
+	// Forecast returns when the last of n requests for one permit would be ready, each made when the one before is
+	// granted. It takes nothing.
 	Forecast(now int64, n int) (ready int64)
 }
 
-// An Observer is a [Ledger] that can be told what the server says that it paces calls to.
+// An Observer is a [Ledger] that can be told what a server says.
 type Observer interface {
-	// Stop is Pause, but permits that were used before leave the ledger meanwhile, as they leave the server's window.
+	// Stop is Pause, but permits used before leave the ledger meanwhile, as they leave the server's window.
 	Stop(now, until int64) bool
-	// Said says that the server has so many permits left until end.
+	// Said says that the server has that many permits left until end.
 	Said(now int64, left float64, end int64)
 }
 
 // A Saver is a [Ledger] that can be saved: see [Limiter.AppendBinary].
 type Saver interface {
-	// AppendState appends what is left if all requests that wait give up now. Times in it are relative to now, or those
-	// of the wall clock. Variant.Load makes a ledger of it.
+	// AppendState appends what is left if all waiting requests give up now. Times in it are relative to now, or the
+	// wall clock's. Variant.Load makes a ledger of it.
 	AppendState(b []byte, now int64) []byte
 }
 
-// A UseTracker is a [Ledger] whose permits count by when they are used: see [Reservation.Begin].
+// A UseTracker is a [Ledger] that counts permits by when they are used: see [Reservation.Begin].
 type UseTracker interface {
-	// Begin and End say that the use of a slot's permits begins, or is over. Each returns the slot by which the request
-	// is known from then on.
+	// Begin and End say that the use of a slot's permits begins, or is over. Each returns the request's slot from then
+	// on.
 	Begin(now int64, slot smooth.Slot) smooth.Slot
 	End(now int64, slot smooth.Slot) smooth.Slot
 }

@@ -10,11 +10,11 @@ import (
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them. Callers that
 // must not block use [Limiter.TryAcquire]. Callers that do something else meanwhile use [Limiter.Reserve].
 //
-// A request learns at once when it may go. It is never refused for its size (except by a window that is smaller: see
-// [SizeError]). Unless the policy says [PayUpfront], a request goes as soon as the requests before it are paid for, and
-// the next one waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (A window has
-// rules of its own: see package window.) Requests go in the order in which they were made. When one gives up, or
-// settles for less than it reserved, those behind it go earlier.
+// A request learns at once when it may go. Its size is never a reason to refuse it (except for a window that is
+// smaller: see [SizeError]). Unless the policy has [PayUpfront], a request goes as soon as the requests before it are
+// paid for, and the next request waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s
+// later. (Package window has rules of its own.) Requests go in the order in which they were made. When a request gives
+// up, or settles for less than it reserved, those behind it go earlier.
 //
 // A Limiter comes from a [Policy] or from a variant's constructor. Its zero value is not usable. It must not be copied.
 // All methods may be called at the same time.
@@ -22,9 +22,9 @@ type Limiter engine.Limiter
 
 func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l) }
 
-// Acquire waits for n permits (at least 1), and returns how long that took. It takes nothing and returns at once with a
-// *[WaitError] if they would come after the context's deadline or the policy's longest wait, and with the context's
-// cause if that is done. A context that ends while it waits gives the permits back.
+// Acquire waits for n permits (at least 1), and returns how long that took. If they would come after the context's
+// deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context is done,
+// it returns the context's cause. If the context ends during the wait, Acquire gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err
@@ -32,32 +32,28 @@ func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err
 	return l.engine().Acquire(ctx, n)
 }
 
-// TryAcquire takes n permits (at least 1) if they may be used now, and reports whether
-// it did. It neither blocks nor allocates. For n < 1 it returns false.
+// TryAcquire takes n permits if they may be used now, and reports whether it did. For n < 1 it returns false. It
+// neither blocks nor allocates.
 //
-// Do not poll a warming-up limiter. While it grants nothing it cools, and the next permit takes longer. Use
-// Acquire.
+// Do not poll a warming-up limiter: while it grants nothing it cools, and the next permit takes longer. Use Acquire.
 func (l *Limiter) TryAcquire(n int) bool { return l.engine().TryAcquire(n) }
 
-// Wait waits for one permit. It is Acquire(ctx, 1), in the form that many clients
-// take a limiter in.
+// Wait is Acquire(ctx, 1), in the form that many clients take a limiter in.
 func (l *Limiter) Wait(ctx context.Context) error {
 	_, err := l.engine().Acquire(ctx, 1)
 	return err
 }
 
-// Allow reports whether a permit may be used now, and takes it. It is TryAcquire(1).
+// Allow is TryAcquire(1).
 func (l *Limiter) Allow() bool { return l.engine().TryAcquire(1) }
 
-// TakeUpTo takes as many of n permits as TryAcquire(1) would get if it were called until it fails, and returns how
-// many. It is for work that is taken from a queue in batches. It neither blocks nor allocates. The permits that it does
-// not get are not counted as refused.
+// TakeUpTo takes as many of n permits as TryAcquire(1) would get until it fails, and returns how many: for work that is
+// taken from a queue in batches. It neither blocks nor allocates. Permits that it does not get do not count as refused.
 //
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) { return l.engine().TakeUpTo(n) }
 
-// Reserve reserves n permits (at least 1), however far off they are, unless the deadline of ctx or [WithMaxWait]
-// forbids it. It is ReserveWithin(ctx, n, Forever).
+// Reserve is ReserveWithin(ctx, n, Forever): it refuses only for the deadline of ctx or [WithMaxWait].
 func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error) {
 	if err = checkPermits(n); err == nil {
 		err = l.engine().Reserve(ctx, n, Forever, r.engine())
@@ -67,7 +63,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error)
 
 // ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
 // context's deadline. Otherwise it takes nothing and returns a *[WaitError]. A negative maxWait counts as 0. A context
-// that is done returns its cause. It does not block and does not allocate.
+// that is done returns its cause. It neither blocks nor allocates.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (r Reservation, err error) {
 	if err = checkPermits(n); err == nil {
 		err = l.engine().Reserve(ctx, n, maxWait, r.engine())

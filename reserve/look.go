@@ -5,16 +5,16 @@ import "time"
 // Rate returns the number of fresh permits per second.
 func (l *Limiter) Rate() float64 { return l.engine().Rate() }
 
-// Stored returns the number of permits that are stored now. It takes nothing. It returns 0 while permits are owed.
-// [Limiter.NextFree] says until when. In a warming-up limiter stored permits take time.
+// Stored returns the number of permits that are stored now; 0 while permits are owed: see [Limiter.NextFree]. It takes
+// nothing. In a warming-up limiter stored permits take time.
 func (l *Limiter) Stored() float64 { return l.engine().Stored() }
 
-// NextFree returns when a request for one permit, made now, would be granted. It
-// takes nothing, so by the time of a request it may no longer be true.
+// NextFree returns when a request for one permit, made now, would be granted. It takes nothing, so another caller may
+// change that.
 func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
 
-// Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so
-// by the time of a request it may no longer be true. [WithMaxWait] does not apply.
+// Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so another caller
+// may change that. [WithMaxWait] does not apply.
 //
 // For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
 //
@@ -27,36 +27,32 @@ func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	return l.engine().Behind(nil, n)
 }
 
-// Forecast returns when the last of n requests for one permit would go, if they were made from now on as fast as they
-// are granted. By then n more items of work can have started. It takes nothing. An n below 1 counts as 1, which gives
+// Forecast returns when the last of n requests for one permit would go, each made when the one before is granted: by
+// then n more items of work can have started. It takes nothing. An n below 1 counts as 1, which gives
 // [Limiter.NextFree].
 //
-// It is exact if no other caller asks meanwhile and the rate stays. At 10/s with 10 stored, the last of 111 goes 10 s
-// from now. 10 permits are stored, the next is prepaid, and each of the other 100 takes 100 ms.
+// It is exact if no other caller asks and the rate stays. At 10/s with 10 stored, the last of 111 goes 10 s from now:
+// 10 permits are stored, the next is prepaid, and each of the other 100 takes 100 ms.
 func (l *Limiter) Forecast(n int) time.Time { return l.engine().Forecast(n) }
 
-// A Snapshot is a limiter's state at one moment, and counts since the limiter was made. By the time of the
-// next request the state may have changed.
+// A Snapshot is a limiter's state at one moment, and counts since the limiter was made.
 //
-// The number of permits that are used, or promised, is Granted - GivenBack. Counts start again at 0 after 1<<64 - 1.
+// Granted - GivenBack permits are used or promised. Counts start again at 0 after 1<<64 - 1.
 type Snapshot struct {
 	Rate     float64 // fresh permits per second; +Inf: no limit
 	Capacity float64 // the largest number of permits that can be stored; of a window, how many it allows
-	// Level is the number of stored permits, or the number that a window has room for. While permits are
-	// owed it is negative: minus the fresh permits that must come first, for granted and for waiting
-	// requests.
+	// Level is the number of stored permits, or what a window has room for. While permits are owed it is negative:
+	// minus the fresh permits that must come first, for granted and for waiting requests.
 	Level       float64
 	Wait        time.Duration // until a request for one permit, made now, would be granted
 	PausedUntil time.Time     // the end of the pause; the zero time if there is none
 
-	// Granted is the number of permits that were promised, and of permits that [Reservation.Settle] charged
-	// beyond that.
+	// Granted counts permits that were promised, and those that [Reservation.Settle] charged beyond that.
 	Granted uint64
-	// Refused is the number of permits in requests that were refused: by TryAcquire, or with a
-	// *[WaitError] or a *[SizeError]. See [Limiter.Snapshot].
+	// Refused counts permits in requests that TryAcquire, a *[WaitError] or a *[SizeError] refused. See
+	// [Limiter.Snapshot].
 	Refused uint64
-	// GivenBack is the number of permits that came back: by Cancel, by Settle for less, or from callers
-	// that gave up while they waited.
+	// GivenBack counts permits that came back: by Cancel, by Settle for less, or from callers that gave up.
 	GivenBack uint64
 
 	Waiting int           // callers that wait now, in Acquire or in Wait of a reservation
@@ -65,9 +61,9 @@ type Snapshot struct {
 
 // Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits.
 //
-// A limiter at 10/s that stores up to 10 and had 10 stored, after TryAcquire(6): Rate 10, Capacity 10,
-// Level 4, Wait 0, Granted 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
+// At 10/s, with up to 10 stored and 10 stored now, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted
+// 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
-// Until the first Snapshot, a TryAcquire that fails without the limiter's lock is not counted in Refused. So it writes
-// nothing, and is as fast from many goroutines as from one. If you need that count, call Snapshot once at the start.
+// Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock: it writes
+// nothing, and is as fast from many goroutines as from one. For that count, call Snapshot once at the start.
 func (l *Limiter) Snapshot() Snapshot { return Snapshot(l.engine().Snapshot()) }

@@ -11,36 +11,36 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Policy says what is limited: a variant, a rate and options, checked once. It is immutable, and safe to
-// share between goroutines and between limiters. A limiter is a policy with a memory of its own.
+// A Policy is a variant, a rate and options, checked once. It is immutable, and safe to share between goroutines and
+// between limiters. A limiter is a policy with a memory of its own.
 //
 // Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy, window.Policy and calendar.Policy.
 type Policy engine.Policy
 
 func (p *Policy) engine() *engine.Policy { return (*engine.Policy)(p) }
 
-// common holds the options that every limiter takes.
+// common holds every limiter's options.
 type common struct {
 	clock   engine.Clock
 	maxWait time.Duration
 	slack   time.Duration
 }
 
-// paying holds the options of limiters that store permits.
+// paying holds options of limiters that store permits.
 type paying struct {
 	stored  float64
 	upfront bool
 }
 
-// An Option changes one setting of a policy. It is an [OptionError] for a variant that it does not fit.
+// An Option changes one setting of a policy. For a variant that it does not fit it is an [OptionError].
 type Option struct {
 	name string
-	// set changes the settings if they are of the option's type, and reports whether they are.
+	// set changes settings of the option's type, and reports whether they are.
 	set func(setting any) (fits bool, err error)
 }
 
-// NewOption returns an option of that name ("WithBurst") for the variants whose settings are an S. It
-// panics if the function is nil, as http.HandleFunc does.
+// NewOption returns an option of that name ("WithBurst") for the variants whose settings are an S. It panics if the
+// function is nil.
 func NewOption[S any](name string, set func(*S) error) Option {
 	if set == nil {
 		panic(valueError("NewOption's function", nil, "a function"))
@@ -54,9 +54,8 @@ func NewOption[S any](name string, set func(*S) error) Option {
 	}}
 }
 
-// WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used. Clocks are
-// compared with ==. Contexts' deadlines are times of this clock. A nil clock is a *[ValueError].
-// Default: the real, monotonic clock.
+// WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used. Clocks are compared with
+// ==. Contexts' deadlines are times of this clock. A nil clock is a *[ValueError]. Default: the real, monotonic clock.
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
 		if isnil.Value(c) {
@@ -67,8 +66,8 @@ func WithClock(c clockwork.Clock) Option {
 	})
 }
 
-// WithMaxWait sets the longest wait that the limiter promises any caller. A request that would wait
-// longer returns a *[WaitError]. Negative counts as 0. Default: [Forever].
+// WithMaxWait sets the longest wait that the limiter promises. A request that would wait longer returns a *[WaitError].
+// Negative counts as 0. Default: [Forever].
 func WithMaxWait(d time.Duration) Option {
 	return NewOption("WithMaxWait", func(s *common) error {
 		s.maxWait = max(0, d)
@@ -78,11 +77,11 @@ func WithMaxWait(d time.Duration) Option {
 
 // WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers that are due close together
 // wake together. That saves processor time: at 5,000/s, callers take 1.7 to 3.4 times the processor time of
-// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times. Then five callers go each millisecond.
+// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times; five callers then go each millisecond.
 // The promised times and the rate stay. Limiters with the same d wake their callers at the same moments.
 //
-// On a fake clock (see [WithClock]) it has no effect. A negative d is a *[ValueError]. Default: 0, so that callers wake
-// within tens of microseconds.
+// On a fake clock (see [WithClock]) it has no effect. A negative d is a *[ValueError]. Default: 0; callers wake within
+// tens of microseconds.
 func WithSlack(d time.Duration) Option {
 	return NewOption("WithSlack", func(s *common) error {
 		if d < 0 {
@@ -93,9 +92,9 @@ func WithSlack(d time.Duration) Option {
 	})
 }
 
-// WithStored sets how many permits are stored at the start, at most as many as fit:
-// WithStored(math.Inf(1)) starts full. A negative number or NaN is a *[ValueError]. Default: a bursty
-// limiter starts with none, a token bucket and a warming-up limiter start full (that is cold).
+// WithStored sets how many permits are stored at the start, at most as many as fit: WithStored(math.Inf(1)) starts
+// full. A negative number or NaN is a *[ValueError]. Default: a bursty limiter starts with none; a token bucket and a
+// warming-up limiter start full (that is cold).
 func WithStored(permits float64) Option {
 	return NewOption("WithStored", func(s *paying) error {
 		if !(permits >= 0) {
@@ -106,11 +105,9 @@ func WithStored(permits float64) Option {
 	})
 }
 
-// PayUpfront makes a request wait for its own permits, as in a classic token bucket. By default it goes
-// at once and the next one waits. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of
-// now.
-//
-// For a classic token bucket, full at the start, see pace.NewTokenBucket.
+// PayUpfront makes a request wait for its own permits, as in a classic token bucket (pace.NewTokenBucket, full at the
+// start). By default it goes at once and the next request waits. At 1/s with nothing stored, Reserve(8) is ready after
+// 8 s instead of now.
 func PayUpfront() Option {
 	return NewOption("PayUpfront", func(s *paying) error {
 		s.upfront = true
@@ -118,39 +115,39 @@ func PayUpfront() Option {
 	})
 }
 
-// A Variant is a kind of limiter. Either Curve or Ledger must be set. The functions are called only after
-// all options have been applied.
+// A Variant is a kind of limiter. Either Curve or Ledger must be set. The functions are called only after all options
+// have been applied.
 type Variant struct {
 	Package string // in errors: "warmup"
 	Limiter string // in errors: "a warming-up limiter"; policies of the same are of one kind
 
-	// Settings points to a struct that the variant's own options change: see [NewOption].
+	// Settings points to a struct that the variant's options change: see [NewOption].
 	Settings any
 
-	// Curve makes the curve at a rate, for a limiter with package smooth's ledger. It starts with
-	// Stored permits unless [WithStored] says otherwise, at most as many as fit.
+	// Curve makes the curve at a rate, for package smooth's ledger. It starts with Stored permits unless [WithStored]
+	// says otherwise, at most as many as fit.
 	Curve  func(permitsPerSecond float64) *smooth.Curve
 	Stored float64
 
-	// Ledger makes the ledger of a limiter that begins now. Wall returns what the wall clock shows at a time
-	// of the limiter's clock. Change gives this policy, from now on, to the ledger of another policy of
-	// this kind: see [Limiter.SetPolicy]. Without it SetPolicy fails.
+	// Ledger makes the ledger of a limiter that begins now. Wall returns the wall clock at a time of the limiter's
+	// clock. Change gives this policy, from now on, to the ledger of another policy of this kind; if it is nil,
+	// [Limiter.SetPolicy] fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
-	// Load makes a ledger of what AppendState of another ([Saver]) had appended at that time: see
-	// [Limiter.AppendBinary]. It may be nil. Then the variant's limiters have no state that can be saved.
+	// Load makes a ledger of what a [Saver]'s AppendState had appended at that time: see [Limiter.AppendBinary]. If it
+	// is nil, the variant's limiters have no state to save.
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
-	// Recheck is set where times may become earlier by themselves because they follow the wall clock: the limiter looks
-	// at them again so often. Default: 0, never.
+	// Recheck is how often the limiter looks again at times that may become earlier by themselves because they follow
+	// the wall clock. Default: 0, never.
 	Recheck time.Duration
-	// StallIsPause: when the whole program stood still, so that a caller wakes more than 1 ms late, that was a pause.
+	// StallIsPause: if the whole program stood still, so that a caller wakes more than 1 ms late, that was a pause.
 	// Otherwise callers whose times passed meanwhile go at once.
 	StallIsPause bool
 }
 
 // NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf means no
-// limit), and an *[OptionError] for an option that does not fit. The options' own errors are returned too.
+// limit), an *[OptionError] for an option that does not fit, and the options' own errors.
 func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, error) {
 	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err
@@ -182,7 +179,6 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	return (*Policy)(engine.NewPolicy(t, v.engine(), refusals{})), nil
 }
 
-// engine returns the variant as the engine takes it.
 func (v *Variant) engine() engine.Variant {
 	e := engine.Variant{Package: v.Package, Limiter: v.Limiter, Recheck: v.Recheck, StallIsPause: v.StallIsPause}
 	if v.Ledger != nil {
@@ -199,7 +195,7 @@ func (v *Variant) engine() engine.Variant {
 	return e
 }
 
-// apply changes the first settings that the option fits.
+// apply changes the first settings that fit.
 func (o Option) apply(v Variant, settings []any) error {
 	if o.set == nil {
 		return &OptionError{Package: v.Package, Option: "the zero Option", Limiter: v.Limiter}
@@ -215,8 +211,8 @@ func (o Option) apply(v Variant, settings []any) error {
 // Limiter returns a new limiter of this policy.
 func (p *Policy) Limiter() *Limiter { return (*Limiter)(p.engine().Limiter()) }
 
-// Per returns a rate in permits per second: Per(5000, time.Hour) is 5000 permits an
-// hour, 1.388…/s. If d is not positive it returns NaN, which no limiter accepts.
+// Per returns permits per second: Per(5000, time.Hour) is 5000 permits an hour, 1.388…/s. If d is not positive it
+// returns NaN, which no limiter accepts.
 func Per(permits float64, d time.Duration) float64 {
 	if d <= 0 {
 		return math.NaN()
@@ -224,7 +220,7 @@ func Per(permits float64, d time.Duration) float64 {
 	return permits / d.Seconds()
 }
 
-// Must returns v, and panics if err is not nil. It is for limiters whose rate and options are constants:
+// Must returns v, and panics if err is not nil: for a limiter whose rate and options are constants.
 //
 //	var limiter = reserve.Must(pace.NewBursty(10))
 func Must[T any](v T, err error) T {

@@ -9,16 +9,14 @@ import (
 // Forever is a wait without limit.
 const Forever time.Duration = math.MaxInt64
 
-// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter, a limiter shared
-// between machines.
+// A Reserver can promise permits: a [Limiter], [All] of several, a key's limiter, a limiter shared between machines.
 type Reserver interface {
-	// ReserveWithin reserves n permits (at least 1) if they can be used within maxWait. If not, it takes
-	// nothing and returns a *WaitError.
+	// ReserveWithin reserves n permits (at least 1) if they can be used within maxWait. If not, it takes nothing and
+	// returns a *WaitError.
 	ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Reservation, error)
 }
 
-// Acquire waits for n permits of any Reserver, as [Limiter.Acquire] does for a
-// limiter's, and returns how long that took.
+// Acquire is [Limiter.Acquire] for any Reserver.
 func Acquire(ctx context.Context, r Reserver, n int) (waited time.Duration, err error) {
 	if l, ok := r.(*Limiter); ok {
 		return l.Acquire(ctx, n)
