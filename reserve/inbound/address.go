@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// ErrNoAddress is the error of key functions that find no address. They never guess: an empty address would be one key
-// for many clients. See [FailOpen].
+// ErrNoAddress is the error of key functions that find no address: an empty address would be one key for many
+// clients.
 var ErrNoAddress = errors.New("inbound: no client address")
 
-// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network. IPv4
-// addresses mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) are taken out, and zones dropped.
+// An Address is a key function: the address of a request's client. IPv6 addresses are cut to their network
+// ([IPv6Prefix]). IPv4 addresses mapped into IPv6 or translated (64:ff9b::/96, RFC 6052) become IPv4. Zones are
+// dropped.
 type Address = func(*http.Request) (netip.Addr, error)
 
 // An AddressOption changes how addresses are read.
 type AddressOption func(*addresses) error
 
-// IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network that
-// providers hand out. Some hand out 56 or 48.
+// IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network
+// that providers hand out. Some hand out 56 or 48.
 func IPv6Prefix(bits int) AddressOption {
 	return func(a *addresses) error {
 		if bits < 1 || bits > 128 {
@@ -36,8 +37,8 @@ func RemoteAddr(opts ...AddressOption) (Address, error) {
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
 }
 
-// TrustedHeader is the address in a header that the proxy in front sets, and overwrites if the client has sent it:
-// CF-Connecting-IP, X-Real-IP. A number of values other than 1 is an error.
+// TrustedHeader is the address in a header that the proxy in front sets and overwrites: CF-Connecting-IP, X-Real-IP.
+// Any number of values but 1 is an error.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
 		return nil, valueError("TrustedHeader", "", "the name of a header")
@@ -88,7 +89,7 @@ func peer(r *http.Request) (netip.Addr, error) {
 	return ap.Addr().Unmap().WithZone(""), nil
 }
 
-// parseAddress reads an address as proxies write it, some with a port or brackets.
+// parseAddress also accepts a port and brackets, as some proxies write them.
 func parseAddress(s string) (netip.Addr, bool) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
@@ -101,7 +102,6 @@ func parseAddress(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// shorten quotes the beginning of a client's text, for an error.
 func shorten(s string) string {
 	const longest = 60
 	if len(s) > longest {

@@ -9,12 +9,12 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A comeback tells refused clients when to come back, one after another. Nothing is reserved. It is over as soon as the
-// limiter has had permits to spare for longer than clients may be late, so clients that never come back keep nobody
-// away. Spare is the time up to which refusals, and the requests that passed since, use its permits.
+// A comeback tells refused clients when to come back, one after another, and reserves nothing. It is over when the
+// limiter has had permits to spare for longer than clients may be late. Spare is the time up to which refusals, and
+// the requests that passed since, use its permits.
 //
-// At 20/s, 1,200 clients are refused at 0 s. If they come back, a client that is refused at 10 s is told 50 s. If none
-// does, a client that is refused after 1.6 s is told 1 s.
+// At 20/s, 1,200 clients are refused at 0 s. If they come back, a client that is refused at 10 s is told 50 s. If
+// none does, a client that is refused after 1.6 s is told 1 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -32,9 +32,8 @@ const lateness = 1500 * time.Millisecond
 
 const longestWait = 365 * 24 * time.Hour
 
-// next returns when the next client, which could be served after wait, is to come back: an interval after the one
-// before, if a shared limiter serves one in each; otherwise (0, or a queue that is too long) at any time in the jitter,
-// far from those before.
+// next returns an interval after the client before, if a shared limiter serves one client in each; otherwise (0, or
+// a queue that is too long) a time in the jitter, far from those before.
 func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
@@ -54,15 +53,14 @@ func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 		jitter = longestQueue
 	}
 	jitter = max(jitter, wait/4)
-	// The multiples of the golden ratio, less their whole parts, are spread evenly
-	// however many are taken, and neighbours are far apart (Knuth, TAOCP 6.4).
+	// Multiples of the golden ratio modulo 1 are spread evenly, and neighbours are far apart (Knuth, TAOCP 6.4).
 	const golden = 0x9E3779B97F4A7C15 // 2^64 / 1.618...
 	part := float64(l.told*golden>>11) / (1 << 53)
 	l.told++
 	return min(saturate.Add(wait, time.Duration(part*float64(jitter))), longestWait)
 }
 
-// refused counts a refusal, and returns when the limiter could serve the client. The queue must be locked.
+// refused returns when the client could be served. The queue must be locked.
 func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	now := time.Since(l.epoch)
 	if l.over(now) {
@@ -74,7 +72,6 @@ func (l *comeback) refused(wait time.Duration) (due time.Duration) {
 	return due
 }
 
-// passed counts a request that took the permits of one interval.
 func (l *comeback) passed(interval time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +93,6 @@ func seconds(s float64) time.Duration {
 	return math.MaxInt64
 }
 
-// ceilSeconds rounds up to whole seconds, at least 1.
 func ceilSeconds(d time.Duration) int64 {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {

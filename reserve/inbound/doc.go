@@ -7,23 +7,22 @@
 //	})
 //	mux.Handle("GET /items/{id}", limits.Handler(items))
 //
-// With 20 a minute for all and 2 for each, one abuser gets 2, and nine others their 18. Put the tier that refuses most
-// often first, and all tiers into one middleware: what an inner middleware refuses, an outer one has charged.
+// With 20 a minute for all and 2 for each, one abuser gets 2, and nine others their 18. Put all tiers into one
+// middleware (an outer middleware has charged what an inner one refuses), and first the tier that refuses most
+// often.
 //
 // # Refusals
 //
 // A refusal is 429; 503 if the tier is [Overload]; 413 if a tier never grants that many permits; 401 without valid
-// credentials ([UnauthorizedError]). It has Cache-Control: no-store and a problem (RFC 9457) or text that names the
-// tiers: see [WithRefusal].
+// credentials ([UnauthorizedError]). It has Cache-Control: no-store and a body that names the tiers ([WithRefusal]).
 //
-// Retry-After is the longest wait of the tiers that refuse, in whole seconds, at least 1, and spread, so that refused
-// clients don't come back together ([WithJitter]). RateLimit and X-RateLimit-Reset say the same time.
+// Retry-After is the longest wait of the tiers that refuse, in whole seconds, at least 1, and spread ([WithJitter]).
+// RateLimit and X-RateLimit-Reset say the same time. A global limiter serves refused clients one after another: at
+// 20/s, of 100 at one moment, 20 are told 1 s, 20 are told 2 s, and so on. Nothing is reserved. A client 1.5 s after
+// its time is not expected any more.
 //
-//   - A global limiter serves refused clients one after another: at 20/s, of 100 at one moment, 20 are told 1 s, 20 are
-//     told 2 s, and so on. Nothing is reserved. A client 1.5 s after its time is not expected any more.
-//   - Clients refused by their key's limiter are told up to 3 s more, or a quarter of the wait if that is longer.
-//
-// Of 99 clients at 20/s that come back on time, none is refused again with 20 permits stored, 44 with 10, 94 with none.
+// Of 99 clients at 20/s that come back on time, none is refused again with 20 permits stored, 44 with 10, 94 with
+// none.
 //
 // # Quota headers
 //
@@ -33,16 +32,16 @@
 //
 // # Waiting
 //
-// With [WithQueue] a request that has to wait a little waits, instead of being refused, and gives its permits back if
-// its client goes away. With HTTP/1 net/http notices that only after the body, so bodies of up to 64 KiB are read
-// early; a client with a longer body, or one of unknown length, keeps its place.
+// With [WithQueue] a request waits a little instead of being refused. If its client goes away, it gives its permits
+// back. With HTTP/1 net/http notices that only after the body, so bodies of up to 64 KiB are read early; a client
+// with a longer body, or a body of unknown length, keeps its place.
 //
 // # Plans
 //
-// [PerKeyBy] takes *keyed.Limiters, whose policy function may ask a database. It returns an [UnauthorizedError] for an
-// unknown or revoked key (401), and another error for a failure: a known key keeps its plan, and for a new key the tier
-// fails (503, or see [FailOpen]). keyed.WithTTL(time.Minute) lets a new plan reach a key within a minute. A flood of
-// unknown keys asks each time: put a tier of [PerKey] by address before it.
+// [PerKeyBy] takes *keyed.Limiters, whose policy function may ask a database. For an unknown or revoked key it
+// returns an [UnauthorizedError] (401). After another error a known key keeps its plan, and for a new key the tier
+// fails (503, or see [FailOpen]). With keyed.WithTTL(time.Minute) a new plan reaches a key within a minute. Each
+// unknown key asks the database: put a tier of [PerKey] by address first.
 //
 // # Browsers
 //
@@ -53,7 +52,7 @@
 //		ExposedHeaders: []string{"Retry-After", "RateLimit", "RateLimit-Policy"},
 //	}).Handler(limits.Handler(mux))
 //
-// Where handlers answer preflights themselves, let these pass with [WithSkip].
+// If handlers answer preflights, let these pass with [WithSkip].
 //
 // # The client's address
 //

@@ -5,13 +5,12 @@ import (
 	"net/http"
 )
 
-// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed. Put the middleware inside the
-// mux, or use [EndpointOf].
+// ErrNoPattern is the error of [Endpoint] for a request that no http.ServeMux has routed: see [EndpointOf].
 var ErrNoPattern = errors.New(
 	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
-// Endpoint is a key function: the pattern that http.ServeMux has found, "GET /items/{id}", whatever paths clients think
-// of. It is for middleware inside the mux.
+// Endpoint is a key function for middleware inside an http.ServeMux: the pattern that the mux has found, "GET
+// /items/{id}".
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", ErrNoPattern
@@ -19,8 +18,8 @@ func Endpoint(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// EndpointOf is [Endpoint] for middleware around the mux. It asks the mux for the pattern, which costs as much as
-// routing. Requests without a pattern share one key.
+// EndpointOf is [Endpoint] for middleware around the mux. Asking the mux costs as much as routing. Requests without
+// a pattern share one key.
 func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
 	if mux == nil {
 		return nil, valueError("EndpointOf", nil, "a ServeMux")
@@ -37,8 +36,8 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. An error of either, [ErrSkip] too, is its error. If one is nil so is Both, and
-// the tier reports it.
+// Both is a key function of two parts. It returns the error of either, [ErrSkip] too. If a part is nil, Both is nil,
+// and the tier reports it.
 func Both[A, B comparable](
 	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
 ) func(*http.Request) (Pair[A, B], error) {

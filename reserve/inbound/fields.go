@@ -21,7 +21,6 @@ const (
 	fieldXReset = "X-Ratelimit-Reset"
 )
 
-// fields are the settings of the fields that responses get.
 type fields struct {
 	quotas     bool // RateLimit-Policy and RateLimit
 	xRateLimit bool
@@ -29,7 +28,7 @@ type fields struct {
 	policies   string // the value of RateLimit-Policy, unless some tier has a quota for each key
 }
 
-// An outlooks function returns what the limiter of a tier has to give, and false if that is unknown.
+// outlooks say what a tier's limiter has to give, and false if that is unknown.
 type outlooks func(i int) (engine.Outlook, bool)
 
 func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
@@ -37,8 +36,8 @@ func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
 // A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
 type quota struct{ requests, seconds int64 }
 
-// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit. A client
-// that uses the quota of each window is never refused.
+// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit: a
+// client that uses each window's quota is never refused.
 func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
@@ -55,8 +54,8 @@ func quotaOf(o engine.Outlook) quota {
 // maxInteger is the largest Integer of a structured field (RFC 9651, section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// shareOf describes the permits that a limiter has to give (draft-11, section 4.1.2): with those that flow in within 1
-// s, or the time until a request could pass.
+// shareOf describes what a limiter has to give (draft-11, section 4.1.2): with the permits of the next second, or
+// the time until a request could pass.
 func shareOf(o engine.Outlook) quota {
 	s := quota{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
@@ -73,12 +72,11 @@ func shareOf(o engine.Outlook) quota {
 	return s
 }
 
-// less reports whether a allows fewer requests in the same time than b.
 func (a quota) less(b quota) bool {
 	return float64(a.requests)*float64(b.seconds) < float64(b.requests)*float64(a.seconds)
 }
 
-// full returns how long it takes at most until all of a limit may be used again.
+// full returns the longest time until all of a limit may be used again.
 func full(o engine.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
@@ -99,7 +97,7 @@ func (m *Middleware) quota(i int, look outlooks) quota {
 	return quota{}
 }
 
-// policies returns the value of RateLimit-Policy: "user";q=2;w=1, "global";q=20;w=1.
+// policies returns "user";q=2;w=1, "global";q=20;w=1.
 func (m *Middleware) policies(look outlooks) string {
 	if m.fields.policies != "" {
 		return m.fields.policies
@@ -122,7 +120,7 @@ func (m *Middleware) policies(look outlooks) string {
 	return string(b)
 }
 
-// closest returns the tier that is closest to refusing, -1 if none is known, and what it has left.
+// closest returns the tier that is closest to refusing (-1: none known), and what it has left.
 func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook engine.Outlook) {
 	tier = -1
 	for i := range claims {
@@ -140,7 +138,6 @@ func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook eng
 	return tier, least, outlook
 }
 
-// quotaFields sets the fields of a response to a request that passes.
 func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
@@ -161,7 +158,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	}
 }
 
-// refusedFields sets the fields of a refusal at a tier: nothing is left for retryAfter seconds; 0: no time is said.
+// refusedFields says that nothing is left for retryAfter seconds; 0: it says no time.
 func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
@@ -179,17 +176,17 @@ func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAf
 	}
 }
 
-// failedFields does not look at the key's limiter: that would ask what has just failed.
+// failedFields does not ask the limiter that has just failed.
 func (m *Middleware) failedFields(h http.Header) { m.setPolicies(h, m.policies(noOutlooks)) }
 
-// setPolicies sets RateLimit-Policy alone, or adds to that of a middleware around this one.
+// setPolicies sets RateLimit-Policy, or adds to an outer middleware's.
 func (m *Middleware) setPolicies(h http.Header, policies string) {
 	if m.fields.quotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
 		h[fieldPolicy] = append(slices.Clip(h[fieldPolicy]), policies)
 	}
 }
 
-// isOwn reports whether a value of RateLimit is of one of the middleware's tiers.
+// isOwn reports whether a value of RateLimit is this middleware's.
 func (m *Middleware) isOwn(value string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	return slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.name == name })
@@ -216,13 +213,13 @@ func (m *Middleware) set(h http.Header, tier int, s quota, policies string) {
 	}
 }
 
-// fieldValues are the values of RateLimit and RateLimit-Policy, and room for the first.
+// fieldValues are RateLimit and RateLimit-Policy, and room for the first.
 type fieldValues struct {
 	values [2]string
 	text   [48]byte
 }
 
-// setX sets the older fields, unless a middleware around this one has said that less is left.
+// setX sets the older fields, unless an outer middleware has said that less is left.
 func setX(h http.Header, q quota, left int64, reset time.Duration) {
 	if before := h[fieldXLeft]; len(before) > 0 {
 		if n, err := strconv.ParseInt(before[0], 10, 64); err == nil && n <= left {

@@ -6,7 +6,8 @@ import (
 )
 
 // Forwarded is [XForwardedFor] for the header of RFC 7239, where each proxy writes for=203.0.113.7 or
-// for="[2001:db8::1]:4711". A trusted proxy that wrote no address (no for, two of them, unknown, _hidden) is an error.
+// for="[2001:db8::1]:4711". A trusted proxy that wrote no address (no for, two of them, unknown, _hidden) is an
+// error.
 func Forwarded(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return forwarded.pastProxies("Forwarded", trusted, opts)
 }
@@ -18,8 +19,8 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
-// lastUnquotedComma returns the position of the last comma outside of quoted strings, or -1. It reads from the right,
-// where the nearest proxy has written, so quotes that the client left open change nothing.
+// lastUnquotedComma returns the last comma outside of quoted strings, or -1. It reads from the right, where the
+// nearest proxy has written, so quotes that the client left open change nothing.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -37,7 +38,7 @@ func lastUnquotedComma(s string) int {
 	return -1
 }
 
-// forwardedNode returns the address of the one parameter "for" in an entry of Forwarded.
+// forwardedNode accepts exactly one parameter "for".
 func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	for more := true; more; {
 		var pair string
@@ -56,7 +57,7 @@ func forwardedNode(entry string) (addr netip.Addr, ok bool) {
 	return addr, ok
 }
 
-// unquote returns the content of a quoted string, "" of a malformed one, and other text as it is.
+// unquote returns "" for a malformed quoted string, and other text as it is.
 func unquote(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return s
@@ -82,7 +83,7 @@ func unquote(s string) string {
 	return ""
 }
 
-// parseNode reads an address of RFC 7239, section 6: IPv6 in brackets, and perhaps a port.
+// parseNode reads RFC 7239, section 6: IPv6 in brackets, and perhaps a port.
 func parseNode(s string) (netip.Addr, bool) {
 	host, port, hasPort := strings.Cut(s, ":")
 	if strings.HasPrefix(s, "[") {
@@ -103,7 +104,7 @@ func parseNode(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// isPort reports whether s is a number of up to 5 digits, or an underscore and a name.
+// isPort reports whether s is up to 5 digits, or an underscore and a name.
 func isPort(s string) bool {
 	if name, ok := strings.CutPrefix(s, "_"); ok {
 		return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
@@ -113,7 +114,7 @@ func isPort(s string) bool {
 	return s != "" && len(s) <= 5 && !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
 }
 
-// cutUnquoted is strings.Cut around the first separator that is not in a quoted string.
+// cutUnquoted is strings.Cut outside of quoted strings.
 func cutUnquoted(s string, separator byte) (before, after string, found bool) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

@@ -8,10 +8,9 @@ import (
 	"unsafe"
 )
 
-// longestKey is the length of the longest string in a key that is remembered as it is. Of a longer one the SHA-256 is.
+// longestKey is the length of the longest string in a remembered key. Longer strings become their SHA-256.
 const longestKey = 64
 
-// shortened returns a key function without long strings.
 func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Request) (K, error) {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -30,8 +29,7 @@ func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Requ
 	}
 }
 
-// owned returns a function that copies the strings in a key, nil if there are none: a remembered key must not keep a
-// URL of 1 MB alive of which it is a part.
+// owned returns a function that copies the strings in a key (nil: none): a remembered key must not keep a URL alive.
 func owned[K comparable]() func(K) K {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -43,8 +41,7 @@ func owned[K comparable]() func(K) K {
 	}
 }
 
-// stringsIn returns the offsets of the strings in a value of a type that begins at base: its own, and those in fields
-// and elements.
+// stringsIn returns the offsets of the strings in a type that begins at base.
 func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.String:

@@ -14,8 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
-// A Middleware lets requests pass that all its tiers allow. Make it with [New]. It must not be copied. All methods may
-// be called at the same time.
+// A Middleware lets requests pass that all its tiers allow. It must not be copied. All methods may be called
+// concurrently.
 type Middleware struct {
 	tiers     []Tier
 	counts    []counters // by tier
@@ -37,7 +37,6 @@ type Middleware struct {
 	gone         atomic.Uint64
 }
 
-// A claim is what a request has of one tier.
 type claim struct {
 	bykey.Taken
 	cost int // 0 or less: the tier is not asked
@@ -84,12 +83,12 @@ func wellNamed(name string) bool {
 	})
 }
 
-// Handler returns a handler that passes to next the requests that the tiers allow. It panics if next is nil, as
-// http.Handle does. All handlers of a middleware share its tiers.
+// Handler passes to next the requests that the tiers allow. All handlers of a middleware share its tiers. Handler
+// panics if next is nil, as http.Handle does.
 //
-// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That wrapper
-// has Flush, Hijack, ReadFrom, and Unwrap. A handler that hijacks the connection of a request that waited gets the
-// whole body from the bufio.ReadWriter, once it has arrived.
+// Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That
+// wrapper has Flush, Hijack, ReadFrom, and Unwrap. A handler that hijacks the connection of a request that waited
+// gets the whole body from the bufio.ReadWriter, once it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))
@@ -160,7 +159,7 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []clai
 	return nil, false
 }
 
-// costs fills in what a request costs at each tier, and reports whether it costs anything.
+// costs reports whether the request costs anything.
 func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 	cost := 1
 	if m.cost != nil {
@@ -177,7 +176,7 @@ func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 	return any
 }
 
-// reserve reserves from every tier; or from none, and returns which tier ended it and why.
+// reserve reserves from all tiers or none, and returns which tier ended the request and why.
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []claim) (tier int, err error) {
 	return allornothing.Reserve(len(claims), func(i int) (err error) {
 		c := &claims[i]

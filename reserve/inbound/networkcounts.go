@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// networkCounts count the remembered keys of each network, by hash. Once three quarters of the room are taken, a /24 or
-// /48 with 1/4096 of it gets no more, nor does a /16 or /32 with 1/64.
+// networkCounts count the remembered keys of each network, by hash: see [PerKey].
 type networkCounts[K comparable] struct {
 	address           func(K) (netip.Addr, bool)
 	seed              maphash.Seed

@@ -27,8 +27,7 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 	})
 }
 
-// WithTarpit delays refusals, at most atMost at a time, to slow down clients that send their next request right after a
-// refusal. Default: none.
+// WithTarpit delays refusals, at most atMost at a time, to slow down clients that retry at once. Default: none.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return waits("WithTarpit", "delay", delay, atMost, func(m *Middleware) {
 		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)
@@ -40,31 +39,31 @@ func WithCost(cost func(*http.Request) int) Option {
 	return function("WithCost", cost, func(m *Middleware) { m.cost = cost })
 }
 
-// WithSkip lets the requests pass for which skip is true: health checks.
+// WithSkip lets requests pass for which skip is true: health checks.
 func WithSkip(skip func(*http.Request) bool) Option {
 	return function("WithSkip", skip, func(m *Middleware) { m.skip = skip })
 }
 
-// WithRefusal sets a function that writes status and body of refusals. The headers are set already, and may be changed.
+// WithRefusal sets the function that writes status and body of refusals. The headers are set, and may be changed.
 // Default: (*Refusal).ServeHTTP.
 func WithRefusal(answer func(http.ResponseWriter, *http.Request, *Refusal)) Option {
 	return function("WithRefusal", answer, func(m *Middleware) { m.answer = answer })
 }
 
-// WithOnFailure sets a function that is called when a tier fails, open or closed. It may be called concurrently.
+// WithOnFailure sets a function for failures of a tier, open or closed. Calls may be concurrent.
 func WithOnFailure(failed func(*http.Request, *TierError)) Option {
 	return function("WithOnFailure", failed, func(m *Middleware) { m.onFailure = failed })
 }
 
-// WithOnWait sets a function that is called when a request has waited in the queue and is let through: see package
-// paceotel. It may be called concurrently.
+// WithOnWait sets a function for requests that pass after a wait in the queue (package paceotel). Calls may be
+// concurrent.
 func WithOnWait(waited func(*http.Request, time.Duration)) Option {
 	return function("WithOnWait", waited, func(m *Middleware) { m.onWait = waited })
 }
 
-// WithJitter sets by how much longer than necessary a client may be told to stay away, so that refused clients do not
-// come back together: d, or a quarter of the wait if that is longer. A global limiter tells them up to a minute more.
-// 0: the shortest time. Default: 3 s.
+// WithJitter sets how much longer than necessary a client may be told to stay away, so that refused clients do not
+// come back together: d, or a quarter of the wait if that is longer. A global limiter adds up to a minute. 0: the
+// shortest time. Default: 3 s.
 func WithJitter(d time.Duration) Option {
 	return func(m *Middleware) error {
 		if d < 0 {
@@ -87,7 +86,6 @@ func WithXRateLimit() Option {
 	return func(m *Middleware) error { m.fields.xRateLimit = true; return nil }
 }
 
-// function returns an option that sets a function, which must not be nil.
 func function[T, F any](name string, f F, set func(*T)) func(*T) error {
 	return func(t *T) error {
 		if isnil.Value(f) {
@@ -98,7 +96,6 @@ func function[T, F any](name string, f F, set func(*T)) func(*T) error {
 	}
 }
 
-// apply applies options to t, up to the first bad one.
 func apply[T any, O ~func(*T) error](t *T, opts []O) error {
 	for i, opt := range opts {
 		if opt == nil {
@@ -111,7 +108,6 @@ func apply[T any, O ~func(*T) error](t *T, opts []O) error {
 	return nil
 }
 
-// waits returns an option for a time and a number of requests, both positive.
 func waits(name, what string, d time.Duration, n int, set func(*Middleware)) Option {
 	return func(m *Middleware) error {
 		if d <= 0 {

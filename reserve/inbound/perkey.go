@@ -18,10 +18,10 @@ const defaultMaxKeys = 1 << 20
 // PerKey limits the requests of each key apart, by limiters of the policy, up to [MaxKeys] at a time. For the key
 // function see [PerKeyBy]. A string longer than 64 bytes in a key is remembered by its SHA-256.
 //
-// No client is refused because there are too many others. Once three quarters of the room are taken, a /24 or /48 gets
-// at most 1/4096 of it, a /16 or /32 at most 1/64; further clients there share a limiter with their /24 or /48, so an
-// attacker with a whole /44 takes nothing from other networks. When all room is taken, new clients everywhere do. Keys
-// without an address share one of 1024 limiters then.
+// A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it,
+// a /16 or /32 at most 1/64. Further clients there share a limiter with their /24 or /48, so an attacker with a
+// whole /44 takes nothing from other networks. When all room is taken, new clients everywhere do. Keys without an
+// address share one of 1024 limiters then.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -38,8 +38,9 @@ func PerKey[K comparable](
 	return withKey(t, shortened(key), limitersBy[K]{take: limiters.take, peek: limiters.peek})
 }
 
-// MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A key whose limiter is full again needs none. An
-// address takes some 110 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
+// MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A key whose limiter is full again needs none.
+// An address takes some 110 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default:
+// 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(t *Tier) error {
 		if n < 1 {
@@ -58,12 +59,11 @@ type KeyedReserver[K comparable] interface {
 	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
 }
 
-// PerKeyBy limits the requests of each key apart, by limiters of your own: with a policy for each key (package keyed),
-// or shared between machines. The key function may return [ErrSkip] or an [UnauthorizedError], and so may the policy
-// function of *keyed.Limiters. Another error is a failure of the tier: see [FailOpen].
-//
-// The quota fields say each key's policy if the limiters are *keyed.Limiters. Return an error for a key that no user
-// has, because clients may send very long ones.
+// PerKeyBy limits the requests of each key apart, by limiters of your own: with a policy for each key (package
+// keyed), or shared between machines. The key function may return [ErrSkip] or an [UnauthorizedError], and so may
+// the policy function of *keyed.Limiters. Another error is a failure of the tier: see [FailOpen]. Return an error
+// for a key that no user has: clients may send very long keys. Only *keyed.Limiters tell the quota fields each key's
+// policy.
 func PerKeyBy[K comparable](
 	name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption,
 ) Tier {
@@ -86,7 +86,7 @@ func PerKeyBy[K comparable](
 	return withKey(Tier{name: name}.with(opts), key, from)
 }
 
-// limitersBy is how a tier uses limiters by key. Peek and look are nil if the limiters can't tell.
+// limitersBy is how a tier uses limiters by key. Peek and look may be nil.
 type limitersBy[K comparable] struct {
 	take func(ctx context.Context, key K, n int, maxWait time.Duration, used bool) (bykey.Taken, error)
 	peek func(key K, n int) (time.Duration, error)

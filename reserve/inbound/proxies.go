@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// XForwardedFor finds the client's address: from the connection through X-Forwarded-For from the right, the first
-// address that is not a trusted proxy's; if all are trusted, the leftmost. A trusted proxy that wrote no address is an
+// XForwardedFor finds the client's address: the first that is not a trusted proxy's, from the connection through
+// X-Forwarded-For from the right; if all are trusted, the leftmost. A trusted proxy that wrote no address is an
 // error.
 func XForwardedFor(trusted []netip.Prefix, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastProxies("XForwardedFor", trusted, opts)
 }
 
-// XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For: with
-// 1 the last address. It is right if requests come only through all of them, and each adds one address.
+// XForwardedForHops is the address that the first of a number of proxies (at least 1) wrote into X-Forwarded-For:
+// with 1 the last address. Requests must come only through all of them, and each must add one address.
 func XForwardedForHops(proxies int, opts ...AddressOption) (Address, error) {
 	return xForwardedFor.pastHops("XForwardedForHops", proxies, opts)
 }
 
-// A trail is a header in which proxies write the addresses that requests came from, each to the right of those before.
+// A trail is a header to which each proxy adds, on the right, the address that a request came from.
 type trail struct {
 	header    string
 	lastComma func(string) int // that separates two entries, -1 if there is one entry
@@ -83,8 +83,8 @@ func (t *trail) pastHops(name string, proxies int, opts []AddressOption) (Addres
 	})
 }
 
-// fromTheRight yields the entries of the header, which may span several lines, the last one first. It looks no further
-// than it is asked to.
+// fromTheRight yields the header's entries, the last first, and reads no further than asked. The header may span
+// lines.
 func (t *trail) fromTheRight(r *http.Request) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(r.Header[t.header]) {

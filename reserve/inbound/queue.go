@@ -11,11 +11,11 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting, in all
-// or with the same key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting, in
+// all or with the same key.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
-// A queue bounds how many requests wait. They wait in their limiters, not here.
+// A queue bounds how many requests wait. They wait in their limiters.
 type queue struct {
 	maxWait time.Duration // 0: no request waits
 	places  int
@@ -34,8 +34,8 @@ type place struct {
 	hash uint64
 }
 
-// join takes a place in the queue. A key has at most as many as are left: the threshold of Choudhury and Hahne's shared
-// buffers (1998).
+// join takes a place. A key has at most as many as are left: Choudhury and Hahne's threshold for shared buffers
+// (1998).
 func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +74,7 @@ func (q *queue) length() int {
 	return q.waiting
 }
 
-// wait waits until all claims are due, and returns the body if it has read it, or which tier ended it and why.
+// wait returns the body if it has read it, or which tier ended the request and why.
 func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) (body *earlyBody, tier int, err error) {
 	last, longest := allornothing.Last(len(claims), func(i int) time.Duration {
 		if m.tiers[i].dryRun {
@@ -123,7 +123,6 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) 
 	return body, tier, err
 }
 
-// queueFull is ErrQueueFull, with the wait that would have been.
 type queueFull struct{ wait time.Duration }
 
 func (e *queueFull) Error() string        { return ErrQueueFull.Error() }

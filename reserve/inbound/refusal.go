@@ -15,8 +15,8 @@ type Refusal struct {
 	// Status is 429; 503 if a tier failed or is Overload; 413 if a tier never grants that many permits at once; 401
 	// after an UnauthorizedError.
 	Status int
-	// Tiers are the tiers that refuse it, in their order: none if a tier failed, or with 401. The first one decided;
-	// limiters elsewhere are not asked after it.
+	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401. Limiters elsewhere are
+	// not asked after the first, which decided.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
 	Wait       time.Duration
@@ -76,7 +76,6 @@ func (f *Refusal) appendDetail(b []byte) []byte {
 	return append(strconv.AppendInt(append(b, "Try again in "...), int64(f.RetryAfter), 10), " s."...)
 }
 
-// appendTiers appends "user","global".
 func (f *Refusal) appendTiers(b []byte) []byte {
 	for i, name := range f.Tiers {
 		if i > 0 {
@@ -87,10 +86,9 @@ func (f *Refusal) appendTiers(b []byte) []byte {
 	return b
 }
 
-// isRefusal reports whether a limiter has refused, rather than failed.
 func isRefusal(err error) bool { _, ok := waitOf(err); return ok }
 
-// waitOf returns the wait that was the reason for a refusal: forever, where no wait helps.
+// waitOf returns the wait that caused a refusal: forever, where no wait helps.
 func waitOf(err error) (time.Duration, bool) {
 	if refused, ok := err.(*reserve.WaitError); ok { // the usual one, without the cost of errors.As
 		return refused.Wait, true
@@ -107,7 +105,6 @@ func waitOf(err error) (time.Duration, bool) {
 	return reserve.Forever, errors.As(err, &tooLarge)
 }
 
-// refuse answers a request that ended at a tier.
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []claim, tier int, err error) {
 	room := &struct { // in one piece: under a flood most requests are refused
 		Refusal
@@ -161,8 +158,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	f.ServeHTTP(w, r)
 }
 
-// violated fills in the status and the tiers that refuse, and returns the one with the longest wait. It does not ask
-// limiters elsewhere: a flood of refusals must not reach them.
+// violated returns the tier with the longest wait. It does not ask limiters elsewhere: a flood of refusals must not
+// reach them.
 func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Refusal) (longest int) {
 	longest, f.Status = first, http.StatusTooManyRequests
 	overload := m.tiers[first].overload
@@ -198,7 +195,7 @@ func (t *Tier) wait(r *http.Request, cost int) (time.Duration, bool) {
 	return wait, true
 }
 
-// interval returns the time in which a tier of all clients lets one such request pass; 0 if unknown.
+// interval returns in which time a global tier lets one such request pass; 0: unknown.
 func (m *Middleware) interval(i, cost int) time.Duration {
 	t := &m.tiers[i]
 	if t.rate == nil {
@@ -207,7 +204,7 @@ func (m *Middleware) interval(i, cost int) time.Duration {
 	return seconds(float64(cost) / t.rate())
 }
 
-// wantsText reports whether a client asks for text, as browsers do, and not for JSON. Weights don't count.
+// wantsText reports whether a client asks for text and not for JSON, as browsers do. Weights don't count.
 func wantsText(r *http.Request) bool {
 	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")

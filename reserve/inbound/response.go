@@ -13,8 +13,6 @@ type Response struct {
 	Bytes  int64 // of the body, before the server compresses or chunks it; none of a hijacked connection
 }
 
-// A responseWriter counts what a handler answers, and gives a handler that hijacks the connection the body that the
-// queue has read.
 type responseWriter struct {
 	http.ResponseWriter
 	status int // 0: none yet
@@ -46,7 +44,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return n, w.wrote(int64(n), err)
 }
 
-// ReadFrom implements io.ReaderFrom, so that files are still sent by the system.
+// ReadFrom implements io.ReaderFrom, so that the system still sends files.
 func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
 	return n, w.wrote(n, err)
@@ -68,8 +66,7 @@ func (w *responseWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker. The reader begins with what is left of the body, once it has arrived, as net/http's
-// does for a request that did not wait.
+// Hijack implements http.Hijacker. As in net/http, the reader begins with the rest of the body, once it has arrived.
 func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.body != nil {
 		<-w.body.read // the goroutine uses the connection's buffer

@@ -13,9 +13,9 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// sharedLimiters are the limiters of a [PerKey] tier: one for each key while there is room in own (see networkCounts),
-// then one for its /24 or /48, and beyond that, or without an address, one of 1024 by a hash of the /16 or /32, or of
-// the key.
+// sharedLimiters are the limiters of a [PerKey] tier: one for each key while there is room in own (see
+// networkCounts), then one for its /24 or /48. Beyond that, or without an address, a hash of the /16 or /32, or of
+// the key, chooses one of 1024.
 type sharedLimiters[K comparable] struct {
 	own      *bykey.Limiters[K]
 	networks *bykey.Limiters[netip.Prefix]
@@ -92,7 +92,7 @@ func (s *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, 
 	return near, group % manyGroups, false
 }
 
-// networksOf returns the network of one customer, /24 or /48, and of a small provider, /16 or /32.
+// networksOf returns the network of a customer, /24 or /48, and of a small provider, /16 or /32.
 func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	nearBits, farBits := 48, 32
 	if a.Is4() {
@@ -103,7 +103,7 @@ func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	return near, far
 }
 
-// addressIn returns a function that finds the address in a key, nil if keys of that type have none.
+// addressIn returns a function that finds the address in a key (nil: keys of that type have none).
 func addressIn[K comparable]() func(K) (netip.Addr, bool) {
 	var key K
 	switch any(key).(type) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats count the requests of a middleware, without those that [WithSkip] lets pass or that cost nothing.
+// Stats count requests, without those that [WithSkip] lets pass or that cost nothing.
 type Stats struct {
 	Allowed      uint64 // requests that passed all tiers
 	Queued       uint64 // of those and of Gone: requests that waited
@@ -17,8 +17,8 @@ type Stats struct {
 	Tiers        []TierStats
 }
 
-// TierStats count the requests that one tier did not simply allow. The part that it refuses is Refused / (Allowed +
-// Refused), beside other tiers.
+// TierStats count the requests that a tier did not simply allow. Beside other tiers, it refuses the part Refused /
+// (Allowed + Refused).
 type TierStats struct {
 	Name        string
 	Refused     uint64 // requests that ended here
@@ -28,7 +28,7 @@ type TierStats struct {
 	Failed uint64 // requests for which the limiter or the key function failed, open or closed
 }
 
-// A Histogram counts the waits in the queue by their length, once they have ended.
+// A Histogram counts ended waits in the queue by their length.
 type Histogram struct {
 	Bounds []time.Duration // 1 ms to 60 s
 	Counts []uint64        // by the first of Bounds that the wait does not exceed; the last one counts longer waits

@@ -14,7 +14,7 @@ type tarpit struct {
 	delayed atomic.Uint64
 }
 
-// delay holds a refusal back if there is room for it, and returns for how long, and whether the context ended it.
+// delay returns how long it held a refusal back, and whether the context ended it.
 func (t *tarpit) delay(ctx context.Context) (took time.Duration, gone bool) {
 	defer t.stuck.Add(-1)
 	if t.stuck.Add(1) > t.places {

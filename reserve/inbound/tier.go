@@ -14,9 +14,8 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// A Tier is one limit that a request has to pass: a name and a limiter, for all clients or for each key. Make it with
-// [Global], [GlobalBy], [PerKey] or [PerKeyBy]; [New] reports its errors. Middlewares with the same Tier share its
-// limiter.
+// A Tier is one limit that a request has to pass: a name and a limiter, for all clients or for each key. Middlewares
+// with the same Tier share its limiter. [New] reports a Tier's errors.
 type Tier struct {
 	name string
 	// reserve takes a request's permits; used: in any case, if they are available now.
@@ -106,8 +105,8 @@ func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", 
 // Unwrap returns Err.
 func (e *TierError) Unwrap() error { return e.Err }
 
-// ErrSkip is the error of a key function for a request to which its tier does not apply: an anonymous one, where the
-// tier is per user.
+// ErrSkip is the error of a key function for a request without the key: an anonymous request at a tier per user. The
+// tier lets it pass.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
@@ -128,7 +127,6 @@ func isUnauthorized(err error) bool {
 	return ok
 }
 
-// unauthorized returns the challenge for a request without valid credentials, and whether the error is about one.
 func unauthorized(err error) (challenge string, ok bool) {
 	var e *UnauthorizedError
 	if errors.As(err, &e) && e.Challenge != "" {

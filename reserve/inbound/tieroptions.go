@@ -9,12 +9,11 @@ import (
 // A TierOption changes one setting of a tier.
 type TierOption func(*Tier) error
 
-// DryRun lets all requests pass the tier, and counts those that it would have refused. It charges as it would in
-// earnest.
+// DryRun lets all requests pass the tier, charges them as usual, and counts those that it would have refused.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
 // FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: closed,
-// they are answered with 503. Either way they are counted.
+// they get 503. Either way they are counted.
 func FailOpen() TierOption { return func(t *Tier) error { t.failOpen = true; return nil } }
 
 // Overload says that the tier protects the server: a refusal by it alone is 503 with the problem type
@@ -43,11 +42,11 @@ func Cost(cost func(*http.Request) int) TierOption {
 }
 
 // ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost beforehand (1, or
-// what [Cost] and [WithCost] say). When the handler has returned, the function says what it costs: the rest comes back,
-// or the key's next requests pay for the excess. If the handler panics, its request pays its cost.
+// [Cost], or [WithCost]). When the handler has returned, the function says what it costs: the rest comes back, or
+// the key's next requests pay for the excess. If the handler panics, its request pays its cost.
 //
-// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped: see
-// [Middleware.Handler].
+// With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped:
+// see [Middleware.Handler].
 func ChargeAfter(cost func(*http.Request, Response) int) TierOption {
 	return function("ChargeAfter", cost, func(t *Tier) { t.after = cost })
 }
