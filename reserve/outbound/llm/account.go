@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// account holds the limits and usages of one key.
 type account struct {
 	of     *Transport
 	key    any                      // its Key, by which outbound remembers it: the account itself may be forgotten
@@ -119,7 +118,7 @@ func (t *Transport) enter(key Key) *account {
 	return b.others
 }
 
-// place gives an account a place, if there is room. The table must be locked.
+// place must be called with the table locked.
 func (b *table) place(key Key, a *account, places int) *account {
 	if len(b.accounts) >= places {
 		n := 0

@@ -32,7 +32,6 @@ func (c *call) askForUsage(r *http.Request) *http.Request {
 	return asking
 }
 
-// hideUsage takes out of a response what its request asked for and the caller did not.
 func hideUsage(r *http.Response) {
 	h := r.Header
 	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
@@ -94,7 +93,7 @@ func (w *withoutUsage) split() {
 	}
 }
 
-// endOfEvent returns where the first event ends; 0: it is not complete.
+// endOfEvent returns 0 for an event that is not complete.
 func endOfEvent(text []byte) int {
 	best := 0
 	for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {

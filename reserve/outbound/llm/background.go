@@ -70,7 +70,6 @@ func (w *waitingCall) read(r *http.Response) {
 	}
 }
 
-// end settles the call: its kind learns, and it is charged what it used beyond its charge.
 func (w *waitingCall) end(d *reading) {
 	if !d.counter.count.known {
 		return

@@ -20,16 +20,14 @@ type Deployment struct {
 	Base *url.URL
 	// Header is set in each request: the deployment's credential. No other deployment gets it.
 	Header http.Header
-	// Models are the models that it serves: the callers' name, and the deployment's name. Nil: all, by the callers'
-	// names.
+	// Models are the models that it serves: the callers' name, and the deployment's. Nil: all, by the callers' names.
 	Models map[string]string
-	// Limits are those of each of its models. What is 0 is learned, as in [New].
+	// Limits are those of each of its models, as in [New].
 	Limits Limits
-	// Tier: deployments of a lower tier are used first, as long as one of them has room.
+	// Tier: a lower tier is used first, as long as one of its deployments has room.
 	Tier int
 }
 
-// credentials are the caller's. No deployment gets them.
 var credentials = []string{
 	"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project",
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// Deployments is an [http.RoundTripper] that uses several deployments as one. [NewDeployments] makes it. All methods
-// may be called at the same time. It must not be copied.
+// Deployments is an [http.RoundTripper] that uses several deployments as one. All methods may be called at the same
+// time. It must not be copied.
 type Deployments struct {
 	members []*member
 	paced   *outbound.Transport
@@ -32,27 +32,29 @@ type member struct {
 //			Limits: llm.Limits{RequestsPerMinute: 500, TokensPerMinute: 1_000_000}},
 //	})
 //
-// The calls for one model wait in one line. Of several deployments with room the first call gets the lowest tier, then
-// the one idle for longest, or with pool.WithKey the one that served the key last. It is charged only there, at that
-// deployment's estimate. A call larger than a deployment's limit goes to another. A real trace of 8,819 calls, at 35
-// times its speed, took 99.6 % of the sum of deployments of 1,000, 500 and 100 requests and 2, 1 and 0.2 million tokens
-// a minute, and no call was refused. Deployments chosen at random by their limits took 86 %, in turn 17 %.
+// Deployments are upstreams ([outbound.NewUpstreams]). The calls for one model wait in one line. Of several deployments
+// with room, the lowest tier is used, then the deployment idle for longest, or with pool.WithKey the last that served
+// the key. Only that is charged, at its own estimate. A call larger than a deployment's limit goes to another.
 //
-// [Deployment].Models says what a deployment calls a model. The name is replaced in the body or the path, but not in a
-// form, as in transcriptions. The deployment's headers replace the call's credentials, which are removed:
-// Authorization, Api-Key, X-Api-Key, X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project, and Google's key in the
-// query. Scheme and host of the request do not count.
+// A real trace of 8,819 calls, at 35 times its speed, took 99.6 % of the sum of deployments of 1,000, 500 and 100
+// requests and 2, 1 and 0.2 million tokens a minute, and no call was refused. Deployments chosen at random by their
+// limits took 86 %, in turn 17 %.
+//
+// A model's name ([Deployment].Models) is replaced in the body or the path, but not in a form, as in transcriptions.
+// The deployment's headers replace the call's credentials, which are removed: Authorization, Api-Key, X-Api-Key,
+// X-Goog-Api-Key, OpenAI-Organization, OpenAI-Project, and Google's key in the query. Scheme and host of the request do
+// not count.
 //
 // A refused call (429, 503, 529) goes on to the next deployment at once, and keeps its place if it has to wait there.
-// When each deployment has refused it once, the last refusal is the answer, or [outbound.WithRetries] has it wait. A
-// deployment that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s, and its call goes
-// on, too. A body of more than 8 MiB without GetBody is sent once.
+// When each has refused it once, the last refusal is the answer, or [outbound.WithRetries] has it wait. A deployment
+// that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s, and its call goes on, too. A
+// body of more than 8 MiB without GetBody is sent once.
 //
-// Files, earlier responses and conversations are known to one deployment only: use [New] for calls that refer to them.
-// A request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota must
-// be one. A redirect to another host is followed without a deployment's header, and without pacing.
+// Files, earlier responses and conversations are known to one deployment: use [New] for calls that refer to them. A
+// request that asks no model for anything goes to the first deployment, unpaced. Deployments that share a quota must be
+// one deployment. A redirect to another host is followed without a deployment's header, and without pacing.
 //
-// It returns a *[reserve.ValueError] if there is no deployment, or a base URL lacks a scheme or a host. Its other
+// It returns a *[reserve.ValueError] without a deployment, or for a base URL without a scheme or a host. Its other
 // errors are New's.
 func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Option) (*Deployments, error) {
 	if len(deployments) == 0 {
@@ -83,9 +85,9 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 	return d, err
 }
 
-// RoundTrip sends a call to the deployment that has room for it first. Its errors are those of [Transport.RoundTrip],
-// *[fair.FullError], and a *[reserve.ValueError] if no deployment serves its model. The request is not changed, and its
-// body is always closed.
+// RoundTrip sends a call as [NewDeployments] says. Its errors are those of [Transport.RoundTrip], *[fair.FullError],
+// and a *[reserve.ValueError] if no deployment serves its model. The request is not changed, and its body is always
+// closed.
 func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := d.members[0]
 	if isElsewhere(r) {

@@ -5,21 +5,21 @@
 //	...
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: transport}))
 //
-// [New] shows Anthropic's and Google's SDKs. You need not give the limits of OpenAI, Azure and Anthropic: the first
-// call goes alone, for ten seconds at most, and its response tells them.
+// [New] shows Anthropic's and Google's SDKs. OpenAI, Azure and Anthropic tell their limits: without limits given, the
+// first call goes alone, for ten seconds at most, and its response tells them.
 //
 // # How a call is paced
 //
-// A call waits in one line for all of its limits. When it goes, it is charged one request and the tokens that it is
-// expected to use. When its response ends, it is charged what the response says; if that is less, calls behind it go
-// earlier. A refused call, and a call answered with a status from 400 to 499, uses no tokens.
+// A call waits in one line for all of its limits. When it goes, it is charged one request and its expected tokens; when
+// its response ends, what the response says. If that is less, calls behind it go earlier. A refused call, and a call
+// answered with a status from 400 to 499, uses no tokens.
 //
 // A limit is a window of a minute plus 250 ms ([WithMargin]), so no call is refused, whether the provider counts in
 // windows or token buckets. For buckets [WithBucket] is faster. A real trace of 8,819 calls against 1,000 requests and
-// 2,000,000 tokens a minute took 9.20 min, where 9.17 min are the optimum, and no call was refused.
+// 2,000,000 tokens a minute took 9.20 min; 9.17 min are the optimum.
 //
-// A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. A call
-// larger than a limit goes when the limit is full: see [RefuseTooLarge].
+// A call that would wait past its deadline fails at once with a *[reserve.WaitError]: see [AnswerRefusals]. For calls
+// larger than a limit see [RefuseTooLarge].
 //
 // # Presets
 //
@@ -30,25 +30,22 @@
 //	Gemini         requests, input (tokens)     no       prompt; maxOutputTokens      yes
 //	Bedrock        requests, tokens             no       prompt + maxTokens           yes
 //
-// Each preset takes all [Limits], and reads the usage of every provider, also of Cohere, Mistral and Ollama: use
-// [OpenAI] for these.
+// Each preset takes all [Limits], and reads the usage of every provider.
 //
 // # What a call is expected to use
 //
 // The prompt is estimated from the request's characters. For 41 kinds of text the estimate is 0.6 to 1.8 times what
-// OpenAI's o200k_base says, for most within 20 %. An image is 1,000 tokens; a PDF, sound and video are estimated by
-// size. The output is the most that the request allows, because providers hold as much. Without a maximum it is the
-// mean of earlier calls, at first 500 tokens. For embeddings, moderations, speech and reranking it is 0. [WithEstimate]
-// replaces both.
+// OpenAI's o200k_base says, for most within 20 %. An image is 1,000 tokens; a PDF, sound and video go by size. The
+// output is the most that the request allows, because providers hold as much. Without a maximum it is the mean of
+// earlier calls, at first 500 tokens; for embeddings, moderations, speech and reranking 0.
 //
 // The latest fifty calls of a kind correct the estimate. A kind is an endpoint of a key, streamed or not, with or
 // without files, with or without a reference to something that the server keeps (an earlier response, a conversation, a
-// file, an address, cached content). Until a call of its kind has ended, twice the estimate is reserved. With a
+// file, an address, cached content). Until a call of its kind has ended, twice the estimate is reserved; with a
 // reference, the first call goes alone, for ten seconds at most. Some providers reserve more for a call without a
 // maximum than it uses: their refusals show it, and as much is reserved for five minutes.
 //
-// A max_tokens that is far too high costs speed: at 200,000 tokens a minute and a max_tokens of 4,096, at most 48 calls
-// are in flight.
+// A max_tokens that is far too high costs speed: 4,096 allow at most 48 calls in flight at 200,000 tokens a minute.
 //
 // # Responses
 //
@@ -62,15 +59,13 @@
 //	no response, or a status from 500 on                the estimate, once: see [RefundFailures]
 //	a response in the background (OpenAI)               what the GET that asks for it tells
 //
-// For the usage of OpenAI's streams see [AskForUsage]. An impossible usage is ignored and counted: see
-// [Transport.Ignored].
+// OpenAI's streams need [AskForUsage]. An impossible usage is ignored and counted: see [Ignored].
 //
 // # Keys
 //
-// Limits hold for each host, credential and model ([Key]). The model is that of the address, or else of the body. Of a
-// credential only a part of its SHA-256 is kept. [WithKey] joins keys that share a quota; [WithLimiters] is for
-// machines that share a quota. There are at most 1,024 keys ([WithMaxKeys]). Lists of models, batches, uploads and
-// counts of tokens use no limit; [Ignored] counts them.
+// Limits hold for each host, credential and model: see [Key]. [WithKey] joins keys that share a quota; [WithLimiters]
+// joins machines. [WithMaxKeys] bounds the keys. Lists of models, batches, uploads and counts of tokens use no limit;
+// [Ignored] counts them.
 //
 // [NewDeployments] uses several keys, or a model at OpenAI and at Azure, as one. [WithClasses] has people go before a
 // batch.
@@ -78,7 +73,7 @@
 // # Limitations
 //
 // Other programs on the same quota show by what responses say remains, and by refusals. Programs that begin together
-// keep equal shares; a program that begins later wins its share slowly. Models that share one limit need a part of it
-// each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an output token five times,
-// and their usage does not say so. A file that is sent as a form costs a request and no tokens.
+// keep equal shares; a later program wins its share slowly. Models that share one limit need a part of it each: see
+// [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their
+// usage does not say so. A file that is sent as a form costs a request and no tokens.
 package llm

@@ -24,7 +24,6 @@ var freeEnds = map[string]bool{
 	"pull": true, "push": true, "create": true, "copy": true, "show": true, "delete": true,
 }
 
-// silentEnds put out no tokens.
 var silentEnds = map[string]bool{
 	"embeddings": true, "embed": true, "embedContent": true, "batchEmbedContents": true, "moderations": true,
 	"rerank": true, "speech": true, "classify": true,
@@ -47,7 +46,7 @@ func endpointOf(r *http.Request) (e endpoint) {
 	return e
 }
 
-// modelIn finds the model in a path of Azure, Google or Bedrock, whose models may be ARNs with slashes.
+// modelIn finds Azure's, Google's and Bedrock's models, which may be ARNs with slashes.
 func modelIn(path string) string {
 	for _, mark := range []string{"/deployments/", "/models/", "/tunedModels/", "/endpoints/"} {
 		if _, after, ok := strings.Cut(path, mark); ok {

@@ -13,8 +13,7 @@ const (
 	enough = 10
 )
 
-// forecast corrects estimates by what earlier calls used. After three calls that used their estimate it adds 10 %,
-// after ten 1 %.
+// forecast corrects estimates: after three calls that used their estimate it adds 10 %, after ten 1 %.
 type forecast struct {
 	calls           float64 // that told a usage
 	used, estimated float64 // sums, in which older calls weigh less
@@ -31,7 +30,7 @@ func (f *forecast) learn(estimated, used int) {
 	f.used, f.estimated = forget*f.used+u, forget*f.estimated+e
 }
 
-// expect returns what to reserve. The margin shrinks with other calls in flight, since only their sum must suffice.
+// expect returns what to reserve. The margin shrinks with others in flight, since only their sum must suffice.
 func (f *forecast) expect(estimated, others int) int {
 	if f.calls == 0 {
 		return bounded(2 * float64(estimated))
@@ -63,7 +62,7 @@ type class struct {
 	outputs       float64 // the mean of calls that set a maximum, for those that break
 	untold        int32   // calls that told no usage, as long as none has told one
 
-	// held is what the server reserves for output without a maximum, as refusals show.
+	// held is what the server reserves for output without a maximum.
 	held  int32
 	since int64 // when held was raised, in nanoseconds since 1970
 
@@ -75,7 +74,6 @@ type kindOfCall struct {
 	streamed, state, blobs bool
 }
 
-// Further kinds share the last class.
 const maxClasses = 8
 
 func (k *class) expect(p *prompt, others int, now time.Time) (input, output int) {

@@ -11,16 +11,12 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// flight counts an account's calls in flight. Refusals without a time bound them.
 type flight struct {
 	out   atomic.Int32
 	bound atomic.Pointer[bound]
 }
 
-// bound is the most calls in flight. If all calls in flight were refused, none goes for 1 s, doubling to 8 s. Then one
-// call goes, and each accepted call lets two more go.
-//
-// A refusal counts as chance if its call was alone, or if a call sent with at least as many in flight was accepted.
+// bound limits calls in flight after refusals without a time, as [New] says.
 type bound struct {
 	places *queue.Places
 	before []*reserve.Reservation // of calls that were out when there was no bound
@@ -92,7 +88,6 @@ func (b *bound) unbound() (place *reserve.Reservation) {
 	return place
 }
 
-// begin returns the bound, or makes an unlimited one.
 func (f *flight) begin() *bound {
 	if b := f.bound.Load(); b != nil {
 		return b
@@ -106,7 +101,7 @@ func (f *flight) begin() *bound {
 	return f.bound.Load()
 }
 
-// refuse adds a refusal of a call sent with level calls in flight. It returns how long no call may go.
+// refuse returns how long no call may go.
 func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
 	b := f.begin()
 	b.mu.Lock()
@@ -127,7 +122,7 @@ func (f *flight) refuse(sent, now time.Time, level int) (rest time.Duration) {
 	return rest
 }
 
-// happens begins an event, unless the refusal counts as chance.
+// happens begins an event, unless the refusal counts as chance: see [New].
 func (b *bound) happens(level, out int, now time.Time) bool {
 	if b.row++; b.row == 1 {
 		b.since = now

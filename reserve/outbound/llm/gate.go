@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// gate lets one call through at a time, as long as something is not known that its response will tell.
+// gate lets one call through at a time, until its response tells what is not known.
 type gate struct {
 	places *queue.Places
 
@@ -24,7 +24,6 @@ const patience = 10 * time.Second
 
 func newGate() *gate { return &gate{places: queue.NewPlaces(1), n: 1} }
 
-// open lets all calls through. G may be nil.
 func (g *gate) open() {
 	if g != nil {
 		g.resize(math.MaxInt)
@@ -38,7 +37,7 @@ func (g *gate) resize(n int) {
 	g.places.Resize(g.n)
 }
 
-// pass says that a call is sent. If it is still out after patience, the next one may go.
+// pass lets the next call go after patience, if this call is still out.
 func (g *gate) pass(c *call) {
 	g.mu.Lock()
 	n := g.n

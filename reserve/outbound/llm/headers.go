@@ -1,21 +1,17 @@
 package llm
 
-// header tells a limit a minute.
 type header struct {
 	kind             kind
 	limit, remaining string
 	unless           string // another header's name: if that is there, this one does not count
 }
 
-// headers are read with every preset.
+// headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time.
 //
 //	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
 //	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute (and -day, -hour)
 //	Anthropic                    anthropic-ratelimit-requests-limit, -tokens-, -input-tokens-, -output-tokens-
-//
-// Together (x-ratelimit-limit, x-tokenlimit-limit) and OpenRouter (X-RateLimit-Limit, in refusals) tell no unit of
-// time.
 var headers = []header{
 	rateLimit(requests, "Requests"), rateLimit(tokens, "Tokens"),
 	rateLimit(requests, "Req-Minute"), rateLimit(requests, "Requests-Minute"), rateLimit(tokens, "Tokens-Minute"),

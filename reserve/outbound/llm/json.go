@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// shape is a tree of the paths of interest in a JSON document.
 type shape struct {
 	is     field // 0: none
 	fields map[string]*shape
@@ -129,7 +128,6 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-// inString returns how many bytes precede the string's end or an escape.
 func (s *scanner) inString(p []byte) int {
 	n := special(p)
 	s.take(p[:n])
@@ -156,7 +154,6 @@ func (s *scanner) inBare(p []byte) (n int) {
 	return n
 }
 
-// special returns how many bytes precede the first quote or backslash. Escapes are frequent: it searches in pieces.
 func special(p []byte) int {
 	const far = 512
 	for at := 0; ; at += far {
@@ -272,7 +269,7 @@ func (s *scanner) measure(part []byte) {
 	s.meter.write(part)
 }
 
-// longestType bounds the type of a data URL: "data:image/png;base64,".
+// longestType bounds "data:image/png;base64,".
 const longestType = 100
 
 var inBase64, inType = func() (b, t [256]bool) {

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// Key says whose quota a call uses: that of one credential and model at one host.
+// Key says whose quota a call uses. Its model is that of the address, or else of the body.
 type Key struct {
 	Host  string // as in the request's address
 	Model string // as the request names it, or the deployment; the first 128 bytes. Empty: it does not say
-	// Credential is a part of the credential's hash, the same in all processes. It does not tell the credential.
+	// Credential is a part of the credential's SHA-256, the same in all processes. Nothing else of it is kept.
 	Credential uint64
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// limit is one of an account's: the lower of what the user gave and what the server told.
+// limit is the lower of what the user gave and what the server told.
 type limit struct {
 	own  atomic.Pointer[reserve.Limiter]
 	size atomic.Int32 // what holds; 0: there is no limit
@@ -22,7 +22,7 @@ type limit struct {
 	share       *share // nil: all of it is ours
 }
 
-// limiter returns the limiter in this process; nil: none.
+// limiter is nil if this process has none.
 func (a *account) limiter(k kind) *reserve.Limiter { return a.limits[k].own.Load() }
 
 func (a *account) reserver(k kind) reserve.Reserver {
@@ -35,7 +35,7 @@ func (a *account) reserver(k kind) reserve.Reserver {
 	return a.limiter(k)
 }
 
-// theirs returns the limiter of [WithLimiters]; nil: none.
+// theirs is [WithLimiters]'s.
 func (a *account) theirs(k kind) reserve.Reserver {
 	if a.users == nil || k == calls {
 		return nil
@@ -75,7 +75,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 	return size == 0
 }
 
-// hold makes the limit the lower of given and told. The account must be locked.
+// hold must be called with the account locked.
 func (a *account) hold(k kind) {
 	m := &a.limits[k]
 	n := m.given
@@ -118,7 +118,6 @@ func (a *account) resize(k kind, n int32) {
 	}
 }
 
-// observe learns limits, and what others use of them.
 func (a *account) observe(c *call, r *http.Response) {
 	told := false
 	for i := range headers {

@@ -1,9 +1,8 @@
 package llm
 
 // Limits are what a provider allows for one model and credential. A limit a minute of 0 is learned from the responses'
-// headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower limit that responses tell is
-// followed. A limit told below half of the limit counts when two responses in succession tell it. Limits a day are not
-// learned: the server's refusals tell of them.
+// headers, if they tell it; otherwise there is none. A limit above 0 is a ceiling: a lower told limit is followed,
+// below half of it if two responses in succession tell it. Limits a day are not learned: refusals tell of them.
 type Limits struct {
 	RequestsPerMinute int
 	// TokensPerMinute are input and output together.
@@ -11,11 +10,10 @@ type Limits struct {
 	// InputTokensPerMinute and OutputTokensPerMinute are Anthropic's, and Gemini's TPM, which counts input.
 	InputTokensPerMinute, OutputTokensPerMinute int
 	RequestsPerDay, TokensPerDay                int // in any 24 hours
-	// ImagesPerMinute counts the images that calls to /images/ ask for: n, or one.
+	// ImagesPerMinute counts the images that calls to /images/ ask for: n, or 1.
 	ImagesPerMinute int
 }
 
-// A kind is what one limit counts.
 type kind int
 
 const (
@@ -82,7 +80,7 @@ func sum(a, b int) int {
 
 // SetLimits replaces the limits given to [New], for all models without limits of their own. Where a limit grows,
 // waiting calls go earlier at once. Where it shrinks they wait longer, but none is refused for it; earlier use counts.
-// It returns a *[reserve.ValueError] for a negative limit, and then changes nothing.
+// For a negative limit it returns a *[reserve.ValueError] and changes nothing.
 func (t *Transport) SetLimits(l Limits) error {
 	if err := l.check(); err != nil {
 		return err

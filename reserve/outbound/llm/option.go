@@ -48,9 +48,9 @@ func WithModel(model string, l Limits) Option {
 	}
 }
 
-// WithEstimate sets the function that estimates the input and output tokens of a request. It gets the body; nil if
-// there is none, or more than 8 MiB. It must neither change nor keep the body. A negative number counts as 0. Where the
-// provider settles, the latest calls correct both numbers. Default: the built-in estimate.
+// WithEstimate sets the function that estimates a request's input and output tokens. It must neither change nor keep
+// the body; nil: there is none, or more than 8 MiB. A negative number counts as 0. Where the provider settles, the
+// latest calls correct both numbers. Default: the built-in estimate.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -61,8 +61,8 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 	}
 }
 
-// WithMargin sets how much longer each window is than the provider's, since calls take different times on their way. A
-// negative margin counts as 0. Default: 250 ms, which costs 0.4 % of a limit a minute.
+// WithMargin sets how much longer each window is than the provider's. A negative margin counts as 0. Default: 250 ms,
+// which costs 0.4 % of a limit a minute.
 func WithMargin(d time.Duration) Option {
 	return func(s *settings) error {
 		s.margin = max(0, d)
@@ -82,12 +82,11 @@ func WithRequestWindow(d time.Duration) Option {
 	}
 }
 
-// WithBucket takes the limits a minute for token buckets, as Anthropic describes its limits. A bucket starts full,
-// refills all the time, and holds what refills in capacity less the margin. At 1,000,000 tokens a minute,
-// WithBucket(time.Minute) lets 995,833 tokens go at once and 16,667 more each second, up to twice the limit in the
-// first minute; with 10 s 162,500 go at once. With a capacity longer than the provider's, calls are refused after idle
-// times. Limits a day remain windows. Default: windows, which fit both kinds of provider: a real trace took 9.2 minutes
-// with windows, 8.1 with a bucket.
+// WithBucket takes limits a minute for token buckets. A bucket starts full, refills all the time, and holds what
+// refills in capacity less the margin. At 1,000,000 tokens a minute, WithBucket(time.Minute) lets 995,833 tokens go at
+// once and 16,667 more each second, up to twice the limit in the first minute; with 10 s 162,500 go at once. A capacity
+// longer than the provider's gets calls refused after idle times. Limits a day remain windows. Default: windows, which
+// fit both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1.
 func WithBucket(capacity time.Duration) Option {
 	return func(s *settings) error {
 		if capacity < time.Second || capacity > time.Hour {
@@ -98,8 +97,8 @@ func WithBucket(capacity time.Duration) Option {
 	}
 }
 
-// WithSettling says whether the provider gives back what it held for a call and the call did not use. Without settling
-// a call is charged its uncorrected estimate, and keeps it. Default: the preset's.
+// WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call is charged
+// its uncorrected estimate, and keeps it. Default: the preset's.
 func WithSettling(settles bool) Option {
 	return func(s *settings) error {
 		s.settles = settles
@@ -109,7 +108,7 @@ func WithSettling(settles bool) Option {
 
 // AnswerRefusals answers a call that is too large or can't go in time with a response instead of an error: status 429,
 // a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return it at once; an
-// error they would try three times in vain. The end of a context remains an error.
+// error they try three times in vain. The end of a context remains an error.
 func AnswerRefusals() Option {
 	return func(s *settings) error {
 		s.answer = true
@@ -119,14 +118,13 @@ func AnswerRefusals() Option {
 
 // WithLimiters sets the function that returns the limiter of a limit and key, such as one that many machines share. The
 // limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
-// function is called for each, whatever [Limits] says, once for each key that is remembered, and with the zero Key for
-// keys without a place ([WithMaxKeys]). Where it returns nil, the limit of [Limits] holds in this process. Several
-// goroutines may call it, also twice for one key: one answer counts.
+// function is called for each, whatever [Limits] says, once for each remembered key, and with the zero Key for keys
+// without a place ([WithMaxKeys]). Where it returns nil, the limit holds in this process, if there is one. Several
+// goroutines may call it, also twice for one key: one answer counts. Its limiter gets no margin, and no response
+// changes it.
 //
-// Such a limiter gets no margin, and no response changes it.
-//
-// On Redis use shared.New with a timeout of some seconds. Every call asks Redis twice, one call after the other: 300
-// calls that took 13 s in one process took 63 s where Redis was 100 ms away.
+// On Redis use shared.New with a timeout of some seconds. A call asks Redis twice, one call after the other: 300 calls
+// took 13 s in one process, and 63 s where Redis was 100 ms away.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	return func(s *settings) error {
 		s.limiters = f
@@ -134,12 +132,10 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 	}
 }
 
-// WithKey sets the function that says whose quota a request uses. It gets the request's own key. At OpenAI and
+// WithKey sets the function that says whose quota a request uses, given its own key. Default: that key. At OpenAI and
 // Anthropic all API keys of an organization share one quota:
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
-//
-// has all credentials at a host share the limits of each model. Default: the key as it is.
 func WithKey(f func(r *http.Request, key Key) Key) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -150,9 +146,9 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 	}
 }
 
-// RefundFailures charges a call without a response, or with a status from 500 on, one request and no tokens. Default:
-// its estimate, once, because the provider may have done its work. At 110,000 tokens a minute, 400 calls of 1,100
-// tokens, with two of three attempts broken, take 4 minutes with it and 11 without.
+// RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
+// estimate, once, because the provider may have done its work. At 110,000 tokens a minute, 400 calls of 1,100 tokens
+// take 4 minutes with it and 11 without, if two of three attempts break.
 func RefundFailures() Option {
 	return func(s *settings) error {
 		s.refunds = true
@@ -160,10 +156,10 @@ func RefundFailures() Option {
 	}
 }
 
-// AskForUsage asks for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and servers that speak as
-// they do. It adds stream_options.include_usage to streamed chat completions without stream_options, and takes the
-// usage out of the stream again. Without it such a stream is charged its estimate and its text, in which reasoning does
-// not show. Default: the request goes as it is, because some servers refuse stream_options.
+// AskForUsage asks for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and similar servers. It adds
+// stream_options.include_usage to streamed chat completions without stream_options, and takes the usage out of the
+// stream again. Otherwise such a stream is charged its estimate and its text, which lacks reasoning. Default: the
+// request goes as it is, because some servers refuse stream_options.
 func AskForUsage() Option {
 	return func(s *settings) error {
 		s.asks = true
@@ -172,8 +168,8 @@ func AskForUsage() Option {
 }
 
 // WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
-// failed. Where a response tells no usage, it is the estimate that the call is charged; a refused call used nothing.
-// The key is [WithKey]'s. Several goroutines call the function, under no lock. The guide makes a budget in money of it.
+// failed. Without a usage in the response, that is the estimate charged; a refused call used nothing. The key is
+// [WithKey]'s. Several goroutines call it, under no lock. The guide makes a budget in money of it.
 func WithUsage(f func(key Key, u Usage)) Option {
 	return func(s *settings) error {
 		if f == nil {
@@ -184,9 +180,9 @@ func WithUsage(f func(key Key, u Usage)) Option {
 	}
 }
 
-// CacheReadsCount counts input that is read from a cache as other input. Anthropic's table of limits marks the models
-// that count it, among them Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google
-// always count it.
+// CacheReadsCount counts input read from a cache as other input. Anthropic's table of limits marks the models that
+// count it, among them Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always
+// count it.
 func CacheReadsCount() Option {
 	return func(s *settings) error {
 		s.cacheReads = true
@@ -194,10 +190,10 @@ func CacheReadsCount() Option {
 	}
 }
 
-// RefuseTooLarge makes a call that is larger than a limit of tokens fail at once with a *[TooLargeError], for providers
-// that always refuse such a call, as OpenAI does. A call is larger if half of its estimated prompt plus the output that
-// it allows exceeds the limit. Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the limit.
-// Otherwise it goes when the limit is full.
+// RefuseTooLarge makes a call larger than a limit of tokens fail at once with a *[TooLargeError], for providers that
+// always refuse it. A call is larger if half of its estimated prompt plus the output that it allows exceeds the limit.
+// Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the limit. Other calls go when the limit is
+// full.
 func RefuseTooLarge() Option {
 	return func(s *settings) error {
 		s.large = true
@@ -205,10 +201,10 @@ func RefuseTooLarge() Option {
 	}
 }
 
-// WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces one that has been idle for as
-// long as its limits look back, even if its responses are not closed. If none is idle, the key shares one set of limits
-// with all others without a place, and [Ignored].Crowded counts its calls. So a client that invents names of models can
-// neither fill the memory nor slow other keys. Default: 1024.
+// WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces a key that has been idle for as
+// long as its limits look back, even if its responses are not closed. If none is idle, it shares a set of limits with
+// all others without a place, and [Ignored].Crowded counts its calls. So invented names of models can't fill the
+// memory, nor slow other keys. Default: 1024.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -228,15 +224,14 @@ func WithOutbound(opts ...outbound.Option) Option {
 }
 
 // WithClasses orders waiting calls as package fair does, instead of first come, first served: people before a batch,
-// tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those that [fair.With]
-// has put into the request's context, which an SDK passes on.
+// tenants by their shares of the tokens. The function returns a call's class and tenant; nil: those of [fair.With] in
+// the request's context, which an SDK passes on.
 //
 //	llm.WithClasses(nil, fair.Class{Name: "people", Priority: 1}, fair.Class{Name: "batch"})
 //	...
 //	client.Chat.Completions.New(fair.With(ctx, "batch", ""), params)
 //
-// The order holds for the calls of one key, or with [NewDeployments] of one model. [New] returns the errors of
-// [fair.New].
+// The order holds for the calls of one key; with [NewDeployments] of one model. [New] returns the errors of [fair.New].
 func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.Class) Option {
 	return WithOutbound(outbound.WithClasses(of, classes...))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// policies are shared by keys with the same limits.
 type policies map[policyOf]*reserve.Policy
 
 type policyOf struct {

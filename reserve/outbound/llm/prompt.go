@@ -28,7 +28,6 @@ const (
 	// maxBody bounds what is kept of a body without GetBody. The rest counts as text.
 	maxBody       = 8 << 20
 	bytesPerToken = 4 // of text that is not read
-	// guessedOutput is the output without a maximum, until usages are known.
 	guessedOutput = 500
 	maxChoices    = 128
 	// Models read 10 million tokens at most.
@@ -69,13 +68,12 @@ func promptTrait(key []byte) trait {
 	return isText
 }
 
-// isURL reports whether the address is no data URL.
+// isURL is false for a data URL.
 func isURL(text []byte) bool {
 	before, _, found := bytes.Cut(text, []byte(":"))
 	return found && len(before) < 10 && string(before) != "data"
 }
 
-// isServerTool reports whether the provider runs the tool and reads what it finds.
 func isServerTool(name []byte) bool {
 	for _, prefix := range []string{
 		"web_search", "web_fetch", "file_search", "code_interpreter", "code_execution", "mcp", "google_search",
@@ -153,7 +151,6 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 	}
 }
 
-// plain returns a JSON string without escapes.
 func plain(text []byte) string {
 	var s string
 	if bytes.IndexByte(text, '\\') < 0 || json.Unmarshal([]byte(`"`+string(text)+`"`), &s) != nil {

@@ -12,22 +12,20 @@ type preset struct {
 	settles    bool
 	// counts are the headers that tell the usage, of input and of output.
 	counts [2]string
-	// tells are the limits that its responses tell.
-	tells []kind
-	// window is the time over which requests are counted. 0: a minute.
+	tells  []kind
+	// 0: a minute.
 	window time.Duration
 	// refusesLarge: a call above a limit is refused whenever it comes.
 	refusesLarge bool
-	// refusal makes the body of a refusal, and may set headers.
+	// refusal makes a refusal's body, and may set headers.
 	refusal func(message string) (body any, headers map[string]string)
 }
 
 // OpenAI is the API of OpenAI, and of servers that speak nearly so: Mistral, Cohere, Ollama, Groq, OpenRouter, vLLM.
 //
 // A call holds its prompt and the most that it may put out (max_completion_tokens, max_tokens or max_output_tokens,
-// times n or best_of), and is settled when it ends. OpenAI does not document this; for servers that do otherwise see
-// [WithSettling]. A stream tells its usage only if asked: see [AskForUsage]. The quota is that of the Authorization,
-// OpenAI-Organization and OpenAI-Project headers and the model.
+// times n or best_of), and is settled when it ends. OpenAI does not document this: see [WithSettling]. Streams need
+// [AskForUsage]. The quota is that of the Authorization, OpenAI-Organization and OpenAI-Project headers and the model.
 func OpenAI() Provider { return Provider{&openAI} }
 
 var openAI = preset{
@@ -62,9 +60,8 @@ var azure = func() preset {
 
 // Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input read from a cache
 // is not charged ([CacheReadsCount]), input written to it is. A call holds max_tokens of output, and is settled when it
-// ends. The quota is that of the x-api-key or Authorization header and the model. Anthropic says that it counts with
-// token buckets: [WithBucket](time.Minute) uses what they refill. Claude on Vertex AI and Bedrock is paced by the model
-// in the address.
+// ends. The quota is that of the x-api-key or Authorization header and the model. [WithBucket](time.Minute) uses what
+// Anthropic's token buckets refill. Claude on Vertex AI and Bedrock is paced by the model in the address.
 func Anthropic() Provider { return Provider{&anthropic} }
 
 var anthropic = preset{
@@ -83,8 +80,8 @@ var anthropic = preset{
 }
 
 // Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
-// [Limits].InputTokensPerMinute. No header tells a limit, so give what you know. The quota is that of the model and the
-// x-goog-api-key header or the address's key; at Vertex AI that of the model, the project and the location.
+// [Limits].InputTokensPerMinute. No header tells a limit: give what you know. The quota is that of the model and the
+// x-goog-api-key header or the address's key; at Vertex AI of the model, the project and the location.
 func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
@@ -102,9 +99,9 @@ var gemini = preset{
 }
 
 // Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached
-// or not, and maxTokens of output. When it ends, it is settled: input, input written to a cache, and output. No header
-// tells a limit, so give what you know. The quota is that of the host, the access key and the model; a temporary access
-// key, which changes every hour, does not count.
+// or not, and maxTokens of output; it is settled to input, input written to a cache, and output. No header tells a
+// limit: give what you know. The quota is that of the host, the access key and the model; a temporary access key, which
+// changes every hour, does not count.
 func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{

@@ -11,7 +11,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// refusal returns nil for an error that is no refusal.
 func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	var wait *reserve.WaitError
 	var large *TooLargeError

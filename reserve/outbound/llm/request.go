@@ -78,7 +78,6 @@ func (c *call) price(k kind) int {
 	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
 }
 
-// enter waits until the call may be in flight.
 func (c *call) enter() (err error) {
 	if err = c.account.flight.enter(c.Context, &c.seat); err != nil {
 		return err
@@ -114,7 +113,6 @@ func (c *call) used(k kind, r *http.Response) outbound.Usage {
 	return c.reading.of(k)
 }
 
-// lost returns what a limit is charged for an attempt without a response.
 func (c *call) lost(k kind) (tokens int, known bool) {
 	if c.seat.level == 0 { // it was not sent
 		return 0, true
@@ -158,7 +156,6 @@ func (c *call) refused() {
 	}
 }
 
-// leave ends the call, once.
 func (c *call) leave() {
 	if !c.left.CompareAndSwap(false, true) {
 		return

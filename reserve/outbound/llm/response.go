@@ -150,7 +150,7 @@ func (m *metered) Close() error {
 	return m.ReadCloser.Close()
 }
 
-// meter has the call last as long as its response. If wanted, that is read for its usage.
+// meter has the call last as long as its response, which is read for its usage if wanted.
 func (c *call) meter(r *http.Response, wanted bool) {
 	if c.reading == nil || c.reading.response != r {
 		c.reading = newReading(c, requests, r)

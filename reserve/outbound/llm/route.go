@@ -41,7 +41,7 @@ func (o *route) model() string {
 	return o.prompt.model
 }
 
-// prepare returns the request as it goes to a deployment, without its body; nil: it is not served.
+// prepare returns the request without its body; nil: the deployment does not serve it.
 func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	model := o.model()
 	name, ok := m.name(model)

@@ -6,7 +6,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// share is our part of a limit whose responses tell what remains.
 type share struct {
 	ours   float64
 	window int32         // what the limiter has of it
@@ -15,7 +14,6 @@ type share struct {
 	again  time.Duration // after which a call asks again whether there is room
 }
 
-// look notes what is used of each shared limit.
 func (a *account) look(used *[calls]int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -34,15 +32,14 @@ func (m *limit) used() int {
 const (
 	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
 	noise = 100
-	// With nothing left, a client yields this part of its share in a minute. With something left, it gains up to grows
-	// of the limit in a minute. Clients that want more than there is come to equal shares.
+	// With nothing left, a client yields this part of its share a minute. Otherwise it gains grows of the limit.
 	yields = 0.15
 	grows  = 0.05
 	// A client with next to nothing asks again after regrowth, doubled after each refusal.
 	regrowth = 10 * time.Second
 )
 
-// divide splits a limit of n. What is missing and not ours belongs to others. Our share changes slowly.
+// divide splits a limit of n. What is missing and not ours belongs to others.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +68,6 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.waitForRoom(k, told)
 }
 
-// telling is what a response says of a limit, and what we use of it.
 type telling struct {
 	now          time.Time
 	n, left      int
@@ -104,7 +100,7 @@ func (s *share) learn(t telling, size float64) {
 	}
 }
 
-// waitForRoom makes a call ask again later if no response will tell that there is room.
+// waitForRoom makes a call ask again later if no response will tell of room.
 func (a *account) waitForRoom(k kind, t telling) {
 	s := a.limits[k].share
 	if s.again = max(regrowth, s.again); !t.refused {
@@ -132,7 +128,7 @@ func (a *account) askAgain(k kind, since time.Time, cost int) {
 	}
 }
 
-// take gives the limiter our share. The account must be locked.
+// take must be called with the account locked.
 func (a *account) take(k kind) {
 	m := &a.limits[k]
 	m.share.ours = min(max(1, m.share.ours), float64(m.size.Load()))

@@ -42,7 +42,7 @@ func (d *documents) end() {
 	}
 }
 
-// events are server-sent events (WHATWG HTML). An event's data lines are a document.
+// events are server-sent events (WHATWG HTML).
 type events struct {
 	counter *counter
 	line    lineState
@@ -72,7 +72,7 @@ func (e *events) write(piece []byte) {
 	}
 }
 
-// step returns how many bytes it read. 0: only the state changed.
+// step returns 0 if only the state changed.
 func (e *events) step(piece []byte) int {
 	c, afterCR := piece[0], e.cr
 	e.cr = false
@@ -137,7 +137,6 @@ func (e *events) endLine() {
 
 var newLine = []byte("\n")
 
-// lineEnd returns how many bytes precede the line's end. The other end may be near: it searches in pieces.
 func lineEnd(piece []byte) int {
 	const far = 512
 	for at := 0; at < len(piece); at += far {

@@ -1,7 +1,6 @@
 package llm
 
-// meter estimates the tokens of a JSON string that comes in pieces. Prices are those of OpenAI's o200k_base: see
-// bench/sdk/llm/tokens.
+// meter estimates a JSON string's tokens. Prices are those of OpenAI's o200k_base: see bench/sdk/llm/tokens.
 type meter struct {
 	milli  int64 // thousandths of a token
 	class  charClass

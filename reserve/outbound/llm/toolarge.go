@@ -33,7 +33,6 @@ func (c *call) fits() error {
 	return nil
 }
 
-// certain returns a limit that a response or the user has told; 0: none.
 func (a *account) certain(k kind) int {
 	m := &a.limits[k]
 	a.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
-// Transport is an [http.RoundTripper] that paces calls to language models. [New] makes it. All methods may be called at
-// the same time. It must not be copied.
+// Transport is an [http.RoundTripper] that paces calls to language models. All methods may be called at the same time.
+// It must not be copied.
 type Transport struct {
 	settings
 	preset *preset
@@ -48,9 +48,9 @@ type Transport struct {
 //	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
 //
 // Without a limit, a refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then one call
-// goes, and more as answers allow. An SDK's two retries are enough for that: no call fails of 60 at once to a server
-// that takes 15 a minute, nor of 200 to a server that takes 8 at a time and answers the others with a bare 503. These
-// take 52 s, where 50 s are the best possible.
+// goes, and more as answers allow. An SDK's two retries suffice: no call fails of 60 at once to a server that takes 15
+// a minute, nor of 200 to a server that takes 8 at a time and answers the others with a bare 503. These take 52 s,
+// where 50 s are the best possible.
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
 // four times as many were accepted. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
@@ -170,7 +170,6 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	return send.WithContext(c), nil
 }
 
-// enroll finds out what a request costs, and whose quota it uses.
 func (t *Transport) enroll(c *call, r *http.Request) {
 	if c.endpoint.model != "" {
 		c.model = c.endpoint.model
@@ -230,5 +229,5 @@ func (t *Transport) after(d time.Duration, f func()) {
 	t.clock.AfterFunc(d, f)
 }
 
-// Snapshot returns the state of all limits of all used keys: see [outbound.Transport.Snapshot].
+// Snapshot returns the state of all limits of all used keys.
 func (t *Transport) Snapshot() outbound.Snapshot { return t.paced.Snapshot() }

@@ -28,7 +28,7 @@ type Usage struct {
 	Output      int // reasoning included
 }
 
-// usageShape has the places of usages of all providers. Their names don't contradict each other.
+// usageShape has the places of all providers' usages, which don't contradict each other.
 var usageShape = shapeOf(func() []path {
 	paths := []path{
 		{ofType, []string{"type"}},
@@ -80,7 +80,6 @@ func usageTrait(key []byte) trait {
 	return isText
 }
 
-// count is a usage as limits count it.
 type count struct {
 	input, output int
 	known         bool
@@ -94,8 +93,7 @@ const (
 	refusal        // there were too many calls, or the server is overloaded
 )
 
-// counter finds the usage in a response's documents: the body, or each event of a stream. It also measures the text
-// since the latest usage.
+// counter finds the usage in a body, or in each event of a stream, and measures the text since the latest usage.
 type counter struct {
 	scan    scanner
 	ignored *ignored
@@ -169,7 +167,7 @@ func tokensOf(text []byte) (n int, bad reason) {
 	return int(f), 0
 }
 
-// document applies a complete document's usage. A document with an impossible number is ignored.
+// A document with an impossible number is ignored.
 func (c *counter) document() {
 	c.measure()
 	switch {
