@@ -1,5 +1,5 @@
-// Package sealed is the envelope of everything that pace saves, in a program's own file or in a store. It says that the
-// bytes are pace's, of which version and kind, and whether they are whole.
+// Package sealed is the envelope of all that pace saves. It tells the version and the kind of the bytes, and whether
+// they are whole.
 //
 //	"pace" and the version, 5 bytes
 //	the kind, with its length in front
@@ -20,7 +20,7 @@ const magic, version = "pace", 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Begin appends the beginning of an envelope. The caller appends what it holds, and calls End.
+// Begin appends the beginning of an envelope. The caller appends the contents, and calls End.
 func Begin(b []byte, kind string) []byte {
 	b = append(append(b, magic...), version, byte(len(kind)))
 	return append(b, kind...)
@@ -31,7 +31,7 @@ func End(b []byte, from int) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// Open returns what an envelope of that kind holds. Its error says what they, the bytes, are instead.
+// Open returns the contents of an envelope of that kind. Its error says what they, the bytes, are instead.
 func Open(b []byte, kind string) ([]byte, error) {
 	const head, sum = len(magic) + 2, 4
 	if len(b) < head+sum || string(b[:len(magic)]) != magic {

@@ -5,6 +5,5 @@ import (
 	"syscall"
 )
 
-// dieWithUs has the kernel kill the server if the tests end without their cleanup: a panic, a
-// time-out.
+// dieWithUs kills the server if the tests end without their cleanup: a panic, a time-out.
 func dieWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

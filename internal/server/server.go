@@ -19,11 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Program is the server to test with: redis-server, or the one that the variable PACE_REDIS names ("valkey-server").
+// Program is the server to test with: redis-server, or the variable PACE_REDIS ("valkey-server").
 func Program() string { return cmp.Or(os.Getenv("PACE_REDIS"), "redis-server") }
 
-// need skips a test if the server's program is not there. Where PACE_REQUIRE_REDIS is set, as in make test, it fails
-// the test instead.
+// need skips a test without the server's program, or fails it where PACE_REQUIRE_REDIS is set, as in make test.
 func need(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath(Program()); err == nil {
@@ -55,8 +54,8 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Sentinel starts a Sentinel that knows a master as "pace". When that is silent for half a second,
-// or when told to, it makes a replica the master.
+// Sentinel starts a Sentinel that knows a master as "pace". It makes a replica the master when told to, or when the
+// master is silent for half a second.
 func Sentinel(t testing.TB, master *Server) *Server {
 	t.Helper()
 	port, dir := freePort(t), t.TempDir()
@@ -71,7 +70,7 @@ func Sentinel(t testing.TB, master *Server) *Server {
 	return s
 }
 
-// Replica starts a replica of a server, and returns when it has its data.
+// Replica starts a replica, and returns when it has the data.
 func Replica(t testing.TB, of *Server) *Server {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(of.Addr)
@@ -82,7 +81,7 @@ func Replica(t testing.TB, of *Server) *Server {
 	return s
 }
 
-// Restart starts a server that was killed again, at the same address, empty.
+// Restart starts a killed server again, at the same address, empty.
 func (s *Server) Restart() {
 	s.t.Helper()
 	cmd := exec.Command(s.args[0], s.args[1:]...)
@@ -117,7 +116,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Kill kills the server. A second time it does nothing.
+// Kill kills the server. A second Kill does nothing.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
@@ -132,8 +131,7 @@ func (s *Server) Stop() { require.NoError(s.t, s.cmd.Process.Signal(sigstop)) }
 // Continue lets it go on.
 func (s *Server) Continue() { require.NoError(s.t, s.cmd.Process.Signal(sigcont)) }
 
-// Cluster starts three servers as a cluster, each with so many replicas. A master that does not
-// answer is replaced after a second.
+// Cluster starts three masters with replicas each. A silent master is replaced after a second.
 func Cluster(t testing.TB, replicas int) []*Server {
 	t.Helper()
 	var nodes []*Server
@@ -177,14 +175,14 @@ func Masters(nodes []*Server) (masters []*Server) {
 	return masters
 }
 
-// cli returns what a server answers to a command, or nothing if it does not.
+// cli returns a command's answer, or nothing.
 func (s *Server) cli(args ...string) string {
 	_, port, _ := net.SplitHostPort(s.Addr)
 	out, _ := exec.Command("redis-cli", append([]string{"-p", port}, args...)...).Output()
 	return string(out)
 }
 
-// freePort returns a port for which that port + 10000, a cluster's bus, is one as well.
+// freePort returns a port whose cluster bus, that port + 10000, is a port too.
 func freePort(t testing.TB) string {
 	for range 100 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A Dialect is how a server says how much is left, and for how long a refused client must stay away. The zero Dialect
-// says nothing: a bare 429. In the names of headers, a * stands for the name of the limit.
+// A Dialect is how a server says how much is left, and for how long a refused client must stay away. The zero
+// Dialect says nothing: a bare 429. In the names of headers, a * stands for the name of the limit.
 type Dialect struct {
 	Name   string // for people: "GitHub"
 	Status int    // of refusals; 0: 429
-	// RetryAfter is the header of a refusal's wait, if it is known: in whole seconds, rounded up, or in milliseconds
-	// where the name ends in "-Ms".
+	// RetryAfter is the header of a refusal's wait, if that is known: in whole seconds, rounded up, or in
+	// milliseconds where the name ends in "-Ms".
 	RetryAfter string
-	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with Bucket, when all would
-	// be there.
+	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with Bucket, when all
+	// are there.
 	Limit, Remaining, Reset string
 	Form                    Form // of Reset
 	Bucket                  bool
@@ -32,7 +32,7 @@ type Dialect struct {
 	Body func(State) string
 }
 
-// A Form is how a [Dialect] writes the time of its Reset.
+// A Form is how a [Dialect] writes its Reset.
 type Form int
 
 const (
@@ -96,7 +96,7 @@ var (
 		}
 		return `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"` + details + `}}`
 	}}
-	// Shopify is that of its GraphQL API, at paths that end in /graphql.json. It refuses with status 200.
+	// Shopify is its GraphQL API's, at paths that end in /graphql.json. It refuses with status 200.
 	Shopify = Dialect{
 		Name: "Shopify GraphQL", Status: http.StatusOK, Header: http.Header{"X-Shopid": {"1"}},
 		Body: func(s State) string {
@@ -118,7 +118,6 @@ var Dialects = []Dialect{
 	Atlassian, Google, Shopify,
 }
 
-// write sets the headers of a limit after a call.
 func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	set := func(name, value string) {
 		if name != "" {
@@ -151,7 +150,7 @@ func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	}
 }
 
-// refuse sets the header of a refusal, and returns its body.
+// refuse returns a refusal's body.
 func (d *Dialect) refuse(h http.Header, s State) (body string) {
 	if s.Wait > 0 && d.RetryAfter != "" {
 		unit := time.Second

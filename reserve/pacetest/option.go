@@ -14,7 +14,7 @@ var valueError = invalid.In("pacetest")
 // An Option changes one setting of [New].
 type Option func(*Server) error
 
-// New returns a server with a limit of that rule, for "requests". A call that is let in is answered with 200. A bad
+// New returns a server with a limit of that rule, for "requests". It answers calls that are let in with 200. A bad
 // option or rule is a *[reserve.ValueError].
 func New(rule Rule, opts ...Option) (*Server, error) {
 	s := &Server{handler: http.HandlerFunc(readAll)}
@@ -37,8 +37,8 @@ func readAll(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// WithLimit adds a limit with a name, such as "tokens". A call takes of it what it costs, nothing at less than 1. A call
-// is let in by all limits, or takes nothing.
+// WithLimit adds a limit with a name, such as "tokens". A call takes its cost, nothing at less than 1. All limits
+// let a call in, or none takes anything.
 func WithLimit(name string, rule Rule, cost func(*http.Request) int) Option {
 	return func(s *Server) error {
 		switch {
@@ -67,7 +67,7 @@ func WithDialect(d Dialect) Option {
 }
 
 // WithHandler sets the handler of calls that are let in. Until it returns they are in flight. Default: it reads the
-// request's body, and answers with 200 and no body.
+// body, and answers with 200 and no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *Server) error {
 		if isnil.Value(h) {

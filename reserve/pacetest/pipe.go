@@ -10,10 +10,11 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory: HTTP/1.1 for a bubble
-// of testing/synctest too. When the test ends the connections are closed, within 5 s. It panics if the handler is nil.
+// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory (HTTP/1.1), in a
+// bubble of testing/synctest too. The end of the test closes the connections within 5 s. It panics if the handler is
+// nil.
 //
-// To pace the client, wrap its Transport: client.Transport, err = outbound.New(client.Transport, limiter).
+// To pace the client: client.Transport, err = outbound.New(client.Transport, limiter).
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	if isnil.Value(handler) {
 		panic(valueError("Client", nil, "a handler"))
@@ -46,22 +47,22 @@ func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A Listener is a net.Listener whose connections are pipes in memory, for servers and clients of any protocol in a
-// bubble of testing/synctest. It comes from [Listen]. All methods may be called at the same time.
+// A Listener is a net.Listener whose connections are pipes in memory, for any protocol. All methods may be called
+// concurrently.
 type Listener struct {
 	accepted chan net.Conn
 	closed   chan struct{}
 	close    func()
 }
 
-// Listen returns a listener. In a bubble it has to be made there.
+// Listen returns a listener. In a bubble of testing/synctest it has to be made there.
 func Listen() *Listener {
 	l := &Listener{accepted: make(chan net.Conn), closed: make(chan struct{})}
 	l.close = sync.OnceFunc(func() { close(l.closed) })
 	return l
 }
 
-// DialContext connects to the listener, whatever the address. If the listener is closed the error is net.ErrClosed.
+// DialContext connects to the listener, whatever the address. After Close the error is net.ErrClosed.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// A Rule says for which calls a [Server] has room: [Window], [FixedWindow], [Bucket], [InFlight] or [Unlimited].
-// Servers with the same Rule count apart.
+// A Rule says for which calls a [Server] has room. Servers with the same Rule count apart.
 type Rule struct {
 	start func() rule
 	err   error
 }
 
-// rule is what a server remembers for a Rule, under the server's lock.
+// A rule is a server's count for a Rule, under the server's lock.
 type rule interface {
 	state(now time.Time, n int) State
 	take(now time.Time, n int)
@@ -20,7 +19,7 @@ type rule interface {
 	settle(now, at time.Time, more int)
 }
 
-// A State is what a limit of a server says when a call arrives.
+// A State is what a limit says when a call arrives.
 type State struct {
 	Name        string        // of the limit: "requests"
 	Cost        int           // of the call
@@ -36,8 +35,8 @@ func Window(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &window{n: n, per: per} }, checkWindow("Window", n, per)}
 }
 
-// FixedWindow has room for n permits in each of the windows that follow one another. They begin at multiples of per
-// since the zero time: with an hour, at each full hour of UTC. So up to 2n pass around such a moment.
+// FixedWindow has room for n permits in each window of per. Windows begin at multiples of per since the zero time:
+// with an hour, at each full hour of UTC. Up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
 	return Rule{func() rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
 }
@@ -55,7 +54,7 @@ func Bucket(permitsPerSecond float64, size int) Rule {
 	return r
 }
 
-// InFlight has room for n permits at a time: a call holds its own until it has been answered. Its refusals say no time.
+// InFlight has room for n calls' permits until they are answered. Its refusals say no time.
 func InFlight(n int) Rule {
 	r := Rule{start: func() rule { return &inFlight{n: n} }}
 	if n < 1 {
@@ -77,7 +76,6 @@ func checkWindow(name string, n int, per time.Duration) error {
 	return nil
 }
 
-// window remembers how many permits were taken when, oldest first.
 type window struct {
 	n     int
 	per   time.Duration
@@ -104,7 +102,7 @@ func (w *window) state(now time.Time, n int) State {
 	return s
 }
 
-// until returns how long it takes until n of the taken permits have come back.
+// until returns how long it takes until n permits have come back.
 func (w *window) until(now time.Time, n int) time.Duration {
 	for _, t := range w.taken {
 		if n -= t.n; n <= 0 {
@@ -129,7 +127,6 @@ func (w *window) settle(_, at time.Time, more int) {
 	}
 }
 
-// fixed counts in windows of the clock.
 type fixed struct {
 	n     int
 	per   time.Duration
@@ -158,7 +155,6 @@ func (f *fixed) settle(_, at time.Time, more int) {
 	}
 }
 
-// bucket is a token bucket.
 type bucket struct {
 	rate, size, level float64
 	last              time.Time
@@ -177,7 +173,7 @@ func (b *bucket) state(now time.Time, n int) State {
 	return s
 }
 
-// until returns how long it takes until the bucket holds level, rounded up.
+// until rounds up.
 func (b *bucket) until(level float64) time.Duration {
 	return time.Duration(math.Ceil(max(0, level-b.level) / b.rate * float64(time.Second)))
 }
@@ -189,7 +185,6 @@ func (b *bucket) settle(now, _ time.Time, more int) {
 	b.level = min(b.size, b.level-float64(more))
 }
 
-// inFlight counts the permits of the calls that are being answered.
 type inFlight struct{ n, busy int }
 
 func (f *inFlight) state(_ time.Time, n int) State {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// An Answer is what a [Server] does with one call instead of asking its limits. It costs nothing. The zero Answer asks
-// the limits.
+// An Answer is what a [Server] does with a call, at no cost. The zero Answer asks the limits.
 type Answer struct {
 	// Refuse refuses the call in the server's dialect, with room again after After; 0: it says no time.
 	Refuse bool
@@ -23,8 +22,7 @@ type Answer struct {
 	Drop bool
 }
 
-// Script answers the next calls, one each, as they arrive; then the limits are asked again. Further scripts are added
-// at the end.
+// Script sets the answers to the next calls, in order; then the limits are asked again. Further scripts are added.
 //
 //	server.Script(pacetest.Answer{}, pacetest.Answer{Refuse: true, After: time.Minute}) // the second call is refused
 func (s *Server) Script(answers ...Answer) {
@@ -33,14 +31,15 @@ func (s *Server) Script(answers ...Answer) {
 	s.script = append(s.script, answers...)
 }
 
-// Stop refuses all calls for d from now, in the server's dialect, which says when it ends. The script goes before it.
+// Stop refuses all calls for d from now, in the server's dialect, which says when it ends. The script goes before
+// it.
 func (s *Server) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = time.Now().Add(d)
 }
 
-// next returns the answer for the next call. The server must be locked.
+// next must be called with the server locked.
 func (s *Server) next(now time.Time) Answer {
 	if len(s.script) > 0 {
 		a := s.script[0]

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Server is an http.Handler that limits its callers. It comes from [New]. All methods may be called at the same time.
+// A Server is an http.Handler that limits its callers, and remembers all calls. All methods may be called
+// concurrently.
 type Server struct {
 	dialect Dialect
 	handler http.Handler
@@ -29,7 +30,7 @@ type limit struct {
 	rule
 }
 
-// A Call is one that a [Server] got.
+// A Call is a request that a [Server] got.
 type Call struct {
 	At       time.Time     // when it was let in or refused: when it arrived, and its Stall was over
 	Request  *http.Request // its body is not there any more
@@ -63,7 +64,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a call that arrives, and returns its answer by the script.
 func (s *Server) enter() Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,7 @@ func (s *Server) leave() {
 	s.inFlight--
 }
 
-// decide lets a call in or refuses it, sets the headers, and records it. The charge is nil if the limits were not
-// asked. The answer's body becomes that of a refusal.
+// decide records the call. The charge is nil if the limits were not asked. A refusal's body becomes the answer's.
 func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,6 @@ func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, a
 	return c, accepted
 }
 
-// ask asks the limits, and writes what they say.
 func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (c *charge, accepted bool) {
 	states := make([]State, len(s.limits))
 	worst := 0 // the limit that refuses for the longest time
@@ -126,7 +124,6 @@ func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (
 	return c, c != nil
 }
 
-// before returns what the limit has, before the call.
 func (l *limit) before(now time.Time, r *http.Request) State {
 	cost := max(0, l.cost(r))
 	state := l.state(now, cost)
@@ -134,7 +131,7 @@ func (l *limit) before(now time.Time, r *http.Request) State {
 	return state
 }
 
-// take takes permits, and returns what is left.
+// take returns what is left.
 func (l *limit) take(now time.Time, cost int) State {
 	l.rule.take(now, cost)
 	state := l.state(now, 0)
@@ -157,7 +154,7 @@ func (s *Server) done(c *charge) {
 	c.costs = nil
 }
 
-// Calls returns all calls so far, in the order in which they were let in or refused.
+// Calls returns all calls so far, in the order of the decisions.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +164,7 @@ func (s *Server) Calls() []Call {
 // Accepted returns when calls were let in.
 func (s *Server) Accepted() []time.Time { return s.times(true) }
 
-// Refused returns when calls were refused, or dropped.
+// Refused returns when calls were refused or dropped.
 func (s *Server) Refused() []time.Time { return s.times(false) }
 
 func (s *Server) times(accepted bool) (at []time.Time) {
@@ -179,7 +176,7 @@ func (s *Server) times(accepted bool) (at []time.Time) {
 	return at
 }
 
-// MostInFlight returns how many calls there were at a time, at most, refused calls included.
+// MostInFlight returns the largest number of calls at a time, refused calls included.
 func (s *Server) MostInFlight() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,17 +6,15 @@ import (
 	"time"
 )
 
-// TB is what assertions need of a *testing.T or *testing.B.
+// TB is the part of *testing.T and *testing.B that assertions use.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order: at 10 in any second,
-// the eleventh may come exactly a second after the first. It also fails if d is not positive, n is negative, or there
-// are no times and n is not 0.
-//
-//	pacetest.NeverMoreThan(t, 50, time.Second, server.Accepted())
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order: at 10 in any
+// second, the eleventh may come exactly a second after the first. It also fails if d is not positive, n is negative,
+// or there are no times and n is not 0.
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	t.Helper()
 	switch {
@@ -36,7 +34,7 @@ func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	}
 }
 
-// MostIn returns how many of the times there are in the fullest stretch of d, and when its first is.
+// MostIn returns how many of the times are in the fullest stretch of d, and when its first is.
 func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	first := 0
@@ -51,7 +49,7 @@ func MostIn(d time.Duration, times []time.Time) (most int, at time.Time) {
 	return most, at
 }
 
-// Times are when something happened. The zero value is ready to use. All methods may be called at the same time.
+// Times are when something happened. The zero value is ready to use. All methods may be called concurrently.
 type Times struct {
 	mu sync.Mutex
 	at []time.Time

@@ -98,6 +98,7 @@ type localGrant struct {
 	over    bool
 }
 
+// Wait gives the permits back if it fails.
 func (g *localGrant) Wait(ctx context.Context) error {
 	err := g.Reservation.Wait(ctx)
 	if err != nil {

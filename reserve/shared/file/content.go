@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// read returns the two entries, the one that counts first, and the state: nil if it has expired or there is none.
+// read returns the entries, the current first, and the state: nil if it has expired or there is none.
 func (f *file) read() (entries [2]entry, state []byte, err error) {
 	if f.buf == nil {
 		f.buf = make([]byte, firstRead)
@@ -31,12 +31,12 @@ func (f *file) read() (entries [2]entry, state []byte, err error) {
 		if err != nil || whole {
 			return entries, state, err
 		}
-		// The head was written and the state was not, before the power failed: the one before it counts.
+		// The power failed between the head and the state: the older entry counts.
 	}
 	return entries, nil, &CorruptError{Path: f.path, Why: "its state is damaged"}
 }
 
-// entries returns the entries of the head, the newer one first, and whether both are whole. n bytes are in buf.
+// entries returns the head's entries, the newer first, and whether both are whole. n bytes are in buf.
 func (f *file) entries(n int) (list [2]entry, both bool, err error) {
 	if n < head {
 		return list, false, &CorruptError{Path: f.path, Why: "it is cut off"}
@@ -52,7 +52,7 @@ func (f *file) entries(n int) (list [2]entry, both bool, err error) {
 	return [2]entry{b, a}, one && two, nil
 }
 
-// state reads the state of an entry, and reports whether it is whole. n bytes are in buf.
+// state reads an entry's state, and reports whether it is whole. n bytes are in buf.
 func (f *file) state(e *entry, n int) (state []byte, whole bool, err error) {
 	if end := e.offset + uint64(e.length); end <= uint64(n) {
 		state = f.buf[e.offset:end]
@@ -68,7 +68,7 @@ func (f *file) state(e *entry, n int) (state []byte, whole bool, err error) {
 	return state, crc32.Checksum(state, table) == e.checksum, nil
 }
 
-// write writes a state beside the one that counts, and then the head.
+// write writes a state beside the current, and then the head.
 func (f *file) write(entries [2]entry, state []byte, until int64, durable bool) error {
 	now, next := entries[0], entries[1]
 	if len(state) > largest {
@@ -91,7 +91,7 @@ func (f *file) write(entries [2]entry, state []byte, until int64, durable bool) 
 	return f.point(&next, durable)
 }
 
-// point replaces the entry that does not count. Odd numbers are in the first sector.
+// point replaces the older entry. Odd numbers are in the first sector.
 func (f *file) point(next *entry, durable bool) error {
 	var b [entrySize]byte
 	next.append(b[:0])

@@ -24,8 +24,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, shared.ErrNotWritten}
 }
 
-// A CorruptError says that a file was cut off, overwritten, or is not of this package. Removing it starts the
-// limiter anew.
+// A CorruptError says that a file was cut off, overwritten, or is not of this package. Removing the file makes a new
+// limiter.
 type CorruptError struct {
 	Path string
 	Why  string // "it is cut off"
@@ -38,7 +38,7 @@ func (e *CorruptError) Error() string {
 // Unwrap returns [shared.ErrNotWritten].
 func (e *CorruptError) Unwrap() error { return shared.ErrNotWritten }
 
-// A NetworkError says that a folder is on a network file system, whose locks can't be relied on.
+// A NetworkError says that a folder is on a network file system.
 type NetworkError struct {
 	Path   string
 	System string // "nfs"

@@ -16,7 +16,7 @@ import (
 )
 
 // Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Several
-// stores may be open in one folder, which may hold other files. There is nothing to close.
+// stores may share a folder. There is nothing to close.
 //
 // It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
 // system, and a *[reserve.ValueError] for the name "".
@@ -55,9 +55,8 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 // An Option changes one setting of a store.
 type Option struct{ set func(*store) }
 
-// Durable makes each state reach the disk (fsync) before its permits are granted, so that a machine that loses its
-// power forgets none. It costs 50 us to 20 ms a request. Default: the operating system writes a state within some
-// seconds.
+// Durable makes each state reach the disk (fsync) before its permits are granted. It costs 50 us to 20 ms a request.
+// Default: the operating system writes a state within some seconds.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
 type store struct {
@@ -118,7 +117,7 @@ func (s *store) use(key string) *file {
 	return f
 }
 
-// leave ends a use. If many files are open, it closes this one.
+// leave closes the file if many are open.
 func (s *store) leave(key string, f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +139,7 @@ func (f *file) close() {
 	}
 }
 
-// update runs one update under the file's lock. again says that the file was replaced, and nothing was done.
+// update works under the file's lock. again says that the file was replaced, and nothing was done.
 func (f *file) update(
 	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
 ) (again bool, err error) {
@@ -203,7 +202,7 @@ func open(ctx context.Context, path string, durable bool) (*os.File, error) {
 // rounds is how often a file is opened and made in turns.
 const rounds = 8
 
-// create makes a file with a whole head and no state, so that an empty one is known to be damaged.
+// create makes a file with a whole head: an empty file is known to be damaged.
 func create(path string, durable bool) error {
 	t, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// A lock is waited for by one goroutine, in the kernel. A caller that gives up leaves it to the next: there is one
-// for each open file, however long the lock is held.
+// A lock is waited for by one goroutine of each open file. A caller that gives up leaves it to the next.
 type lock struct {
 	ended  chan struct{} // closed when the goroutine has the lock, or can't have it
 	err    error         // then
@@ -15,10 +14,9 @@ type lock struct {
 	done   bool
 }
 
-// spins tries are made before a goroutine waits: a holder needs some microseconds.
+// spins are tries before a goroutine waits: a holder needs some microseconds.
 const spins = 8
 
-// acquire locks the file for the caller, which has the file's turn.
 func (f *file) acquire(ctx context.Context) error {
 	if !f.lock.want() {
 		for range spins {
@@ -46,7 +44,7 @@ func (f *file) acquire(ctx context.Context) error {
 	}
 }
 
-// want waits for the lock, unless the goroutine has ended.
+// want reports false if the goroutine has ended.
 func (l *lock) want() bool {
 	if l == nil {
 		return false
@@ -66,7 +64,7 @@ func (l *lock) end(err error, free func()) {
 	close(l.ended)
 }
 
-// leave gives up, and reports whether the caller has got the lock meanwhile.
+// leave reports whether the caller has got the lock meanwhile.
 func (l *lock) leave() (has bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +72,6 @@ func (l *lock) leave() (has bool) {
 	return l.done && l.err == nil
 }
 
-// over reports whether no goroutine waits.
 func (l *lock) over() bool {
 	if l == nil {
 		return true

@@ -13,10 +13,8 @@ func unlock(*os.File)               {}
 func same(*os.File, string) bool    { return true }
 func publish(from, to string) error { return os.Link(from, to) }
 
-// A file may be removed while others have it open.
 var removesOpen = true
 
-// syncDir has the names of new files in a folder reach the disk.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -22,7 +22,7 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// same reports whether an open file is the one of that name.
+// same reports whether an open file is still of that name.
 func same(f *os.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -32,13 +32,11 @@ func same(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// publish gives a file its name, unless there is one of that name.
+// publish gives a file its name, unless that exists.
 func publish(from, to string) error { return os.Link(from, to) }
 
-// A file may be removed while others have it open.
 var removesOpen = true
 
-// syncDir has the names of new files in a folder reach the disk.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -39,10 +39,9 @@ func unlock(f *os.File) {
 	_, _, _ = unlockFileEx.Call(f.Fd(), 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 }
 
-// same reports whether an open file is the one of that name. An open file can't be removed.
+// An open file can't be removed.
 func same(*os.File, string) bool { return true }
 
-// publish gives a file its name, unless there is one of that name.
 func publish(from, to string) error {
 	a, err := syscall.UTF16PtrFromString(from)
 	if err != nil {
@@ -62,7 +61,6 @@ func publish(from, to string) error {
 	return nil
 }
 
-// An open file can't be removed, and a folder can't be synced.
 var removesOpen = false
 
 func syncDir(string) error { return nil }

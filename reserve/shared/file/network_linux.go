@@ -30,7 +30,7 @@ func network(dir string) string {
 	return ""
 }
 
-// remote returns the name of the network file system that a folder is on, by the list of what is mounted.
+// remote searches the list of mounts.
 func remote(dir string) (system string) {
 	list, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package file
 
-// network returns the name of the network file system that a folder is on, or "": here that is not known.
+// network returns "": unknown.
 func network(string) string { return "" }

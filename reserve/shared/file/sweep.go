@@ -17,8 +17,8 @@ var (
 // swept is how many files each Open looks at.
 const swept = 32
 
-// sweep removes some files whose states have expired, and what a killed process left while it made a file: only of a
-// minute or more, and only of the store's own names.
+// sweep removes some expired files, and what a killed process left of a new one: after a minute, and only the
+// store's own names.
 func (s *store) sweep() error {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *store) sweep() error {
 	return nil
 }
 
-// remove removes a file if its state has expired. Processes that have it open see that it is dead. Where open files
-// can't be removed, it stays while one has it open.
+// remove marks an expired file as dead for the processes that have it open. Where open files can't be removed, it
+// stays.
 func remove(path string) {
 	f := &file{path: path}
 	var err error

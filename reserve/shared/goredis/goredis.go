@@ -4,10 +4,10 @@
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	limiter, err := shared.New(goredis.Client(client), "api", policy)
 //
-// ContextTimeoutEnabled must be true, or a stopped server holds a caller for 5 s. Where shared.New can see that it
-// is off, it refuses the client. MaxRetries may be anything: the limiter's commands are marked as not to be
-// repeated, since one whose answer was lost would be charged again. DialerRetries (default 5, 100 ms apart) is
-// bounded by the limiter's timeout; 1 tells callers sooner that a server is gone.
+// ContextTimeoutEnabled must be true, or a stopped server holds a caller for 5 s: shared.New refuses other clients,
+// where it can see that. MaxRetries may be anything: no command of a limiter is sent twice, and so charged twice.
+// The limiter's timeout bounds DialerRetries (default 5, 100 ms apart); 1 tells callers sooner that a server is
+// gone.
 package goredis
 
 import (
@@ -38,7 +38,7 @@ type processor interface {
 
 const clients = "a *redis.Client, *redis.ClusterClient or *redis.Ring"
 
-// Check returns what is wrong with the client's settings: a *[reserve.ValueError].
+// Check returns a *[reserve.ValueError] for bad settings.
 func (c *client) Check() error {
 	if v := reflect.ValueOf(c.redis); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return &reserve.ValueError{Package: "goredis", Name: "client", Value: nil, Want: clients}
@@ -67,19 +67,19 @@ func (c *client) Check() error {
 	return nil
 }
 
-// Reload lets a cluster's client ask which node has which keys. By itself it asks every minute, or when a node tells
-// it to, which a dead node does not.
+// Reload lets a cluster's client ask which node has which keys. By itself it asks each minute, or when a node says
+// so.
 func (c *client) Reload(ctx context.Context) {
 	type cluster interface {
 		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error
 	}
 	if cluster, ok := c.redis.(cluster); ok {
-		// It asks before it does anything, and waits for the answer, where ReloadState does not.
+		// ForEachMaster asks first, and waits for the answer, unlike ReloadState.
 		_ = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 	}
 }
 
-// Node returns which server of a cluster or a ring has a key, or "" before the first answer. It asks none.
+// Node returns the server of a key in a cluster or a ring, or "" before the first answer. It asks no server.
 func (c *client) Node(key string) string {
 	if !c.located.Load() {
 		return ""
@@ -132,8 +132,8 @@ func command(ctx context.Context, name, script, key string, arg []byte) once {
 	return cmd
 }
 
-// EvalEach implements shared.PipelineScripter. A server that does not know the script gets its source once, and then
-// the rest as a pipeline again: 128 sources one after another took 274 ms at a distance of 1 ms.
+// EvalEach implements shared.PipelineScripter. A server without the script gets its source once, then the rest as a
+// pipeline: 128 sources one after another took 274 ms at a distance of 1 ms.
 func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
 	for again := true; again; {
 		calls, again = c.pipeline(ctx, script, calls), false
@@ -151,7 +151,7 @@ func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*s
 	}
 }
 
-// pipeline sends calls together, and returns those that a server refused because it does not know the script.
+// pipeline returns the calls that a server without the script refused.
 func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*shared.Call) (refused []*shared.Call) {
 	pipe := c.redis.(interface{ Pipeline() redis.Pipeliner }).Pipeline()
 	cmds := make([]once, len(calls))
@@ -169,7 +169,7 @@ func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*s
 	return refused
 }
 
-// once is a command that go-redis does not send again.
+// A once is a command that go-redis does not send again.
 type once struct{ *redis.StringCmd }
 
 func (once) NoRetry() bool { return true }

@@ -19,8 +19,8 @@ import (
 
 var buckets = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// Open returns a store in a bucket, which must have been made. It asks the server nothing. There is nothing to close
-// but the connection. It returns a *[reserve.ValueError] for a nil js, and for a name that NATS does not allow.
+// Open returns a store in a bucket, which must exist. It asks no server. There is nothing to close but the
+// connection. It returns a *[reserve.ValueError] for a nil js, and for a name that NATS does not allow.
 func Open(js jetstream.JetStream, bucket string) (shared.Store, error) {
 	if js == nil {
 		return nil, &reserve.ValueError{Package: "natskv", Name: "JetStream", Value: nil, Want: "a JetStream"}
@@ -116,8 +116,8 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	if e.now, e.ttl = info.TimeStamp, info.Config.MaxAge; e.now.IsZero() {
 		return e, errOld
 	}
-	// After the time, so that few others write between this and the write. A time a little before that of the value
-	// counts as no time passed.
+	// After the time, so that few others write before this writes. A time a little before the value's counts as no
+	// time.
 	got, err := kv.Get(ctx, u.key)
 	switch {
 	case err == nil:
@@ -128,7 +128,7 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	return e, nil
 }
 
-// open returns the bucket, unless there is no connection: then a write might be sent when its caller has left.
+// open fails without a connection: a write might be sent when its caller has left.
 func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if c := s.js.Conn(); !c.IsConnected() {
 		return nil, nats.ErrDisconnected

@@ -8,30 +8,30 @@
 //
 // # What is promised
 //
-// All processes that open the table share one limiter of each name, by the server's clock. An update reads the row, and
-// replaces it if no other update has meanwhile: two statements, each a transaction. No lock is held while a process
-// computes or an answer travels. A process that is killed or cut off keeps no other waiting. If the answer to a write is
-// lost, the store looks whether the row has it. So a connection that breaks neither grants nor charges permits twice. A
-// write that reaches the server after its caller's time does nothing.
+// All processes that open the table share one limiter of each name, by the server's clock. An update reads the row,
+// and replaces it if no other update has meanwhile: two statements, each a transaction, with no lock between them.
+// If the answer to a write is lost, the store looks whether the row has it: a broken connection neither grants nor
+// charges permits twice. A write that reaches the server after its caller's time does nothing.
 //
-// Without [Durable] a server that crashes may forget the permits of its last three wal_writer_delays, 0.6 s by default.
+// Without [Durable] a server that crashes may forget the permits of its last three wal_writer_delays, 0.6 s by
+// default.
 //
 // # The table
 //
-// A row is some hundred bytes. Its key is a hash: no API key is stored. The user needs SELECT, INSERT, UPDATE and DELETE
-// on the table. An insert removes the expired rows among the 8 next to it. Where as many keys come as go, an eighth of
-// the rows have expired. Rows whose time (expires) has passed may be removed at any moment.
+// A row is some hundred bytes. Its key is a hash: no API key is stored. The user needs SELECT, INSERT, UPDATE and
+// DELETE on the table. An insert removes the expired rows among the 8 next to it; where as many keys come as go, an
+// eighth of the rows have expired. Rows whose time (expires) has passed may be removed at any moment.
 //
 // # Connections
 //
-// An update uses one connection at a time. Where many keys are busy, raise SetMaxIdleConns (2 by default). lib/pq needs
-// binary_parameters=yes, or it makes two round trips of each statement. Behind a pooler of transactions (PgBouncer) pgx
-// also needs default_query_exec_mode=exec. Without these two, statements of other clients are met, and calls fail
-// (SQLSTATE 42P05 or 26000), which counts as an outage.
+// An update uses one connection at a time. Where many keys are busy, raise SetMaxIdleConns (2 by default). lib/pq
+// needs binary_parameters=yes, or it makes two round trips of each statement. Behind a pooler of transactions
+// (PgBouncer) pgx also needs default_query_exec_mode=exec. Without these two, calls meet other clients' statements
+// and fail (SQLSTATE 42P05 or 26000), which counts as an outage.
 //
 // # How many processes
 //
-// A process that lost a write to another waits for a random time, longer the more it loses. 8 processes that are busy on
-// one key try 1.4 times for a write that counts, and 32 about 2.2 times. They got 1,200 and 360 permits of 2,000 a
-// second (BenchmarkCrowd, two processors, the server among them). Above some ten processes on a hot key, use Redis.
+// A process that lost a write waits for a random time, longer the more it loses. On one busy key 8 processes try 1.4
+// times for each successful write, and 32 about 2.2 times. They got 1,200 and 360 permits of 2,000 a second
+// (BenchmarkCrowd, two processors, the server among them). Above some ten processes on a hot key, use Redis.
 package postgres

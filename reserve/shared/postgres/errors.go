@@ -42,8 +42,8 @@ func state(err error) string {
 	return ""
 }
 
-// perhapsWritten reports whether a statement that failed so may have been committed: not if the server says so,
-// unless it was about to end.
+// perhapsWritten reports whether a failed statement may be committed: not if the server says so, unless it was
+// ending.
 func perhapsWritten(err error) bool {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" {
@@ -58,7 +58,7 @@ func perhapsWritten(err error) bool {
 	return s == ""
 }
 
-// again reports whether a statement failed because of another transaction.
+// again reports whether another transaction was the reason.
 func again(err error) bool {
 	s := state(err)
 	return s == "40001" || s == "40P01"

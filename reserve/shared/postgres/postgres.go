@@ -15,9 +15,9 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
-// Open returns a store in a table, which must have been made (see [Create]). It asks the server nothing. There is
-// nothing to close but the database. The table's name has lower-case letters, digits and underscores, and perhaps a
-// schema: "limits.pace". Open returns a *[reserve.ValueError] for another one, and for a nil database.
+// Open returns a store in a table, which must exist (see [Create]). It asks no server. There is nothing to close but
+// the database. The table's name has lower-case letters, digits and underscores, and perhaps a schema:
+// "limits.pace". Another name or a nil database is a *[reserve.ValueError].
 func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 	name, err := quote(table)
 	if err != nil {
@@ -54,7 +54,7 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 type Option struct{ set func(*store) }
 
 // Durable makes each write obey the connection's synchronous_commit, which is on by default: permits are granted
-// when the server's disk has them. Where it was measured, that cost two thirds of one caller's decisions a second.
+// when the server's disk has them. In a measurement that cost two thirds of one caller's decisions a second.
 // Default: synchronous_commit = off.
 func Durable() Option { return Option{func(s *store) { s.durable = true }} }
 
@@ -64,8 +64,8 @@ func Schema(table string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A hot row is written thousands of times a second. With half of each page free, a row's versions stay on its page.
-	// There the server removes the old ones in passing, because no index has a column that changes.
+	// With half of each page free, and no index on a changing column, a hot row's versions stay on its page, where
+	// the server removes old ones in passing.
 	return `CREATE TABLE IF NOT EXISTS ` + name + ` (
 	key     bytea PRIMARY KEY,    -- the SHA-256 of a limiter's name, its first 16 bytes
 	value   bytea NOT NULL,       -- the limiter's state
@@ -74,8 +74,8 @@ func Schema(table string) (string, error) {
 ) WITH (fillfactor = 50)`, nil
 }
 
-// Create makes a table by [Schema], if there is none of that name. Several processes may call it at the same time.
-// It returns an *[Error] that says why the server does not, and a *[reserve.ValueError] for the name.
+// Create makes a table by [Schema], if there is none of that name. Calls may be concurrent, in several processes. It
+// returns the server's *[Error], and a *[reserve.ValueError] for the name.
 func Create(ctx context.Context, db *sql.DB, table string) error {
 	statement, err := Schema(table)
 	if err != nil {
@@ -175,8 +175,8 @@ type row struct {
 	version int64
 }
 
-// An update is one of a row. Its version is new each time, so it tells whether the value was written. Writing it
-// twice does nothing the second time.
+// An update has a new version each time, which tells whether the value was written. A second write of it does
+// nothing.
 type update struct {
 	*store
 	key      []byte
@@ -210,15 +210,15 @@ func (u *update) read(ctx context.Context) (row, error) {
 	})
 }
 
-// write replaces the row, and reports whether it did: not if another process was first, or if it is too late.
+// write reports whether it replaced the row: not if another process was first, or if it is too late.
 func (u *update) write(ctx context.Context) (bool, error) {
 	statement, args := u.inserts, []any{u.key, u.value, u.version, u.keep.Microseconds(), u.notAfter}
 	if u.was.exists {
 		statement, args = u.updates, append(args, u.was.version)
 	}
 	return within(ctx, func() (bool, error) {
-		// By itself sql.DB sends a statement again whose answer was lost, where lib/pq says only that the connection is
-		// bad. Then it would seem that another process was first.
+		// sql.DB itself repeats a statement whose answer was lost, where lib/pq says only that the connection is
+		// bad. Then another process would seem to have been first.
 		conn, err := u.db.Conn(ctx)
 		if err != nil {
 			return false, err
@@ -233,7 +233,7 @@ func (u *update) write(ctx context.Context) (bool, error) {
 	})
 }
 
-// within runs what a driver does, for as long as the context lasts: lib/pq waits for a stopped server.
+// within runs a driver's call until the context ends: lib/pq waits for a stopped server.
 func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type answer struct {
 		value T

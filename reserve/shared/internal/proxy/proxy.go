@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Proxy is a network between clients and the server. A trap, once set, catches what a client sends when that has a
-// word in it.
+// A Proxy is a network between clients and the server. A trap catches a message by a word in it.
 type Proxy struct {
 	to       string
 	listener net.Listener
@@ -23,7 +22,7 @@ type Proxy struct {
 	all   sync.WaitGroup
 }
 
-// A Conversation is a client's with the server. A trap runs in the place of sending, and may send, cut, or wait.
+// A Conversation is a client's with the server. A trap runs instead of sending, and may send, cut, or wait.
 type Conversation struct {
 	client, server net.Conn
 	deaf           chan struct{} // closed: answers do not reach the client
@@ -36,13 +35,13 @@ func (c *Conversation) Cut() {
 	c.server.Close()
 }
 
-// SendUnanswered sends, and cuts the connection in the place of the server's answer.
+// SendUnanswered sends, and cuts the connection instead of the answer.
 func (c *Conversation) SendUnanswered(sent []byte) {
 	c.Send(sent)
 	c.Cut()
 }
 
-// Send sends, and keeps the answer from the client. It returns when that is there.
+// Send sends, returns when the answer is there, and keeps it from the client.
 func (c *Conversation) Send(sent []byte) {
 	close(c.deaf)
 	_, _ = c.server.Write(sent)
@@ -67,17 +66,16 @@ func New(t testing.TB, to string) *Proxy {
 	return p
 }
 
-// Addr returns where clients find the proxy.
+// Addr is the address for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// On sets a trap for one message: what a client sends that has a word in it.
+// On sets a trap for the next message of a client that has a word in it.
 func (p *Proxy) On(word string, trap func(c *Conversation, sent []byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.word, p.trap = word, trap
 }
 
-// caught returns the trap if it catches that, once.
 func (p *Proxy) caught(sent []byte) func(*Conversation, []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

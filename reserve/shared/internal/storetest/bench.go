@@ -49,8 +49,8 @@ func Bench(b *testing.B, store shared.Store) {
 	}
 }
 
-// Crowd measures one hot key: 2,000 decisions a second wanted by processes with two callers each. Open returns a store
-// with a connection of its own.
+// Crowd measures one hot key: 2,000 decisions a second wanted by processes with two callers each. Open returns a
+// store with its own connection.
 func Crowd(b *testing.B, open func(b *testing.B) shared.Store) {
 	for _, processes := range []int{1, 8, 32} {
 		b.Run("processes="+strconv.Itoa(processes), func(b *testing.B) {
@@ -84,7 +84,7 @@ func Crowd(b *testing.B, open func(b *testing.B) shared.Store) {
 	}
 }
 
-// A counting store counts what is tried and what is written, on one of them.
+// A counting store counts tries and writes.
 type counting struct {
 	shared.Store
 	on             *counting

@@ -23,9 +23,9 @@ import (
 	"github.com/nextfree/pace/warmup"
 )
 
-// Run runs the suite. Open returns a store for one test. Each time it is called with the same t, it opens the same
-// store again, so that the states of its limiters are shared. Sequences is how many random sequences of 40 operations
-// are compared with Memory's; 0: 200. The variable PACE_QUEUES says another number.
+// Run runs the suite. Open returns a store for one test; with the same t, one that shares the states of its
+// limiters. Sequences is how many random sequences of 40 operations are compared with Memory's (0: 200), unless the
+// variable PACE_QUEUES says another number.
 func Run(t *testing.T, open func(t *testing.T) shared.Store, sequences int) {
 	if sequences == 0 {
 		sequences = 200
@@ -80,7 +80,6 @@ func update(t *testing.T, open func(t *testing.T) shared.Store) {
 	}
 }
 
-// A clocked store has the test's clock.
 type clocked struct {
 	shared.Store
 	now *time.Time
@@ -95,8 +94,7 @@ func (c clocked) Update(
 	})
 }
 
-// same runs random sequences on limiters of the store and of Memory, at the same times. All their answers are the same,
-// to the nanosecond.
+// same compares the answers of the store and of Memory on random sequences, to the nanosecond.
 func same(t *testing.T, store shared.Store, sequences int) {
 	policies := []*reserve.Policy{
 		reserve.Must(pace.Bursty(10)), reserve.Must(pace.Bursty(1000.5, pace.WithCapacity(7.5))),
@@ -159,7 +157,7 @@ func same(t *testing.T, store shared.Store, sequences int) {
 	}
 }
 
-// contended has many callers of several opened stores ask at once: together they get what there is.
+// contended checks that callers of several opened stores together get what there is.
 func contended(t *testing.T, open func(t *testing.T) shared.Store) {
 	const stores, callers, each = 4, 4, 40
 	policy := reserve.Must(pace.Bursty(0.001, pace.WithCapacity(100)))

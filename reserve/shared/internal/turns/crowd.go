@@ -11,10 +11,9 @@ import (
 )
 
 // A Crowd spreads the attempts of many processes that replace one value by compare and swap. Without it, N processes
-// make about N/2 attempts for each write that counts. Before an attempt, each process waits for a random part of its
-// spread. That grows by a quarter with each attempt that was lost, and vanishes in the time of 200 attempts. So all
-// processes lose equally often, and with 32 about half of the attempts are lost (TestCrowd). A process that is alone
-// waits for nothing.
+// make about N/2 attempts for each successful write. Before an attempt, each process waits for a random part of its
+// spread, which grows by a quarter with each lost attempt, and vanishes in the time of 200 attempts. So all
+// processes lose equally often: with 32, about half of the attempts (TestCrowd). A lone process does not wait.
 //
 // Each process has a Crowd for each store. The zero Crowd is ready to use, and safe for concurrent use.
 type Crowd struct {
@@ -38,7 +37,7 @@ func (c *Crowd) of(key string) *spread {
 	return &c.spreads[maphash.String(seed, key)%uint64(len(c.spreads))]
 }
 
-// Wait waits before an attempt, or until the context ends. An update that has lost some attempts waits for less.
+// Wait waits before an attempt, or until the context ends. An update that has lost some attempts waits less.
 func (c *Crowd) Wait(ctx context.Context, key string, lost int) {
 	c.mu.Lock()
 	width := c.of(key).width / time.Duration(1+lost)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Turns are the turns of all keys. The zero Turns is ready to use. Its methods may be called at the same time.
+// Turns are the turns of all keys. The zero Turns is ready to use. Its methods may be called concurrently.
 type Turns struct {
 	mu   sync.Mutex
 	keys map[string]*turn
@@ -17,8 +17,7 @@ type turn struct {
 	users int           // that have the turn or wait for it
 }
 
-// Take waits for the turn of a key. The goroutine that has it calls leave. It returns the context's cause if that ends
-// first.
+// Take waits for the turn of a key, which ends with leave. It returns the context's cause if that ends first.
 func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) {
 	t.mu.Lock()
 	k := t.keys[key]
@@ -41,7 +40,7 @@ func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) 
 	}
 }
 
-// forget ends a use, and removes a key that is not used.
+// forget ends a use, and removes an unused key.
 func (t *Turns) forget(key string, k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
