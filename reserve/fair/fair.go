@@ -19,23 +19,23 @@ import (
 
 var valueError = invalid.In("fair")
 
-// A Class is a kind of requests, such as those that people wait for, or those of a batch.
+// A Class is a kind of requests, such as a batch's.
 type Class struct {
 	Name string
 	// Priority: a higher one goes first. It may be negative. Default: 0.
 	Priority int
 	// Weight is its share among the classes of its priority: of weights 3 and 1, three permits of four. Default: 1.
 	Weight float64
-	// MaxAge: a request that has waited that long goes as if its priority were one higher. 0: never.
+	// MaxAge is the wait after which a request goes as if its priority were one higher. 0: never.
 	MaxAge time.Duration
-	// Limit is charged for this class alone, beside the queue's: a window of 70 an hour where the queue has 100 leaves
-	// 30 for other classes. While it has no room, other classes go. Default: none.
+	// Limit is charged for this class alone, beside the queue's limit. While it has no room, other classes go. Default:
+	// none.
 	Limit reserve.Reserver
-	// MaxQueue is how many requests may wait. One more gets a *[FullError]. 0: any number.
+	// MaxQueue is how many requests may wait. A further request gets a *[FullError]. 0: any number.
 	MaxQueue int
 }
 
-// A Queue is an order of requests in front of a limit: a [reserve.Reserver]. All methods may be called at the same
+// A Queue is an order of requests in front of a limit, and a [reserve.Reserver]. All methods may be called at the same
 // time.
 type Queue struct {
 	order   *share.Order
@@ -58,15 +58,15 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithTenants shares a class's permits among its tenants, such as customers, in proportion to their weights. Each
-// request asks for the weight of its tenant, under no lock; a weight that is not positive and finite is its error.
-// Nil: each weight is 1. Default: a class has no tenants, and its requests go first come, first served.
+// WithTenants shares a class's permits among its tenants, such as customers, by their weights. Each request asks for
+// its tenant's weight, under no lock; a weight that is not positive and finite is its error. Nil: each weight is 1.
+// Default: a class has no tenants, and its requests go first come, first served.
 func WithTenants(weight func(tenant string) float64) Option {
 	return func(s *settings) { s.tenants, s.weight = true, weight }
 }
 
-// WithClock replaces the clock, for tests. It must be the limit's. Only its methods Now, Since and AfterFunc are used.
-// Default: the real one.
+// WithClock replaces the clock, for tests. It must be the limit's. Only Now, Since and AfterFunc are used. Default: the
+// real clock.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -76,13 +76,14 @@ func WithClock(c clockwork.Clock) Option {
 	}
 }
 
-// New returns a queue of requests of these classes in front of any Reserver. Each limit of a [reserve.All] is charged when
-// a request goes.
+// New returns a queue of these classes in front of any Reserver. Each limit of a [reserve.All] is charged when a
+// request goes.
 //
-// A Reserver of your own may block or panic in ReserveWithin: callers with a deadline come back all the same, and the
-// panic reaches the caller in whose name it was asked. The other methods of its reservations must return at once.
+// Your own Reserver may block or panic in ReserveWithin: callers with a deadline come back all the same, and the panic
+// reaches the caller that asked. The other methods of its reservations must return at once.
 //
-// It returns a *[reserve.ValueError] if by is nil, there is no class, two have the same name, or a number makes no sense.
+// It returns a *[reserve.ValueError] if by is nil, there is no class, two have the same name, or a number makes no
+// sense.
 func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
@@ -150,7 +151,7 @@ func check(classes []Class) error {
 	return nil
 }
 
-// A FullError reports that a request was refused because MaxQueue requests of its class wait. Nothing was taken.
+// A FullError reports a request that was refused because MaxQueue requests of its class wait. Nothing was taken.
 type FullError struct {
 	Class    string
 	MaxQueue int // so many may wait
@@ -199,12 +200,12 @@ func (q *Queue) names() string {
 // ReserveWithin reserves n permits (at least 1) for the context's class and tenant: see [With]. If the context names no
 // class, it is the class named "", or else the first.
 //
-// At and Delay of the reservation are a forecast: when it would go if no other request came. A more urgent one makes it
-// later, so use Wait.
+// The reservation's At and Delay are a forecast: when it would go if no other request came. A more urgent request makes
+// it later, so use Wait.
 //
-// If the forecast is later than maxWait or the context's deadline allow, the request takes nothing and gets a
-// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0 succeeds
-// if the permits are free now, and no request of the same priority or a higher one waits.
+// If the forecast is later than maxWait or the context's deadline, the request takes nothing and gets a
+// *[reserve.WaitError] at once. If it certainly can't go in time later, Wait returns that error. A maxWait of 0
+// succeeds if the permits are free now, and no request of the same priority or a higher one waits.
 func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	class, tenant := From(ctx)
 	return q.reservation(ctx, class, tenant, n, maxWait)
@@ -218,8 +219,8 @@ func (q *Queue) reservation(ctx context.Context, class, tenant string, n int, ma
 	return e.Reservation(), nil
 }
 
-// Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long that took. For
-// errors see [Queue.ReserveWithin].
+// Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long. For errors see
+// [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
 	e, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
@@ -230,7 +231,7 @@ func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err e
 	return e.Waited(), err
 }
 
-// Rate returns the limit's rate, in permits per second; 0 if it can't tell.
+// Rate returns the limit's permits per second; 0 if it can't tell.
 func (q *Queue) Rate() float64 {
 	if by, ok := q.by.(interface{ Rate() float64 }); ok {
 		return by.Rate()
@@ -238,11 +239,11 @@ func (q *Queue) Rate() float64 {
 	return 0
 }
 
-// Class returns a Reserver for a class and the context's tenant. If there is no such class, its ReserveWithin returns
-// a *[reserve.ValueError].
+// Class returns a Reserver for a class and the context's tenant. For an unknown class, ReserveWithin returns a
+// *[reserve.ValueError].
 func (q *Queue) Class(name string) reserve.Reserver { return door{q: q, class: name} }
 
-// Tenant returns a Reserver for a class and a tenant, whatever the context says.
+// Tenant returns a Reserver for a class and a tenant, with any context.
 func (q *Queue) Tenant(class, tenant string) reserve.Reserver {
 	return door{q: q, class: class, tenant: tenant, own: true}
 }
@@ -267,8 +268,7 @@ type contextKey struct{}
 
 type names struct{ class, tenant string }
 
-// With returns a context for requests of a class and a tenant: an SDK or transport passes it on to
-// [Queue.ReserveWithin].
+// With returns a context for requests of a class and a tenant: an SDK or transport passes it on.
 func With(ctx context.Context, class, tenant string) context.Context {
 	return context.WithValue(ctx, contextKey{}, names{class, tenant})
 }

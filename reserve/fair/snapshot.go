@@ -2,23 +2,22 @@ package fair
 
 import "time"
 
-// A Snapshot says what a queue was like at one moment.
+// A Snapshot is a queue's state at one moment.
 type Snapshot struct {
 	Classes []ClassSnapshot // in the order in which New got them
 }
 
-// A ClassSnapshot says what a class was like at one moment, and what has happened to its requests so far.
+// A ClassSnapshot is a class's state at one moment, and counts of its requests so far.
 type ClassSnapshot struct {
 	Class   string
 	Waiting int // requests
 	Tenants int // that wait, or are remembered because others of the class wait
-	// Permits: granted, or charged beyond that by Settle; refused, at once or later; come back after their grant, by
-	// Cancel or Settle.
+	// Permits: granted, or charged beyond that by Settle; refused, at once or later; given back by Cancel or Settle.
 	Granted, Refused, GivenBack uint64
 	LongestWait                 time.Duration // of a request, granted or still waiting
 }
 
-// Snapshot returns what the queue is like now. It takes nothing.
+// Snapshot returns the queue's state now. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
 	q.queue.Locked(func(now int64) {
 		for i := range q.classes {

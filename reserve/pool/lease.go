@@ -8,15 +8,15 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A Lease is a reservation at one member of a pool. It must not be copied after use. The zero value promises nothing.
-// All methods may be called at the same time.
+// A Lease is a reservation at a member of a pool. It must not be copied after use. The zero value promises nothing. All
+// methods may be called at the same time.
 type Lease[T any] struct {
 	place   *queue.Place
 	members *members[T]
 }
 
-// Value returns the value of the member that serves the request. Before Wait has returned it may change; it is the
-// zero value while others are in front.
+// Value returns the value of the member that serves the request. It may change until Wait has returned; it is the zero
+// value while others are in front.
 func (l *Lease[T]) Value() (value T) {
 	if i := l.Member(); i >= 0 {
 		return l.members.list[i].Value
@@ -24,7 +24,7 @@ func (l *Lease[T]) Value() (value T) {
 	return value
 }
 
-// Member returns the number of that member in New's list; -1: none so far.
+// Member returns that member's number in New's list; -1: none so far.
 func (l *Lease[T]) Member() int {
 	if l.place == nil {
 		return -1
@@ -40,7 +40,7 @@ func (l *Lease[T]) Permits() int {
 	return l.place.Permits
 }
 
-// At returns when the permits may be used. It may become later or earlier. While others are in front it is a forecast.
+// At returns when the permits may be used. It may change; while others are in front it is a forecast.
 func (l *Lease[T]) At() time.Time {
 	if l.place == nil {
 		return time.Time{}
@@ -56,8 +56,8 @@ func (l *Lease[T]) Delay() time.Duration {
 	return l.place.Delay()
 }
 
-// Wait blocks until the permits may be used. If the context ends first it gives them back and returns the cause. It
-// returns a *[reserve.WaitError] as soon as they certainly come too late.
+// Wait blocks until the permits may be used. If the context ends first, it gives them back and returns the cause. If
+// they certainly come too late, it returns a *[reserve.WaitError].
 func (l *Lease[T]) Wait(ctx context.Context) error {
 	if l.place == nil {
 		return reserve.ErrCancelled

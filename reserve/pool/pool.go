@@ -18,22 +18,21 @@ import (
 
 var valueError = invalid.In("pool")
 
-// A Member is one of several that can serve a request.
+// A Member can serve a request.
 type Member[T any] struct {
 	Value T // an API key, a base URL, a client
-	// By is the member's limit: a limiter, reserve.All of several, one on Redis. Members of one account share a limiter.
+	// By is the member's limit: a limiter, reserve.All of several, one on Redis. Members of an account share a limiter.
 	By reserve.Reserver
-	// Tier: members of a lower tier are preferred, as long as that costs no more than [WithSlack]. Default: 0.
+	// Tier: a lower tier is preferred if it takes at most [WithSlack] longer. Default: 0.
 	Tier int
 }
 
-// A Pool is several members. It comes from [New]. All methods may be called at the same time.
+// A Pool is several members. [New] makes it. All methods may be called at the same time.
 type Pool[T any] struct {
 	*members[T]
 	key string // of Sticky; "" if it isn't
 }
 
-// members are what a pool and its sticky ones share.
 type members[T any] struct {
 	list    []Member[T]
 	options []queue.Option
@@ -51,8 +50,8 @@ type settings struct {
 // An Option changes one setting of [New].
 type Option func(*settings)
 
-// WithSlack is how much longer than for the earliest member a request may wait, for one of a lower tier or the one
-// that served its key last: see [Pool.Sticky]. Default: 0.
+// WithSlack is how much longer than for the earliest member a request may wait for a member of a lower tier, or for the
+// member that served its key last: see [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
 	return func(s *settings) {
 		if s.slack = d; d < 0 {
@@ -61,8 +60,8 @@ func WithSlack(d time.Duration) Option {
 	}
 }
 
-// WithClock replaces the clock, for tests. It must be the limits'. Only its methods Now, Since, NewTimer and AfterFunc
-// are used. Default: the real one.
+// WithClock replaces the clock, for tests. It must be the limits'. Only Now, Since, NewTimer and AfterFunc are used.
+// Default: the real clock.
 func WithClock(c clockwork.Clock) Option {
 	return func(s *settings) {
 		if isnil.Value(c) {
@@ -107,7 +106,6 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 	return &Pool[T]{members: m}, nil
 }
 
-// unlimited returns a limiter that grants everything at once unless it is paused.
 func unlimited(clock clockwork.Clock) *reserve.Limiter {
 	var opts []reserve.Option
 	if clock != nil {
@@ -126,12 +124,12 @@ func keyOf(p *queue.Place) string {
 	return key
 }
 
-// Sticky returns the pool for requests of one key, such as a conversation whose prompt the server keeps. They get the
-// member that served the key last, if that takes at most [WithSlack] longer. At least 32,768 keys are remembered, and
-// at most 65,536. The key "" is none.
+// Sticky returns the pool for requests of a key, such as a conversation whose prompt the server keeps. They get the
+// member that served the key last, if that takes at most [WithSlack] longer. Between 32,768 and 65,536 keys are
+// remembered. The key "" is none.
 func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.members, key: key} }
 
-// Acquire waits for n permits (at least 1) of the member that has them first. For errors see [Pool.ReserveWithin].
+// Acquire waits for n permits (at least 1) of the earliest member. For errors see [Pool.ReserveWithin].
 func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 	l, err := p.ReserveWithin(ctx, n, reserve.Forever)
 	if err == nil {
@@ -143,9 +141,9 @@ func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
 	return l, nil
 }
 
-// ReserveWithin reserves n permits (at least 1) of the member that has them first, if that is within maxWait and the
-// context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with the time of the earliest member,
-// or a *[reserve.SizeError] if no member ever grants as many.
+// ReserveWithin reserves n permits (at least 1) of the earliest member, if that is within maxWait and the context's
+// deadline. Otherwise it takes nothing and returns a *[reserve.WaitError] with that member's time, or a
+// *[reserve.SizeError] if no member ever grants as many.
 //
 // Until the request is the first, the lease's At is a forecast.
 func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (Lease[T], error) {
@@ -166,7 +164,7 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	return place, m.queue.Enter(ctx, place, maxWait)
 }
 
-// Reserver returns the pool as a Reserver, for package fair. [Pool.Of] says which member a reservation got.
+// Reserver returns the pool as a Reserver, for package fair.
 func (p *Pool[T]) Reserver() reserve.Reserver { return reserver[T]{p} }
 
 type reserver[T any] struct{ *Pool[T] }
@@ -183,7 +181,7 @@ func (r reserver[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Dura
 	return place.Reservation(), nil
 }
 
-// Rate returns the sum of the members' rates, in permits per second; 0 if one of them can't tell.
+// Rate returns the sum of the members' permits per second; 0 if one can't tell.
 func (r reserver[T]) Rate() float64 { return queue.Rate(r.options) }
 
 // WithKey returns a context whose requests to [Pool.Reserver] or upstreams are sticky: see [Pool.Sticky].
@@ -191,8 +189,8 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return queue.WithSticky(ctx, key)
 }
 
-// Of returns the member that serves a reservation of [Pool.Reserver], or a reservation made of such: its value, and
-// its number in New's list. Ok is false if the reservation is not the pool's, or has no member so far.
+// Of returns the member that serves a reservation made through [Pool.Reserver]: its value, and its number in New's
+// list. Ok is false if the reservation is not the pool's, or has no member so far.
 func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	if place := p.queue.PlaceOf(r); place != nil {
 		if i := place.Option(); i >= 0 {
@@ -202,21 +200,21 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 	return value, -1, false
 }
 
-// PauseUntil stops a member (its number in New's list) until t: its requests go to others. Its limiter goes on; pause
-// that where members share it.
+// PauseUntil stops a member (its number in New's list) until t: its requests go to others. It does not pause the
+// limiter; pause that if members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
 	p.options[member].Limits[0].Pause.PauseUntil(t)
 	p.queue.Look()
 }
 
-// Drop takes a member (its number in New's list) out of use, for a key that is not valid any more. Leases that it has
-// stay. When all are dropped, requests get a *[reserve.WaitError] with a Wait of [reserve.Forever].
+// Drop takes a member (its number in New's list) out of use, if its key is no longer valid. Its leases stay. When all
+// members are dropped, requests get a *[reserve.WaitError] with a Wait of [reserve.Forever].
 func (p *Pool[T]) Drop(member int) {
 	p.dropped[member].Store(true)
 	p.queue.Look()
 }
 
-// Resume ends a member's pause, and takes it into use again.
+// Resume ends a member's pause or Drop.
 func (p *Pool[T]) Resume(member int) {
 	p.dropped[member].Store(false)
 	p.options[member].Limits[0].Pause.Resume()

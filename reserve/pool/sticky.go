@@ -2,7 +2,7 @@ package pool
 
 import "sync"
 
-// generation is how many keys are remembered before the older generation is forgotten.
+// generation is how many keys a generation remembers.
 const generation = 1 << 15
 
 // keys remember which member served a key last, in two generations.
@@ -11,7 +11,6 @@ type keys struct {
 	now, old map[string]int
 }
 
-// last returns that member, or -1.
 func (k *keys) last(key string) int {
 	if key == "" {
 		return -1

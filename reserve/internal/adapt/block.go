@@ -6,9 +6,9 @@ import (
 )
 
 // A Block schedules calls to a server that refuses everything without a time: an outage, or a block of this client.
-// After 30 s and 10 refusals without an acceptance, one call goes at a time, at growing distances. For a busy server
-// (503, 529) they are 3 % of the time so far. After too many calls (429) each is 1.4 times the last one, so that a
-// block that every call renews ends, too: one of 60 s after 5 min.
+// After 30 s and 10 refusals without an acceptance, a call goes at a time, at growing distances. For a busy server
+// (503, 529) they are 3 % of the time so far. After too many calls (429) each is 1.4 times the last, so that a block
+// that every call renews ends, too: a block of 60 s after 5 min.
 //
 // The zero value is ready to use. Its methods are safe for concurrent use.
 type Block struct {
@@ -30,8 +30,7 @@ const (
 	leastGap      = time.Second
 )
 
-// Refused counts a refusal without a time of a call sent at the given time. It returns the distance to the next call,
-// or 0 if there is no block.
+// Refused counts a refusal, without a time, of a call sent then. It returns the distance to the next call; 0: no block.
 func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +60,7 @@ func (b *Block) On() bool {
 	return b.gap > 0
 }
 
-// Accepted ends a block. It returns how long one about too many calls lasted, or 0: there was none, or the call was
-// sent before it.
+// Accepted ends a block. It returns how long a block about too many calls lasted; 0 if the call was sent before it.
 func (b *Block) Accepted(now, sent time.Time) (crowded time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

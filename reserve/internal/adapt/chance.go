@@ -6,9 +6,9 @@ import "time"
 // gateway drops one call in a hundred. 429s and 503s each may have one.
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket that has just refused a call is
-// empty and refuses most of the five, no matter how many programs share it. A background refuses its share. Events in
-// quick succession bring volleys; 429s need six of them with at most four refusals. Then each call adds the share to
-// a budget of refusals that are no events.
+// empty and refuses most of the five, however many programs share it. A background refuses its share. Events in quick
+// succession bring volleys; 429s need six of them with at most four refusals. Then each call adds the share to a budget
+// of refusals that are no events.
 //
 // A volley proves nothing about 429s with a time (a bucket refills during the stop), below five calls a second (buckets
 // are smaller), and where a known rate, which it does not exceed, was never right for long.
@@ -45,8 +45,8 @@ const (
 	tolerance  = 1.5  // times the share of the calls, to the budget
 )
 
-// Chance reports whether a 503 or 529 to a call sent at the given time comes by chance, so that it stops only its own
-// call. Call it before Refused.
+// Chance reports whether a 503 or 529 to a call sent then comes by chance: it stops only its own call. Call it before
+// Refused.
 func (r *Rate) Chance(sent time.Time) bool {
 	c := &r.chance[unable]
 	return c.share > 0 && c.budget >= 1 && (r.proven || !r.happened() || !sent.After(r.at))
@@ -63,7 +63,7 @@ func (c *chance) accepted(now time.Time) {
 	}
 }
 
-// tolerated counts a refusal, and reports whether it is part of the background.
+// tolerated counts a refusal, and reports whether it is background.
 func (c *chance) tolerated() bool {
 	c.calls++
 	c.refused++
@@ -104,7 +104,7 @@ func (c *chance) sent(now time.Time) {
 	}
 }
 
-// volleyed reports whether an answer is to a call of a volley. It is a kind of refusal, or kinds for none.
+// volleyed reports whether an answer, a kind of refusal or kinds for none, is to a call of a volley.
 func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	for i := range r.chance {
 		c := &r.chance[i]
@@ -122,7 +122,7 @@ func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	return false
 }
 
-// judge decides after a volley. A 503 is believed after one of them.
+// judge decides after a volley. For 503s a single volley is enough.
 func (c *chance) judge(r *Rate, now time.Time, kind int) {
 	c.volleys++
 	few := c.hits <= mostHits && 2*c.hits <= volley*c.volleys

@@ -1,7 +1,7 @@
 package adapt
 
-// fair finds a program's part of a quota that others use as well. What is left falls by what all use, so the own part is
-// known. It moves towards a half, by a share of the distance: so all parts become equal, and a greedy program leaves a
+// fair finds a program's part of a quota that others use as well. What is left falls by what all use, so the own part
+// is known. It moves towards a half, by a share of the distance: so all parts become equal. A greedy program leaves a
 // quarter.
 type fair struct {
 	part float64 // of what is used, or 0 if unknown
@@ -36,7 +36,7 @@ func (f *fair) say(left, permits float64) {
 	f.left, f.own = left, 0
 }
 
-// others reports whether other programs have used all, so that a refusal proves nothing about the own rate.
+// others reports whether other programs have used all: a refusal then proves nothing about the own rate.
 func (f *fair) others() bool { return f.gone && f.part > 0 && f.part < fairAlone }
 
 // share returns the part of what is left to use.

@@ -20,7 +20,7 @@ type growth struct {
 	speed     float64   // of the logarithm of the rate, per second
 }
 
-// pass returns the seconds since the last update, or 0 if less than half of the rate was used.
+// pass returns the seconds since the last update; 0 if less than half of the rate was used.
 func (r *Rate) pass(now time.Time) float64 {
 	passed := max(0, now.Sub(r.last).Seconds())
 	r.last = now

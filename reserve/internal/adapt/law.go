@@ -53,8 +53,8 @@ func (r *Rate) measured(sent time.Time) float64 {
 	return r.accepted / math.Sqrt(ran*(ran+refill*min(r.stopped.Seconds(), 2)))
 }
 
-// period returns the seconds between events at a right rate. As a sum it is long for few calls, and yet a faster program
-// has more events.
+// period returns the seconds between events at a right rate. As a sum it is long for few calls, yet faster programs
+// have more events.
 func (r *Rate) period() float64 {
 	return max(shortest+calls*r.cost/r.rate, r.penalty)
 }
@@ -77,7 +77,7 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 	r.begin(now, stop)
 }
 
-// blame returns the rate that caused a refusal, and the cut of its logarithm.
+// blame returns the rate that caused a refusal, and its logarithm's cut.
 func (r *Rate) blame(now, sent time.Time, stop time.Duration) (rate, take float64) {
 	rate, take = min(r.rate, r.offered), step+float64(r.speed*hiddenBare)
 	if stop > 0 {
@@ -100,7 +100,7 @@ func (r *Rate) blame(now, sent time.Time, stop time.Duration) (rate, take float6
 	return rate, take
 }
 
-// patience returns the least period because of a stop: 25 s, or 25 stops after a second one within that time.
+// patience returns a stop's least period: 25 s, or 25 stops after a second stop within that time.
 func (r *Rate) patience(now time.Time, stop time.Duration) float64 {
 	long := PerStop * stop.Seconds()
 	if r.ran(now) < long && r.stopped >= stop/2 {
@@ -116,7 +116,7 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. In a window that is used up, a faster program has more of them.
+// again counts a further refusal in a row. In a window that is used up, faster programs have more.
 func (r *Rate) again(stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
 		r.rate = r.limit(r.rate * math.Exp(-step*inRow))

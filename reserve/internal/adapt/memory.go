@@ -8,7 +8,7 @@ const (
 )
 
 // memory keeps a rate that was right for long before refusals cut it far: a neighbour may have come once. The rate is
-// tried again within the length of the stop, then after twice as long, up to 25 s.
+// tried again within the stop's length, then after twice as long, up to 25 s.
 type memory struct {
 	right    float64   // the rate that was right for long, or 0
 	recall   float64   // the rate to try again, or 0

@@ -33,7 +33,7 @@ func (m *meter) skip(d time.Duration) {
 	}
 }
 
-// perSecond returns the rate of the larger stretch, or 0 if none is known.
+// perSecond returns the larger stretch's rate, or 0 if unknown.
 func (m *meter) perSecond(now time.Time) float64 {
 	d := now.Sub(m.begin)
 	if d < stretch/5 || m.calls < 2 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Rate finds the rate of one limit, in permits per second. [New] makes it. It is not safe for concurrent use.
+// A Rate finds a limit's rate, in permits per second. [New] makes it. It is not safe for concurrent use.
 type Rate struct {
 	ceiling float64 // the rate is never higher
 	rate    float64 // by the law; +Inf: unknown
@@ -40,7 +40,7 @@ func New(ceiling float64) Rate {
 // Now returns the rate, in permits per second, or +Inf if it is unknown.
 func (r *Rate) Now() float64 { return r.used }
 
-// Pace returns the rate for the limiter: Now, or that of a volley for a few calls.
+// Pace returns the limiter's rate: Now, or a volley's for a few calls.
 func (r *Rate) Pace() float64 {
 	if r.chance[tooMany].send+r.chance[unable].send == 0 {
 		return r.used
@@ -68,9 +68,9 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 	}
 }
 
-// Said takes the rate that a server states in the response to a call sent at the given time, if none was sent later. It
-// holds at once, unless a refusal has shown that it is too high. If spread, it is what is left of a window over the rest
-// of it: a program that uses the window alone may spend it at once.
+// Said takes the rate that a server states in the response to a call sent then, if none was sent later. It holds at
+// once, unless a refusal has shown that it is too high. If spread, it is what is left of a window over the rest of it:
+// a program that uses the window alone may spend it at once.
 func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
 	if sent.Before(r.heard) {
 		return
@@ -89,15 +89,15 @@ func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
 	r.tell()
 }
 
-// Left takes what a server states is left of a window, in permits, in the response to a call sent at the given time. It
-// shows which part other programs use. Call it before Said.
+// Left takes the permits that a server states are left of a window, in the response to a call sent then. It shows which
+// part other programs use. Call it before Said.
 func (r *Rate) Left(sent time.Time, left float64) {
 	if !sent.Before(r.heard) {
 		r.fair.say(left, r.cost)
 	}
 }
 
-// Accepted counts an accepted call, sent at the given time.
+// Accepted counts an accepted call, sent then.
 func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	r.answered.add(now, permits)
 	if now.Sub(r.heard) > remembered {
@@ -121,9 +121,9 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	r.tell()
 }
 
-// Refused counts a refused call, sent at the given time; calls stop until resume, if that is later than now. notAble
-// means 503 or 529, which may have nothing to do with the rate. Refused reports whether it cut the rate: not by chance,
-// not in a row, and not for a call sent before the last cut.
+// Refused counts a refused call, sent then; calls stop until resume, if that is later than now. notAble means 503 or
+// 529, which may have nothing to do with the rate. Refused reports whether it cut the rate: not by chance, not in a
+// row, and not for a call sent before the last cut.
 func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	r.answered.add(now, r.cost)
 	stop, kind := max(0, resume.Sub(now)), tooMany
@@ -152,8 +152,8 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	return true
 }
 
-// Short counts an accepted call, sent at the given time, after which the server states that nothing is left for a moment.
-// It cuts the rate by a step, once in 2 s.
+// Short counts an accepted call, sent then, after which the server states that nothing is left for a moment. It cuts
+// the rate by a step, once in 2 s.
 func (r *Rate) Short(now, sent time.Time, permits float64) {
 	if r.Unknown() || now.Sub(r.at) < 2*time.Second || !sent.After(r.at) {
 		r.Accepted(now, sent, permits)
@@ -166,7 +166,7 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 	r.tell()
 }
 
-// Blocked counts the end of a block because of too many calls. It keeps a rate below the one before the block for 50 times
+// Blocked counts the end of a block because of too many calls. It keeps a rate below that before the block for 50 times
 // as long as the block lasted.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	cut := 2 * step
@@ -183,7 +183,6 @@ func (r *Rate) limit(rate float64) float64 {
 	return min(max(rate, leastRate*r.cost), r.ceiling)
 }
 
-// tell updates used.
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
 	if r.blind < 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// An ask is a call of the policy function for one key. Callers that need the same key meanwhile wait for it. It stays
-// with its shard until the key has an entry with the answer.
+// An ask is a call of the policy function for a key. Other callers for the key wait for it. It stays with its shard
+// until the key has an entry with the answer.
 type ask[K comparable] struct {
 	key    K
 	done   chan struct{} // closed when the answer is there; nil until a caller waits for it
@@ -25,8 +25,8 @@ type ask[K comparable] struct {
 
 var errPanicked = errors.New("keyed: the policy function panicked")
 
-// ask returns the policy function's answer for a key: of its own call, or of a call that is under way. The shard must
-// be locked, and is again. A caller whose own call returned a policy must end it with finish or forget.
+// ask returns the policy function's answer, of its own call or of one under way. The shard must be locked, and is
+// again. If the own call returned a policy, the caller must call finish or forget.
 func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
 	if a := s.asked(key); a != nil {
 		return a, false
@@ -53,7 +53,7 @@ func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 	}
 }
 
-// call calls the policy function for an ask, and ends the ask if the function panics.
+// call ends the ask if the policy function panics.
 func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *engine.Policy, err error, gone bool) {
 	returned := false
 	defer func() {
@@ -73,7 +73,7 @@ func (k *Limiters[K]) call(s *shard[K], a *ask[K]) (policy *engine.Policy, err e
 	return (*engine.Policy)(of), err, gone
 }
 
-// asked returns the ask under way for a key, or nil. The shard must be locked.
+// asked returns the key's ask under way, or nil. The shard must be locked.
 func (s *shard[K]) asked(key K) *ask[K] {
 	for _, a := range s.asks {
 		if a.key == key {
@@ -100,7 +100,7 @@ func (s *shard[K]) wait(ctx context.Context, a *ask[K]) (err error) {
 	return err
 }
 
-// forget ends an ask, and wakes the callers that wait for it. The shard must be locked.
+// forget ends an ask. The shard must be locked.
 func (s *shard[K]) forget(a *ask[K]) {
 	i := slices.Index(s.asks, a)
 	if i < 0 {

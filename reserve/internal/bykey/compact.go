@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// compact is the state of a limiter that has made no reservation, is not paused, and has its policy's rate, in 24 bytes
-// instead of some 200. It can take permits that are available now. For all else it grows to a whole limiter.
+// compact is a limiter without reservations or a pause, at its policy's rate: 24 bytes instead of some 200. It can take
+// permits that are available now. For all else it grows to a whole limiter.
 type compact struct{ state smooth.State }
 
 func newCompact(t *engine.Terms, begin int64) compact {
@@ -39,8 +39,8 @@ func (c *compact) tryAcquire(p *engine.Policy, n int) bool {
 	return true
 }
 
-// take takes permits that are available now, and returns the reading of the clock. A compact limiter can't take permits
-// back, so a caller that has to wait gets none. The error is that of a request that no wait helps.
+// take takes permits that are available now, and returns the reading of the clock. It can't take permits back, so a
+// caller that has to wait gets none. The error is that of a request that no wait helps.
 func (c *compact) take(ctx context.Context, p *engine.Policy, n int) (now int64, had bool, err error) {
 	t := p.Terms()
 	now = t.Now()
@@ -77,7 +77,7 @@ func (c *compact) outlook(p *engine.Policy, now int64) (o engine.Outlook) {
 	return o
 }
 
-// untouched is the present state of a limiter that was never asked. A key in that state need not be remembered.
+// untouched is the state now of a limiter that was never asked: a key in it need not be remembered.
 type untouched struct {
 	engine.Fresh
 	terms *engine.Terms
@@ -90,7 +90,7 @@ func (k *Limiters[K]) untouched(p *engine.Policy) untouched {
 	return untouched{p.Fresh(begin, t.Now()), t, begin}
 }
 
-// beginOf returns when the limiters of policies with those terms began, on their clock.
+// beginOf returns when the limiters of such policies began, on their clock.
 func (k *Limiters[K]) beginOf(t *engine.Terms) int64 {
 	begin := t.Since(k.since(t))
 	if t.Fake != nil { // which may have been set back
@@ -99,7 +99,7 @@ func (k *Limiters[K]) beginOf(t *engine.Terms) int64 {
 	return begin
 }
 
-// since returns when the limiters of policies with those terms begin.
+// since returns when the limiters of such policies begin.
 func (k *Limiters[K]) since(t *engine.Terms) time.Time {
 	if t.Fake == nil {
 		return k.begin

@@ -8,19 +8,19 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A Key is one key's limiter, whatever the type of the key: what For returns.
+// A Key is a key's limiter, of any type of key: what For returns.
 type Key interface {
-	// Take, Peek and Outlook are those of the Limiters, for the key.
+	// Take, Peek and Outlook are those of Limiters.
 	Take(ctx context.Context, n int, maxWait time.Duration, used bool) (Taken, error)
 	Peek(n int) (wait time.Duration, err error)
 	Outlook() (engine.Outlook, error)
-	// Stop is that of engine.Limiter.
+	// Stop is engine.Limiter's.
 	Stop(t time.Time)
 }
 
 var _ Key = (*limiter[int])(nil)
 
-// limiter is the keyed.Limiter of a key.
+// limiter is keyed.Limiter.
 type limiter[K comparable] struct {
 	all *Limiters[K]
 	key K
@@ -94,7 +94,7 @@ func (l *limiter[K]) Resume() {
 	})
 }
 
-// whole calls do with the key's limiter, which is no longer compact then.
+// whole calls do with the key's limiter, which then is not compact.
 func (l *limiter[K]) whole(ctx context.Context, do func(of *engine.Limiter) error) (err error) {
 	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = do(e.limiter()) })
 	if asked != nil {

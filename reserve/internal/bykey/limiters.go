@@ -65,8 +65,8 @@ func New[K comparable](s Settings[K]) *Limiters[K] {
 	return k
 }
 
-// shardsFor returns the number of shards, a power of two: some 4096 keys each, whose table grows in some 50 us; at
-// least 16, so that 8 goroutines seldom meet; at most 1024, which take 128 KB.
+// shardsFor returns a power of two: some 4096 keys a shard, whose table grows in some 50 us; at least 16, so that 8
+// goroutines seldom meet; at most 1024, which take 128 KB.
 func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
@@ -111,8 +111,8 @@ type Taken struct {
 	left                engine.Outlook // after that
 }
 
-// Outlook returns what the key's limiter has to give after the request. It returns false for the zero Taken, and for
-// the reservation of a limiter that can't tell.
+// Outlook returns what the key's limiter can grant after the request; false for the zero Taken, and where it can't
+// tell.
 func (t *Taken) Outlook() (engine.Outlook, bool) {
 	if l := (*engine.Reservation)(&t.Reservation).Limiter(); l != nil {
 		return l.Latest(), true
@@ -120,8 +120,7 @@ func (t *Taken) Outlook() (engine.Outlook, bool) {
 	return t.left, t.left.Rate > 0
 }
 
-// Take is ReserveWithin for a caller that says whether it uses the permits in any case. If they are available now, the
-// key then stays compact.
+// Take is ReserveWithin. If the permits are used in any case and available now, the key stays compact.
 func (k *Limiters[K]) Take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
 ) (t Taken, err error) {
@@ -148,7 +147,7 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// Outlook returns what the key's limiter has to give now, or the policy function's error.
+// Outlook returns what the key's limiter can grant now, or the policy function's error.
 func (k *Limiters[K]) Outlook(key K) (o engine.Outlook, err error) {
 	err = k.with(context.Background(), key, func(e *entry[K]) { o = e.outlook() })
 	return o, err

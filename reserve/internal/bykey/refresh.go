@@ -46,7 +46,7 @@ func (k *Limiters[K]) Forget(key K) {
 	k.revoke(s, hash, key)
 }
 
-// revoke drops a key, whatever it owes. The shard must be locked.
+// revoke drops a key, and what it owes. The shard must be locked.
 func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
 	if at := s.at(hash, key); at >= 0 {
 		k.drop(s, at)
@@ -75,7 +75,6 @@ func (s *shard[K]) keys() []K {
 	return keys
 }
 
-// adopt replaces an entry's policy.
 func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.asked = k.tick(policy)
 	if policy == e.policy {
@@ -90,8 +89,8 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.policy = policy
 }
 
-// carry returns a limiter that takes over from a limiter of another kind: it has the same share of its store left, and
-// grants nothing before all promises are due.
+// carry returns a successor of another kind: with the same share of its store left, and no grant before all promises
+// are due.
 func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
 	f := k.untouched(policy)
 	to := policy.New(f.begin)
@@ -116,8 +115,7 @@ func left(o engine.Outlook) float64 {
 	return 1
 }
 
-// ticks is how many parts a time to live has. An entry notes the tick of its policy in 16 bits, which begin again after
-// 2048 times to live.
+// ticks is how many parts a time to live has. An entry's tick has 16 bits, which begin again after 2048 times to live.
 const ticks = 32
 
 func (k *Limiters[K]) tick(p *engine.Policy) uint16 {
@@ -128,13 +126,13 @@ func (k *Limiters[K]) tick(p *engine.Policy) uint16 {
 	return uint16((t.Now() - t.Since(k.since(t))) / k.perTick)
 }
 
-// stale reports whether the time to live of an entry's policy is over.
+// stale reports whether the policy's time to live is over.
 func (k *Limiters[K]) stale(e *entry[K]) bool {
 	return k.perTick > 0 && k.tick(e.policy)-e.asked >= ticks
 }
 
-// postpone lets an entry keep its policy for another eighth of its time to live.
+// postpone keeps the policy for another eighth of its time to live.
 func (k *Limiters[K]) postpone(e *entry[K]) { e.asked = k.tick(e.policy) - (ticks - ticks/8) }
 
-// markStale keeps a stale entry stale, whatever time passes.
+// markStale keeps a stale entry stale.
 func (k *Limiters[K]) markStale(e *entry[K]) { e.asked = k.tick(e.policy) - ticks }

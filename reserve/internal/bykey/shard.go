@@ -21,7 +21,7 @@ type shard[K comparable] struct {
 	round uint32    // how often Refresh and Forget were called
 }
 
-// place returns the number of the key's shard and its hash within that.
+// place returns the number of the key's shard, and its hash there.
 func (k *Limiters[K]) place(key K) (shard, hash uint32) {
 	h := maphash.Comparable(k.seed, key)
 	return uint32(h>>32) & uint32(len(k.shards)-1), uint32(h)
@@ -32,13 +32,12 @@ func (k *Limiters[K]) shardOf(key K) (*shard[K], uint32) {
 	return &k.shards[number], hash
 }
 
-// with calls do with the key's entry, locked.
 func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error {
 	s, hash := k.shardOf(key)
 	return k.in(ctx, s, hash, key, do)
 }
 
-// in is with for a key whose shard is known.
+// in is with for a known shard.
 func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	s.mu.Lock()
 	e := s.find(hash, key)
@@ -69,7 +68,7 @@ func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, d
 	return nil
 }
 
-// withNew is with for a new key, where all keys have the same policy. The shard must be locked.
+// withNew is with for a new key where all have the same policy. The shard must be locked.
 func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	for !k.claim() {
 		s.mu.Unlock()
@@ -91,7 +90,7 @@ func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K]
 	return nil
 }
 
-// withAnswer is with for a key that is new or whose policy's time to live is over. The shard must be locked.
+// withAnswer is with for a key that is new or stale. The shard must be locked.
 func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	a, own := k.ask(s, key)
 	if !own {
@@ -107,7 +106,7 @@ func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, 
 	return k.answered(s, hash, key, a, own, do)
 }
 
-// answered is withAnswer with the answer, of the caller's own ask or of another caller's.
+// answered is withAnswer with an answer, its own or another caller's.
 func (k *Limiters[K]) answered(s *shard[K], hash uint32, key K, a *ask[K], own bool, do func(*entry[K])) error {
 	for {
 		if own && a.gone {
@@ -145,8 +144,8 @@ func (k *Limiters[K]) try(s *shard[K], e *entry[K], do func(*entry[K])) {
 	do(e)
 }
 
-// withOld is withAnswer for a remembered key. The caller whose ask it was sets the policy. After an error, the key
-// keeps its policy for a while.
+// withOld is withAnswer for a remembered key. The ask's own caller sets the policy. After an error the key keeps its
+// policy for a while.
 func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do func(*entry[K])) {
 	k.finish(s, a, e, func(e *entry[K]) {
 		switch {
@@ -159,8 +158,8 @@ func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do 
 	})
 }
 
-// dropUntouched drops the last entry of the shard, which is new, if its call changed nothing: a refused call costs no
-// memory. With a time to live the answer is kept.
+// dropUntouched drops the shard's last, new entry if its call changed nothing: a refused call costs no memory. With a
+// time to live the answer is kept.
 func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 	if k.perTick > 0 {
 		return
@@ -173,7 +172,7 @@ func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
 	}
 }
 
-// finish calls do, and leaves nothing locked or waiting even if that panics.
+// finish calls do, and leaves nothing locked or waiting even if do panics.
 func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry[K])) {
 	defer k.unlock(s)
 	defer s.forget(a)
@@ -196,7 +195,7 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	k.counted(key, -1)
 }
 
-// look calls do, which must change nothing, with the key's limiter or with what that would be.
+// look calls do, which must change nothing, with the key's limiter or what that would be.
 func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -231,7 +230,7 @@ func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	}
 }
 
-// charge takes what a reservation settles at after its limiter was retired. It needs no room.
+// charge takes what a reservation of a retired limiter settles at. It needs no room.
 func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *engine.Policy, permits int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

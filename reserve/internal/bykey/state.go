@@ -29,7 +29,6 @@ func (s *state) limiter() *engine.Limiter {
 	return s.whole
 }
 
-// copied returns a limiter to look at.
 func (s *state) copied() *engine.Limiter {
 	if s.whole == nil {
 		return s.compact.grow(s.policy)
@@ -44,8 +43,7 @@ func (s *state) tryAcquire(n int) bool {
 	return s.whole.TryAcquire(n)
 }
 
-// take takes permits that are available now, and reports whether it did. The error is that of a request that no wait
-// helps.
+// take takes permits that are available now, or none. The error is that of a request that no wait helps.
 func (s *state) take(ctx context.Context, n int) (had bool, err error) {
 	if s.whole == nil {
 		_, had, err = s.compact.take(ctx, s.policy, n)
@@ -56,7 +54,7 @@ func (s *state) take(ctx context.Context, n int) (had bool, err error) {
 	return err == nil, nil // the reservation that follows has the error
 }
 
-// reserve reserves permits. A refused request leaves the limiter compact.
+// reserve leaves the limiter compact if it refuses.
 func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if s.whole == nil {
 		if err := s.policy.Check(ctx, &s.compact.state, n, maxWait); err != nil {

@@ -10,15 +10,15 @@ import (
 const (
 	sweepEvery = 16 // calls
 	sweepSize  = 32 // entries, if there are so many
-	// in so many shards: a few keys in many shards are seldom swept, but they are few.
+	// A few keys in many shards are seldom swept, but they are few.
 	sweepShards = 4
 )
 
-// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is idle, the chance to
-// find an idle entry is 99.9 %. The search takes about a microsecond.
+// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is idle, the search, of
+// about a microsecond, finds an idle entry with 99.9 %.
 const searchSize = 64
 
-// unlock unlocks the shard after a call. Each sixteenth call sweeps some shards in turn.
+// unlock unlocks the shard. Each sixteenth call sweeps some shards in turn.
 func (k *Limiters[K]) unlock(s *shard[K]) {
 	s.calls++
 	due := s.calls%sweepEvery == 0
@@ -28,7 +28,7 @@ func (k *Limiters[K]) unlock(s *shard[K]) {
 	}
 }
 
-// sweepSome looks at sweepSize entries of the next shards, but of none that is locked.
+// sweepSome sweeps the next shards, except locked ones.
 func (k *Limiters[K]) sweepSome() {
 	for looks, shards := sweepSize, sweepShards; looks > 0 && shards > 0; shards-- {
 		if s := k.nextShard(); s.mu.TryLock() { // no caller waits for a sweep
@@ -43,8 +43,8 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 	return &k.shards[k.turn.Add(1)&uint32(len(k.shards)-1)]
 }
 
-// sweep looks at up to n entries of a locked shard, from where it stopped last, and drops the untouched entries. While
-// its policy's time to live lasts, an entry is dropped only if its room is needed.
+// sweep drops the untouched among the next n entries of a locked shard. While its policy's time to live lasts, an entry
+// is dropped only if its room is needed.
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *engine.Policy
@@ -72,8 +72,7 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 	return looked, dropped
 }
 
-// retire ends an entry's whole limiter, to which reservations may still refer. It reports false if the limiter was used
-// since it was looked at.
+// retire ends an entry's whole limiter, to which reservations may still refer; or returns false if that was used since.
 func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	if e.whole == nil {
 		return true
@@ -82,8 +81,8 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
-// full reports whether there is no room for a new key. A key whose policy is being asked for counts, so a flood of new
-// keys is bounded while a slow policy function works.
+// full reports whether there is no room for a new key. A key under way counts: a slow policy function bounds a flood
+// too.
 func (k *Limiters[K]) full() bool { return k.keys.Load()+k.asking.Load() >= k.maxKeys }
 
 func (k *Limiters[K]) claim() bool {
@@ -98,7 +97,7 @@ func (k *Limiters[K]) claim() bool {
 	}
 }
 
-// makeRoom drops entries, and reports whether it found any.
+// makeRoom reports whether it could drop entries.
 func (k *Limiters[K]) makeRoom() bool {
 	looks := searchSize
 	for range k.shards {

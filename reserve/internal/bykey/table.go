@@ -6,8 +6,8 @@ package bykey
 // TryAcquire of 1,000 keys 249 ns instead of 180. The zero value is an empty table.
 type table[K comparable] struct {
 	entries []entry[K]
-	// index has a power of two of slots. 0 is a free slot. Otherwise the low bits, as many as a position in the index has,
-	// are 1 + the entry's position, and the others those of its hash, so that few wrong entries are looked at.
+	// index has a power of two of slots; 0 is free. The low bits, as many as a position has, are 1 + the entry's
+	// position; the others are its hash's, so that few wrong entries are looked at.
 	index []uint32
 }
 
@@ -21,7 +21,7 @@ type entry[K comparable] struct {
 
 const smallestIndex = 8
 
-// find returns the key's entry, or nil. It is good until the table changes.
+// find returns the key's entry, or nil, until the table changes.
 func (t *table[K]) find(hash uint32, key K) *entry[K] {
 	if i := t.at(hash, key); i >= 0 {
 		return &t.entries[i]
@@ -44,7 +44,7 @@ func (t *table[K]) at(hash uint32, key K) int {
 	return -1
 }
 
-// insert adds an entry whose key is not in the table, and returns it.
+// insert adds an entry with a new key, and returns it.
 func (t *table[K]) insert(e entry[K]) *entry[K] {
 	// At three quarters, two or three slots are looked at.
 	if len(t.entries) >= len(t.index)/4*3 {
@@ -55,7 +55,7 @@ func (t *table[K]) insert(e entry[K]) *entry[K] {
 	return &t.entries[len(t.entries)-1]
 }
 
-// remove removes an entry, and puts the last entry at its position.
+// remove puts the last entry at the removed one's position.
 func (t *table[K]) remove(position int) {
 	t.free(t.slotOf(position))
 	last := len(t.entries) - 1
@@ -69,7 +69,6 @@ func (t *table[K]) remove(position int) {
 	t.shrink()
 }
 
-// slotOf returns where the index points to that entry.
 func (t *table[K]) slotOf(position int) uint32 {
 	mask := uint32(len(t.index) - 1)
 	at := t.entries[position].hash & mask
@@ -79,7 +78,7 @@ func (t *table[K]) slotOf(position int) uint32 {
 	return at
 }
 
-// free empties a slot of the index, and moves up the slots behind it that may.
+// free empties a slot of the index, and moves up the slots behind it.
 func (t *table[K]) free(gap uint32) {
 	mask := uint32(len(t.index) - 1)
 	for at := (gap + 1) & mask; t.index[at] != 0; at = (at + 1) & mask {
@@ -109,7 +108,7 @@ func (t *table[K]) reindex(slots int) {
 	}
 }
 
-// shrink gives memory back once three quarters of it are free, and keeps twice what is needed.
+// shrink gives memory back once three quarters are free, and keeps twice what is needed.
 func (t *table[K]) shrink() {
 	n := len(t.entries)
 	if n == 0 {
