@@ -36,10 +36,10 @@ type (
 // Forever is a wait without limit: see [reserve.Forever].
 const Forever = reserve.Forever
 
-// ErrCancelled is returned by Wait for a reservation that was cancelled: see [reserve.ErrCancelled].
+// ErrCancelled is Wait's error for a cancelled reservation: see [reserve.ErrCancelled].
 var ErrCancelled = reserve.ErrCancelled
 
-// Must returns v, or panics if err is not nil. It is for limiters whose rate and options are constants:
+// Must returns v, or panics if err is not nil: for limiters whose rate and options are constants.
 //
 //	var limiter = pace.Must(pace.NewBursty(50))
 func Must[T any](v T, err error) T { return reserve.Must(v, err) }

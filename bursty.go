@@ -9,19 +9,17 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("pace")
 
-// NewBursty returns a limiter that saves up permits while it is idle, one second's
-// worth by default, and hands those out at once: Guava's SmoothBursty.
+// NewBursty returns a limiter that saves up permits while it is idle, one second's worth by default, and hands those
+// out at once: Guava's SmoothBursty.
 //
 // At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once as well, because the first fresh
 // permit is prepaid. The seventh waits 200 ms. A new limiter has nothing stored.
 //
-// It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no
-// limit), and a *[reserve.OptionError] for an option that does not apply. Of the options,
-// [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and
-// [reserve.WithClock] do.
+// It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no limit), and a *[reserve.OptionError]
+// for an option that does not apply: [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront],
+// [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do.
 func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Bursty(permitsPerSecond, opts...)
 	if err != nil {
@@ -30,8 +28,7 @@ func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limit
 	return p.Limiter(), nil
 }
 
-// Bursty returns the policy of NewBursty's limiters, to use for many keys or for a shared limiter. Its errors are
-// NewBursty's.
+// Bursty returns the policy of NewBursty's limiters, for many keys or a shared limiter. Its errors are NewBursty's.
 func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	s := store{burst: time.Second}
 	return reserve.NewPolicy(reserve.Variant{
@@ -40,14 +37,14 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 // NewTokenBucket returns a classic token bucket: full at the start, and a request waits for its own permits. As long as
-// nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity). There
-// is one difference: a request for more than the capacity, which that limiter refuses, waits for the missing permits.
+// nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity), except
+// that a request for more than the capacity, which that limiter refuses, waits for the missing permits.
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //
-// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity),
-// [reserve.PayUpfront]()), with further options, and has that one's errors. A capacity that takes more than 146 years
-// to fill is a *[reserve.ValueError].
+// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity), [reserve.PayUpfront]()),
+// with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a
+// *[reserve.ValueError].
 func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
 	if err != nil {
@@ -56,8 +53,8 @@ func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) 
 	return p.Limiter(), nil
 }
 
-// TokenBucket returns the policy of NewTokenBucket's limiters, to use for many keys or for a shared limiter. Its errors
-// are NewTokenBucket's.
+// TokenBucket returns the policy of NewTokenBucket's limiters, for many keys or a shared limiter. Its errors are
+// NewTokenBucket's.
 func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Policy, error) {
 	if !(capacity >= 0 && capacity <= math.MaxFloat64) {
 		return nil, valueError("capacity", capacity, "0 or more permits, and a finite number")
@@ -69,8 +66,7 @@ func TokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*r
 	return Bursty(permitsPerSecond, append(classic, opts...)...)
 }
 
-// store is what a bursty limiter can save up: the fresh permits of a time, or a
-// number of permits.
+// store is what a bursty limiter can save up: a time's permits, or a number.
 type store struct {
 	burst    time.Duration
 	capacity float64
@@ -78,7 +74,6 @@ type store struct {
 	chosen   bool
 }
 
-// set chooses what can be saved up, once.
 func (s *store) set(to store, option string, value any) error {
 	if s.chosen {
 		return valueError(option, value, "WithBurst or WithCapacity once, and neither for a token bucket")
@@ -87,9 +82,9 @@ func (s *store) set(to store, option string, value any) error {
 	return nil
 }
 
-// WithBurst sets the idle time whose permits are saved up. Their number follows the rate. At 10/s,
-// WithBurst(500*time.Millisecond) saves up to 5 permits. Default: 1 s, as in Guava. 0 saves nothing: no two requests
-// for one permit are closer than the interval.
+// WithBurst sets the idle time whose permits are saved up. At 10/s, WithBurst(500*time.Millisecond) saves up to 5
+// permits; at another rate, another number. Default: 1 s, as in Guava. 0 saves nothing: no two requests for one permit
+// are closer than the interval.
 func WithBurst(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithBurst", func(s *store) error {
 		if d < 0 {
@@ -99,8 +94,8 @@ func WithBurst(d time.Duration) reserve.Option {
 	})
 }
 
-// WithCapacity sets how many permits can be saved up, as a number that no change of
-// the rate alters. WithBurst beside it is an error, and so are both for [NewTokenBucket]. 0 saves nothing.
+// WithCapacity sets how many permits can be saved up, at any rate. WithBurst beside it is an error, and so are both for
+// [NewTokenBucket]. 0 saves nothing.
 func WithCapacity(permits float64) reserve.Option {
 	return reserve.NewOption("WithCapacity", func(s *store) error {
 		if !(permits >= 0 && permits <= math.MaxFloat64) {
@@ -110,8 +105,7 @@ func WithCapacity(permits float64) reserve.Option {
 	})
 }
 
-// curve is SmoothBursty's: a stored permit costs nothing, and idleness stores
-// permits as fast as they would have been handed out.
+// curve is SmoothBursty's: stored permits are free, and idleness stores permits at the rate.
 func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
 	c := &smooth.Curve{
 		Rate:     permitsPerSecond,

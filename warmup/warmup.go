@@ -1,15 +1,14 @@
-// Package warmup is for servers with cold caches, and for pools that open connections as they are needed. Its limiter
-// begins slowly and reaches its rate after a warm-up period. It is the port of Guava's SmoothWarmingUp to pace's
-// limiters.
+// Package warmup is for servers with cold caches, and for pools that open connections as needed. Its limiter begins
+// slowly and reaches its rate after a warm-up period. It is a port of Guava's SmoothWarmingUp.
 //
-// A limiter that has been idle is cold, and hands out permits more slowly: the first one coldFactor times more slowly,
-// then faster and faster. After a warm-up period it reaches its rate. At 2/s with a period of 4 s, eight callers in a
-// row wait for 0, 1.38, 1.13, 0.88, 0.63, 0.5, 0.5 and 0.5 s.
+// An idle limiter is cold: its first permit takes coldFactor times longer, and later permits less and less. After a
+// warm-up period it reaches its rate. At 2/s with a period of 4 s, eight callers in a row wait for 0, 1.38, 1.13, 0.88,
+// 0.63, 0.5, 0.5 and 0.5 s.
 //
 // # The curve
 //
-// The store is the cold: it is full after an idle time and empty under load. The more permits are
-// stored, the longer each takes:
+// The store is the cold: it is full after an idle time and empty under load. The more permits are stored, the longer
+// each takes:
 //
 //	interval
 //	  cold ^                  /
@@ -21,10 +20,9 @@
 //	       +----------+-------+--> stored permits
 //	       0      threshold  capacity
 //
-// The area right of the threshold is the warm-up period, and left of it half the
-// period. Idleness stores permits so that after a period, from any state and for
-// every cold factor, the limiter is fully cold. The source is Guava's
-// SmoothRateLimiter, whose comment derives it.
+// The area right of the threshold is the warm-up period, and left of it half the period. Idleness stores permits so
+// that after a period, from any state and for every cold factor, the limiter is fully cold. Guava's SmoothRateLimiter
+// derives it.
 package warmup
 
 import (
@@ -36,17 +34,16 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// valueError makes the error for a bad value.
 var valueError = invalid.In("warmup")
 
 // New returns a limiter that warms up. It is cold at first, and after an idle time of a period. Under load it takes a
 // period to reach the rate. At 100/s with a period of 10 s, a cold limiter begins at 33/s and reaches 100/s after 10 s.
 // From warm, up to 5 s without a request cost nothing. After 7.5 s it begins at half its rate.
 //
-// It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a *[reserve.OptionError] for an
-// option that does not apply. Of the options, [WithColdFactor], [reserve.WithStored] (default: full, that is cold),
-// [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do. A rate of +Inf is no limit. Coming back from
-// it the limiter is warm.
+// It returns a *[reserve.ValueError] for a rate that is not positive or a period below a microsecond, and a
+// *[reserve.OptionError] for an option that does not apply: [WithColdFactor], [reserve.WithStored] (default: full, that
+// is cold), [reserve.PayUpfront], [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do. A rate of +Inf
+// is no limit; coming back from it the limiter is warm.
 func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(permitsPerSecond, period, opts...)
 	if err != nil {
@@ -55,7 +52,7 @@ func New(permitsPerSecond float64, period time.Duration, opts ...reserve.Option)
 	return p.Limiter(), nil
 }
 
-// Policy returns the policy of New's limiters, to use for many keys or for a shared limiter. Its errors are New's.
+// Policy returns the policy of New's limiters, for many keys or a shared limiter. Its errors are New's.
 func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
 	if period < time.Microsecond { // as of New(10, 60), which means 60 ns
 		return nil, valueError("period", period, "at least a microsecond, as in 10*time.Second")
@@ -66,9 +63,9 @@ func Policy(permitsPerSecond float64, period time.Duration, opts ...reserve.Opti
 	}, permitsPerSecond, opts...)
 }
 
-// WithColdFactor sets how many times longer than at the rate a cold limiter takes for a
-// permit. At 2/s and with a factor of 3, the first two permits of a cold limiter are nearly
-// 1.5 s apart. At least 1, which is no warm-up at all. Default: 3, as in Guava.
+// WithColdFactor sets how many times longer a permit takes in a cold limiter. At 2/s and with a factor of 3, the first
+// two permits of a cold limiter are nearly 1.5 s apart. At least 1, which is no warm-up at all. Default: 3, as in
+// Guava.
 func WithColdFactor(f float64) reserve.Option {
 	return reserve.NewOption("WithColdFactor", func(w *warming) error {
 		if !(f >= 1 && f <= math.MaxFloat64) {
@@ -84,7 +81,6 @@ type warming struct {
 	coldFactor float64
 }
 
-// curve is SmoothWarmingUp's.
 func (w *warming) curve(permitsPerSecond float64) *smooth.Curve {
 	stable := smooth.Interval(permitsPerSecond)
 	c := &smooth.Curve{Rate: permitsPerSecond, Interval: stable, AtRate: w.curve}

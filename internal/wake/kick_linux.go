@@ -25,7 +25,7 @@ type kicker struct {
 	spec  itimerspec
 }
 
-// A kick is one moment at which epoll_wait is to end. Guarded by the kicker's lock.
+// A kick is a moment at which epoll_wait is to end. Guarded by the kicker's lock.
 type kick struct{ at time.Duration } // 0: none
 
 const (
@@ -74,7 +74,7 @@ func (k *kicker) find(at time.Duration) (i int, found bool) {
 	return slices.BinarySearchFunc(k.due, at, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 }
 
-// arm sets the descriptor for the next moment. The kicker must be locked.
+// arm sets the descriptor for the next moment, locked.
 func (k *kicker) arm() {
 	n := len(k.due)
 	if n == 0 || k.due[n-1] == k.armed {
@@ -91,7 +91,7 @@ func (k *kicker) arm() {
 	}
 }
 
-// open makes the descriptor, if the kernel gives one. The kicker must be locked.
+// open makes the descriptor, if the kernel gives any, locked.
 func (k *kicker) open() bool {
 	now := sinceStart()
 	if now < k.retry {

@@ -14,9 +14,9 @@ const (
 	timerfdCloexec  = syscall.O_CLOEXEC  // TFD_CLOEXEC
 )
 
-// itimerspec is the kernel's struct itimerspec. A Timespec has 32-bit fields on 32-bit machines,
-// as the system call that syscall.SYS_TIMERFD_SETTIME names there has: timerfd_settime64 is
-// another one. The times that are set are relative and under two milliseconds, so nothing of it ends in 2038.
+// itimerspec is the kernel's struct itimerspec. On 32-bit machines a Timespec has 32-bit fields, as
+// syscall.SYS_TIMERFD_SETTIME has there (timerfd_settime64 is another call). Times are relative and under two
+// milliseconds: nothing ends in 2038.
 type itimerspec struct {
 	interval syscall.Timespec // zero: once
 	value    syscall.Timespec // from now
@@ -30,8 +30,7 @@ func timerfdCreate() (fd uintptr, err error) {
 	return fd, nil
 }
 
-// timerfdSettime sets the timer to spec from now.
 func timerfdSettime(fd uintptr, spec *itimerspec) {
-	// It fails only for arguments that are never given, or where seccomp forbids it. The deadline wakes then.
+	// It fails only for arguments that are never given, or under seccomp. The deadline wakes then.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }

@@ -2,8 +2,8 @@
 //
 // On an idle Linux machine a Go timer is up to 1 ms late: the runtime waits for it in epoll_wait, whose timeout is
 // whole milliseconds (golang.org/issue/44343, golang.org/issue/47084). So beside the plain timer a timerfd ends
-// epoll_wait at the right nanosecond, and the scheduler runs the timers that are due. On other systems, and where the
-// kernel gives no timerfd, the plain timer is all there is.
+// epoll_wait at the right nanosecond, and the scheduler runs the timers that are due. Other systems, and kernels that
+// give no timerfd, have only the plain timer.
 package wake
 
 import (
@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// A Sleeper lets one goroutine sleep. Another goroutine may move the end of the sleep (Set), which wakes nobody, and
-// end it at once (Wake). Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends exactly in
-// time.
+// A Sleeper lets one goroutine sleep. Another goroutine may move the sleep's end (Set), which wakes nobody, or end it
+// at once (Wake). Once warm, its methods allocate nothing. In a testing/synctest bubble a sleep ends exactly in time.
 type Sleeper struct {
 	timer   *time.Timer
 	woken   chan struct{} // holds a token once Wake was called
@@ -21,11 +20,11 @@ type Sleeper struct {
 	kick    kick
 }
 
-// shortest is the wait that is not worth a sleep: to park a goroutine and to wake it took 14 to 28 us of processor
-// time. runtime.Gosched made a wait of 8 us take 40 ms behind busy queues.
+// shortest is the wait that is not worth a sleep: parking and waking a goroutine took 14 to 28 us of processor time.
+// runtime.Gosched made a wait of 8 us take 40 ms behind busy queues.
 const shortest = 10 * time.Microsecond
 
-// Reset makes the sleeper ready for use, also by another goroutine.
+// Reset makes the sleeper ready for use by any goroutine.
 func (s *Sleeper) Reset() {
 	if bubbled := bubbled(time.Now()); s.timer == nil || bubbled || s.bubbled {
 		s.timer, s.woken, s.bubbled = time.NewTimer(Untimed), make(chan struct{}, 1), bubbled
@@ -37,9 +36,9 @@ func (s *Sleeper) Reset() {
 	}
 }
 
-// Set makes the sleep end when d has passed. Any goroutine may call it, before the sleep and during it. The last call
-// counts. [Untimed] or longer ends nothing. With slack the sleep ends later, by less than the slack, together with
-// others of the same slack.
+// Set makes the sleep end after d. Any goroutine may call it, before and during the sleep; the last call counts.
+// [Untimed] or longer ends nothing. With slack the sleep ends later, by less than the slack, together with others of
+// the same slack.
 func (s *Sleeper) Set(d, slack time.Duration) {
 	switch {
 	case d >= Untimed:
@@ -57,12 +56,12 @@ func (s *Sleeper) Set(d, slack time.Duration) {
 	}
 	s.timer.Reset(d)
 	if !s.bubbled {
-		// After the timer was set, so that the timer is due when its kick comes.
+		// After the timer, so that it is due when its kick comes.
 		kicks.set(&s.kick, s.now()+d)
 	}
 }
 
-// now returns the time since a moment that sleepers which share their wake-ups have in common.
+// now returns the time since a moment that is common to sleepers with shared wake-ups.
 func (s *Sleeper) now() time.Duration {
 	if s.bubbled {
 		return time.Duration(time.Now().UnixNano())
@@ -70,7 +69,7 @@ func (s *Sleeper) now() time.Duration {
 	return sinceStart()
 }
 
-// Wake ends the sleeper's sleep, or else its next one. Any goroutine may call it.
+// Wake ends the sleep, or else the next. Any goroutine may call it.
 func (s *Sleeper) Wake() {
 	select {
 	case s.woken <- struct{}{}:
@@ -81,8 +80,8 @@ func (s *Sleeper) Wake() {
 // Woken returns the channel on which a Wake arrives, for callers with a clock of their own.
 func (s *Sleeper) Woken() <-chan struct{} { return s.woken }
 
-// Sleep blocks until the time that Set says, a Wake, or the end of ctx. It may end up to 10 us early,
-// and also for no reason: the caller looks at its clock and its context again.
+// Sleep blocks until the time of Set, a Wake, or the end of ctx. It may end up to 10 us early, and for no reason: the
+// caller looks at its clock and its context again.
 func (s *Sleeper) Sleep(ctx context.Context) {
 	select {
 	case <-s.timer.C:
@@ -94,10 +93,10 @@ func (s *Sleeper) Sleep(ctx context.Context) {
 	}
 }
 
-// Short reports whether d is too short to sleep: then Spin takes less processor time.
+// Short reports whether d is too short to sleep: Spin is cheaper.
 func (s *Sleeper) Short(d time.Duration) bool { return d <= shortest && !s.bubbled }
 
-// Spin blocks until d has passed, looking at the clock.
+// Spin blocks for d, looking at the clock.
 func Spin(d time.Duration) {
 	for start := time.Now(); time.Since(start) < d; {
 	}
@@ -126,12 +125,11 @@ func Sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	}
 }
 
-// bubbled reports whether now was read in a testing/synctest bubble, the only place where it has no monotonic part.
+// bubbled reports whether now was read in a testing/synctest bubble: only there it has no monotonic part.
 func bubbled(now time.Time) bool {
 	return now == now.Round(0) // Round(0) takes the monotonic part away
 }
 
 var start = time.Now()
 
-// sinceStart reads the monotonic clock.
 func sinceStart() time.Duration { return time.Since(start) }

@@ -10,10 +10,10 @@ import (
 
 var valueError = invalid.In("calendar")
 
-// New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000
-// a day, reset at midnight in California. It starts with none of the present period's used.
+// New returns a limiter that grants n permits in each period: New(10_000, Daily(losAngeles, 0)) for 10,000 a day, reset
+// at midnight in California. The present period begins unused.
 //
-// It returns a *[reserve.ValueError] for an n below 1, and for a Period or an option that makes no sense. It returns a
+// It returns a *[reserve.ValueError] for an n below 1, and for a Period or an option that makes no sense, and a
 // *[reserve.OptionError] for an option that does not apply: [Spread], [WithMargin], [reserve.WithClock],
 // [reserve.WithMaxWait] and [reserve.WithSlack] do.
 func New(n int, per Period, opts ...reserve.Option) (*reserve.Limiter, error) {
@@ -53,9 +53,8 @@ type settings struct {
 	margin time.Duration
 }
 
-// Spread paces what is left of the quota over what is left of the period: no faster than soonest times the even rate.
-// Without it, permits are granted as fast as callers ask. Soonest is at least 1. 1 is strictly even, and +Inf is no
-// pacing, the default.
+// Spread paces what is left of the quota over the rest of the period: no faster than soonest times the even rate.
+// Soonest is at least 1: 1 is strictly even. Default: +Inf, no pacing.
 //
 // With 8,640 a day and Spread(1), a call goes each 10 s from midnight on, or each 5 s if none was made until noon. With
 // Spread(4), calls go each 2.5 s at midnight if callers ask without a pause.
@@ -70,8 +69,7 @@ func Spread(soonest float64) reserve.Option {
 }
 
 // WithMargin grants nothing in the first and the last d of a period, for a server whose clock may differ by up to d.
-// With WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. Default: 0. It is at most a quarter of the
-// period.
+// With WithMargin(2*time.Minute), a daily quota rests from 23:58 to 0:02. At most a quarter of the period. Default: 0.
 func WithMargin(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithMargin", func(s *settings) error {
 		if most := s.period.nominal() / 4; d < 0 || d > most {

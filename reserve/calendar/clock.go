@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// shift moves all promised times on the wall clock, which was set, so that they stay on the limiter's clock.
+// shift moves promised times on the wall clock, which was set, so that they stay on the limiter's clock.
 func (l *ledger) shift(step int64) {
 	l.offset += step
 	if l.state.paced > math.MinInt64 {

@@ -9,8 +9,8 @@
 //
 // # What is promised
 //
-// First come, first served. A request is granted as soon as what is left of the period's quota holds all of its
-// permits, otherwise whole at the beginning of a later period. With 3 an hour, at 10:50:
+// First come, first served. A request is granted as soon as the rest of the period's quota holds all of its permits,
+// otherwise whole at the beginning of a later period. With 3 an hour, at 10:50:
 //
 //	Reserve(2)   ready now
 //	Reserve(2)   at 11:00
@@ -22,19 +22,19 @@
 // periods.
 //
 // Waiting requests use at once the permits that are given back in their period. After its end these are worth nothing.
-// A period of [FromFirst] begins with the first request that is granted. If nothing is left used of the period, it is
-// closed again.
+// A period of [FromFirst] begins with the first request that is granted. If all of its permits come back, it closes
+// again.
 //
 // A server may count a call that is out when a period begins in either period. With [reserve.Reservation.Begin] and End
 // both count it, and a period of [FromFirst] lasts until its length after the End of the call that opened it.
 //
 // # Days
 //
-// The time of day is that of a wall clock. A day on which the clocks are changed has 23 or 25 hours, and one quota.
+// The time of day is that of a wall clock, read at each request. A day on which the clocks are changed has 23 or 25
+// hours, and one quota.
 //
-// The wall clock is read at each request. If it is set back into a period that has passed, the present period goes
-// on until its own end: nothing is granted twice. If it is set forward, or a laptop wakes up, the period that it
-// shows begins.
+// If the wall clock is set back into an earlier period, the present period goes on until its own end: nothing is
+// granted twice. If it is set forward, or a laptop wakes up, the period that it shows begins.
 //
 // # Restarts
 //
@@ -44,11 +44,11 @@
 //
 // # Changes
 //
-// A pause grants nothing until its end, and the periods go on. SetRate changes the quota: the rate is that of the usual
-// length of a period (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised;
-// with Retime they wait as the new quota says. SetPolicy may change the period too: what is used of the present period
-// is used of the new one.
+// A pause grants nothing until its end, and the periods go on. SetRate changes the quota: the rate is that of a
+// period's usual length (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised;
+// with Retime they wait as the new quota says. SetPolicy may change the period too, and keeps what is used of the
+// present period.
 //
-// A waiting request takes 64 bytes. Asking costs one step of arithmetic. After something was given back, it costs one
-// step for each request that waits behind it.
+// A waiting request takes 64 bytes. A request takes one step of arithmetic, and a refund one for each request that
+// waits behind it.
 package calendar

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger holds the present period, how much of its quota is used, and the waiting requests in their order. Times are
-// the wall clock's, in nanoseconds of Unix time, unless a comment says that they are the limiter's.
+// A ledger holds the present period, what is used of its quota, and the waiting requests in order. Times are the wall
+// clock's, in nanoseconds of Unix time, unless a comment says the limiter's.
 type ledger struct {
 	*rule
 	wall    func(now int64) time.Time
@@ -28,7 +28,7 @@ type ledger struct {
 	opener uint64 // the number of the request that opened the present period
 	said   int64  // the period's end by what a server said
 
-	// over holds the requests of the present period that exceed its quota, owed what earlier requests took of this period.
+	// over holds requests of the present period beyond its quota, owed what earlier requests took of it.
 	over, owed []item
 
 	queue []request
@@ -77,7 +77,7 @@ func newLedger(r *rule, now int64, wall func(now int64) time.Time) *ledger {
 	return l
 }
 
-// advance reads the wall clock, and grants the requests whose time has come.
+// advance reads the wall clock, and grants the requests that are due.
 func (l *ledger) advance(now int64) {
 	if step := unix(l.wall(now)) - saturate.Add(now, l.offset) + l.skew; step >= jitter || step <= -jitter {
 		l.shift(step)
@@ -128,7 +128,7 @@ func (l *ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge takes permits that were used already, behind all waiting requests, whether the quota holds them or not.
+// Charge takes permits that were used already, behind all waiting requests, beyond the quota too.
 func (l *ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	l.push(int64(permits), asap, l.after(l.placed(), int64(permits), asap))

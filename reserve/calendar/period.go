@@ -12,8 +12,8 @@ import (
 // Period is an error in [New] and [Policy].
 //
 // The time of day is that of a wall clock in a place. A period begins at the first moment at which the clocks there
-// show its beginning or a later time. If they are set forward over it, that is the moment of the change. If they show
-// it twice, it is the first of the two.
+// show its beginning or a later time. If they skip its beginning, that is the moment of the change. If they show it
+// twice, it is the first of the two.
 type Period struct {
 	kind    kind
 	loc     *time.Location
@@ -43,15 +43,15 @@ func Weekly(loc *time.Location, day time.Weekday, at time.Duration) Period {
 	return Period{kind: weekly, loc: loc, weekday: day, at: at}
 }
 
-// Monthly returns the periods that begin at midnight of a day of the month (1 to 31) in a place. In a shorter
-// month the period begins on its last day: Monthly(loc, 31) on the 28th or 29th of February.
+// Monthly returns the periods that begin at midnight of a day of the month (1 to 31) in a place; in a shorter month on
+// its last day: Monthly(loc, 31) on the 28th or 29th of February.
 func Monthly(loc *time.Location, day int) Period { return Period{kind: monthly, loc: loc, day: day} }
 
-// Every returns the periods of length d that are aligned to the Unix epoch, 1970-01-01 00:00 UTC:
-// Every(time.Hour) begins at each full hour of UTC.
+// Every returns the periods of length d aligned to the Unix epoch, 1970-01-01 00:00 UTC: Every(time.Hour) begins at
+// each full hour of UTC.
 func Every(d time.Duration) Period { return Period{kind: every, length: d} }
 
-// FromFirst returns the periods of length d that begin with the first request granted after the period before: GitHub's
+// FromFirst returns periods of length d, each of which begins with the first request granted after the last: GitHub's
 // hour, a language model's five hours.
 func FromFirst(d time.Duration) Period { return Period{kind: fromFirst, length: d} }
 
@@ -91,7 +91,7 @@ func (p Period) check() error {
 	return nil
 }
 
-// nominal returns the usual length: a month is a twelfth of the Gregorian calendar's mean year.
+// nominal returns the usual length: a month is a twelfth of the Gregorian mean year.
 func (p Period) nominal() time.Duration {
 	switch p.kind {
 	case daily:
@@ -105,10 +105,10 @@ func (p Period) nominal() time.Duration {
 	}
 }
 
-// A span is one period: from begin to before end, in nanoseconds of Unix time.
+// A span is a period from begin to before end, in nanoseconds of Unix time.
 type span struct{ begin, end int64 }
 
-// around returns the period that holds a time. It is not for fromFirst, whose periods depend on the requests.
+// around returns the period that holds a time. FromFirst's depend on the requests.
 func (p Period) around(t int64) span {
 	if p.kind == every {
 		d := int64(p.length)
@@ -126,7 +126,7 @@ func (p Period) around(t int64) span {
 	return span{p.begin(y, m, d, i), p.begin(y, m, d, i+1)}
 }
 
-// begin returns the beginning of the i-th period after that of a date.
+// begin returns the beginning of the i-th period after a date's.
 func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	switch p.kind {
 	case weekly:
@@ -142,9 +142,9 @@ func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	return first(p.loc, time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(p.at))
 }
 
-// first returns the first moment at which the clocks in a place show a time (given as UTC) or a later one.
+// first returns the first moment at which a place's clocks show a time (given as UTC) or a later one.
 func first(loc *time.Location, shown time.Time) int64 {
-	// No place is more than a day and two hours off UTC. From there on, zone by zone.
+	// No place is more than 26 hours off UTC. From there on, zone by zone.
 	for t := shown.Add(-26 * time.Hour).In(loc); ; {
 		_, offset := t.Zone()
 		_, end := t.ZoneBounds()
@@ -159,7 +159,7 @@ func first(loc *time.Location, shown time.Time) int64 {
 	}
 }
 
-// unix returns a time in nanoseconds since 1970. Beyond the years 1678 to 2262 it saturates.
+// unix returns nanoseconds since 1970. It saturates beyond the years 1678 to 2262.
 func unix(t time.Time) int64 {
 	switch s := t.Unix(); {
 	case s >= math.MaxInt64/int64(time.Second):

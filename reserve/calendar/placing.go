@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// open returns the state that a period's has become at a time: its own, or that of a later period.
+// open returns the state at a time: of the same period or a later one.
 func (l *ledger) open(s state, t int64) state {
 	for t >= s.end && s.end != never {
 		over, out := s.used-l.quota, int64(0)
@@ -33,7 +33,7 @@ func (l *ledger) open(s state, t int64) state {
 	return s
 }
 
-// after returns the state after a request that comes behind the requests that led to s.
+// after returns the state after a request behind those that led to s.
 func (l *ledger) after(s state, permits, latest int64) state {
 	t := max(s.at, l.now)
 	if len(l.queue) == 0 {
@@ -71,7 +71,7 @@ func (l *ledger) opened(t int64) state {
 	return s
 }
 
-// usedUpTo returns the end of the last period of one length that is used up, or else that of this one.
+// usedUpTo returns the end of the last period that is used up, or of this one.
 func (l *ledger) usedUpTo(s state) int64 {
 	n := (s.used - l.quota) / l.quota
 	if n <= 0 || l.period.kind < every {
@@ -84,8 +84,7 @@ func (l *ledger) usedUpTo(s state) int64 {
 	return s.end + n*length
 }
 
-// pace returns when the next request may be granted, after one for so many permits at t, where left permits were left
-// for the time up to last.
+// pace returns when the next request may be granted after one for permits at t, if left permits were left until last.
 func (l *ledger) pace(t, last, permits, left int64) int64 {
 	switch {
 	case math.IsInf(l.spread, 1):
@@ -97,7 +96,6 @@ func (l *ledger) pace(t, last, permits, left int64) int64 {
 	}
 }
 
-// grant makes the state after a request the present one.
 func (l *ledger) grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
@@ -110,10 +108,10 @@ func (l *ledger) grant(number uint64, permits int64, after state) {
 	}
 }
 
-// begin has a period begin, unless it is the present one.
+// begin begins a period, unless it is the present one.
 func (l *ledger) begin(next state) {
 	if next.span != l.state.span {
-		// What is used of it already, the last ones took that went over the quotas before.
+		// The last requests that went over earlier quotas took what is used already.
 		items, rest := append(l.owed, l.over...), next.used
 		i := len(items)
 		for ; i > 0 && rest > 0; i-- {
@@ -126,7 +124,7 @@ func (l *ledger) begin(next state) {
 	l.state = next
 }
 
-// place works out the state after the first request whose state is not known.
+// place computes the first unknown state.
 func (l *ledger) place() {
 	r := &l.queue[l.known]
 	before := l.frontier()
@@ -152,7 +150,7 @@ func (l *ledger) placed() state {
 	return l.frontier()
 }
 
-// push appends a request, and grants it if its time has come.
+// push appends a request, and grants it if due.
 func (l *ledger) push(permits int64, latest int64, after state) (number uint64) {
 	l.newest++
 	if len(l.queue) == 0 && after.at <= l.now {

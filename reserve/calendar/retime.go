@@ -21,7 +21,7 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.advance(now)
 }
 
-// change replaces the rule. What is used of this period is used of the new rule's present period.
+// change replaces the rule. What is used of this period counts in the new rule's.
 func (l *ledger) change(now int64, r *rule) {
 	l.advance(now)
 	l.placed()

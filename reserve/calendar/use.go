@@ -2,11 +2,10 @@ package calendar
 
 import "github.com/nextfree/pace/smooth"
 
-// inUse marks the numbers of slots in use. A server may count a call that is out at the edge of a period in either, so
-// both periods count it.
+// inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.
 const inUse = 1 << 63
 
-// Begin returns the slot by which permits in use are known from then on.
+// Begin returns the slot of permits in use.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot.Number >= inUse || len(l.queue) > 0 && slot.Number >= l.queue[0].number {

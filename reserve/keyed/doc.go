@@ -1,14 +1,13 @@
-// Package keyed is a limiter for each key: for each user, host, route or tenant,
-// for millions of them, in bounded memory.
+// Package keyed is a limiter for each key: for each user, host, route or tenant, for millions of them, in bounded
+// memory.
 //
 //	perUser := keyed.New(func(user string) (*reserve.Policy, error) { return free, nil })
 //	if !perUser.TryAcquire("ada", 1) {
 //		// too many requests by ada; everybody else is served
 //	}
 //
-// Most callers want [Limiters.Acquire], which waits, or [Limiters.TryAcquire], which
-// does not. [Limiters.For] is one key's limiter, for everything that takes a
-// [reserve.Reserver].
+// Most callers want [Limiters.Acquire], which waits, or [Limiters.TryAcquire], which does not. [Limiters.For] is a
+// key's limiter, for everything that takes a [reserve.Reserver].
 //
 // # The model
 //
@@ -26,8 +25,8 @@
 //
 // # Plans from a database
 //
-// The policy function finds a key's plan. Keep one policy for each plan. Say how a changed plan reaches a key that is
-// remembered: by [WithTTL], or by [Limiters.Refresh] where the program changes the plan itself or hears of it.
+// The policy function finds a key's plan. Keep one policy for each plan. A changed plan reaches a remembered key by
+// [WithTTL], or by [Limiters.Refresh] where the program changes the plan itself or hears of it.
 //
 //	plans := map[string]*reserve.Policy{
 //		"free": reserve.Must(window.Policy(100, time.Minute)),
@@ -39,7 +38,7 @@
 //		err := db.QueryRow("SELECT plan FROM tenants WHERE id = $1", tenant).Scan(&plan)
 //		switch {
 //		case errors.Is(err, sql.ErrNoRows):
-//			return nil, keyed.ErrUnknown // there is no such tenant, or there is none any more
+//			return nil, keyed.ErrUnknown // no such tenant, or none any more
 //		case err != nil:
 //			return nil, err
 //		}
@@ -47,9 +46,9 @@
 //	}, keyed.WithTTL(time.Minute))
 //
 // An upgrade from 100 to 6000 a minute then reaches a client that keeps asking within a minute, and at once by
-// perTenant.Refresh(tenant). So does a downgrade, and [ErrUnknown] for a tenant that is deleted. While the database
-// fails, remembered tenants keep their policies, and new tenants get the error. Without WithTTL the function is called
-// for each request of a tenant that is not remembered. A tenant with the rate +Inf never is.
+// perTenant.Refresh(tenant). So does a downgrade, and [ErrUnknown] for a deleted tenant. While the database fails,
+// remembered tenants keep their policies, and new tenants get the error. Without WithTTL the function is called for
+// each request of a tenant that is not remembered. A tenant with the rate +Inf never is.
 //
 // # What it costs
 //

@@ -12,19 +12,19 @@ import (
 
 var valueError = invalid.In("keyed")
 
-// ErrTooManyKeys is returned for a new key when as many as [WithMaxKeys] says are
-// remembered and none of those looked at can be dropped. Nothing was taken.
+// ErrTooManyKeys is returned for a new key when [WithMaxKeys] keys are remembered and none that was looked at can be
+// dropped. Nothing was taken.
 var ErrTooManyKeys = bykey.ErrTooManyKeys
 
-// ErrUnknown is for the policy function to return, or to wrap, for a key that it does not know: a deleted tenant, a
-// revoked API key. A remembered key is then forgotten, as by [Limiters.Forget], and its callers get the error.
+// ErrUnknown is for the policy function to return, or to wrap, for an unknown key: a deleted tenant, a revoked API key.
+// A remembered key is then forgotten, as by [Limiters.Forget], and its callers get the error.
 var ErrUnknown = bykey.ErrUnknown
 
-// Limiters is a limiter for each key. Make it with [New]. It must not be copied. All methods may be called at the same
+// Limiters is a limiter for each key. [New] makes it. It must not be copied. All methods may be called at the same
 // time.
 //
 // Keys are compared with ==, so a NaN is a new key each time. A key of an interface type whose value can't be compared
-// panics, as it does in a map.
+// panics, as in a map.
 type Limiters[K comparable] bykey.Limiters[K]
 
 func (k *Limiters[K]) keys() *bykey.Limiters[K] { return (*bykey.Limiters[K])(k) }
@@ -37,21 +37,20 @@ type settings struct {
 	ttl     time.Duration
 }
 
-// WithMaxKeys sets how many keys are remembered at most. Past it a new key is refused with
-// [ErrTooManyKeys]. Default: 1<<20, that is some 90 MB. With 0 or less, every key is refused.
+// WithMaxKeys sets how many keys are remembered at most. Past it a new key is refused with [ErrTooManyKeys]. Default:
+// 1<<20, some 90 MB. With 0 or less, every key is refused.
 //
-// One thing goes past it: a charge by [reserve.Reservation.Settle] to a key that has been dropped
-// since, because no debt is forgotten.
+// Only a charge by [reserve.Reservation.Settle] to a key that was dropped goes past it: no debt is forgotten.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) { s.maxKeys = n }
 }
 
 // WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. So a changed plan
-// reaches a client that keeps asking within d. Default: until the key is dropped. 0 or less means the same.
+// reaches a client that keeps asking within d. Default, and for 0 or less: until the key is dropped.
 //
-// When d is over, the first caller calls the function, and the others go on with the old policy meanwhile. What the key
-// owes stays owed, and stored permits scale, as with Refresh. If the function returns an error, the key keeps its
-// policy, and the function is called again an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
+// When d is over, the first caller calls the function, and the others go on with the old policy. What the key owes
+// stays owed, and stored permits scale, as with Refresh. If the function returns an error, the key keeps its policy,
+// and the function is called again an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
 //
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
@@ -60,15 +59,15 @@ func WithTTL(d time.Duration) Option {
 }
 
 // New returns limiters whose policies come from the function. The first caller that asks for a new key calls it, and
-// other callers for that key wait for the result. Its answer is used until the key is dropped, or [Limiters.Refresh],
-// [Limiters.Forget] or [WithTTL] ends that. Its error goes to all callers that waited for it, and is not remembered.
+// other callers for that key wait. Its answer is used until the key is dropped, or [Limiters.Refresh],
+// [Limiters.Forget] or [WithTTL] ends that. All callers that waited get its error, which is not remembered.
 //
 // The function is called under no lock. It may ask for other keys, but not for the same key, nor for a key whose policy
 // asks for this key. Make policies once and return them many times. A key that has another policy after Refresh takes
 // some 220 bytes more.
 //
-// A key's limiter counts as idle since New was called. With policies that have a clock of their own
-// ([reserve.WithClock]), it counts as idle since the first policy that the function returned was made.
+// A key's limiter counts as idle since New was called, or, with policies that have a clock of their own
+// ([reserve.WithClock]), since the first policy that the function returned was made.
 //
 // It panics if the function or an option is nil.
 func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Option) *Limiters[K] {
@@ -88,33 +87,30 @@ func notNil(isNil bool, name, want string) {
 }
 
 // TryAcquire takes n permits of the key (at least 1) if they may be used now, and reports whether it did. For a key
-// that is not remembered, false may also mean that there is no policy for it, or no room. [Limiters.ReserveWithin]
-// tells. For a remembered key it neither blocks nor allocates.
+// that is not remembered, false may also mean no policy or no room: [Limiters.ReserveWithin] tells. For a remembered
+// key it neither blocks nor allocates.
 func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) { return k.keys().TryAcquire(key, n) }
 
-// Acquire waits for n permits of the key (at least 1), and returns how long that took. It
-// is [reserve.Limiter.Acquire] of the key's limiter, and has its errors, the policy function's
-// and [ErrTooManyKeys]. Where it need not wait, and the key is remembered, it does not allocate.
+// Acquire is [reserve.Limiter.Acquire] of the key's limiter: it waits for n permits (at least 1). It has its errors,
+// the policy function's and [ErrTooManyKeys]. For a remembered key that need not wait it does not allocate.
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
 	return k.keys().Acquire(ctx, key, n)
 }
 
-// ReserveWithin reserves n permits of the key (at least 1), if they may be used
-// within maxWait. It is [reserve.Limiter.ReserveWithin] of the key's limiter, and has its
-// errors, the policy function's and [ErrTooManyKeys].
+// ReserveWithin is [reserve.Limiter.ReserveWithin] of the key's limiter: it reserves n permits (at least 1) within
+// maxWait. It has its errors, the policy function's and [ErrTooManyKeys].
 //
-// The key is remembered until the reservation's time has come and the key is like new again. Cancel
-// after that gives nothing back: the store is full anyway. A charge
-// by Settle after that is charged to the key.
+// The key is remembered until the reservation's time has come and the key is like new again. Cancel after that gives
+// nothing back: the store is full anyway. Settle after that still charges the key.
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
 	return k.keys().ReserveWithin(ctx, key, n, maxWait)
 }
 
-// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It
-// takes nothing. It returns a *[reserve.SizeError] if the key's limiter never grants as many, the
-// policy function's error, and [ErrTooManyKeys].
+// Peek returns how long a request for n permits of the key (at least 1), made now, would wait. It takes nothing. It
+// returns a *[reserve.SizeError] if the limiter never grants as many, the policy function's error, and
+// [ErrTooManyKeys].
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 	return k.keys().Peek(key, n)
 }
@@ -132,8 +128,8 @@ func (k *Limiters[K]) Len() int { return k.keys().Len() }
 // It returns the policy function's error. The key then keeps its policy, or is forgotten if the error is [ErrUnknown].
 func (k *Limiters[K]) Refresh(key K) error { return k.keys().Refresh(key) }
 
-// Forget drops the state of the key, and forgives what it owes. Its next request finds it as if nothing had been asked
-// since [New], with the policy that the function then returns. Waiting requests keep their times.
+// Forget drops the key's state, and forgives what it owes. Its next request finds it as if nothing had been asked since
+// [New], with the policy that the function then returns. Waiting requests keep their times.
 func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 
 // Keys returns the remembered keys, in no order. A key that is new or dropped during the loop may come or not. The
@@ -148,13 +144,13 @@ func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 // It copies the keys of one shard at a time, of 4096 keys or fewer on average.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
-// For returns the key's limiter. It holds nothing but the key: it may be kept, and keeps no key from being dropped.
+// For returns the key's limiter. It holds only the key: it may be kept, and keeps no key from being dropped.
 //
 // The Reserver is a [Limiter]: perKey.For(key).(keyed.Limiter) has the further methods.
 func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 
-// A Limiter is one key's limiter, as [Limiters.For] returns it. Its methods mean what
-// [reserve.Limiter]'s do, and may be called at the same time.
+// A Limiter is a key's limiter, as [Limiters.For] returns it. Its methods mean what [reserve.Limiter]'s do, and may be
+// called at the same time.
 //
 // Rate, Stored and NextFree take no memory for a key that is not remembered, and are 0 if the policy function returns
 // an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no room for it,

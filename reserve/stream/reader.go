@@ -8,7 +8,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Reader returns a reader that reads from r as fast as the Reserver allows, one permit a byte: at 1 MiB/s a copy of 10
+// Reader returns a reader that reads from r as fast as the Reserver allows, a permit a byte: at 1 MiB/s a copy of 10
 // MiB takes 10 s. Each Read waits for the permits of at most one step, reads once, and gives back the permits of bytes
 // that it did not get.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Seq returns the elements of seq as fast as the Reserver allows. It takes an element, waits for as many permits as it
+// Seq returns the elements of seq as fast as the Reserver allows. It takes an element, waits for the permits that it
 // costs, and yields it with a nil error.
 //
 //	for user, err := range stream.Seq(ctx, users, limiter, nil) {
@@ -22,7 +22,7 @@ import (
 //
 // If the limiter does not grant the permits, because the context is done, its deadline is too near, or the cost is
 // negative or too large, the last pair is the zero T and the error. That element is lost, and seq is stopped. A loop
-// that ends early stops seq as well, and has paid only for the elements that it got.
+// that ends early stops seq as well, and has paid only for its elements.
 //
 // At 10/s, with nothing stored and costs of 5, 1, 1, elements come at 0, 0.5 and 0.6 s.
 //

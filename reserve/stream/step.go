@@ -75,10 +75,9 @@ func step(size int, rate float64) int {
 	}
 }
 
-// guess returns how many bytes to ask a source for that was asked for step bytes and gave n.
+// guess returns how many bytes to ask a source for that gave n of step bytes.
 //
-// A Read holds the permits of its step while it waits for the source. With whole steps, 32 sources of 1400 bytes each
-// 10 ms use 13 % of 1 MiB/s instead of 91 %.
+// With whole steps, 32 sources of 1400 bytes each 10 ms use 13 % of 1 MiB/s instead of 91 %.
 func guess(step, n int) int {
 	if n < step {
 		return max(1, n)
@@ -86,7 +85,7 @@ func guess(step, n int) int {
 	return step + step/8 + 1
 }
 
-// largest returns the most that a request may ask for if the error is a SizeError, otherwise 0.
+// largest returns a SizeError's largest request, otherwise 0.
 func largest(err error) int {
 	if err == nil { // by far most often
 		return 0

@@ -7,12 +7,12 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Writer returns a writer that writes to w as fast as the Reserver allows, one permit a byte: at 1 MiB/s a Write of 10
-// MiB takes 10 s. Write splits its bytes into steps, and waits for the permits of each.
+// Writer returns a writer that writes to w as fast as the Reserver allows, a permit a byte: at 1 MiB/s a Write of 10
+// MiB takes 10 s. Write waits for the permits of each step.
 //
 // An error of w is returned unchanged, with the number of bytes written, and the other permits are given back. If w
-// writes less than it should without an error, the error is [io.ErrShortWrite]. If the context is done, Write returns
-// its cause, and if its deadline is before the permits' time a *[reserve.WaitError].
+// writes too little without an error, the error is [io.ErrShortWrite]. If the context is done, Write returns its cause,
+// and if its deadline is before the permits' time a *[reserve.WaitError].
 //
 // The result is also an [io.ReaderFrom]: if w is an io.ReaderFrom (a TCP connection), io.Copy lets w copy, in steps.
 //

@@ -19,7 +19,7 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Stop lets no request go before a time while the window's clock goes on, as that of a server that refuses does.
+// Stop lets no request go before a time while the window's clock goes on, as at a server that refuses.
 func (l *ledger) Stop(now, until int64) bool {
 	l.advance(now)
 	until = min(until, longest)
@@ -49,7 +49,7 @@ func (l *ledger) Resume(now int64) bool {
 	return pause > 0 || stop > 0
 }
 
-// delay sets the window's clock back. Requests that wait keep their times on it, unless a stop decides them.
+// delay sets the window's clock back. Waiting requests keep their times on it, unless a stop decides them.
 func (l *ledger) delay(now, by int64) {
 	if l.stopped > now {
 		l.unplace(l.granted)
@@ -77,7 +77,6 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.longest = l.config.per
 }
 
-// change replaces the window for requests from now on.
 func (l *ledger) change(now int64, size int, per int64, rate float64) {
 	l.advance(now)
 	l.rate = rate
@@ -96,7 +95,7 @@ func (l *ledger) length(permitsPerSecond float64) int64 {
 	return per
 }
 
-// length returns the nanoseconds in which a rate gives n permits: at least 1, or 0 for a rate of +Inf.
+// length returns the nanoseconds of n permits at a rate: at least 1; 0 for +Inf.
 func length(n int, permitsPerSecond float64) int64 {
 	if math.IsInf(permitsPerSecond, 1) {
 		return 0

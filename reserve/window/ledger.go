@@ -7,9 +7,9 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger lists the requests granted within the last per and the waiting ones, in their order. The first waiting
-// request is granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's
-// size. So a request's time follows from the requests in front of it: see place.go.
+// A ledger lists the requests granted within the last per and the waiting ones, in order. The first waiting request is
+// granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's size. So a
+// request's time follows from the requests in front of it: see place.go.
 //
 // Times in the list are on the window's clock, which stands still during a pause.
 type ledger struct {
@@ -86,7 +86,7 @@ func (l *ledger) Charge(now int64, permits int) {
 	l.push(uint64(permits), l.next(uint64(permits), nil), nil, !l.waiting())
 }
 
-// push appends a request whose time is known; now: it is granted at once.
+// push appends a request with a known time; now: it is granted at once.
 func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 	l.number++
 	if now {
@@ -137,7 +137,7 @@ func (l *ledger) remove(i int, back uint64) {
 	}
 }
 
-// Ready returns when a request is or was granted, if it has not left the list.
+// Ready returns when a request is or was granted, unless it has left the list.
 func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	switch i := l.ring.find(number); {
@@ -170,7 +170,7 @@ func (l *ledger) Stored(now int64) float64 {
 	return 0
 }
 
-// Level returns how many permits the window has room for now, minus what requests wait for.
+// Level returns the window's room now, minus what requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
 	used := float64(l.uses.out.low)

@@ -24,7 +24,7 @@ func (l *ledger) unplace(i int) {
 	}
 }
 
-// next returns when a request that is made now would be granted.
+// next returns when a request made now would be granted.
 func (l *ledger) next(permits uint64, by *config) int64 {
 	for l.placed < l.ring.length {
 		l.place()
@@ -32,8 +32,8 @@ func (l *ledger) next(permits uint64, by *config) int64 {
 	return l.spot(permits, by)
 }
 
-// spot returns when a request behind the requests with known times is granted. A charge (by is nil) needs no room. A
-// request for more than the window, which has become smaller, is granted when the window is empty.
+// spot returns when a request behind those with known times is granted. A charge (by is nil) needs no room. A request
+// for more than the window, which has shrunk, is granted when the window is empty.
 func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	at = l.floor
 	if l.placed > 0 {
@@ -53,7 +53,7 @@ func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	}
 }
 
-// heldAt returns the permits in the stretch that ends at a time. Permits in use count as if their use were over now.
+// heldAt returns the permits in the stretch that ends at a time, as if all use were over now.
 func (l *ledger) heldAt(end int64, by *config) sum {
 	held := l.held
 	held.plus(l.uses.held)
@@ -78,7 +78,7 @@ func (l *ledger) leaves(end int64, by *config) int64 {
 	return saturate.Add(oldest, by.per)
 }
 
-// seek moves the mark of the oldest request to the beginning of the stretch that ends at a time.
+// seek moves the oldest request's mark to the beginning of the stretch that ends at a time.
 func (l *ledger) seek(end int64, by *config) {
 	before := max(end-by.per, by.since)
 	for l.oldest < l.placed && l.ring.at(l.oldest).at <= before {
@@ -99,7 +99,7 @@ func (l *ledger) used() sum {
 
 func (l *ledger) waiting() bool { return l.granted < l.ring.length }
 
-// advance grants all requests whose time has come, and forgets requests that have left the window.
+// advance grants requests that are due, and forgets those that have left the window.
 func (l *ledger) advance(now int64) {
 	clock := max(now, l.until) - l.config.behind
 	if l.uses.now = clock; l.uses.out != (sum{}) {
@@ -120,7 +120,7 @@ func (l *ledger) advance(now int64) {
 	if !l.waiting() {
 		l.longest = l.config.per
 	}
-	// A request granted at this very moment stays, even if the window has no length: it may get one.
+	// A request granted at this moment stays, even if the window has no length: it may get one.
 	for l.granted > 0 && l.ring.at(0).at <= clock-max(1, l.longest) {
 		l.forget()
 	}
@@ -143,7 +143,7 @@ func (l *ledger) forget() {
 	l.ring.drop()
 }
 
-// tidy removes requests without permits: at the end of the list at once, elsewhere when they are more than half of it.
+// tidy removes requests without permits: at the end at once, elsewhere when they are more than half.
 func (l *ledger) tidy() {
 	n := l.ring.length
 	for n > 0 && l.ring.at(n-1).permits == 0 {

@@ -13,17 +13,17 @@ type request struct {
 	config  *config // by which it is granted, nil for a charge; afterwards the one of that time
 }
 
-// A ring holds requests in their order: first the granted ones, then the waiting ones.
+// A ring holds requests in order: the granted, then the waiting.
 type ring struct {
 	list   []request // a circle; its length is a power of two
 	first  int       // the oldest, in list
 	length int
 }
 
-// at returns the i-th request, counted from the oldest.
+// at returns the i-th oldest request.
 func (r *ring) at(i int) *request { return &r.list[(r.first+i)&(len(r.list)-1)] }
 
-// find returns the index of the request with a number, or the length.
+// find returns the index of a request, or the length.
 func (r *ring) find(number uint64) int {
 	return sort.Search(r.length, func(i int) bool { return r.at(i).number >= number })
 }
@@ -44,7 +44,7 @@ func (r *ring) drop() {
 	r.length--
 }
 
-// A sum of permits has 128 bits: a window as large as an int may be charged with more than it holds.
+// A sum of permits has 128 bits: charges may exceed a window as large as an int.
 type sum struct{ high, low uint64 }
 
 func (s *sum) add(permits uint64) {

@@ -5,7 +5,6 @@ import "github.com/nextfree/pace/smooth"
 // A server counts a call somewhere between its sending and its answer. So permits in use count until per after their
 // End. From Begin on they are in out instead of the ring, and from End on in ended, in the order of End.
 
-// A use is permits whose use is over.
 type use struct {
 	number  uint64
 	permits uint64
@@ -27,7 +26,7 @@ const (
 	wasInUse = inUse | 1<<62
 )
 
-// Begin returns the slot by which permits in use are known from then on.
+// Begin returns the slot of permits in use.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	if l.margin > 0 || slot.Number >= inUse || slot.Permits == 0 || l.Waits(now, slot.Number) {
 		return slot
@@ -57,7 +56,7 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// back gives permits back of a slot whose use began.
+// back gives back permits of a slot whose use began.
 func (u *uses) back(slot smooth.Slot, permits uint64) {
 	if slot.Number == inUse {
 		u.out.sub(permits)
@@ -80,7 +79,6 @@ func (u *uses) back(slot smooth.Slot, permits uint64) {
 	}
 }
 
-// seek moves the beginning of the stretch to a time.
 func (u *uses) seek(before int64) {
 	for u.first < len(u.ended) && u.ended[u.first].at <= before {
 		u.held.sub(u.ended[u.first].permits)
@@ -92,7 +90,7 @@ func (u *uses) seek(before int64) {
 	}
 }
 
-// forget drops permits that have left the window, once they are half of all.
+// forget drops permits that have left the window, once they are half.
 func (u *uses) forget(before int64) {
 	n := 0
 	for n < len(u.ended) && u.ended[n].at <= before {

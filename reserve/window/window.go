@@ -20,7 +20,7 @@
 //
 // If the whole program stands still (SIGSTOP, a suspended machine) and a caller wakes more than 1 ms late, that counts
 // as a pause: with 100 each 100 ms and 64 callers due, 100 go right after it and not 164. Code that sleeps until
-// [reserve.Reservation.At] by itself lacks this protection.
+// [reserve.Reservation.At] lacks this protection.
 //
 // # Giving back
 //
@@ -28,27 +28,27 @@
 // second of the four above is cancelled, the third goes at once and the fourth at 1 s. No promised time becomes later,
 // except by a pause or a lower Retime.
 //
-// A request settled for more charges the difference behind all requests that wait then, whether there is room or not.
-// With 10 a second and 6 used, Settle(9) leaves room for 1, and Settle(16) for none until a second later.
+// A request settled for more charges the difference behind all requests that wait then, even without room. With 10 a
+// second and 6 used, Settle(9) leaves room for 1, and Settle(16) for none until a second later.
 //
 // # When a permit is used
 //
-// A permit counts from when it is granted. A server counts the call when it arrives, and calls overtake each other on
-// the way, so a window exactly as long as the server's is exceeded there by some calls. With
-// [reserve.Reservation.Begin] and End permits count until per after End. Then no stretch of per at the server holds
-// more than n, whatever the network does, at the price of one round trip for each per: with 10 a second and 150 ms from
-// sending to answer, 10 go in 1.15 s. Until End promised times may become later. See also [WithMargin].
+// A permit counts from its grant. A server counts the call when it arrives, and calls overtake each other on the way,
+// so some calls exceed a window there that is exactly as long. With [reserve.Reservation.Begin] and End permits count
+// until per after End. Then no stretch of per at the server holds more than n, whatever the network does, at the price
+// of one round trip for each per: with 10 a second and 150 ms from sending to answer, 10 go in 1.15 s. Until End
+// promised times may become later. See also [WithMargin].
 //
 // # Changes
 //
 // Stored is how many permits could be taken now: 0 while a request waits. A pause stops the window's clock.
 //
-// SetRate keeps n and makes per n/rate seconds, for requests from then on: with 100 a minute,
-// SetRate(reserve.Per(100, time.Hour)) makes it 100 an hour. Waiting requests keep their times. Take 3 a second, 3 used
-// at 0 s and a fourth promised for 1 s. SetRate to 3 a minute leaves the fourth at 1 s, and the next two wait until 1
-// minute. Permits that have left the window do not come back into a longer one. Retime changes the window of waiting
-// requests too: then the fourth waits until 1 minute. SetPolicy changes n and per, as SetRate does. A waiting request
-// for more than the new n keeps its time; after a Retime it goes when the window is empty.
+// SetRate keeps n and makes per n/rate seconds, for requests from then on: with 100 a minute, SetRate(reserve.Per(100,
+// time.Hour)) makes it 100 an hour. Waiting requests keep their times. Take 3 a second, 3 used at 0 s and a fourth
+// promised for 1 s. SetRate to 3 a minute leaves the fourth at 1 s, and the next two wait until 1 minute. Permits that
+// have left the window do not come back into a longer one. Retime changes the window of waiting requests too: then the
+// fourth waits until 1 minute. SetPolicy changes n and per, as SetRate does. A waiting request for more than the new n
+// keeps its time; after a Retime it goes when the window is empty.
 //
 // With a rate of +Inf, per is 0, and nothing waits. A window is no longer than 146 years.
 //
@@ -57,8 +57,8 @@
 // A window is a sliding-window log of granted and waiting requests, 32 bytes each, rounded up to a power of two.
 // Requests granted at one moment count as one. 100 a minute takes 4 KiB. [reserve.WithMaxWait] bounds the queue.
 //
-// A request takes a few nanoseconds, whatever the window holds. After permits are given back, the times behind are
-// computed again when they are needed, in one pass: 100,000 waiting requests that give up in random order take 0.1 s.
+// A request takes a few nanoseconds, whatever the window holds. After a refund, the times behind are computed again
+// when needed, in one pass: 100,000 waiting requests that give up in random order take 0.1 s.
 package window
 
 import (
@@ -71,11 +71,11 @@ import (
 
 var valueError = invalid.In("window")
 
-// New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a
-// minute. It starts empty.
+// New returns a limiter that grants at most n permits in any stretch of per: New(100, time.Minute) for 100 a minute. It
+// starts empty.
 //
 // It returns a *[reserve.ValueError] if n is less than 1 or per is below a microsecond, and a *[reserve.OptionError]
-// for an option that does not apply. [WithMargin], [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack]
+// for an option that does not apply: [WithMargin], [reserve.WithClock], [reserve.WithMaxWait] and [reserve.WithSlack]
 // do.
 func New(n int, per time.Duration, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Policy(n, per, opts...)
@@ -116,7 +116,7 @@ func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Polic
 			l := fresh(then)
 			return l, l.load(state)
 		},
-		// Otherwise callers whose times passed during a stall would go at once, though they have left the window.
+		// Otherwise callers whose times passed during a stall would all go at once.
 		StallIsPause: true,
 	}, rate, opts...)
 }

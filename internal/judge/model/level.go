@@ -1,13 +1,13 @@
 package model
 
 // level is what the bucket holds, by what is known now; negative in debt. It rises with time, up to what it may hold,
-// and falls by what each request came to when that was granted.
+// and falls by each granted request's cost.
 func (l *Limiter) level() float64 {
 	level, _ := l.replay()
 	return level
 }
 
-// replay returns the level, and what each request comes to, by its number.
+// replay returns the level, and each request's cost by number.
 func (l *Limiter) replay() (level float64, costs map[int]float64) {
 	level, at, capacity := l.start, 0.0, l.first
 	before := 0.0 // when the one before was granted
@@ -68,9 +68,9 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 	}
 }
 
-// rescale scales what the requests come to that waited at a change of the rate. What one had collected by then is
-// stored, and the rest of what it needs is like a debt. What one had collected that left since, the next has. But no
-// more is stored than was known then, or a refund could make a request later.
+// rescale scales the costs of requests that waited at a change of the rate. What a request had collected is stored, and
+// the rest of its need is like a debt. What a request had collected that left since, the next has. No more is stored
+// than was known then, or a refund could make a request later.
 func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
 	e := l.past[change]
 	collect := func(r request) {
@@ -97,8 +97,7 @@ func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
 	}
 }
 
-// needed is what the head of the line needed at a change of the rate: the bucket could hold it then, even if the head
-// has left since.
+// needed is the head's need at a change of the rate: the bucket could hold it then, even if the head has left since.
 func (l *Limiter) needed(i int) float64 {
 	if !l.config.Upfront || i == len(l.past) || len(l.past[i].waited) == 0 {
 		return 0

@@ -1,10 +1,10 @@
-// Package model is a limiter for tests to judge the real one by: slow, obvious, and written from one sentence. At
-// every moment it is what it would be had it known from the start what it knows now, but no granted request is called
-// back.
+// Package model is a limiter for tests to judge the real limiter by: slow, obvious, and written from one sentence. At
+// every moment it is what it would be had it known from the start what it knows now, but no granted request is
+// recalled.
 //
-// It keeps a list of all that happened: changes of the rate, and granted requests, each with its time and what is
-// known now of its cost. Asked anything, it fills a bucket from that list again: see level. Waiting requests stand in
-// a line, and the head goes as soon as the bucket allows it. A promise is found by letting a copy of the model run.
+// It lists all that happened: changes of the rate, and granted requests, each with its time and its cost as known now.
+// To answer, it fills a bucket from that list again: see level. Waiting requests stand in a line, and the head goes as
+// soon as the bucket allows it. A copy of the model runs to find a promise.
 //
 // The bucket holds time: a permit is its interval when it was sold.
 package model
@@ -23,7 +23,7 @@ type Config struct {
 	Warm     *WarmUp                    // of a warming-up limiter, in place of Capacity
 }
 
-// Burst is the capacity of a limiter that saves up so many seconds.
+// Burst is the capacity of a limiter that saves up that many seconds.
 func Burst(seconds float64) func(rate float64) float64 {
 	return func(rate float64) float64 { return rate * seconds }
 }
@@ -32,10 +32,10 @@ func Fixed(permits float64) func(rate float64) float64 {
 	return func(float64) float64 { return permits }
 }
 
-// A Limiter is one model. Times and costs are nanoseconds, real times since it was made. The limiter's own time has
-// no pauses.
+// A Limiter is a model. Times and costs are nanoseconds, real times since it was made. The limiter's own time has no
+// pauses.
 type Limiter struct {
-	// Closest is the smallest margin by which anything was decided, exact ties aside unless something came back.
+	// Closest is the smallest margin of any decision, exact ties aside unless something came back.
 	Closest float64
 
 	config Config
@@ -57,7 +57,7 @@ type Limiter struct {
 	stored float64 // of a warming-up limiter: permits
 }
 
-// A request asked for permits, or is a charge: what a settlement came to beyond the reservation.
+// A request asked for permits, or is a charge: a settlement beyond its reservation.
 type request struct {
 	id       int
 	reserved int
@@ -104,7 +104,7 @@ func New(c Config) *Limiter {
 
 func interval(rate float64) float64 { return 1e9 / rate }
 
-// capacity is what the bucket can hold at a rate, without a warming-up limiter's store.
+// capacity is what the bucket can hold at a rate, without a warming-up store.
 func (l *Limiter) capacity(rate float64) float64 {
 	if l.config.Warm != nil {
 		return 0
@@ -147,7 +147,7 @@ func (l *Limiter) Advance(d float64) {
 	}
 }
 
-// letGo grants the requests that may go now, and returns by how little that was decided.
+// letGo grants the requests that may go now, and returns its margin.
 func (l *Limiter) letGo() (margin float64) {
 	margin = math.Inf(1)
 	for len(l.line) > 0 && !l.Paused() {
@@ -163,7 +163,7 @@ func (l *Limiter) letGo() (margin float64) {
 	return margin
 }
 
-// wait is how long the head of the line has to wait; 0 or less if it may go.
+// wait is the wait of the head of the line; 0 or less if it may go.
 func (l *Limiter) wait() float64 {
 	level, costs := l.replay()
 	if l.config.Upfront {
@@ -183,7 +183,7 @@ func (l *Limiter) decide(margin float64) {
 	}
 }
 
-// Reserve asks for permits. A request that would wait for longer than maxWait is refused, and has never been.
+// Reserve asks for permits. A request that would wait longer than maxWait is refused, and never was.
 func (l *Limiter) Reserve(permits int, maxWait float64) (id int, wait float64, ok bool) {
 	r := l.sell(permits)
 	r.id = l.lastID + 1
@@ -225,7 +225,7 @@ func (l *Limiter) TryAcquire(permits int) (id int, ok bool) {
 	return id, ok
 }
 
-// Settle says what a request came to, once. Missing permits are charged at the end of the line.
+// Settle says a request's cost, once. Missing permits are charged at the end of the line.
 func (l *Limiter) Settle(id, actual int) {
 	r := l.find(id)
 	if r == nil || r.settled {
@@ -279,7 +279,7 @@ func (l *Limiter) Resume() {
 	l.decide(l.letGo())
 }
 
-// SetRate keeps what is owed, and each wait. What is stored scales with the store, but gets no more after a Retime.
+// SetRate keeps what is owed, and each wait. What is stored scales with the store, but does not grow after a Retime.
 func (l *Limiter) SetRate(rate float64) {
 	scale := l.rate / rate // what a waiting request has collected is permits
 	if before := l.capacity(l.rate); before > 0 {
