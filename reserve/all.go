@@ -13,18 +13,17 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// All returns a Reserver that reserves from each of the given Reservers, for a request that is limited per second and
-// per hour, or per key and overall. The permits may be used at the latest of the times. Cancel, Settle and Wait apply
-// to all. All of no limiters grants everything at once.
+// All returns a Reserver for a request that is limited several times: per second and per hour, or per key and overall.
+// The permits may be used at the latest of the times. Cancel, Settle and Wait apply to all. Without limiters, it grants
+// everything at once.
 //
-// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: "2 of 3" for the
-// second of three. The limiters before it get their permits back, as if they had never been asked.
+// If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: "2 of 3". The
+// limiters before it get their permits back, as if never asked.
 //
-// Each limiter counts its permits at its own time, which may be long before the latest. So where many calls wait for
-// the slower of two limiters, the faster does not space them again when they go. With 10/s and 1000 an hour, 2,000
-// callers at once make 1,000 calls in the first 100 s, and the others together an hour later. A caller that makes its
-// calls in turn exceeds a window by at most one call. HTTP clients use outbound.WithLimit, which charges all limits
-// when a call goes. Other programs put package fair in front of All.
+// Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
+// does not space them again when they go. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in the
+// first 100 s, and the others together an hour later. A caller that makes its calls in turn exceeds a window by at most
+// one call. outbound.WithLimit and package fair charge all limits when a call goes.
 //
 // All panics if a Reserver is nil.
 func All(rs ...Reserver) Reserver {

@@ -13,18 +13,18 @@
 //
 // Promised times are exact to the nanosecond. They become earlier when other callers give permits back, and later only
 // by a pause or a lower [Limiter.Retime]. On Linux a wait typically ends within tens of microseconds of its time,
-// elsewhere within what the system's timers allow. [WithSlack] gives up that precision for less processor time.
-// [WithClock] sets a fake clock. In a testing/synctest bubble a limiter follows the bubble's time exactly.
+// elsewhere within what the system's timers allow; [WithSlack] trades that for processor time. [WithClock] sets a fake
+// clock. In a testing/synctest bubble times are exact.
 //
 // # Errors
 //
-// A request that would wait for too long returns a *[WaitError], and a request larger than the limiter ever grants a
-// *[SizeError]. A value that makes no sense returns a *[ValueError], and an option that does not fit an *[OptionError].
-// A context that is done returns its cause (context.Cause). In each case nothing was taken.
+// A wait that is too long is a *[WaitError], a request larger than the limiter ever grants a *[SizeError], a value that
+// makes no sense a *[ValueError], and an option that does not fit an *[OptionError]. A context that is done returns its
+// cause (context.Cause). In each case nothing was taken.
 //
 // # Limiters of your own
 //
-// A variant whose stored permits have another price is a smooth.Curve. A variant that counts differently is a [Ledger]:
-// see [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations
-// with [NewReservation].
+// If stored permits have another price, write a smooth.Curve. If permits are counted differently, write a [Ledger]: see
+// [NewPolicy] and [Variant]. Anything else that can promise permits is a [Reserver], and makes its reservations with
+// [NewReservation].
 package reserve

@@ -6,9 +6,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A Ledger is the arithmetic behind a [Limiter]: when a request is granted, and what a refund is worth. Limiters differ
-// only in their ledgers. The limiter calls its ledger under its lock: a Ledger need not be safe for concurrent use, and
-// must not block.
+// A Ledger is the arithmetic behind a [Limiter]: when a request is granted, and what a refund is worth. The limiter
+// calls it under its lock: a Ledger need not be safe for concurrent use, and must not block.
 //
 // Requests are served in order. Waiting requests use refunded permits at once, so a promised time may become earlier.
 // It becomes later only by a pause or a lower Retime.
@@ -17,8 +16,8 @@ import (
 //
 // A ledger that can do more implements [Forecaster], [Observer], [UseTracker] or [Saver].
 type Ledger interface {
-	// Reserve promises permits if they are ready by latest. Otherwise it returns false and takes nothing, and ready is
-	// when they would have been ready.
+	// Reserve promises permits if they are ready by latest. Otherwise it returns false and the ready time, and takes
+	// nothing.
 	Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool)
 	// Take takes permits if they may be used now. TakeUpTo takes as many of permits as Take of one permit would until
 	// it fails, and returns how many.
@@ -32,15 +31,15 @@ type Ledger interface {
 	// Ready returns when the slot of that number is ready, or was granted, by what is known now. Known is false if the
 	// ledger no longer knows: then the request was granted no later than was last promised.
 	Ready(now int64, number uint64) (ready int64, known bool)
-	// Waits reports whether the request of that number certainly waits. It should be faster than Ready; else it may
-	// return false.
+	// Waits reports whether the request of that number certainly waits. It may return false if that would take as long
+	// as Ready.
 	Waits(now int64, number uint64) bool
-	// Idle reports whether nothing is owed and no request waits, so that only the stored permits matter. Package keyed
-	// then drops limiters that are as good as new.
+	// Idle reports whether nothing is owed and no request waits, so that only the stored permits matter: package keyed
+	// then may drop the limiter.
 	Idle(now int64) bool
 
 	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause now. Each reports
-	// whether it changed anything. Paused returns the end of the latest pause.
+	// any change. Paused returns the end of the latest pause.
 	Pause(now, until int64) bool
 	Resume(now int64) bool
 	Paused() int64
@@ -60,14 +59,13 @@ type Ledger interface {
 	NextFree(now int64) int64
 }
 
-// A Forecaster is a [Ledger] that can be asked ahead. Of another ledger, [Limiter.Forecast] and the queues before a
-// limiter reserve the permits, ask, and return them at once, which takes longer.
+// A Forecaster is a [Ledger] that can be asked ahead, taking nothing. Other ledgers reserve the permits and return them
+// at once, which takes longer.
 type Forecaster interface {
-	// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none), all made now. It
-	// takes nothing.
+	// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none), all made now.
 	Behind(now int64, ahead iter.Seq[int], permits int) (ready int64)
 	// Forecast returns when the last of n requests for one permit would be ready, each made when the one before is
-	// granted. It takes nothing.
+	// granted.
 	Forecast(now int64, n int) (ready int64)
 }
 

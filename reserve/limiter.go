@@ -10,11 +10,11 @@ import (
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them. Callers that
 // must not block use [Limiter.TryAcquire]. Callers that do something else meanwhile use [Limiter.Reserve].
 //
-// A request learns at once when it may go. Its size is never a reason to refuse it (except for a window that is
-// smaller: see [SizeError]). Unless the policy has [PayUpfront], a request goes as soon as the requests before it are
-// paid for, and the next request waits for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s
-// later. (Package window has rules of its own.) Requests go in the order in which they were made. When a request gives
-// up, or settles for less than it reserved, those behind it go earlier.
+// A request learns at once when it may go. No size is refused (except by a smaller window: see [SizeError]). Unless the
+// policy has [PayUpfront], a request goes as soon as the requests before it are paid for, and the next request waits
+// for its permits. At 1/s, Acquire(8) goes at once, and the next Acquire(1) 8 s later. (Package window has its own
+// rules.) Requests go in the order in which they were made. When a request gives up, or settles for less, those behind
+// it go earlier.
 //
 // A Limiter comes from a [Policy] or from a variant's constructor. Its zero value is not usable. It must not be copied.
 // All methods may be called at the same time.
@@ -47,8 +47,8 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // Allow is TryAcquire(1).
 func (l *Limiter) Allow() bool { return l.engine().TryAcquire(1) }
 
-// TakeUpTo takes as many of n permits as TryAcquire(1) would get until it fails, and returns how many: for work that is
-// taken from a queue in batches. It neither blocks nor allocates. Permits that it does not get do not count as refused.
+// TakeUpTo takes as many of n permits as TryAcquire(1) would get until it fails, and returns how many: for work in
+// batches. It neither blocks nor allocates. The other permits do not count as refused.
 //
 // At 10/s with 5 stored, TakeUpTo(100) returns 6, since the next permit is prepaid; with [PayUpfront] 5.
 func (l *Limiter) TakeUpTo(n int) (taken int) { return l.engine().TakeUpTo(n) }

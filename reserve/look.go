@@ -9,8 +9,7 @@ func (l *Limiter) Rate() float64 { return l.engine().Rate() }
 // nothing. In a warming-up limiter stored permits take time.
 func (l *Limiter) Stored() float64 { return l.engine().Stored() }
 
-// NextFree returns when a request for one permit, made now, would be granted. It takes nothing, so another caller may
-// change that.
+// NextFree returns when a request for one permit, made now, would be granted. It takes nothing.
 func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
 
 // Peek returns how long a request for n permits (at least 1), made now, would wait. It takes nothing, so another caller
@@ -18,7 +17,7 @@ func (l *Limiter) NextFree() time.Time { return l.engine().NextFree() }
 //
 // For n < 1 it returns a *[ValueError], and a *[SizeError] if the limiter never grants as many.
 //
-// At 1/s, after Acquire(8), Peek(1) returns 8 s. So does Peek(100), since a request does not wait for its own permits.
+// At 1/s, after Acquire(8), Peek(1) returns 8 s, and so does Peek(100): a request does not wait for its own permits.
 // With [PayUpfront] and nothing stored, Peek(8) returns 8 s at once.
 func (l *Limiter) Peek(n int) (wait time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
@@ -61,8 +60,8 @@ type Snapshot struct {
 
 // Snapshot returns the limiter's state and counts, for logs and metrics. It takes no permits.
 //
-// At 10/s, with up to 10 stored and 10 stored now, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted
-// 6. After another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
+// At 10/s, with 10 stored of up to 10, after TryAcquire(6): Rate 10, Capacity 10, Level 4, Wait 0, Granted 6. After
+// another TryAcquire(9): Level -5, Wait 500 ms, Granted 15.
 //
 // Until the first Snapshot, Refused does not count a TryAcquire that fails without the limiter's lock: it writes
 // nothing, and is as fast from many goroutines as from one. For that count, call Snapshot once at the start.

@@ -12,7 +12,7 @@ import (
 )
 
 // A Policy is a variant, a rate and options, checked once. It is immutable, and safe to share between goroutines and
-// between limiters. A limiter is a policy with a memory of its own.
+// between limiters.
 //
 // Policies come from pace.Bursty, pace.TokenBucket, warmup.Policy, window.Policy and calendar.Policy.
 type Policy engine.Policy
@@ -55,7 +55,7 @@ func NewOption[S any](name string, set func(*S) error) Option {
 }
 
 // WithClock replaces the clock, for tests. Only its methods Now, Since and NewTimer are used. Clocks are compared with
-// ==. Contexts' deadlines are times of this clock. A nil clock is a *[ValueError]. Default: the real, monotonic clock.
+// ==. Contexts' deadlines are times of this clock. Nil is a *[ValueError]. Default: the real, monotonic clock.
 func WithClock(c clockwork.Clock) Option {
 	return NewOption("WithClock", func(s *common) error {
 		if isnil.Value(c) {
@@ -75,10 +75,10 @@ func WithMaxWait(d time.Duration) Option {
 	})
 }
 
-// WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers that are due close together
-// wake together. That saves processor time: at 5,000/s, callers take 1.7 to 3.4 times the processor time of
-// golang.org/x/time/rate, and with WithSlack(time.Millisecond) 1.1 to 1.5 times; five callers then go each millisecond.
-// The promised times and the rate stay. Limiters with the same d wake their callers at the same moments.
+// WithSlack lets callers of Acquire and Wait wake late, by less than d, so that callers due close together wake
+// together. At 5,000/s, callers take 1.7 to 3.4 times the processor time of golang.org/x/time/rate, and with
+// WithSlack(time.Millisecond) 1.1 to 1.5 times; five callers then go each millisecond. The promised times and the rate
+// stay. Limiters with the same d wake their callers at the same moments.
 //
 // On a fake clock (see [WithClock]) it has no effect. A negative d is a *[ValueError]. Default: 0; callers wake within
 // tens of microseconds.
@@ -93,8 +93,8 @@ func WithSlack(d time.Duration) Option {
 }
 
 // WithStored sets how many permits are stored at the start, at most as many as fit: WithStored(math.Inf(1)) starts
-// full. A negative number or NaN is a *[ValueError]. Default: a bursty limiter starts with none; a token bucket and a
-// warming-up limiter start full (that is cold).
+// full. A negative number or NaN is a *[ValueError]. By default a bursty limiter starts empty, a token bucket full, and
+// a warming-up limiter full (that is cold).
 func WithStored(permits float64) Option {
 	return NewOption("WithStored", func(s *paying) error {
 		if !(permits >= 0) {
@@ -105,9 +105,8 @@ func WithStored(permits float64) Option {
 	})
 }
 
-// PayUpfront makes a request wait for its own permits, as in a classic token bucket (pace.NewTokenBucket, full at the
-// start). By default it goes at once and the next request waits. At 1/s with nothing stored, Reserve(8) is ready after
-// 8 s instead of now.
+// PayUpfront makes a request wait for its own permits, as in a classic token bucket (pace.NewTokenBucket). By default
+// the next request waits for them. At 1/s with nothing stored, Reserve(8) is ready after 8 s instead of now.
 func PayUpfront() Option {
 	return NewOption("PayUpfront", func(s *paying) error {
 		s.upfront = true
@@ -130,16 +129,16 @@ type Variant struct {
 	Stored float64
 
 	// Ledger makes the ledger of a limiter that begins now. Wall returns the wall clock at a time of the limiter's
-	// clock. Change gives this policy, from now on, to the ledger of another policy of this kind; if it is nil,
-	// [Limiter.SetPolicy] fails.
+	// clock. Change gives this policy to the ledger of another policy of this kind; if it is nil, [Limiter.SetPolicy]
+	// fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
-	// Load makes a ledger of what a [Saver]'s AppendState had appended at that time: see [Limiter.AppendBinary]. If it
-	// is nil, the variant's limiters have no state to save.
+	// Load makes a ledger of what a [Saver] had appended at the time then: see [Limiter.AppendBinary]. If it is nil,
+	// the variant's limiters have no state to save.
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
-	// Recheck is how often the limiter looks again at times that may become earlier by themselves because they follow
-	// the wall clock. Default: 0, never.
+	// Recheck is how often the limiter looks again at times that follow the wall clock and so may become earlier.
+	// Default: 0, never.
 	Recheck time.Duration
 	// StallIsPause: if the whole program stood still, so that a caller wakes more than 1 ms late, that was a pause.
 	// Otherwise callers whose times passed meanwhile go at once.

@@ -8,11 +8,11 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A Reservation is a promise of permits at a known time. From then on the caller may use them. If it does not, it
-// should call Cancel, so that other callers get them.
+// A Reservation is a promise of permits at a known time. From then on the caller may use them; otherwise it should call
+// Cancel, so that other callers get them.
 //
-// The time becomes earlier when a request in front gives up or settles for less. It becomes later only by a pause or a
-// lower [Limiter.Retime]. At and Delay return the present time, and Wait ends at it.
+// The time becomes earlier when a request in front gives up or settles for less, and later only by a pause or a lower
+// [Limiter.Retime]. At and Delay return the present time, and Wait ends at it.
 //
 // A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
 // second Cancel must find the first. The zero value, which comes with an error, promises nothing. All methods may be
@@ -25,7 +25,7 @@ func (r *Reservation) engine() *engine.Reservation { return (*engine.Reservation
 func (r *Reservation) Permits() int { return r.engine().Permits() }
 
 // At returns when the permits may be used, by what is known now; after that time, the time last known. A caller that
-// sleeps until At should ask again when it wakes, or use Wait.
+// sleeps until At should ask again, or use Wait.
 func (r *Reservation) At() time.Time { return r.engine().At() }
 
 // Delay returns how long it is until the permits may be used; never negative.
@@ -36,32 +36,31 @@ func (r *Reservation) Delay() time.Duration { return r.engine().Delay() }
 // and returns a *[WaitError]. For a cancelled reservation it returns [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(ctx) }
 
-// Cancel is Settle(0): the permits were not used. Reservations may be cancelled in any order and at any time. After the
-// first Cancel or Settle it does nothing.
+// Cancel is Settle(0): the permits were not used. It may be called in any order and at any time. After the first Cancel
+// or Settle it does nothing.
 //
-// The limiter is then as if the permits had never been reserved. If the reservation's time is still to come, all
-// requests behind it move up. If the time has come, as many permits come back as would still be stored. No granted
-// request is recalled, and no promised time becomes later.
+// The limiter is then as if the permits had never been reserved. Before the reservation's time, all requests behind it
+// move up. After it, as many permits come back as would still be stored. No granted request is recalled, and no
+// promised time becomes later.
 //
 // When 100 callers queue at 10/s and all give up, in any order, the next caller waits for one permit. At 10/s with 10
 // stored, Reserve(6), TryAcquire(4) and, 400 ms later, Cancel of the first leave 10 stored.
 //
-// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come. This
-// Cancel gives the permits back, so a ported "defer r.Cancel()" would double the rate.
+// Do not cancel permits that were used. golang.org/x/time/rate's Cancel does nothing once the time has come; here a
+// ported "defer r.Cancel()" would double the rate.
 func (r *Reservation) Cancel() { r.engine().Settle(0) }
 
 // Settle says how many permits were really used; a negative number counts as 0. If fewer were used than reserved, the
-// others are given back as by Cancel. A reservation whose time is still to come keeps its place. If more were used, the
-// difference is charged behind all requests that wait. Afterwards Cancel and Settle do nothing.
+// others are given back as by Cancel, and a waiting reservation keeps its place. If more were used, the difference is
+// charged behind all requests that wait. Afterwards Cancel and Settle do nothing.
 //
 // At 10/s, a call that reserved 5 permits and settles at 25 makes the next call wait 2 s longer. If it settles at 1
 // before the next is granted, the next waits 0.4 s less.
 func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 
 // Begin says that the use of the permits begins: a call goes out, which a server counts at some moment before its
-// answer. End says that the use is over. A window counts the permits from Begin until its length after End. A quota by
-// the calendar that begins meanwhile counts them too. Other limiters ignore both. Package outbound calls both for each
-// request.
+// answer. A window counts the permits from Begin until its length after End. A quota by the calendar that begins
+// meanwhile counts them too. Other limiters ignore both. Package outbound calls both for each request.
 //
 //	err := reservation.Wait(ctx)
 //	...
@@ -70,14 +69,14 @@ func (r *Reservation) Settle(actual int) { r.engine().Settle(actual) }
 //	answer, err := send(ctx)
 //
 // Begin before the permits may be used does nothing, nor does a second Begin. Each Begin needs an End, a Settle or a
-// Cancel: until then the permits don't come back. After End, Settle and Cancel still mean what they mean.
+// Cancel: until then the permits don't come back. Settle and Cancel may follow End.
 func (r *Reservation) Begin() { r.engine().Begin() }
 
 // End says that the use of the permits is over: see [Reservation.Begin]. Without Begin it is Begin and End at once.
 func (r *Reservation) End() { r.engine().End() }
 
-// A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. Its methods mean what
-// Reservation's do. A Delay of 0 is leave to go: a promise that has only a forecast returns more. It may have the
+// A Promise implements a Reservation for a [Reserver] outside this package, by methods of the same meaning: see
+// [NewReservation]. A Delay of 0 is leave to go: a promise that has only a forecast returns more. It may have the
 // methods Begin() and End() too.
 type Promise interface {
 	Permits() int

@@ -10,21 +10,18 @@ func (e *StateError) Error() string { return "pace: these bytes are no state to 
 // AppendBinary appends to b what must outlive the process: what is stored or owed, what is used of a window or a
 // period, and when a pause ends. [Policy.Restore] makes a limiter of it, on this machine or another.
 //
-// Waiting requests are left out. They end with their process, as if they had given up, but a warming-up limiter stays
-// as warm as they made it. Granted permits count as used: nothing of them comes back. So the restart loses at most what
-// the process had reserved and not settled.
+// Waiting requests are left out, as if they had given up, but a warming-up limiter stays as warm as they made it.
+// Granted permits count as used: a restart loses at most what the process had reserved and not settled.
 //
-// A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it. FORMATS.md has the formats.
+// A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it: see FORMATS.md.
 //
 // It returns an error for a variant of your own whose [Ledger] is no [Saver].
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }
 
-// Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved: as if it had been idle
-// since. The policy may have another rate or capacity, but not another variant. Permits stored beyond the capacity are
-// lost.
+// Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved, as if idle since. The
+// policy may have another rate or capacity, but not another variant. Permits stored beyond the capacity are lost.
 //
-// The time between is read from the wall clock. If that was set back, no time has passed: what is owed is owed from now
-// on.
+// The time between is the wall clock's. If that was set back, no time has passed: what is owed is owed from now on.
 //
 // A bursty limiter at 10/s that owes 5 s is saved. Restored after 2 s, it owes 3 s. After 7 s, it has 10 permits
 // stored, if it stores a second's.

@@ -7,13 +7,13 @@ import "time"
 // the capacity: with a burst of 1 s, 6 of 10 become 12 of 20 at twice the rate. After a Retime they do not grow. +Inf
 // means no limit.
 //
-// [Limiter.Retime] changes the waits of waiting callers too. If SetRate and Retime take turns, the waits add up. At
-// 100/s with 100 callers waiting, SetRate(200) leaves the last caller's wait at 1 s, and Retime(100) then doubles it.
-// Ten times in turn make it 17 minutes. A limiter that follows what a server allows needs Retime alone.
+// To follow what a server allows, use [Limiter.Retime] alone, which changes the waits of waiting callers too. If
+// SetRate and Retime take turns, waits add up: at 100/s with 100 callers waiting, SetRate(200) leaves the last caller's
+// wait at 1 s, and Retime(100) then doubles it. Ten times in turn make it 17 minutes.
 //
-// A refund of what was sold before is worth as much as before, with one exception: with a capacity in permits, while
-// something is owed or waits, it is worth the lesser of both rates. At 5/s with WithCapacity(10) and 1 permit owed, a
-// request for 3 gives back 600 ms; after SetRate(20) 150 ms, the time of 3 permits at the new rate.
+// A refund of what was sold before is worth as much as before, or with a capacity in permits, while something is owed
+// or waits, the lesser of both rates. At 5/s with WithCapacity(10) and 1 permit owed, a request for 3 gives back 600
+// ms; after SetRate(20) 150 ms.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -24,12 +24,11 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate from now on, for waiting requests too: for a limiter that follows what a server says. It
-// keeps permits: the debt and all remaining waits are multiplied by the old rate over the new, stored permits stay as
-// far as they still fit, and a refund gives back as many permits as before. At 1/s, after Acquire(8), Retime(2) makes
-// the next caller wait 4 s and the one behind it 4.5 s. With 6 permits stored, it leaves 6. A warming-up limiter stays
-// as cold as it is. After Retime, [Limiter.SetRate] adds no stored permits. If they take turns, waits add up: see
-// there.
+// Retime changes the rate from now on, for waiting requests too. It keeps permits: the debt and all remaining waits are
+// multiplied by the old rate over the new, stored permits stay as far as they fit, and a refund gives back as many
+// permits as before. At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the one behind it 4.5 s.
+// With 6 permits stored, it leaves 6. A warming-up limiter stays as cold as it is. After Retime, [Limiter.SetRate] adds
+// no stored permits; waits may add up: see there.
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. For a rate that is
 // not positive it returns a *[ValueError] and changes nothing.
@@ -42,9 +41,9 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 }
 
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
-// longest wait and slack. Promises stay and stored permits scale with the capacity, as with [Limiter.SetRate]: at 10/s
-// with WithCapacity(10), 6 stored permits become 12 under a policy of WithCapacity(20). After a [Limiter.Retime] they
-// do not grow. If SetPolicy and Retime take turns, waits add up. The new policy's [WithStored] does not apply.
+// longest wait and slack, but not its [WithStored]. It treats promises, stored permits and an earlier [Limiter.Retime]
+// as [Limiter.SetRate] does: at 10/s with WithCapacity(10), 6 stored permits become 12 under a policy of
+// WithCapacity(20).
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.
@@ -56,14 +55,13 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 }
 
 // PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by the pause,
-// waiting callers wait on, and no permits are stored. A request made during the pause may go from its end on. A later
-// PauseUntil extends the pause, an earlier t changes nothing, and [Limiter.Resume] ends it.
+// and no permits are stored. A request made during the pause may go from its end on. A later PauseUntil extends the
+// pause, an earlier t changes nothing, and [Limiter.Resume] ends it.
 //
 // A waiting caller whose deadline no longer fits gives up at once, and callers behind it move up.
 //
 // A limiter at 10/s with callers due in 100 and 200 ms, paused for 2 s, serves them in 2.1 and 2.2 s.
 func (l *Limiter) PauseUntil(t time.Time) { l.engine().PauseUntil(t) }
 
-// Resume ends a pause now. Times still to come become earlier by the rest of the pause, and requests that are due go in
-// order. Without a pause it does nothing.
+// Resume ends a pause now. Times still to come become earlier by the rest of it. Without a pause it does nothing.
 func (l *Limiter) Resume() { l.engine().Resume() }

@@ -3,11 +3,8 @@ package smooth
 import "math"
 
 // A change of the rate is a function of the bucket's level: a positive level, what is stored, becomes stored times as
-// long, and a negative level, what is owed, owed times. A request that was to be granted after the level had risen by
-// x is granted at that function of x.
-//
-// For Retime both are the old rate over the new. SetRate keeps what is owed, and scales what is stored with the
-// capacity; a refund of what was sold before is worth the lesser of both.
+// long, and a negative level, what is owed, owed times. A request due after the level had risen by x is granted at that
+// function of x. For Retime both are the old rate over the new.
 
 // SetRate changes the rate from now on. What is owed keeps its time, and so do waiting requests. What is stored, or may
 // come back, scales with the capacity; after a Retime it does not grow.
@@ -39,7 +36,7 @@ func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	}
 }
 
-// change replaces the curve. A nanosecond owed becomes owed nanoseconds, and a stored permit becomes permits.
+// change replaces the curve: owed and permits are factors of an owed nanosecond and a stored permit.
 func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.advance(now)
 	l.note(now)
@@ -65,7 +62,7 @@ func (l *Ledger) change(now int64, curve *Curve, owed, permits float64) {
 	l.rescheduled(now)
 }
 
-// factor returns what a stored nanosecond becomes. What a request has collected does not grow after it has shrunk.
+// factor returns what a stored nanosecond becomes. Collected amounts do not grow after they have shrunk.
 func (l *Ledger) factor(curve *Curve, owed, permits float64) float64 {
 	if !curve.Free() {
 		return owed
@@ -84,7 +81,7 @@ func (l *Ledger) factor(curve *Curve, owed, permits float64) float64 {
 	return stored
 }
 
-// unlimit begins or ends a time without a limit. Debt is paid all the same; stored permits are for afterwards.
+// unlimit begins or ends a time without a limit. Debt is still paid.
 func (l *Ledger) unlimit(now int64, old *Curve, inDebt bool) {
 	if l.stored = 0; !l.curve.unlimited() {
 		l.stored = l.curve.unlimitedStore()

@@ -43,7 +43,7 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
 
-// unlimitedStore returns what the store holds without a limit: its capacity, or 0 where stored permits have a price.
+// unlimitedStore is the store without a limit: its capacity, or 0 where stored permits have a price.
 func (c *Curve) unlimitedStore() float64 {
 	if c.Free() {
 		return c.Capacity
@@ -51,8 +51,8 @@ func (c *Curve) unlimitedStore() float64 {
 	return 0
 }
 
-// span returns how many nanoseconds the bucket can hold; 0 if permits lie beside it: those with a price, and those that
-// take 146 years to save up.
+// span is the nanoseconds that the bucket holds; 0 if permits lie beside it: those with a price, or with 146 years to
+// fill.
 func (c *Curve) span() int64 {
 	switch time := c.Capacity * c.Interval; {
 	case !c.Free() || time >= 1<<62:
@@ -64,8 +64,7 @@ func (c *Curve) span() int64 {
 	}
 }
 
-// A LinearPrice is the price of stored permits: Base up to Threshold, then Slope more for each permit. Shared limiters'
-// Redis script takes these numbers.
+// A LinearPrice is the price of stored permits: Base up to Threshold, then Slope more for each permit.
 //
 // With a Base of 500 ms, a Threshold of 4 and a Slope of 250 ms, the sixth stored permit costs 875 ms, the area under
 // the line between 5 and 6.
@@ -75,7 +74,6 @@ type LinearPrice struct {
 	Slope     float64 // nanoseconds per permit
 }
 
-// cost returns the nanoseconds to take permits out of a store that holds stored.
 func (l *LinearPrice) cost(stored, take float64) float64 {
 	cost := float64(l.Base * take)
 	if over := stored - l.Threshold; over > 0 { // plus a triangle, or a trapezium

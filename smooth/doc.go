@@ -19,23 +19,20 @@
 // # Waiting and refunds
 //
 // At every moment the ledger is what it would be had it known from the start what it knows now. But no granted request
-// is recalled, and no promised time becomes later, except by a pause or a lower Retime.
+// is recalled, and no promised time becomes later, except by a pause or a lower Retime. Package internal/judge/model
+// recomputes a bucket by these rules at each step, and package internal/judge/conform compares the ledger with it.
 //
 // A request is granted when all amounts before it in the queue are paid. When a request gives up, or needs less, those
-// behind it are granted earlier. A refund of a granted request gives back at most the room that the bucket had since:
-// the history has it (headrooms). Permits used beyond a reservation are a request in the queue, if others wait.
+// behind it are granted earlier. A refund of a granted request gives back at most the room that the bucket had since
+// (see headrooms). Permits used beyond a reservation are a request in the queue, if others wait.
 //
 // Paid upfront, the bucket may hold what the first waiting request needs, even if more than fits. When that request
 // leaves, the next gets what is there, up to what fits or what it needs itself.
 //
-// Package internal/judge/model recomputes a bucket from scratch by these rules at each step, and package
-// internal/judge/conform compares the ledger with it.
-//
 // # Other rates
 //
-// Retime keeps permits: stored (as far as they fit), owed, and waited for. SetRate keeps times: of what is owed, and of
-// all that wait; what is stored scales with the capacity. A refund of what was sold before is worth as much as before,
-// but the lesser of the two where the capacity is in permits and SetRate comes while something is owed or waits.
+// Retime keeps permits, and SetRate times: see there. A refund of what was sold before is worth as much as before, but
+// the lesser of the two where the capacity is in permits and SetRate comes while something is owed or waits.
 //
 // # Memory
 //

@@ -16,9 +16,8 @@ func (l *Ledger) NextFree(now int64) int64 { return l.behind(now, 0, 1) }
 func (l *Ledger) Forecast(now int64, n int) int64 { return l.behind(now, float64(n-1), 1) }
 
 // Behind returns when a request for permits (at least 1) would be ready behind requests of the sizes ahead (each at
-// least 1; nil: none). Only their sum matters. It takes nothing.
-//
-// At 1/s with an empty store, paid later, behind 3 and 5 permits, a request is ready 8 s from now.
+// least 1; nil: none). Only their sum matters. At 1/s with an empty store, paid later, behind 3 and 5 permits, it is 8
+// s from now.
 func (l *Ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	if ahead == nil {
 		return l.behind(now, 0, float64(permits))

@@ -70,7 +70,7 @@ func (l *Ledger) price(permits float64) (taken float64, amount int64, early floa
 	return taken, amount, float64(amount) - cost
 }
 
-// sell takes an amount out of the bucket, now or when its time has come, and returns the request's number.
+// sell takes an amount out of the bucket, now or later, and returns the request's number.
 func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint64) {
 	h := l.history
 	if !l.waits {
@@ -86,7 +86,7 @@ func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint6
 	return h.number
 }
 
-// advance grants all requests whose time has come. If none waits then, idle time flows into the store.
+// advance grants the requests that are due. If none waits then, idle time flows into the store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history
@@ -106,7 +106,7 @@ func (l *Ledger) advance(now int64) {
 	l.fill(l.origin(now))
 }
 
-// fill lets idle time flow into the store, unless a request waits, in debt, or at a stale reading of the clock.
+// fill lets idle time flow into the store.
 func (l *Ledger) fill(now int64) {
 	if l.stored > 0 && l.span > 0 && now >= l.empty {
 		l.pour()
@@ -137,7 +137,6 @@ func (l *Ledger) store(permits float64) {
 	}
 }
 
-// pour puts permits from beside the bucket into it.
 func (l *Ledger) pour() {
 	time := float64(l.stored*l.curve.Interval) + l.early
 	amount := roundDown(time)

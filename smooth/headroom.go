@@ -12,8 +12,8 @@ type headroom struct {
 }
 
 // Headrooms bound a refund: more than the smallest since the grant would have overflowed the bucket. It is smallest
-// right before a grant, and where the limit changes. (A store's level is a queue's workload upside down: D. V. Lindley,
-// "The theory of queues with a single server", 1952.) A smaller value discards larger ones before it.
+// before a grant, and where the limit changes. (A store's level is a queue's workload upside down: D. V. Lindley, "The
+// theory of queues with a single server", 1952.) A smaller value discards larger ones before it.
 type headrooms []headroom
 
 // maxHeadrooms bounds the stack to 16 KiB. Beyond it neighbours are merged: refunds may be smaller.
@@ -35,7 +35,6 @@ func (s *headrooms) push(h headroom) {
 	*s = append(list, h)
 }
 
-// merged keeps of two neighbours the later number and the smaller headroom.
 func (s headrooms) merged() headrooms {
 	for i := 0; i+1 < len(s); i += 2 {
 		s[i/2] = headroom{s[i+1].after, s[i].time}
@@ -55,7 +54,6 @@ func (s headrooms) least(number uint64) int64 {
 	return math.MaxInt64
 }
 
-// subtract takes a request's refund off all headrooms since.
 func (s *headrooms) subtract(number uint64, refund int64) {
 	list := *s
 	i := list.since(number)

@@ -126,7 +126,6 @@ func (l *Ledger) Idle(now int64) bool {
 	return !l.waits && l.origin(now) == now && now >= l.empty && (l.span > 0 || math.Abs(l.early) < epsilon)
 }
 
-// rest is the level less what requests wait for.
 func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed()) + l.early }
 
 // level is what the bucket holds, in nanoseconds; in debt it is negative.
@@ -140,7 +139,6 @@ func (l *Ledger) origin(now int64) int64 {
 	return max(now, l.history.until)
 }
 
-// owed is what the waiting requests take together.
 func (l *Ledger) owed() int64 {
 	if !l.waits {
 		return 0
@@ -148,7 +146,7 @@ func (l *Ledger) owed() int64 {
 	return l.history.queue.owed
 }
 
-// promise returns when a request is granted, from what is paid before it and its own amount.
+// promise returns when a request is granted.
 func (l *Ledger) promise(before, own int64) int64 {
 	if l.upfront {
 		before = addSaturating(before, own)
@@ -156,7 +154,7 @@ func (l *Ledger) promise(before, own int64) int64 {
 	return l.origin(addSaturating(l.empty, before))
 }
 
-// limit is what the bucket may hold: its span, or upfront what the first request needs.
+// limit is what the bucket may hold: its span, or upfront the first request's need.
 func (l *Ledger) limit() int64 {
 	if l.upfront && l.waits {
 		return max(l.span, l.history.queue.first().amount)
@@ -164,7 +162,7 @@ func (l *Ledger) limit() int64 {
 	return l.span
 }
 
-// enlarge records that the bucket holds more than its span for a request, unless the span was smaller before.
+// enlarge records a bucket larger than its span, unless the span was smaller before.
 func (h *history) enlarge(e entry, span int64) {
 	if h.large == nil {
 		h.large = new([2]large)

@@ -83,7 +83,7 @@ func (q *queue) skip() {
 	}
 }
 
-// leave removes a waiting request, and adds rest to the amount of the next, if any.
+// leave removes a waiting request, and adds rest to the next amount, if any.
 func (q *queue) leave(i int, rest int64) {
 	q.add(i, -q.entries[i].amount)
 	q.entries[i].amount = left
@@ -119,7 +119,7 @@ func (q *queue) compact() {
 	q.rescale(func(sum int64) int64 { return sum })
 }
 
-// rescale applies a function, which must not fall, to each sum of waiting amounts.
+// rescale applies a rising function to each sum of waiting amounts.
 func (q *queue) rescale(f func(sum int64) int64) {
 	sum, scaled := int64(0), int64(0)
 	q.sums = append(q.sums[:0], make([]int64, (len(q.entries)+blockSize-1)/blockSize)...)

@@ -28,8 +28,8 @@ func finite(x float64) float64 {
 	return x
 }
 
-// addSaturating returns t + d, at most the largest time, and at least 146 years before the first, so that differences
-// of times are nanoseconds. D is more than -1<<63.
+// addSaturating returns t + d, at most the largest time, at least 146 years before the first: times must have
+// differences. D is more than -1<<63.
 func addSaturating(t, d int64) int64 {
 	switch sum := t + d; {
 	case d > 0 && sum < t:
