@@ -41,7 +41,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 			return q.refuse(p, err)
 		}
 	}
-	return q.admit(p, maxWait)
+	return q.admit(ctx, p, maxWait)
 }
 
 // Refusal returns the error that Enter would return. It takes nothing.
@@ -128,14 +128,42 @@ func (q *Queue) refuse(p *Place, why error) error {
 	return why
 }
 
-// admit refuses a place whose forecast is too late.
-func (q *Queue) admit(p *Place, maxWait time.Duration) error {
+// admit refuses a place whose forecast is too late. A place that is being bound counts in the queue and at its limit, so
+// then the forecast is made again afterwards.
+func (q *Queue) admit(ctx context.Context, p *Place, maxWait time.Duration) error {
 	q.mu.Lock()
-	if p.state >= granted {
-		defer q.mu.Unlock()
-		if p.state == over {
-			return p.failure()
+	why := q.tooLate(p, maxWait)
+	if why != nil && q.binds {
+		q.mu.Unlock()
+		if q.blocks {
+			_ = q.lookFor(ctx)
+			q.mu.Lock()
+			why = q.tooLate(p, maxWait)
+		} else {
+			q.binding.lock()
+			q.mu.Lock()
+			why = q.tooLate(p, maxWait)
+			q.binding.unlock()
 		}
+	}
+	if why != nil {
+		q.mu.Unlock()
+		return q.refuse(p, why)
+	}
+	defer q.mu.Unlock()
+	switch {
+	case p.state == over:
+		return p.failure()
+	case p.state < granted && p.latest < never:
+		q.lapses(p)
+		q.arm(q.now())
+	}
+	return nil
+}
+
+// tooLate returns the error of a place whose forecast is too late, or nil. The queue's lock is held.
+func (q *Queue) tooLate(p *Place, maxWait time.Duration) error {
+	if p.state >= granted {
 		return nil
 	}
 	now := q.now()
@@ -152,14 +180,8 @@ func (q *Queue) admit(p *Place, maxWait time.Duration) error {
 		}
 	}
 	if late(wait) {
-		q.mu.Unlock()
-		return q.refuse(p, p.late(now, wait))
+		return p.late(now, wait)
 	}
-	if p.latest < never {
-		q.lapses(p)
-		q.arm(now)
-	}
-	q.mu.Unlock()
 	return nil
 }
 

@@ -50,6 +50,7 @@ type Queue struct {
 	mu        sync.Mutex
 	seen      int64                // the latest reading of the clock
 	bound     *hold                // of the first
+	binds     bool                 // a place is being bound, without the lock
 	passed    []*Place             // that others pass; each has a hold
 	lapse     []Heap[int64, Place] // by group: places that must go by a time
 	notBefore int64                // a distant limit grants nothing before

@@ -166,9 +166,11 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 		defer stop()
 		p.stop = stop
 	}
+	q.binds = true
 	q.mu.Unlock()
 	h, err := q.attempt(ctx, p, h, maxWait)
 	q.mu.Lock()
+	q.binds = false
 	now := q.now()
 	if q.distant {
 		q.cost += (now - begin - q.cost) / 4
