@@ -505,7 +505,9 @@ func TestDeploymentsOfUnknownLimits(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * time.Millisecond)
+		mu.Lock()
 		require.Equal(t, map[string]int{"a": 1, "b": 1}, got)
+		mu.Unlock()
 		all.Wait()
 		require.Equal(t, map[string]int{"a": 10, "b": 20}, got)
 		require.LessOrEqual(t, time.Since(begin), 5*time.Second)
