@@ -21,7 +21,7 @@ type Address = func(*http.Request) (netip.Addr, error)
 type AddressOption func(*addresses) error
 
 // IPv6Prefix sets how many bits of an IPv6 address tell clients apart, 1 to 128. Default: 64, the smallest network
-// that providers hand out. Some hand out 56 or 48.
+// that providers hand out (some: 56 or 48).
 func IPv6Prefix(bits int) AddressOption {
 	return func(a *addresses) error {
 		if bits < 1 || bits > 128 {
@@ -32,13 +32,13 @@ func IPv6Prefix(bits int) AddressOption {
 	}
 }
 
-// RemoteAddr is the address at the other end of the connection, for programs without a proxy in front.
+// RemoteAddr is the address at the other end of the connection, for programs without a proxy.
 func RemoteAddr(opts ...AddressOption) (Address, error) {
 	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
 }
 
-// TrustedHeader is the address in a header that the proxy in front sets and overwrites: CF-Connecting-IP, X-Real-IP.
-// Any number of values but 1 is an error.
+// TrustedHeader is the address in a header that the proxy sets and overwrites: CF-Connecting-IP, X-Real-IP. More or
+// fewer values than one are an error.
 func TrustedHeader(name string, opts ...AddressOption) (Address, error) {
 	if name == "" {
 		return nil, valueError("TrustedHeader", "", "the name of a header")

@@ -9,9 +9,8 @@ import (
 
 const longestBody = 64 << 10
 
-// readEarly reads the body of a waiting request: net/http notices only after the body that a client of HTTP/1 has
-// left. It returns nil for a body longer than longestBody or of unknown length, and for a client that waits for 100
-// Continue.
+// readEarly reads a waiting request's body, after which net/http notices that a client of HTTP/1 has left. It
+// returns nil for a body longer than longestBody or of unknown length, and for a client that waits for 100 Continue.
 func readEarly(r *http.Request) *earlyBody {
 	if r.ProtoMajor != 1 || r.ContentLength < 1 || r.ContentLength > longestBody || r.Header.Get("Expect") != "" {
 		return nil
@@ -25,7 +24,6 @@ func readEarly(r *http.Request) *earlyBody {
 	return body
 }
 
-// An earlyBody is read in advance by a goroutine.
 type earlyBody struct {
 	source io.ReadCloser
 	read   chan struct{} // closed when all has been read, or an error ended it

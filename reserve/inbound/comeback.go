@@ -13,8 +13,8 @@ import (
 // limiter has had permits to spare for longer than clients may be late. Spare is the time up to which refusals, and
 // the requests that passed since, use its permits.
 //
-// At 20/s, 1,200 clients are refused at 0 s. If they come back, a client that is refused at 10 s is told 50 s. If
-// none does, a client that is refused after 1.6 s is told 1 s.
+// Of 1,200 clients refused at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s. If none does, a
+// client refused after 1.6 s is told 1 s.
 type comeback struct {
 	waits atomic.Bool // clients may have been told to come back; without the lock, for requests that pass
 
@@ -33,7 +33,7 @@ const lateness = 1500 * time.Millisecond
 const longestWait = 365 * 24 * time.Hour
 
 // next returns an interval after the client before, if a shared limiter serves one client in each; otherwise (0, or
-// a queue that is too long) a time in the jitter, far from those before.
+// a queue that is too long) a time in the jitter.
 func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	if jitter == 0 || wait >= longestWait {
 		return min(wait, longestWait)
@@ -83,7 +83,6 @@ func (l *comeback) passed(interval time.Duration) {
 	l.spare = saturate.Add(l.spare, interval)
 }
 
-// over reports whether the clients have come back, or will not.
 func (l *comeback) over(now time.Duration) bool { return now > l.last || now-l.spare > lateness }
 
 func seconds(s float64) time.Duration {

@@ -32,16 +32,16 @@
 //
 // # Waiting
 //
-// With [WithQueue] a request waits a little instead of being refused. If its client goes away, it gives its permits
-// back. With HTTP/1 net/http notices that only after the body, so bodies of up to 64 KiB are read early; a client
-// with a longer body, or a body of unknown length, keeps its place.
+// With [WithQueue] a request waits a little instead of being refused, and gives its permits back if its client goes
+// away. With HTTP/1 net/http notices that only after the body: a client with a body of over 64 KiB, or of unknown
+// length, keeps its place.
 //
 // # Plans
 //
 // [PerKeyBy] takes *keyed.Limiters, whose policy function may ask a database. For an unknown or revoked key it
-// returns an [UnauthorizedError] (401). After another error a known key keeps its plan, and for a new key the tier
-// fails (503, or see [FailOpen]). With keyed.WithTTL(time.Minute) a new plan reaches a key within a minute. Each
-// unknown key asks the database: put a tier of [PerKey] by address first.
+// returns an [UnauthorizedError]. After another error a known key keeps its plan, and for a new key the tier fails
+// (503, or see [FailOpen]). With keyed.WithTTL(time.Minute) a new plan reaches a key within a minute. Each unknown
+// key asks the database: put a tier of [PerKey] by address first.
 //
 // # Browsers
 //

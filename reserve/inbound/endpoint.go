@@ -9,8 +9,8 @@ import (
 var ErrNoPattern = errors.New(
 	"inbound: the request has no pattern: use Endpoint inside of the ServeMux, or EndpointOf outside")
 
-// Endpoint is a key function for middleware inside an http.ServeMux: the pattern that the mux has found, "GET
-// /items/{id}".
+// Endpoint is a key function: the pattern "GET /items/{id}" that http.ServeMux has found, for middleware inside the
+// mux.
 func Endpoint(r *http.Request) (string, error) {
 	if r.Pattern == "" {
 		return "", ErrNoPattern
@@ -18,8 +18,8 @@ func Endpoint(r *http.Request) (string, error) {
 	return r.Pattern, nil
 }
 
-// EndpointOf is [Endpoint] for middleware around the mux. Asking the mux costs as much as routing. Requests without
-// a pattern share one key.
+// EndpointOf is [Endpoint] for middleware around the mux, at the cost of a second routing. Requests without a
+// pattern share one key.
 func EndpointOf(mux *http.ServeMux) (func(*http.Request) (string, error), error) {
 	if mux == nil {
 		return nil, valueError("EndpointOf", nil, "a ServeMux")
@@ -36,8 +36,7 @@ type Pair[A, B comparable] struct {
 	Second B
 }
 
-// Both is a key function of two parts. It returns the error of either, [ErrSkip] too. If a part is nil, Both is nil,
-// and the tier reports it.
+// Both is a key function of two parts. It returns the error of either, [ErrSkip] too. The tier reports a nil part.
 func Both[A, B comparable](
 	first func(*http.Request) (A, error), second func(*http.Request) (B, error),
 ) func(*http.Request) (Pair[A, B], error) {

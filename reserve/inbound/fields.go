@@ -36,8 +36,8 @@ func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
 // A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
 type quota struct{ requests, seconds int64 }
 
-// quotaOf describes a limiter by the time that fills its store, at least 1 s and long enough for one permit: a
-// client that uses each window's quota is never refused.
+// quotaOf takes the time that fills a limiter's store, at least 1 s and long enough for one permit: a client that
+// uses each window's quota is never refused.
 func quotaOf(o engine.Outlook) quota {
 	const rounding = 1e-9 // of 1000/3600.0 * 3600
 	if math.IsInf(o.Rate, 1) || o.Rate <= 0 {
@@ -54,8 +54,8 @@ func quotaOf(o engine.Outlook) quota {
 // maxInteger is the largest Integer of a structured field (RFC 9651, section 3.3.1).
 const maxInteger = 999_999_999_999_999
 
-// shareOf describes what a limiter has to give (draft-11, section 4.1.2): with the permits of the next second, or
-// the time until a request could pass.
+// shareOf describes what a limiter has to give, with the permits of the next second, or the time until a request
+// could pass (draft-11, section 4.1.2).
 func shareOf(o engine.Outlook) quota {
 	s := quota{seconds: ceilSeconds(o.Wait)}
 	left := o.Stored
@@ -76,7 +76,6 @@ func (a quota) less(b quota) bool {
 	return float64(a.requests)*float64(b.seconds) < float64(b.requests)*float64(a.seconds)
 }
 
-// full returns the longest time until all of a limit may be used again.
 func full(o engine.Outlook) time.Duration {
 	switch {
 	case o.Capacity <= o.Stored:
@@ -120,7 +119,7 @@ func (m *Middleware) policies(look outlooks) string {
 	return string(b)
 }
 
-// closest returns the tier that is closest to refusing (-1: none known), and what it has left.
+// closest returns tier -1 if none is known.
 func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook engine.Outlook) {
 	tier = -1
 	for i := range claims {
@@ -158,7 +157,7 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 	}
 }
 
-// refusedFields says that nothing is left for retryAfter seconds; 0: it says no time.
+// refusedFields says that nothing is left for retryAfter seconds (0: no time).
 func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
 	if !m.fields.quotas && !m.fields.xRateLimit {
 		return
@@ -179,14 +178,12 @@ func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAf
 // failedFields does not ask the limiter that has just failed.
 func (m *Middleware) failedFields(h http.Header) { m.setPolicies(h, m.policies(noOutlooks)) }
 
-// setPolicies sets RateLimit-Policy, or adds to an outer middleware's.
 func (m *Middleware) setPolicies(h http.Header, policies string) {
 	if m.fields.quotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
 		h[fieldPolicy] = append(slices.Clip(h[fieldPolicy]), policies)
 	}
 }
 
-// isOwn reports whether a value of RateLimit is this middleware's.
 func (m *Middleware) isOwn(value string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	return slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.name == name })
@@ -219,7 +216,7 @@ type fieldValues struct {
 	text   [48]byte
 }
 
-// setX sets the older fields, unless an outer middleware has said that less is left.
+// setX sets the older fields, unless an outer middleware has less left.
 func setX(h http.Header, q quota, left int64, reset time.Duration) {
 	if before := h[fieldXLeft]; len(before) > 0 {
 		if n, err := strconv.ParseInt(before[0], 10, 64); err == nil && n <= left {

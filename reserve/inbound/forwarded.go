@@ -19,8 +19,8 @@ func ForwardedHops(proxies int, opts ...AddressOption) (Address, error) {
 
 var forwarded = trail{header: "Forwarded", lastComma: lastUnquotedComma, parse: forwardedNode}
 
-// lastUnquotedComma returns the last comma outside of quoted strings, or -1. It reads from the right, where the
-// nearest proxy has written, so quotes that the client left open change nothing.
+// lastUnquotedComma returns -1 if there is none. It reads from the right, where the nearest proxy has written, so
+// quotes that the client left open change nothing.
 func lastUnquotedComma(s string) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
@@ -114,7 +114,6 @@ func isPort(s string) bool {
 	return s != "" && len(s) <= 5 && !strings.ContainsFunc(s, func(c rune) bool { return c < '0' || c > '9' })
 }
 
-// cutUnquoted is strings.Cut outside of quoted strings.
 func cutUnquoted(s string, separator byte) (before, after string, found bool) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

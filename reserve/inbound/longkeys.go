@@ -29,7 +29,7 @@ func shortened[K comparable](key func(*http.Request) (K, error)) func(*http.Requ
 	}
 }
 
-// owned returns a function that copies the strings in a key (nil: none): a remembered key must not keep a URL alive.
+// owned returns a function that copies a key's strings (nil: none): a remembered key must not keep a URL alive.
 func owned[K comparable]() func(K) K {
 	in := stringsIn(reflect.TypeFor[K](), 0)
 	if len(in) == 0 {
@@ -41,7 +41,6 @@ func owned[K comparable]() func(K) K {
 	}
 }
 
-// stringsIn returns the offsets of the strings in a type that begins at base.
 func stringsIn(t reflect.Type, base uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.String:

@@ -87,8 +87,8 @@ func wellNamed(name string) bool {
 // panics if next is nil, as http.Handle does.
 //
 // Next gets the ResponseWriter as it is, except after [WithQueue] has read a body, and with [ChargeAfter]. That
-// wrapper has Flush, Hijack, ReadFrom, and Unwrap. A handler that hijacks the connection of a request that waited
-// gets the whole body from the bufio.ReadWriter, once it has arrived.
+// wrapper has Flush, Hijack, ReadFrom, and Unwrap. After a wait, Hijack's bufio.ReadWriter has the whole body, once
+// it has arrived.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		panic(valueError("Handler", nil, "a handler"))
@@ -127,7 +127,6 @@ func (m *Middleware) serveAndCharge(w *responseWriter, r *http.Request, next htt
 	returned = true
 }
 
-// admit fills in the claims of a request that passes all tiers, or answers it.
 func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []claim) (body *earlyBody, ok bool) {
 	if m.skip != nil && m.skip(r) || !m.costs(r, claims) {
 		return nil, true
@@ -159,7 +158,6 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []clai
 	return nil, false
 }
 
-// costs reports whether the request costs anything.
 func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 	cost := 1
 	if m.cost != nil {
@@ -176,7 +174,6 @@ func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 	return any
 }
 
-// reserve reserves from all tiers or none, and returns which tier ended the request and why.
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []claim) (tier int, err error) {
 	return allornothing.Reserve(len(claims), func(i int) (err error) {
 		c := &claims[i]
@@ -193,7 +190,7 @@ func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []clai
 	}, func(i int) { claims[i].Cancel() })
 }
 
-// stops counts a tier's error by its meaning, and reports whether the request ends here.
+// stops counts a tier's error, and reports whether the request ends here.
 func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err error) bool {
 	t, c := &m.tiers[i], &m.counts[i]
 	switch {

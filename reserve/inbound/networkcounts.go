@@ -53,7 +53,7 @@ func (c *networkCounts[K]) counters(key K) (near, far *atomic.Int32) {
 	return &c.near[maphash.Comparable(c.seed, n)&mask], &c.far[maphash.Comparable(c.seed, f)&mask]
 }
 
-// networkNumbers returns networksOf an address as numbers, which are hashed faster.
+// networkNumbers are hashed faster than networksOf.
 func networkNumbers(a netip.Addr) (near, far uint64) {
 	if a.Is4() {
 		b := a.As4()

@@ -27,7 +27,7 @@ func WithQueue(maxWait time.Duration, atMost int) Option {
 	})
 }
 
-// WithTarpit delays refusals, at most atMost at a time, to slow down clients that retry at once. Default: none.
+// WithTarpit delays refusals, at most atMost at a time: it slows down clients that retry at once. Default: none.
 func WithTarpit(delay time.Duration, atMost int) Option {
 	return waits("WithTarpit", "delay", delay, atMost, func(m *Middleware) {
 		m.tarpit.longest, m.tarpit.places = delay, int64(atMost)

@@ -19,9 +19,9 @@ const defaultMaxKeys = 1 << 20
 // function see [PerKeyBy]. A string longer than 64 bytes in a key is remembered by its SHA-256.
 //
 // A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it,
-// a /16 or /32 at most 1/64. Further clients there share a limiter with their /24 or /48, so an attacker with a
-// whole /44 takes nothing from other networks. When all room is taken, new clients everywhere do. Keys without an
-// address share one of 1024 limiters then.
+// a /16 or /32 at most 1/64. Further clients there share a limiter with their /24 or /48: an attacker with a /44
+// takes nothing from other networks. When all room is taken, new clients everywhere do. Keys without an address
+// share one of 1024 limiters then.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {
@@ -54,7 +54,7 @@ func MaxKeys(n int) TierOption {
 	}
 }
 
-// KeyedReserver has a limiter for each key, as a *keyed.Limiters[K] does.
+// KeyedReserver has a limiter for each key: *keyed.Limiters[K], for example.
 type KeyedReserver[K comparable] interface {
 	ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error)
 }
@@ -62,8 +62,7 @@ type KeyedReserver[K comparable] interface {
 // PerKeyBy limits the requests of each key apart, by limiters of your own: with a policy for each key (package
 // keyed), or shared between machines. The key function may return [ErrSkip] or an [UnauthorizedError], and so may
 // the policy function of *keyed.Limiters. Another error is a failure of the tier: see [FailOpen]. Return an error
-// for a key that no user has: clients may send very long keys. Only *keyed.Limiters tell the quota fields each key's
-// policy.
+// for a key that no user has: clients may send very long keys. The quota fields need *keyed.Limiters.
 func PerKeyBy[K comparable](
 	name string, key func(*http.Request) (K, error), by KeyedReserver[K], opts ...TierOption,
 ) Tier {

@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
-// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests were waiting, in
-// all or with the same key.
+// ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited, in all or
+// with the same key.
 var ErrQueueFull = errors.New("inbound: the queue is full")
 
 // A queue bounds how many requests wait. They wait in their limiters.
@@ -28,7 +28,6 @@ type queue struct {
 	waits  histogram
 }
 
-// A place is where a request waits: a tier, and the hash of its key there; 0 without keys.
 type place struct {
 	tier int
 	hash uint64
@@ -74,7 +73,6 @@ func (q *queue) length() int {
 	return q.waiting
 }
 
-// wait returns the body if it has read it, or which tier ended the request and why.
 func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) (body *earlyBody, tier int, err error) {
 	last, longest := allornothing.Last(len(claims), func(i int) time.Duration {
 		if m.tiers[i].dryRun {

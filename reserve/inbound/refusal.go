@@ -16,7 +16,7 @@ type Refusal struct {
 	// after an UnauthorizedError.
 	Status int
 	// Tiers are the tiers that refuse, in their order: none if a tier failed, or with 401. Limiters elsewhere are
-	// not asked after the first, which decided.
+	// not asked after the first.
 	Tiers []string
 	// Wait is the longest of their waits: 0 if a tier failed, and reserve.Forever with 413.
 	Wait       time.Duration
@@ -204,7 +204,7 @@ func (m *Middleware) interval(i, cost int) time.Duration {
 	return seconds(float64(cost) / t.rate())
 }
 
-// wantsText reports whether a client asks for text and not for JSON, as browsers do. Weights don't count.
+// wantsText reports whether a client asks for text and not for JSON, as browsers do, whatever the weights.
 func wantsText(r *http.Request) bool {
 	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")

@@ -44,7 +44,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return n, w.wrote(int64(n), err)
 }
 
-// ReadFrom implements io.ReaderFrom, so that the system still sends files.
+// ReadFrom implements io.ReaderFrom: the system still sends files.
 func (w *responseWriter) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
 	return n, w.wrote(n, err)

@@ -13,9 +13,8 @@ import (
 	"github.com/nextfree/pace/reserve/keyed"
 )
 
-// sharedLimiters are the limiters of a [PerKey] tier: one for each key while there is room in own (see
-// networkCounts), then one for its /24 or /48. Beyond that, or without an address, a hash of the /16 or /32, or of
-// the key, chooses one of 1024.
+// sharedLimiters are a [PerKey] tier's: one for each key while there is room in own, then one for its /24 or /48.
+// Beyond that, or without an address, a hash of the /16 or /32, or of the key, chooses one of 1024.
 type sharedLimiters[K comparable] struct {
 	own      *bykey.Limiters[K]
 	networks *bykey.Limiters[netip.Prefix]
@@ -79,7 +78,6 @@ func (s *sharedLimiters[K]) peek(key K, n int) (wait time.Duration, err error) {
 	return
 }
 
-// neighbours returns the key's network, if it has an address, and its group.
 func (s *sharedLimiters[K]) neighbours(key K) (near netip.Prefix, group uint64, ok bool) {
 	group = maphash.Comparable(s.seed, key)
 	if s.address != nil {
@@ -103,7 +101,7 @@ func networksOf(a netip.Addr) (near, far netip.Prefix) {
 	return near, far
 }
 
-// addressIn returns a function that finds the address in a key (nil: keys of that type have none).
+// addressIn returns nil if keys of that type have no address.
 func addressIn[K comparable]() func(K) (netip.Addr, bool) {
 	var key K
 	switch any(key).(type) {

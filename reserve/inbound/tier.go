@@ -105,13 +105,13 @@ func (e *TierError) Error() string { return fmt.Sprintf("inbound: tier %q: %v", 
 // Unwrap returns Err.
 func (e *TierError) Unwrap() error { return e.Err }
 
-// ErrSkip is the error of a key function for a request without the key: an anonymous request at a tier per user. The
-// tier lets it pass.
+// ErrSkip is the error of a key function for a request that its tier lets pass: an anonymous request at a tier per
+// user.
 var ErrSkip = errors.New("inbound: the tier does not apply")
 
 // An UnauthorizedError is the error of a key function, or of the policy function of limiters by key, for a request
 // without valid credentials. The answer is 401, and takes no permits. [FailOpen] does not let it pass, but [DryRun]
-// does. It is [keyed.ErrUnknown], which makes limiters by key forget a key.
+// does. It is [keyed.ErrUnknown]: limiters by key forget the key.
 type UnauthorizedError struct {
 	// Challenge is the value of WWW-Authenticate (RFC 9110, section 11.6.1): `Basic realm="api"`. Default: Bearer.
 	Challenge string

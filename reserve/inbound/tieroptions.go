@@ -35,15 +35,15 @@ func Quota(requests int, window time.Duration) TierOption {
 	}
 }
 
-// Cost sets how many permits a request takes of this tier, instead of [WithCost]; 0 or less takes nothing. So one
-// request may cost 1 of "requests" and 200 of "rows".
+// Cost sets how many permits a request takes of this tier, instead of [WithCost]; 0 or less takes nothing. A request
+// may cost 1 of "requests" and 200 of "rows".
 func Cost(cost func(*http.Request) int) TierOption {
 	return function("Cost", cost, func(t *Tier) { t.cost = cost })
 }
 
 // ChargeAfter charges a request by its answer: failed logins, or bytes. The request takes its cost beforehand (1, or
-// [Cost], or [WithCost]). When the handler has returned, the function says what it costs: the rest comes back, or
-// the key's next requests pay for the excess. If the handler panics, its request pays its cost.
+// [Cost], or [WithCost]). After the handler, the function says what it costs: the rest comes back, or the key's next
+// requests pay for the excess. If the handler panics, its request pays its cost.
 //
 // With 5 failures in 15 minutes, of 100 attempts at one moment 5 reach the handler. The ResponseWriter is wrapped:
 // see [Middleware.Handler].

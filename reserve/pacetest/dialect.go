@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A Dialect is how a server says how much is left, and for how long a refused client must stay away. The zero
-// Dialect says nothing: a bare 429. In the names of headers, a * stands for the name of the limit.
+// A Dialect is how a server tells what is left, and how long a refused client must stay away. The zero Dialect tells
+// nothing: a bare 429. In the names of headers, * stands for the name of the limit.
 type Dialect struct {
 	Name   string // for people: "GitHub"
 	Status int    // of refusals; 0: 429
-	// RetryAfter is the header of a refusal's wait, if that is known: in whole seconds, rounded up, or in
-	// milliseconds where the name ends in "-Ms".
+	// RetryAfter is the header of a refusal's wait, if known: in whole seconds, rounded up, or in milliseconds where
+	// the name ends in "-Ms".
 	RetryAfter string
 	// Limit, Remaining and Reset are in all answers. Reset is when there is another permit; with Bucket, when all
-	// are there.
+	// are.
 	Limit, Remaining, Reset string
 	Form                    Form // of Reset
 	Bucket                  bool
 	// Fill and Interval are the headers of permits a second.
 	Fill, Interval string
-	// Draft adds RateLimit-Policy and RateLimit: draft-ietf-httpapi-ratelimit-headers-11.
+	// Draft adds RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11).
 	Draft bool
 	// Header is in all answers.
 	Header http.Header
@@ -150,7 +150,6 @@ func (d *Dialect) write(h http.Header, now time.Time, s State) {
 	}
 }
 
-// refuse returns a refusal's body.
 func (d *Dialect) refuse(h http.Header, s State) (body string) {
 	if s.Wait > 0 && d.RetryAfter != "" {
 		unit := time.Second

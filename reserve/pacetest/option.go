@@ -14,8 +14,7 @@ var valueError = invalid.In("pacetest")
 // An Option changes one setting of [New].
 type Option func(*Server) error
 
-// New returns a server with a limit of that rule, for "requests". It answers calls that are let in with 200. A bad
-// option or rule is a *[reserve.ValueError].
+// New returns a server with a limit of that rule, for "requests". A bad option or rule is a *[reserve.ValueError].
 func New(rule Rule, opts ...Option) (*Server, error) {
 	s := &Server{handler: http.HandlerFunc(readAll)}
 	one := func(*http.Request) int { return 1 }
@@ -66,8 +65,8 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithHandler sets the handler of calls that are let in. Until it returns they are in flight. Default: it reads the
-// body, and answers with 200 and no body.
+// WithHandler sets the handler of accepted calls. Until it returns they are in flight. Default: it reads the body,
+// and answers with 200 and no body.
 func WithHandler(h http.Handler) Option {
 	return func(s *Server) error {
 		if isnil.Value(h) {

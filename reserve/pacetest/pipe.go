@@ -10,9 +10,8 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 )
 
-// Client returns a client whose requests, to whatever host, reach the handler by pipes in memory (HTTP/1.1), in a
-// bubble of testing/synctest too. The end of the test closes the connections within 5 s. It panics if the handler is
-// nil.
+// Client returns a client whose requests, to any host, reach the handler by pipes in memory (HTTP/1.1), in a bubble
+// of testing/synctest too. The end of the test closes the connections within 5 s. It panics if the handler is nil.
 //
 // To pace the client: client.Transport, err = outbound.New(client.Transport, limiter).
 func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
@@ -62,7 +61,7 @@ func Listen() *Listener {
 	return l
 }
 
-// DialContext connects to the listener, whatever the address. After Close the error is net.ErrClosed.
+// DialContext connects to the listener, whatever the address, or returns net.ErrClosed.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {

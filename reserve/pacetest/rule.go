@@ -11,11 +11,11 @@ type Rule struct {
 	err   error
 }
 
-// A rule is a server's count for a Rule, under the server's lock.
+// A rule counts for one server, under its lock.
 type rule interface {
 	state(now time.Time, n int) State
 	take(now time.Time, n int)
-	// settle changes the cost of a call that was let in at a time.
+	// settle changes the cost of a call accepted at a time.
 	settle(now, at time.Time, more int)
 }
 
@@ -54,7 +54,7 @@ func Bucket(permitsPerSecond float64, size int) Rule {
 	return r
 }
 
-// InFlight has room for n calls' permits until they are answered. Its refusals say no time.
+// InFlight has room for n permits of unanswered calls. Its refusals say no time.
 func InFlight(n int) Rule {
 	r := Rule{start: func() rule { return &inFlight{n: n} }}
 	if n < 1 {
@@ -102,7 +102,6 @@ func (w *window) state(now time.Time, n int) State {
 	return s
 }
 
-// until returns how long it takes until n permits have come back.
 func (w *window) until(now time.Time, n int) time.Duration {
 	for _, t := range w.taken {
 		if n -= t.n; n <= 0 {

@@ -31,15 +31,14 @@ func (s *Server) Script(answers ...Answer) {
 	s.script = append(s.script, answers...)
 }
 
-// Stop refuses all calls for d from now, in the server's dialect, which says when it ends. The script goes before
-// it.
+// Stop refuses all calls for d from now, and the refusals say so. The script goes before it.
 func (s *Server) Stop(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = time.Now().Add(d)
 }
 
-// next must be called with the server locked.
+// next needs the server's lock.
 func (s *Server) next(now time.Time) Answer {
 	if len(s.script) > 0 {
 		a := s.script[0]

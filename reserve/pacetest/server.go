@@ -78,7 +78,7 @@ func (s *Server) leave() {
 	s.inFlight--
 }
 
-// decide records the call. The charge is nil if the limits were not asked. A refusal's body becomes the answer's.
+// decide returns no charge if the limits were not asked. A refusal's body becomes the answer's.
 func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, accepted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,6 @@ func (l *limit) before(now time.Time, r *http.Request) State {
 	return state
 }
 
-// take returns what is left.
 func (l *limit) take(now time.Time, cost int) State {
 	l.rule.take(now, cost)
 	state := l.state(now, 0)
@@ -139,7 +138,6 @@ func (l *limit) take(now time.Time, cost int) State {
 	return state
 }
 
-// done gives back what a call held while it was answered.
 func (s *Server) done(c *charge) {
 	if c == nil {
 		return

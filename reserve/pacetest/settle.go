@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// A charge is what an accepted call costs, of each limit. Its handler finds it in the request's context.
 type charge struct {
 	server *Server
 	at     time.Time
@@ -14,8 +13,7 @@ type charge struct {
 
 type chargeKey struct{}
 
-// Settle sets what a call costs of the limit of that name, once its handler knows: pacetest.Settle(r, "tokens",
-// used).
+// Settle sets what a call costs of a limit, once its handler knows: pacetest.Settle(r, "tokens", used).
 //
 // A call of 60 leaves 40 in a [Bucket] of 100; if it settles at 30, there are 70. In a [Window] the 30 count from
 // when the call was let in. A cost above what is left leaves a debt.

@@ -12,9 +12,8 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order: at 10 in any
-// second, the eleventh may come exactly a second after the first. It also fails if d is not positive, n is negative,
-// or there are no times and n is not 0.
+// NeverMoreThan fails the test if some stretch of d holds more than n of the times, in any order. The times may be
+// exactly d apart. It also fails if d is not positive, n is negative, or there are no times and n is not 0.
 func NeverMoreThan(t TB, n int, d time.Duration, times []time.Time) {
 	t.Helper()
 	switch {

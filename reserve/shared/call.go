@@ -15,8 +15,8 @@ import (
 // send returns a failed call's error for the waiting callers too, unless only these callers had too little time.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
-	// Permits granted without the server are charged once, as a charge whose answer is lost is forgotten: so only
-	// after the server has answered again.
+	// Permits granted without the server are charged once it has answered again: a charge whose answer is lost is
+	// forgotten.
 	owes := looks()
 	var owed int64
 	if !n.circuit.troubled.Load() {
@@ -60,8 +60,7 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try probes the server until three answers have come in a row. If there is no time for three, the next caller goes
-// on.
+// try probes until three answers have come in a row. If there is no time for three, the next caller goes on.
 func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	answers, enough := 0, true
 	err = &UnavailableError{Key: l.key, Err: errAborted}
@@ -177,8 +176,8 @@ type serverClock struct {
 	ahead int64 // what the limiter's is ahead of the server's, at most: the least that an answer has shown
 }
 
-// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. A time before the
-// question or after the answer means that a clock was set: the mapping begins anew.
+// decided returns when the server decided, on the limiter's clock, by the fastest answer so far. If a clock was set
+// (the time is before the question or after the answer), the mapping begins anew.
 func (s *serverClock) decided(server, sent, back int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,8 +30,7 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter tells the caller to probe, and then to call tried; or to wait for probed, if it is not nil. err is the last
-// failure while the circuit is open.
+// enter tells the caller to probe, and then to call tried; or to wait for probed, if not nil.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil
@@ -66,7 +65,7 @@ func (c *circuit) isOpen() bool {
 	return c.until != 0
 }
 
-// report records the result of a call. counts is false for a failure that is not the server's.
+// report records a call. counts is false for a failure that is not the server's.
 func (c *circuit) report(now int64, err error, counts bool) {
 	if err == nil {
 		c.answered.Store(max(1, now))
@@ -84,7 +83,6 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	}
 }
 
-// tried ends a probe. With fewer than three answers and no error, the next caller goes on.
 func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +123,7 @@ func (c *circuit) fail(now int64, err error) {
 	c.troubled.Store(true)
 }
 
-// open opens the circuit at once: too many answers were lost, though not in a row.
+// open opens the circuit: too many answers were lost, though not in a row.
 func (c *circuit) open(now int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A debtAfterOutage counts permits granted without the store, and permits that calls without an answer may have
-// charged.
+// A debtAfterOutage is permits granted without the store, and permits that unanswered calls may have charged.
 type debtAfterOutage struct {
 	permits atomic.Int64
 	last    atomic.Int64 // when the last of them were granted, on the limiter's clock
@@ -21,7 +20,7 @@ type debtAfterOutage struct {
 	at   int64   // as of then
 }
 
-// lose counts permits of lost answers. It reports whether they are a capacity or more.
+// lose reports whether the lost permits are a capacity or more.
 func (o *debtAfterOutage) lose(now int64, n int, c *smooth.Curve) (all bool) {
 	if n == 0 || c.Interval == 0 {
 		return false
@@ -85,7 +84,7 @@ func (o *debtAfterOutage) due(permits, now int64, c *smooth.Curve, ahead float64
 	return int(math.Ceil(max(0, min(float64(permits), max(1, c.Capacity)+ahead-lost, 1<<53))))
 }
 
-// forgotten reports whether all that is owed would have overflowed by now, without other users.
+// forgotten reports whether all that is owed would have overflowed by now.
 func (o *debtAfterOutage) forgotten(now int64, c *smooth.Curve) bool {
 	return float64(o.due(o.permits.Load(), now, c, 0)) <= float64(now-o.last.Load())*c.Refill
 }

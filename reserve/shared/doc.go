@@ -28,13 +28,13 @@
 // alone. Grants of the last two are charged when the store is back, as of their time. After an outage all processes
 // together charge about two capacities at most, so no caller is refused for long.
 //
-// A store that refuses every fourth call for hours thus costs at most one capacity above the limit. So does an
-// outage with [Local], if the shares add up to 1. [FailOpen] has no limit during an outage.
+// A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage
+// with [Local], if the shares add up to 1. [FailOpen] has no limit during an outage.
 //
 // Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers
-// that may have charged a capacity. Then one caller at a time probes the store, and the others don't wait. The first
-// probe is after 50 ms; the distances double up to 400 ms, at the same moments in all processes. Three answers in a
-// row close the circuit. After a longer time without a probe, callers wait for the next.
+// that may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances
+// that double up to 400 ms, at the same moments in all processes. The others don't wait, unless no probe was made
+// for longer than the distance. Three answers in a row close the circuit.
 //
 // A Redis server that restarts without its data begins with full limiters.
 //
@@ -43,9 +43,8 @@
 //   - A limiter that the store does not know is full (a warming-up one is cold).
 //   - Each process has its own rate ([Limiter.SetRate]). Stored permits scale with the capacity when a process with
 //     another rate asks.
-//   - Promised times don't move. In a Store, a request that is given back is as if it had never been made: its
-//     permits go to later requests, at once if that delays no promise. Lost are the permits of requests older than
-//     the last 512, and of those before the store's clock was set back.
+//   - Promised times don't move. In a Store, permits that are given back go to later requests, at once if that delays
+//     no promise. Requests older than the last 512, or than a setback of the store's clock, give nothing back.
 //   - In Redis, a refund of the newest request shortens the queue by it, and by all just before it that were given
 //     back earlier: after 1,000 callers have queued and given up, in any order, there is no queue. Elsewhere in the
 //     queue the time passes unused, and its permits are deferred, as many as still fit. A request that would wait

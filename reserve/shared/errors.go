@@ -51,13 +51,13 @@ type CurveError struct{ Why string }
 
 func (e *CurveError) Error() string { return "shared: the policy can't be shared: " + e.Why }
 
-// errLate is wrapped where the store ran the call after its time, and so decided nothing.
+// errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
 // errPatience ends a call early: its caller needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
-// errAborted is the error of other callers of a call when the client panics.
+// errAborted is for the other callers of a call when the client panics.
 var errAborted = errors.New("shared: the client did not return")
 
 // wrong are answers that waiting does not cure. Redis before 7 wraps an error inside a script in another.

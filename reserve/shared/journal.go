@@ -15,11 +15,8 @@ type ledger interface {
 	reserve.Saver
 }
 
-// A journal is the state of a limiter in a [Store]: a saved ledger and the records since, from which today's ledger
-// is made again. So a request that is given back, however late, is as if it had never been made. A new request goes
-// at once if it delays no promise. Otherwise it is decided as of the moment at which the last waiting request is
-// granted.
-//
+// A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once
+// if it delays no promise. Otherwise it is decided as of the moment at which the last waiting request is granted.
 // Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
 type journal struct {
 	terms   *terms
@@ -64,11 +61,10 @@ const (
 const (
 	// mostRecords are kept (2.5 KB). Above that, the oldest become part of the saved ledger, down to keptRecords.
 	mostRecords, keptRecords = 512, 384
-	// slack is how far the clocks of the processes of a store without a clock may differ.
+	// slack is how far the clocks of the processes may differ, where the store has none.
 	slack = int64(500 * time.Millisecond)
 )
 
-// decide also reports whether the journal has changed, and for how long it has to be kept.
 func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
 	o.decided, o.late = now, false
 	written = o.next != nil || o.pause != 0 || len(o.charges) > 0
@@ -188,7 +184,7 @@ func (j *journal) closeUp() {
 	}
 }
 
-// adopt changes the rate to that of the asking process. Waiting requests keep their times and costs.
+// adopt leaves waiting requests their times and costs.
 func (j *journal) adopt(t *terms) {
 	if t.other != nil {
 		return
@@ -232,7 +228,6 @@ func (j *journal) charge(c charge) error {
 	return nil
 }
 
-// open makes the ledgers. more records will follow.
 func (j *journal) open(more int) (err error) {
 	n := j.granted()
 	if over := len(j.records) + more - mostRecords; over > 0 {
@@ -260,7 +255,6 @@ func (j *journal) open(more int) (err error) {
 	return nil
 }
 
-// fold makes the first n records part of the saved ledger, as of a time.
 func (j *journal) fold(n int, at int64) error {
 	l, err := j.restore(j.saved, j.then, j.limits)
 	if err != nil {

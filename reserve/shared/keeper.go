@@ -7,10 +7,8 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A keeper keeps the states of limiters and decides on them: Redis by a script, a [Store] by the ledger itself.
 type keeper interface {
-	// decide decides an order on the state at key, at most once, and fills in the answers. After o.notAfter
-	// (keeper's clock) it decides nothing, and answers only the time.
+	// decide decides an order at most once, and fills in the answers. After o.notAfter (keeper's clock) it answers only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 
@@ -94,7 +92,6 @@ func (o *order) write(list []*request, now int64) {
 	}
 }
 
-// give fills in the requests' answers. decided is on the limiter's clock.
 func (o *order) give(list []*request, decided int64) {
 	answers := o.answers
 	for _, r := range list {

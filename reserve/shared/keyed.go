@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// Keyed is a limiter for each key: tenants, users, addresses. The store has each limiter at a key of its own
-// ("pace:{alice}"), and forgets it when it has been idle for long enough to fill.
+// Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own
+// ("pace:{alice}").
 //
 // Its methods mean what those of [Limiter] do, and may be called concurrently. A process remembers only keys that
 // are in use, in debt, or owe the store permits: see [WithMaxKeys].
@@ -109,7 +109,7 @@ func (k *Keyed) Len() int {
 	return len(k.keys)
 }
 
-// swept keys are looked at for each new key: with more than one, the useless keys can't outgrow the rest.
+// swept keys are looked at for each new key: more than one, so the useless keys can't outgrow the rest.
 const swept = 4
 
 func (k *Keyed) enter(key string) (*entry, error) {

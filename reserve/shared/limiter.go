@@ -22,10 +22,9 @@ import (
 // make separate calls: share one.
 //
 // Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
-// key, and the cause of a context that is done. A call takes at most about the timeout ([WithTimeout]), or half as
-// much again if it probes. A request waits for its own call and for the one or two before it (more where over 256
-// requests wait), and fails with the call that it waits for. A caller whose context ends leaves at once if another
-// caller makes its call, and otherwise after the call.
+// key, and the cause of a context that is done. A request waits for its own call and for the one or two before it
+// (more where over 256 requests wait), and fails with the call that it waits for. A caller whose context ends leaves
+// at once if another caller makes its call, and otherwise after the call ([WithTimeout]).
 type Limiter struct {
 	settings
 	nodes    *nodes
@@ -46,10 +45,9 @@ type Limiter struct {
 // New returns the limiter of a name, kept in Redis by Redis's clock. The policy gives its curve, rate, longest wait
 // and way of paying. A new name is a full limiter. Redis forgets a limiter that was idle for long enough to fill.
 //
-// It returns a *[CurveError] for a policy that the script can't do (a window's, a calendar's: see [NewIn]), a
-// *[reserve.OptionError] for one that starts with a part of its store (reserve.WithStored), and a
-// *[reserve.ValueError] for a bad value of an option, for a nil client, policy or option, and for a client whose
-// settings would break the promises.
+// It returns a *[CurveError] for a policy that the script can't do (see [NewIn]), a *[reserve.OptionError] for a
+// part of a store to start with (reserve.WithStored), and a *[reserve.ValueError] for a bad value of an option, for
+// a nil client, policy or option, and for a client whose settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -90,8 +88,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (reserve.Reservation, erro
 // the context's deadline. Otherwise it takes nothing and returns a *[reserve.WaitError]. A negative maxWait counts
 // as 0. If the context ends during the call, its permits are given back.
 //
-// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost. The
-// package's comment says where the permits go.
+// Cancel and Settle of the reservation ask the store, and report no error: if that fails, the permits are lost.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	p, err := l.reserve(ctx, buys(n, int64(maxWait), never))
 	if err != nil {
@@ -165,7 +162,7 @@ func (l *Limiter) check(n int) error {
 	return nil
 }
 
-// hurry sets a request's deadline. A fallback gets a quarter of the caller's time.
+// hurry leaves a fallback a quarter of the caller's time.
 func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context, cancel context.CancelFunc) {
 	until, limited := ctx.Deadline()
 	if !limited {
@@ -190,7 +187,7 @@ func (l *Limiter) unanswered(
 	} else if _, unavailable := why.(*UnavailableError); !unavailable {
 		return nil, why
 	}
-	// The caller's time was up, and its context is about to say so.
+	// The caller's context is about to say so.
 	if r.deadline != never && l.mode == closed && l.now() >= r.deadline {
 		wake.Sleep(ctx, 100*time.Millisecond, nil) // ends with it
 		return nil, cmp.Or(done.Cause(ctx), context.DeadlineExceeded)

@@ -15,7 +15,7 @@ type node struct {
 	clock   serverClock
 }
 
-// nodes are the servers that a limiter's keys may be on: one, or those of a cluster or a ring.
+// nodes are one server, or those of a cluster or a ring.
 type nodes struct {
 	open   func() *node
 	reload func(context.Context)   // looks where servers are now; nil: they don't move

@@ -61,9 +61,10 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithTimeout sets how long the store may take to answer. It should be longer than a round trip and any pause of the
-// server or of this machine: with 50 ms, 29 % of the calls failed on a busy laptop. A call that its callers end
-// earlier counts as failed only after a quarter of the timeout. At least 1 ms. Default: 500 ms.
+// WithTimeout sets how long the store may take to answer; with a probe of the store, half as much again. It should
+// be longer than a round trip and any pause of the server or of this machine: with 50 ms, 29 % of the calls failed
+// on a busy laptop. A call that its callers end earlier counts as failed only after a quarter of the timeout. At
+// least 1 ms. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond { // as of WithTimeout(5), which means 5 ns
@@ -75,8 +76,7 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithMaxKeys sets how many keys a process of [NewKeyed] remembers at most. A new key beyond that is refused with
-// [ErrTooManyKeys]. A key takes about 400 bytes, and about 1,000 with a fallback while the store fails. Default:
-// 1<<20.
+// [ErrTooManyKeys]. A key takes about 400 bytes; about 1,000 with a fallback while the store fails. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -98,8 +98,8 @@ func FailClosed() Option {
 // FailOpen grants every request at once while the store fails, for limits that matter less than the calls.
 //
 // The permits are charged when the store is back: of single calls that failed in full, of an outage (an open
-// circuit) up to a capacity, less what calls without an answer may have charged. A caller with a deadline is
-// answered in time: the store gets at most three quarters of it.
+// circuit) up to a capacity, less what calls without an answer may have charged. The store gets at most three
+// quarters of a caller's time until its deadline.
 func FailOpen() Option {
 	return func(s *settings) error {
 		s.mode = open

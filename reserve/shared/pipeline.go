@@ -22,8 +22,8 @@ type Call struct {
 	Err    error // if there is no answer
 }
 
-// A gatherer sends calls for several keys together. Calls that arrive while batches are under way share the next,
-// which the first of them sends.
+// A gatherer sends calls for several keys together. Calls that arrive during batches share the next, which the first
+// of them sends.
 type gatherer struct {
 	client  PipelineScripter
 	timeout time.Duration
@@ -87,7 +87,6 @@ func (g *gatherer) Eval(ctx context.Context, script *Script, key string, arg []b
 	return e.Answer, e.Err
 }
 
-// leave removes a waiting call. It reports whether the call was to lead.
 func (g *gatherer) leave(e *batchedCall) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +115,7 @@ func (g *gatherer) lead(ctx context.Context, script *Script, leader *batchedCall
 	g.client.EvalEach(ctx, script, calls)
 }
 
-// land ends a batch, wakes its callers, and lets the caller with the most time lead the next.
+// land lets the caller with the most time lead the next batch.
 func (g *gatherer) land(batched []*batchedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// A promise is a reservation that the store has granted.
 type promise struct {
 	limiter *Limiter
 	slot    slot

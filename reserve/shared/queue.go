@@ -19,8 +19,8 @@ type queue struct {
 }
 
 const (
-	// maxCalls keep a server busy while answers travel: two make as many decisions as four, in four fifths of the
-	// server's time. Where callers queue for permits it is one: calls may overtake each other.
+	// maxCalls keep a server busy while answers travel: two decide as much as four, in four fifths of the server's
+	// time. Where callers queue for permits it is one: calls may overtake each other.
 	maxCalls = 2
 	// maxList bounds how long one script runs: a few hundred microseconds.
 	maxList = 256

@@ -33,7 +33,6 @@ func (j *journal) replay() (ledger, error) {
 	return l, err
 }
 
-// apply repeats records on a ledger, as of at and with the limits of.
 func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	for _, r := range records {
 		switch r.kind {
@@ -57,8 +56,8 @@ func (j *journal) apply(l ledger, at int64, of limits, records []record) {
 	}
 }
 
-// collects returns when a request begins to hold permits: when it is granted. A request for its own permits that is
-// larger than the capacity begins when the bucket is full; with priced stored permits, at once.
+// collects returns when a request begins to hold permits: when granted. If it waits for its own permits and is
+// larger than the capacity, when the bucket is full; with priced stored permits, at once.
 func (j *journal) collects(r record, of limits, earliest int64) int64 {
 	switch {
 	case !j.terms.upfront:
@@ -104,7 +103,7 @@ func (j *journal) lastSize() int {
 	return 0
 }
 
-// fits reports whether a request can go now, and all that wait still get their permits in time.
+// fits reports whether a request can go now without delaying others.
 func (j *journal) fits(permits int) bool {
 	if !j.gaps || j.terms.other == nil && j.present() != j.terms.limits() || ready(j.current, j.now, permits) > j.now {
 		return false

@@ -15,14 +15,14 @@ import (
 // Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at
 // most once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the
 // script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins
-// with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller. Other callers of the same call get an
+// with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller; other callers of the call get an
 // *[UnavailableError].
 //
 // A Scripter may also have these methods:
 //
 //   - EvalEach makes it a [PipelineScripter].
 //   - Check() error: [New] returns its error.
-//   - Reload(context.Context) looks again where a server is that was away, before it is probed.
+//   - Reload(context.Context) looks again where a server is, before it is probed.
 //   - Node(key string) string names the server of a key, without blocking for long. Each server then has its own
 //     circuit, clock and pipeline.
 type Scripter interface {
@@ -45,7 +45,6 @@ var (
 	//go:embed machine.lua
 	machineSource string
 
-	// script is for every limiter and every operation.
 	script = newScript(saleSource + machineSource)
 )
 
@@ -72,7 +71,6 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 	return o.read(answer)
 }
 
-// owed returns the charge of an outage, of which there is one at most.
 func (o *order) owed() charge {
 	for _, c := range o.charges {
 		if c.bounded {

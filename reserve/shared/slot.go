@@ -10,7 +10,7 @@ type state struct {
 	deferred     float64 // permits that may be used at once in spite of the debt
 }
 
-// sell repeats the script's steps for a granted request: that saves sending their results.
+// sell repeats the script's steps for a granted request, which saves sending their results.
 func (s *state) sell(t *terms, permits int, wait int64) slot {
 	sold := slot{sold: s.time, permits: permits, terms: t}
 	taken, cost := t.curve.Price(s.stored, float64(permits))
@@ -58,7 +58,7 @@ func (s *state) outlook(t *terms) outlook {
 // longest is 291 years in nanoseconds.
 const longest = 9.2e18
 
-// roundUp rounds to the next whole nanosecond, as package smooth does, but keeps what was rounded before.
+// roundUp rounds up as package smooth does.
 func roundUp(nanoseconds float64) float64 { return math.Ceil(nanoseconds - 1e-3) }
 
 func toWait(wait float64) int64 {
@@ -68,7 +68,7 @@ func toWait(wait float64) int64 {
 	return int64(roundUp(wait))
 }
 
-// A slot is what a refund needs: in a journal the number of its record, in Redis a stretch of time.
+// A slot is what a refund needs: in a journal a record's number, in Redis a stretch of time.
 type slot struct {
 	record   uint64
 	permits  int     // all of them

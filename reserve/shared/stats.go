@@ -14,13 +14,13 @@ type counters struct {
 	trips                              atomic.Int64 // nanoseconds
 }
 
-// Stats are counts since a limiter was made, and its circuit now.
+// Stats are counts of this process's requests and calls since a limiter was made, and its circuit now.
 type Stats struct {
 	Requests uint64        // requests that the store has answered: TryAcquire, Reserve, refunds, Snapshot
 	Calls    uint64        // calls to the store. Requests / Calls is how many went together on average
 	Failed   uint64        // calls without an answer
 	Trips    time.Duration // that all calls took together. Trips / Calls is a round trip
-	// Fallbacks is the number of requests that were decided without the store.
+	// Fallbacks counts requests that were decided without the store.
 	Fallbacks uint64
 	// Open reports whether the circuit is open; of Keyed, any server's.
 	Open bool
@@ -41,14 +41,14 @@ func (c *counters) called(took int64, err error) {
 	}
 }
 
-// Stats returns counts of this process's requests and calls. It asks no server.
+// Stats returns the counts, without asking a server.
 func (l *Limiter) Stats() Stats {
 	s := l.counters.stats()
 	s.Open = l.node().circuit.isOpen()
 	return s
 }
 
-// Stats returns the counts of all keys together. It asks no server.
+// Stats returns the counts of all keys together, without asking a server.
 func (k *Keyed) Stats() Stats {
 	s := k.counters.stats()
 	for _, n := range k.nodes.all() {
@@ -122,9 +122,9 @@ type Decision struct {
 	Wait    time.Duration // until as many permits as were asked for may be used: 0, or what Retry-After says, rounded up
 }
 
-// Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due: for
-// the answer to an HTTP request. At 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it is not
-// granted, 0 are left, and the next is due in 1 s.
+// Decide is [Limiter.TryAcquire] that also returns, by the same call, what is left and when the next n are due. At
+// 1/s, with 10 stored, Decide(1) is granted, with 9 left. After ten more it is not granted, 0 are left, and the next
+// is due in 1 s.
 func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 	t := l.terms.Load()
 	if now := l.now(); n > 0 && now < l.busy.Load() {

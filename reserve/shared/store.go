@@ -19,16 +19,16 @@ import (
 // error, nothing is written, and Update returns that error (or one that wraps it). Update returns when the context
 // ends.
 //
-// f gets nil if there is no value, and the store's time, or the zero time if the store has no clock. Then each
-// process's clock counts, and these must differ by less than half a second: so far the later time counts; beyond
-// that, each change of the writer looks like time that has passed. f has no effects, may be called more than once,
-// and does not keep old.
+// f gets nil if there is no value, and the store's time, or the zero time if the store has no clock. Then the
+// processes' clocks must differ by less than half a second: so far the later time counts; beyond that, each change
+// of the writer looks like time that has passed. f has no effects, may be called more than once, and does not keep
+// old.
 //
 // A value takes some 100 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
 // 2 to 12 for each other request in it. A key is the prefix and the name: "pace:{api}".
 //
-// An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. Every
-// caller gets a *[ConfigError], whatever the options say.
+// An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. A
+// *[ConfigError] reaches every caller, whatever the options say.
 type Store interface {
 	Update(ctx context.Context, key string,
 		f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error)) error

@@ -65,9 +65,9 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 }
 
-// Resume ends a pause now, whichever process began it. Times promised during the pause stay, and later requests go
-// before its end as far as those promises leave room. A pause for whose end stored permits were promised goes on, or
-// they would be sold twice.
+// Resume ends a pause now, whichever process began it. Times promised during the pause stay; later requests go
+// before its end as far as those leave room. A pause for whose end stored permits were promised goes on, or they
+// would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
 	return l.do(ctx, changes(change{pause: resume}))
 }
