@@ -1,5 +1,4 @@
-// Package sealed is the envelope of all that pace saves. It tells the version and the kind of the bytes, and whether
-// they are whole.
+// Package sealed is the envelope of all that pace saves:
 //
 //	"pace" and the version, 5 bytes
 //	the kind, with its length in front

@@ -22,7 +22,7 @@ import (
 // Program is the server to test with: redis-server, or the variable PACE_REDIS ("valkey-server").
 func Program() string { return cmp.Or(os.Getenv("PACE_REDIS"), "redis-server") }
 
-// need skips a test without the server's program, or fails it where PACE_REQUIRE_REDIS is set, as in make test.
+// need skips a test without the server's program, or fails it with PACE_REQUIRE_REDIS.
 func need(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath(Program()); err == nil {

@@ -46,8 +46,7 @@ func Client(t interface{ Cleanup(func()) }, handler http.Handler) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A Listener is a net.Listener whose connections are pipes in memory, for any protocol. All methods may be called
-// concurrently.
+// A Listener is a net.Listener of pipes in memory, for any protocol. All methods may be called concurrently.
 type Listener struct {
 	accepted chan net.Conn
 	closed   chan struct{}

@@ -11,7 +11,7 @@ type Rule struct {
 	err   error
 }
 
-// A rule counts for one server, under its lock.
+// A rule is used under one server's lock.
 type rule interface {
 	state(now time.Time, n int) State
 	take(now time.Time, n int)

@@ -8,7 +8,8 @@ import (
 )
 
 type keeper interface {
-	// decide decides an order at most once, and fills in the answers. After o.notAfter (keeper's clock) it answers only the time.
+	// decide decides an order at most once, and fills in the answers. After o.notAfter (keeper's clock) it answers
+	// only the time.
 	decide(ctx context.Context, key string, o *order) error
 }
 

@@ -74,7 +74,7 @@ func (c *client) Reload(ctx context.Context) {
 		ForEachMaster(ctx context.Context, do func(context.Context, *redis.Client) error) error
 	}
 	if cluster, ok := c.redis.(cluster); ok {
-		// ForEachMaster asks first, and waits for the answer, unlike ReloadState.
+		// ForEachMaster waits for the answer, unlike ReloadState.
 		_ = cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 	}
 }
@@ -169,7 +169,7 @@ func (c *client) pipeline(ctx context.Context, script *shared.Script, calls []*s
 	return refused
 }
 
-// A once is a command that go-redis does not send again.
+// once is a command that go-redis does not send again.
 type once struct{ *redis.StringCmd }
 
 func (once) NoRetry() bool { return true }

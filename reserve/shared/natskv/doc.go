@@ -9,8 +9,7 @@
 // # What is promised
 //
 // All processes that open the bucket share one limiter of each name. An update takes three requests: the time of the
-// stream's leader, the value, and the new value, which is written only if the revision is unchanged. There is no
-// lock.
+// stream's leader, the value, and the new value, which is written only if the revision is unchanged.
 //
 // Without a connection a request fails at once. If a connection breaks during a write, its permits count as perhaps
 // charged: no permit is granted or charged twice. JetStream knows no deadline: a late write is done all the same,
@@ -18,14 +17,14 @@
 //
 // # The bucket
 //
-// The server is of version 2.10 or later. The bucket's TTL, if any, must be at least as long as a limiter needs to
-// be full again, or requests fail with a *[TTLError]. Without a TTL the bucket keeps one value for each name ever
-// used. Names are hashed: no API key is stored. A user needs to publish to $KV.limits.>,
-// $JS.API.STREAM.INFO.KV_limits and $JS.API.DIRECT.GET.KV_limits.>, and to subscribe to its inbox.
+// The server is of version 2.10 or later. The bucket's TTL, if any, must be at least the time in which a limiter
+// fills, or requests fail with a *[TTLError]. Without a TTL the bucket keeps one value for each name ever used.
+// Names are hashed: no API key is stored. A user needs to publish to $KV.limits.>, $JS.API.STREAM.INFO.KV_limits and
+// $JS.API.DIRECT.GET.KV_limits.>, and to subscribe to its inbox.
 //
 // # How many processes
 //
 // A process that lost a write waits for a random time, longer the more it loses. On one busy key 8 processes try 1.2
 // to 1.4 times for each successful write, and 32 about 1.8 times. They got 2,000 and 1,300 permits of 2,000 a second
-// (BenchmarkCrowd, two processors, the server among them). Above some 30 processes on a hot key, use Redis.
+// (BenchmarkCrowd, two processors, with the server). Above some 30 processes on a hot key, use Redis.
 package natskv

@@ -47,7 +47,7 @@ func (e *TTLError) Error() string {
 
 var errOld = errors.New("the server is older than 2.10")
 
-// code returns JetStream's code, or 0 if the server did not answer.
+// code returns 0 if the server did not answer.
 func code(err error) jetstream.ErrorCode {
 	var e *jetstream.APIError
 	if errors.As(err, &e) {
@@ -65,8 +65,8 @@ func perhapsWritten(err error) bool {
 		!errors.Is(err, nats.ErrReconnectBufExceeded) && !errors.Is(err, nats.ErrConnectionClosed)
 }
 
-// wrong returns the error if waiting does not cure it. The server tells a permission violation only as the
-// connection's last error, which was before, before the request.
+// wrong returns the error if waiting does not cure it. A permission violation is only the connection's last error:
+// before is the last error before the request.
 func (s *store) wrong(err, before error) error {
 	for _, e := range []error{
 		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrBadBucket,

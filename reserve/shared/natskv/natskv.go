@@ -128,7 +128,7 @@ func (u *update) read(ctx context.Context) (entry, error) {
 	return e, nil
 }
 
-// open fails without a connection: a write might be sent when its caller has left.
+// open fails without a connection: a write might be sent later.
 func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if c := s.js.Conn(); !c.IsConnected() {
 		return nil, nats.ErrDisconnected

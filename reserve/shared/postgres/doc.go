@@ -9,9 +9,9 @@
 // # What is promised
 //
 // All processes that open the table share one limiter of each name, by the server's clock. An update reads the row,
-// and replaces it if no other update has meanwhile: two statements, each a transaction, with no lock between them.
-// If the answer to a write is lost, the store looks whether the row has it: a broken connection neither grants nor
-// charges permits twice. A write that reaches the server after its caller's time does nothing.
+// and replaces it if no other update has meanwhile: two transactions, with no lock between them. If the answer to a
+// write is lost, the store looks whether the row has it: a broken connection neither grants nor charges permits
+// twice. A write that reaches the server after its caller's time does nothing.
 //
 // Without [Durable] a server that crashes may forget the permits of its last three wal_writer_delays, 0.6 s by
 // default.
@@ -33,5 +33,5 @@
 //
 // A process that lost a write waits for a random time, longer the more it loses. On one busy key 8 processes try 1.4
 // times for each successful write, and 32 about 2.2 times. They got 1,200 and 360 permits of 2,000 a second
-// (BenchmarkCrowd, two processors, the server among them). Above some ten processes on a hot key, use Redis.
+// (BenchmarkCrowd, two processors, with the server). Above some ten processes on a hot key, use Redis.
 package postgres

@@ -42,8 +42,7 @@ func state(err error) string {
 	return ""
 }
 
-// perhapsWritten reports whether a failed statement may be committed: not if the server says so, unless it was
-// ending.
+// perhapsWritten is false if the server says that the statement failed, unless it was ending.
 func perhapsWritten(err error) bool {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" {
@@ -58,7 +57,6 @@ func perhapsWritten(err error) bool {
 	return s == ""
 }
 
-// again reports whether another transaction was the reason.
 func again(err error) bool {
 	s := state(err)
 	return s == "40001" || s == "40P01"

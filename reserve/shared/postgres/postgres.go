@@ -15,8 +15,8 @@ import (
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
-// Open returns a store in a table, which must exist (see [Create]). It asks no server. There is nothing to close but
-// the database. The table's name has lower-case letters, digits and underscores, and perhaps a schema:
+// Open returns a store in a table, which must exist (see [Create]), without asking the server. There is nothing to
+// close but the database. The table's name has lower-case letters, digits and underscores, and perhaps a schema:
 // "limits.pace". Another name or a nil database is a *[reserve.ValueError].
 func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 	name, err := quote(table)
@@ -175,8 +175,7 @@ type row struct {
 	version int64
 }
 
-// An update has a new version each time, which tells whether the value was written. A second write of it does
-// nothing.
+// An update has a new version each time, which tells whether it was written. A second write does nothing.
 type update struct {
 	*store
 	key      []byte
@@ -217,8 +216,8 @@ func (u *update) write(ctx context.Context) (bool, error) {
 		statement, args = u.updates, append(args, u.was.version)
 	}
 	return within(ctx, func() (bool, error) {
-		// sql.DB itself repeats a statement whose answer was lost, where lib/pq says only that the connection is
-		// bad. Then another process would seem to have been first.
+		// sql.DB repeats a statement whose answer was lost, where lib/pq says only that the connection is bad. Then
+		// another process would seem to have been first.
 		conn, err := u.db.Conn(ctx)
 		if err != nil {
 			return false, err
@@ -233,7 +232,7 @@ func (u *update) write(ctx context.Context) (bool, error) {
 	})
 }
 
-// within runs a driver's call until the context ends: lib/pq waits for a stopped server.
+// within ends with the context: lib/pq waits for a stopped server.
 func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type answer struct {
 		value T

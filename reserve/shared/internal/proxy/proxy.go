@@ -41,14 +41,14 @@ func (c *Conversation) SendUnanswered(sent []byte) {
 	c.Cut()
 }
 
-// Send sends, returns when the answer is there, and keeps it from the client.
+// Send sends, waits for the answer, and keeps it from the client.
 func (c *Conversation) Send(sent []byte) {
 	close(c.deaf)
 	_, _ = c.server.Write(sent)
 	<-c.answered
 }
 
-// New starts a proxy to an address, and ends it with the test.
+// New starts a proxy to an address. The test ends it.
 func New(t testing.TB, to string) *Proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // spread, which grows by a quarter with each lost attempt, and vanishes in the time of 200 attempts. So all
 // processes lose equally often: with 32, about half of the attempts (TestCrowd). A lone process does not wait.
 //
-// Each process has a Crowd for each store. The zero Crowd is ready to use, and safe for concurrent use.
+// Each process has one for each store. The zero Crowd is ready to use, and safe for concurrent use.
 type Crowd struct {
 	mu      sync.Mutex
 	spreads [64]spread // by the key's hash
