@@ -51,8 +51,7 @@ func (c *Curve) unlimitedStore() float64 {
 	return 0
 }
 
-// span is the nanoseconds that the bucket holds; 0 if permits lie beside it: those with a price, or with 146 years to
-// fill.
+// span is 0 if permits lie beside the bucket: those with a price, or with 146 years to fill.
 func (c *Curve) span() int64 {
 	switch time := c.Capacity * c.Interval; {
 	case !c.Free() || time >= 1<<62:

@@ -56,7 +56,7 @@ func (l *Ledger) Charge(now int64, permits int) {
 	l.stored, l.early = l.stored-taken, early
 }
 
-// price returns what permits cost now: stored permits beside the bucket, and an amount. Early is the ledger's next.
+// price returns permits' cost now: stored permits, an amount, and the ledger's next early.
 func (l *Ledger) price(permits float64) (taken float64, amount int64, early float64) {
 	cost := permits * l.curve.Interval
 	if l.stored > 0 {
@@ -86,7 +86,7 @@ func (l *Ledger) sell(now, amount int64, charge uint64, wait bool) (number uint6
 	return h.number
 }
 
-// advance grants the requests that are due. If none waits then, idle time flows into the store.
+// advance grants the requests that are due, then fills the store.
 func (l *Ledger) advance(now int64) {
 	if l.waits {
 		h := l.history

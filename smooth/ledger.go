@@ -31,8 +31,8 @@ type history struct {
 // A worth is what a nanosecond sold at the beginning is worth now, if granted or if still owed.
 type worth struct{ granted, owed float64 }
 
-// A large is a request, paid upfront, for which the bucket held more than its span. What was granted before does not
-// come back: the bucket was full.
+// A large is a request, paid upfront, for which the bucket held more than its span. It was full: nothing older comes
+// back.
 type large struct {
 	number       uint64
 	amount, span int64
@@ -85,7 +85,6 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return l.promise(q.before(i), q.entries[i].amount), true
 }
 
-// Waits reports whether the request of that number waits.
 func (l *Ledger) Waits(now int64, number uint64) bool {
 	if l.advance(now); !l.waits {
 		return false
@@ -94,7 +93,7 @@ func (l *Ledger) Waits(now int64, number uint64) bool {
 	return known && i >= l.history.queue.granted
 }
 
-// Rate returns the number of fresh permits per second.
+// Rate returns the fresh permits per second.
 func (l *Ledger) Rate() float64 { return l.curve.Rate }
 
 // Stored returns the number of stored permits that no request waits for.
@@ -131,7 +130,7 @@ func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed())
 // level is what the bucket holds, in nanoseconds; in debt it is negative.
 func (l *Ledger) level(now int64) int64 { return -addSaturating(l.empty, -l.origin(now)) }
 
-// origin is the time from which the bucket fills: now, or the end of a pause.
+// origin is now, or the end of a pause.
 func (l *Ledger) origin(now int64) int64 {
 	if l.history == nil {
 		return now

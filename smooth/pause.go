@@ -6,7 +6,7 @@ import "math"
 // anything changed.
 func (l *Ledger) Pause(now, until int64) bool {
 	l.advance(now)
-	// At most 255 years, and no longer than what is owed can move: an early end must lose nothing.
+	// At most 255 years, and what is owed can move: an early end must lose nothing.
 	origin := l.origin(now)
 	by := min(min(until, 7<<60)-origin, math.MaxInt64-max(l.empty, 0)-l.owed())
 	if until <= origin || by <= 0 {

@@ -27,7 +27,7 @@ const (
 	remembered = 64 // granted requests, at least
 )
 
-// empty reports whether no request waits. Otherwise the first has not given up.
+// empty: no request waits. Otherwise the first has not given up.
 func (q *queue) empty() bool { return q.granted == len(q.entries) }
 
 func (q *queue) first() entry { return q.entries[q.granted] }
@@ -136,7 +136,6 @@ func (q *queue) rescale(f func(sum int64) int64) {
 	q.owed = scaled
 }
 
-// charged sums the waiting amounts that were used already.
 func (q *queue) charged() (sum int64) {
 	for _, e := range q.entries[q.granted:] {
 		if e.number&1 == 1 {

@@ -41,7 +41,7 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.rescheduled(now)
 }
 
-// drop removes a waiting request. What a change of the rate stretched is left for the next to pay.
+// drop removes a waiting request. The next pays what a change of the rate stretched.
 func (l *Ledger) drop(i int, cost float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -51,7 +51,6 @@ func (l *Ledger) drop(i int, cost float64) {
 	q.leave(i, max(0, amount-1-roundUp(cost)))
 }
 
-// shorten takes a refund off a waiting request's amount.
 func (l *Ledger) shorten(i int, worth, back float64) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
@@ -66,7 +65,6 @@ func (l *Ledger) carry(refund float64, rounded int64) {
 	l.early = min(refund-float64(rounded), max(l.early, 1))
 }
 
-// repay puts a granted request's refund into the bucket.
 func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	refund += l.early
 	time := max(0, roundDown(refund))
@@ -79,7 +77,6 @@ func (l *Ledger) repay(number uint64, refund float64, most int64) {
 	l.history.headrooms.subtract(number, time)
 }
 
-// rescheduled follows a change of waiting requests or of the bucket's limit.
 func (l *Ledger) rescheduled(now int64) {
 	h := l.history
 	h.moved, l.waits = now, !h.queue.empty()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A kicker ends the runtime's epoll_wait at given moments, with a timerfd. The kernel makes the descriptor readable at
-// the right nanosecond of CLOCK_MONOTONIC, the clock of Go's timers. No goroutine reads it: it is only in the runtime's
-// epoll set, and when epoll_wait returns, the scheduler (findRunnable) runs the timers that are due.
+// A kicker ends the runtime's epoll_wait at given moments, with a timerfd, which becomes readable at the right
+// nanosecond of CLOCK_MONOTONIC, the clock of Go's timers. No goroutine reads it: it is only in the runtime's epoll
+// set, and when epoll_wait returns, the scheduler (findRunnable) runs the timers that are due.
 //
 // The scheduler does not promise that. If it changes (TestKickEndsThePollersWait tells), or the process has no
 // descriptor left, timers are up to 1 ms late.

@@ -5,7 +5,6 @@ import (
 	"math"
 )
 
-// Behind returns when a request would be granted behind those ahead. It takes nothing.
 func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	l.advance(now)
 	s := l.placed()
@@ -17,9 +16,8 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	return l.toLimiter(l.after(s, int64(permits), never).at)
 }
 
-// Forecast returns when the last of n requests for one permit would be granted. It is too early with Spread above 1, as
-// if all requests of a period went at the pace of the first, and for FromFirst with a margin, whose periods begin ever
-// later.
+// Forecast is too early with Spread above 1, as if all requests of a period went at the pace of the first, and for
+// FromFirst with a margin, whose periods begin ever later.
 func (l *ledger) Forecast(now int64, n int) int64 {
 	l.advance(now)
 	s := l.after(l.placed(), 1, never)

@@ -77,7 +77,6 @@ func newLedger(r *rule, now int64, wall func(now int64) time.Time) *ledger {
 	return l
 }
 
-// advance reads the wall clock, and grants the requests that are due.
 func (l *ledger) advance(now int64) {
 	if step := unix(l.wall(now)) - saturate.Add(now, l.offset) + l.skew; step >= jitter || step <= -jitter {
 		l.shift(step)
@@ -128,13 +127,11 @@ func (l *ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge takes permits that were used already, behind all waiting requests, beyond the quota too.
 func (l *ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	l.push(int64(permits), asap, l.after(l.placed(), int64(permits), asap))
 }
 
-// Ready returns when a waiting request is granted.
 func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	if len(l.queue) == 0 || number < l.queue[0].number || number > l.queue[len(l.queue)-1].number {

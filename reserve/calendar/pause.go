@@ -1,6 +1,6 @@
 package calendar
 
-// Pause lets no request go before a time of the limiter's. The periods go on.
+// Pause lets the periods go on.
 func (l *ledger) Pause(now, until int64) bool {
 	l.advance(now)
 	if until <= max(now, l.stopped) {
@@ -10,7 +10,6 @@ func (l *ledger) Pause(now, until int64) bool {
 	return true
 }
 
-// Stop is Pause: the periods go on.
 func (l *ledger) Stop(now, until int64) bool { return l.Pause(now, until) }
 
 func (l *ledger) Paused() int64 { return l.stopped }

@@ -108,7 +108,7 @@ func (p Period) nominal() time.Duration {
 // A span is a period from begin to before end, in nanoseconds of Unix time.
 type span struct{ begin, end int64 }
 
-// around returns the period that holds a time. FromFirst's depend on the requests.
+// around is not for FromFirst, whose periods depend on the requests.
 func (p Period) around(t int64) span {
 	if p.kind == every {
 		d := int64(p.length)
@@ -142,7 +142,7 @@ func (p Period) begin(y int, m time.Month, d, i int) int64 {
 	return first(p.loc, time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(p.at))
 }
 
-// first returns the first moment at which a place's clocks show a time (given as UTC) or a later one.
+// first returns when a place's clocks first show a time (given as UTC) or a later one.
 func first(loc *time.Location, shown time.Time) int64 {
 	// No place is more than 26 hours off UTC. From there on, zone by zone.
 	for t := shown.Add(-26 * time.Hour).In(loc); ; {

@@ -6,7 +6,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// open returns the state at a time: of the same period or a later one.
+// open returns the state at a time, of this period or a later one.
 func (l *ledger) open(s state, t int64) state {
 	for t >= s.end && s.end != never {
 		over, out := s.used-l.quota, int64(0)
@@ -62,7 +62,6 @@ func (l *ledger) after(s state, permits, latest int64) state {
 	}
 }
 
-// opened returns the state of a period that opens with a request at t.
 func (l *ledger) opened(t int64) state {
 	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
 	if t == l.now {
@@ -108,7 +107,6 @@ func (l *ledger) grant(number uint64, permits int64, after state) {
 	}
 }
 
-// begin begins a period, unless it is the present one.
 func (l *ledger) begin(next state) {
 	if next.span != l.state.span {
 		// The last requests that went over earlier quotas took what is used already.
@@ -142,7 +140,6 @@ func (l *ledger) frontier() state {
 	return l.queue[l.known-1].state
 }
 
-// placed returns the state after all requests.
 func (l *ledger) placed() state {
 	for l.known < len(l.queue) {
 		l.place()

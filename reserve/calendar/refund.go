@@ -7,8 +7,7 @@ type item struct {
 	permits int64
 }
 
-// Return takes back permits of a request that waits, was granted in this period, or took a part of it. Waiting requests
-// move up.
+// Return knows requests that wait, were granted in this period, or took a part of it.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	back := int64(slot.Permits - kept)

@@ -2,14 +2,12 @@ package calendar
 
 import "github.com/nextfree/pace/internal/saturate"
 
-// SetRate changes the quota. Waiting requests are granted no later than they were promised.
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	changed := *l.rule
 	changed.rate, changed.quota = permitsPerSecond, quotaOf(permitsPerSecond, l.period)
 	l.change(now, &changed)
 }
 
-// Retime changes the quota for waiting requests, too.
 func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.SetRate(now, permitsPerSecond)
 	for i := range l.queue {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// AppendState appends the present period, what is used of it (charges behind waiting requests included), and the end of
-// a pause. Times are the wall clock's.
+// AppendState includes charges behind waiting requests. Times are the wall clock's.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	s := l.state

@@ -5,7 +5,6 @@ import "github.com/nextfree/pace/smooth"
 // inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.
 const inUse = 1 << 63
 
-// Begin returns the slot of permits in use.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot.Number >= inUse || len(l.queue) > 0 && slot.Number >= l.queue[0].number {
@@ -16,7 +15,7 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// End ends the use of a slot. A period that it opened ends its length from now.
+// End: a period that the slot opened ends its length from now.
 func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	l.advance(now)
 	if slot.Number < inUse {

@@ -26,7 +26,7 @@ func (p pacer) copy(w io.Writer, r io.Reader) (written int64, err error) {
 	}
 }
 
-// copyStep waits for a step's permits and copies n bytes. It gives back the other permits, all if r or w panics.
+// copyStep copies a step's n bytes, and gives back the other permits, all if r or w panics.
 func (p pacer) copyStep(w io.Writer, source *io.LimitedReader, buffer []byte) (step, n int64, err error) {
 	var paid reserve.Reservation
 	size, err := p.pay(most, &paid)

@@ -31,8 +31,7 @@ type pacer struct {
 	by  reserve.Reserver
 }
 
-// pay waits for the permits of a step of at most size bytes, and returns their number. The caller settles the
-// reservation if it uses fewer. Without limit it stays zero.
+// pay waits for a step's permits, at most size, and returns their number. R stays zero without limit.
 func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 	rate := p.rate()
 	n = step(size, rate)

@@ -44,7 +44,7 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// writeStep waits for a step's permits and writes n bytes. It gives back the other permits, all if w panics.
+// writeStep writes a step's n bytes, and gives back the other permits, all if w panics.
 func (w *writer) writeStep(p []byte) (step, n int, err error) {
 	var paid reserve.Reservation
 	if step, err = w.pay(len(p), &paid); err != nil {

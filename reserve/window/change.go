@@ -6,7 +6,6 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Pause stops the window's clock.
 func (l *ledger) Pause(now, until int64) bool {
 	l.advance(now)
 	until = min(until, longest) // so that nothing is lost when it is ended early

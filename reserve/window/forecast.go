@@ -8,8 +8,7 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// Behind returns when a request would be ready behind requests of the sizes ahead (nil: none). It takes nothing. A size
-// beyond the window is a request for the whole window, settled at that size.
+// Behind counts a size beyond the window as a request for the whole window, settled at that size.
 //
 // With 10 a second and none used, a request for 4 behind 6, 6 and 6 is ready in 2 s, and behind 18 requests for 1 in 1
 // s.
@@ -34,7 +33,6 @@ func (l *ledger) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
 	return saturate.Add(l.next(uint64(permits), l.config), l.config.behind)
 }
 
-// Forecast returns when the last of n requests for one permit would be ready. It takes nothing.
 func (l *ledger) Forecast(now int64, n int) int64 {
 	// A permit goes when the permit a whole window in front leaves.
 	windows, last := (n-1)/l.most(), (n-1)%l.most()+1
@@ -46,7 +44,6 @@ func (l *ledger) Forecast(now int64, n int) int64 {
 	return saturate.Add(ready, int64(later))
 }
 
-// TakeUpTo takes as many of permits as fit, and returns how many.
 func (l *ledger) TakeUpTo(now int64, permits int) (taken int) {
 	l.advance(now)
 	used := l.used()

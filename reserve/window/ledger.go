@@ -67,7 +67,6 @@ func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot
 	return smooth.Slot{Number: l.number, Permits: permits}, ready, true
 }
 
-// Take takes permits if no request waits and they fit now.
 func (l *ledger) Take(now int64, permits int) bool {
 	if now < l.Paused() || permits > l.most() {
 		return false
@@ -80,7 +79,7 @@ func (l *ledger) Take(now int64, permits int) bool {
 	return true
 }
 
-// Charge adds permits that were used already. They count from when they are first in the queue.
+// Charge counts the permits from when they are first in the queue.
 func (l *ledger) Charge(now int64, permits int) {
 	l.advance(now)
 	l.push(uint64(permits), l.next(uint64(permits), nil), nil, !l.waiting())
@@ -108,7 +107,6 @@ func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
 	l.held.add(permits)
 }
 
-// Return takes permits out of the list, and the requests behind move up at the next call.
 func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
 	l.advance(now)
 	i, back := l.ring.find(slot.Number), uint64(slot.Permits-kept)
@@ -137,7 +135,6 @@ func (l *ledger) remove(i int, back uint64) {
 	}
 }
 
-// Ready returns when a request is or was granted, unless it has left the list.
 func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	l.advance(now)
 	switch i := l.ring.find(number); {
@@ -170,7 +167,6 @@ func (l *ledger) Stored(now int64) float64 {
 	return 0
 }
 
-// Level returns the window's room now, minus what requests wait for.
 func (l *ledger) Level(now int64) float64 {
 	l.advance(now)
 	used := float64(l.uses.out.low)
@@ -193,7 +189,6 @@ func (l *ledger) NextFree(now int64) int64 {
 	return saturate.Add(l.next(1, l.config), l.config.behind)
 }
 
-// Idle reports whether no request waits and there is no pause.
 func (l *ledger) Idle(now int64) bool {
 	l.advance(now)
 	return !l.waiting() && now >= l.Paused()

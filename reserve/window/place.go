@@ -24,7 +24,6 @@ func (l *ledger) unplace(i int) {
 	}
 }
 
-// next returns when a request made now would be granted.
 func (l *ledger) next(permits uint64, by *config) int64 {
 	for l.placed < l.ring.length {
 		l.place()
@@ -33,7 +32,7 @@ func (l *ledger) next(permits uint64, by *config) int64 {
 }
 
 // spot returns when a request behind those with known times is granted. A charge (by is nil) needs no room. A request
-// for more than the window, which has shrunk, is granted when the window is empty.
+// for more than the shrunk window is granted when the window is empty.
 func (l *ledger) spot(permits uint64, by *config) (at int64) {
 	at = l.floor
 	if l.placed > 0 {
@@ -63,7 +62,7 @@ func (l *ledger) heldAt(end int64, by *config) sum {
 	return held
 }
 
-// leaves returns when the oldest permits leave the stretch that ends at a time.
+// leaves returns when the stretch's oldest permits leave it.
 func (l *ledger) leaves(end int64, by *config) int64 {
 	oldest := int64(never)
 	if l.uses.out != (sum{}) && end < saturate.Add(l.uses.now, by.per) {
@@ -78,7 +77,7 @@ func (l *ledger) leaves(end int64, by *config) int64 {
 	return saturate.Add(oldest, by.per)
 }
 
-// seek moves the oldest request's mark to the beginning of the stretch that ends at a time.
+// seek moves the oldest request's mark to the stretch's beginning.
 func (l *ledger) seek(end int64, by *config) {
 	before := max(end-by.per, by.since)
 	for l.oldest < l.placed && l.ring.at(l.oldest).at <= before {
@@ -99,7 +98,6 @@ func (l *ledger) used() sum {
 
 func (l *ledger) waiting() bool { return l.granted < l.ring.length }
 
-// advance grants requests that are due, and forgets those that have left the window.
 func (l *ledger) advance(now int64) {
 	clock := max(now, l.until) - l.config.behind
 	if l.uses.now = clock; l.uses.out != (sum{}) {

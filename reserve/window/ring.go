@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// A request was granted and is still in the window, or waits. Neighbours granted at one moment are merged.
+// Neighbours granted at one moment are merged.
 type request struct {
 	number  uint64  // of the newest request merged into it
 	permits uint64  // that were not given back

@@ -38,7 +38,6 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-// load adds to a new ledger what AppendState saved.
 func (l *ledger) load(saved []byte) error {
 	next := func() (n int64, err error) {
 		u, size := binary.Uvarint(saved)

@@ -26,7 +26,6 @@ const (
 	wasInUse = inUse | 1<<62
 )
 
-// Begin returns the slot of permits in use.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	if l.margin > 0 || slot.Number >= inUse || slot.Permits == 0 || l.Waits(now, slot.Number) {
 		return slot
@@ -56,7 +55,6 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// back gives back permits of a slot whose use began.
 func (u *uses) back(slot smooth.Slot, permits uint64) {
 	if slot.Number == inUse {
 		u.out.sub(permits)

@@ -69,8 +69,8 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 }
 
 // rescale scales the costs of requests that waited at a change of the rate. What a request had collected is stored, and
-// the rest of its need is like a debt. What a request had collected that left since, the next has. No more is stored
-// than was known then, or a refund could make a request later.
+// the rest of its need is like a debt. If it left since, the next has it. No more is stored than was known then, or a
+// refund could make a request later.
 func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
 	e := l.past[change]
 	collect := func(r request) {

@@ -25,8 +25,8 @@ type ask[K comparable] struct {
 
 var errPanicked = errors.New("keyed: the policy function panicked")
 
-// ask returns the policy function's answer, of its own call or of one under way. The shard must be locked, and is
-// again. If the own call returned a policy, the caller must call finish or forget.
+// ask returns the answer of its own call or of one under way. The shard must be locked, and is again. After an own call
+// that returned a policy, call finish or forget.
 func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
 	if a := s.asked(key); a != nil {
 		return a, false
@@ -38,8 +38,8 @@ func (k *Limiters[K]) ask(s *shard[K], key K) (a *ask[K], own bool) {
 	return a, true
 }
 
-// answer calls the policy function without a lock, and again if the key was refreshed or forgotten meanwhile. The shard
-// must be locked, and is again unless the function panics.
+// answer asks without a lock, and again if the key was refreshed or forgotten meanwhile. The shard must be locked, and
+// is again unless the function panics.
 func (k *Limiters[K]) answer(s *shard[K], a *ask[K]) {
 	for again := true; again; again = a.again {
 		a.again = false
@@ -83,8 +83,7 @@ func (s *shard[K]) asked(key K) *ask[K] {
 	return nil
 }
 
-// wait waits for another caller's ask, and returns its error or the context's cause. The shard must be locked, and is
-// again.
+// wait returns the error of another caller's ask, or the context's cause. The shard must be locked, and is again.
 func (s *shard[K]) wait(ctx context.Context, a *ask[K]) (err error) {
 	if a.done == nil {
 		a.done = make(chan struct{})

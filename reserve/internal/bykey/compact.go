@@ -39,8 +39,8 @@ func (c *compact) tryAcquire(p *engine.Policy, n int) bool {
 	return true
 }
 
-// take takes permits that are available now, and returns the reading of the clock. It can't take permits back, so a
-// caller that has to wait gets none. The error is that of a request that no wait helps.
+// take takes permits that are available now; it can't take them back, so a caller that has to wait gets none. The error
+// is that of a request that no wait helps.
 func (c *compact) take(ctx context.Context, p *engine.Policy, n int) (now int64, had bool, err error) {
 	t := p.Terms()
 	now = t.Now()

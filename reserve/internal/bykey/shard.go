@@ -144,8 +144,7 @@ func (k *Limiters[K]) try(s *shard[K], e *entry[K], do func(*entry[K])) {
 	do(e)
 }
 
-// withOld is withAnswer for a remembered key. The ask's own caller sets the policy. After an error the key keeps its
-// policy for a while.
+// withOld is withAnswer for a remembered key. After an error the key keeps its policy for a while.
 func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do func(*entry[K])) {
 	k.finish(s, a, e, func(e *entry[K]) {
 		switch {
@@ -195,7 +194,7 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	k.counted(key, -1)
 }
 
-// look calls do, which must change nothing, with the key's limiter or what that would be.
+// look calls do, which must change nothing, with the limiter, or what it would be.
 func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()

@@ -72,7 +72,7 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 	return looked, dropped
 }
 
-// retire ends an entry's whole limiter, to which reservations may still refer; or returns false if that was used since.
+// retire ends a whole limiter, to which reservations may still refer; false: it was used since.
 func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	if e.whole == nil {
 		return true
@@ -81,8 +81,7 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
-// full reports whether there is no room for a new key. A key under way counts: a slow policy function bounds a flood
-// too.
+// full counts keys under way: a slow policy function bounds a flood too.
 func (k *Limiters[K]) full() bool { return k.keys.Load()+k.asking.Load() >= k.maxKeys }
 
 func (k *Limiters[K]) claim() bool {

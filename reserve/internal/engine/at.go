@@ -11,7 +11,7 @@ import (
 // NewAt returns a limiter that begins 146 years before now, before all times of callers.
 func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 
-// reading returns the limiter's clock at a time. The wall clock may be set; distances of callers' times stay.
+// reading keeps the distances of callers' times, though the wall clock may be set.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
 // TakeAt is TryAcquire at a time.

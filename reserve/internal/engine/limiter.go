@@ -20,8 +20,7 @@ type Limiter struct {
 	counting atomic.Bool  // refusals that busy decides are counted, which takes 4 to 10 ns each
 	ledger   Ledger       // guarded, like all below, by mu
 
-	// Every request writes what follows. It shares a cache line with the ledger's state in smoothLimiter; reading the
-	// clock needs only the line before.
+	// Every request writes what follows. It shares a cache line with smoothLimiter's ledger.
 	mu      sync.Mutex
 	seen    int64  // the latest reading of the clock
 	granted uint64 // permits so far
@@ -39,7 +38,7 @@ type cold struct {
 // unknown is a time that has passed.
 const unknown = math.MinInt64
 
-// A smoothLimiter is a limiter and its ledger, in a multiple of 64 bytes, so that it begins a cache line.
+// A smoothLimiter is a multiple of 64 bytes, so that it begins a cache line.
 type smoothLimiter struct {
 	Limiter
 	ledger smooth.Ledger

@@ -30,7 +30,7 @@ func (q *Queue) kick() {
 	}
 }
 
-// poll looks if the bound place's time has come and no caller waits for it.
+// poll looks if the bound place is due and no caller waits for it.
 func (q *Queue) poll() {
 	q.mu.Lock()
 	h := q.bound
@@ -82,7 +82,6 @@ func (q *Queue) arm(now int64) {
 	}
 }
 
-// alarmOf returns when half of the hold's slack is left, or its time if no caller waits.
 func (q *Queue) alarmOf(now int64, h *hold) int64 {
 	if h == nil {
 		return never

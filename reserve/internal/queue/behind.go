@@ -10,7 +10,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// behind returns the wait of n permits behind requests of those sizes, of which the first waits at least after.
+// behind returns n permits' wait behind requests of those sizes, the first of which waits at least after.
 func (l *Limit) behind(ahead iter.Seq[int], n int, after time.Duration) time.Duration {
 	if by, ok := l.By.(*reserve.Limiter); ok {
 		wait, err := behind((*engine.Limiter)(by), ahead, n)
@@ -75,7 +75,7 @@ func once(size int) iter.Seq[int] {
 	}
 }
 
-// atMost is behind for a sum, each for one permit or not, and reports whether it is exact.
+// atMost is behind for a sum, and reports whether it is exact.
 func (l *Limit) atMost(sum int, each bool, n int, after time.Duration, clock *engine.Clock) (wait time.Duration, exact bool) {
 	if !isWindow(l) {
 		return l.behind(once(sum), n, after), true

@@ -23,7 +23,7 @@ func (q *Queue) hopeless(now int64) (*Place, int64) {
 	return nil, 0
 }
 
-// expire refuses the hopeless places, and returns the hold if one of them was bound.
+// expire refuses the hopeless, and returns a bound one's hold.
 func (q *Queue) expire(now int64) (held *hold) {
 	for held == nil {
 		p, best := q.hopeless(now)
@@ -40,7 +40,6 @@ func (q *Queue) expire(now int64) (held *hold) {
 	return held
 }
 
-// best returns a place's earliest time.
 func (q *Queue) best(now int64, p *Place) int64 {
 	h := q.bound
 	if p.hold != nil {
@@ -84,7 +83,7 @@ func (q *Queue) base(now int64) (d time.Duration) {
 	return d
 }
 
-// atMost returns a place's wait behind all that may go before it, and whether that is its forecast. It takes O(1).
+// atMost returns a place's wait behind all that may go before it, and whether that is its forecast, in O(1).
 func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) {
 	if len(p.Options) > 1 {
 		sum, exact := q.order.AtMost(now, p, OfPermits)
@@ -146,7 +145,7 @@ func (q *Queue) sizes(now int64, p *Place, limit int) iter.Seq[int] {
 	}
 }
 
-// fillUp returns a place's wait behind so many permits. Each option grants at its rate from the end of its wait on.
+// fillUp returns a wait behind so many permits: each option grants at its rate after its own wait.
 func (q *Queue) fillUp(p *Place, permits int) time.Duration {
 	all := q.choices(p, nil)
 	slices.SortFunc(all, byWait)

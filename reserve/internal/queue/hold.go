@@ -8,10 +8,10 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// patience bounds the rounds: at two limits that others keep busy a place would never have both.
+// patience bounds the rounds: two busy limits may never both have room.
 const patience = 4
 
-// A hold is what is reserved for a place at an option: at all limits (full), or at the one that has room last.
+// A hold is reserved at all limits of an option (full), or at the one that has room last.
 type hold struct {
 	place  *Place
 	option int
@@ -35,8 +35,7 @@ type Part struct {
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits if the last has room within the slack; or else only there. The place must not have the
-// hold.
+// fill reserves at all limits if the last has room within the slack; else only there. The place must not have the hold.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	limits := h.limits()
 	slack := h.place.queue.slack(limits)
@@ -69,7 +68,7 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	return nil
 }
 
-// slack returns how long before its time the hold is due; 0 in a pause.
+// slack is how long before its time the hold is due; 0 in a pause.
 func (h *hold) slack() time.Duration {
 	for i := range h.parts {
 		if h.parts[i].paused {
@@ -82,7 +81,7 @@ func (h *hold) slack() time.Duration {
 // fast is the rate from which waking late loses more than charging 2 ms too early.
 const fast = 100
 
-// slack returns the slack at limits: of several at most 2 ms, and 0 if one is slow.
+// slack is at most 2 ms at several limits, and 0 if one is slow.
 func (q *Queue) slack(limits []Limit) time.Duration {
 	if len(limits) == 1 || q.set.Slack == 0 {
 		return q.set.Slack
@@ -118,7 +117,6 @@ func (h *hold) latest() (last int, longest time.Duration) {
 	return last, longest
 }
 
-// take reserves at a limit, once.
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
 	p, l := &h.parts[i], &h.limits()[i]
 	if p.r != nil && (p.paused || l.paused() > 0) {
@@ -225,7 +223,6 @@ func (h *hold) arrived() bool {
 	return h.due
 }
 
-// wouldWait is delay, including limits without a reservation.
 func (h *hold) wouldWait() time.Duration {
 	longest := h.delay()
 	for i, l := range h.limits() {

@@ -9,7 +9,7 @@ func (q *Queue) unbind(p *Place) {
 	q.unpass(p)
 }
 
-// detach takes the hold from a place that waits again. Others may still pass it.
+// detach takes a waiting place's hold. Others may still pass it.
 func (q *Queue) detach(p *Place) {
 	if q.bound == p.hold {
 		q.bound = nil
@@ -17,7 +17,7 @@ func (q *Queue) detach(p *Place) {
 	p.state, p.hold = waiting, nil
 }
 
-// release takes the hold from a place that waits again like any other, and returns it.
+// release takes and returns the hold of a place that nobody passes any more.
 func (q *Queue) release(p *Place) *hold {
 	if p.state != bound {
 		return nil
@@ -28,7 +28,7 @@ func (q *Queue) release(p *Place) *hold {
 	return h
 }
 
-// leave takes out a place that has not been granted, and returns its hold for left.
+// leave takes out a place that is not granted, and returns its hold for left.
 func (q *Queue) leave(p *Place, why error) *hold {
 	if p.state >= granted {
 		return nil
@@ -48,7 +48,6 @@ func (q *Queue) leave(p *Place, why error) *hold {
 	return h
 }
 
-// over counts a place that no longer waits.
 func (q *Queue) over(p *Place) {
 	p.lapse.Leave()
 	if q.waiting.Add(-1) == 0 && q.timer != nil {
@@ -63,7 +62,7 @@ func (q *Queue) lapses(p *Place) {
 	q.lapse[p.Group].Put(&p.lapse)
 }
 
-// left cancels the hold, if any, of a place that has left or become smaller, and looks.
+// left cancels a hold, nil if none, and looks.
 func (q *Queue) left(h *hold) {
 	if h != nil {
 		h.cancel()

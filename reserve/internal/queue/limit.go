@@ -87,7 +87,7 @@ func (l *Limit) permits(p *Place) int {
 // unknown is a wait that nobody can know.
 const unknown = reserve.Forever
 
-// wait returns the wait of n permits; 0 if By can't be asked without taking any.
+// wait returns n permits' wait; 0 if By can't be asked.
 func (l *Limit) wait(n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
@@ -103,7 +103,7 @@ func (l *Limit) wait(n int) (d time.Duration, err error) {
 	return max(d, l.paused()), err
 }
 
-// known is wait under the queue's lock: it calls no function of the user's.
+// known is wait without a function of the user's.
 func (l *Limit) known(n int) (time.Duration, error) {
 	if kindOf(l.By) == keyed {
 		return l.paused(), nil
@@ -131,8 +131,7 @@ func tooMany(err error) int {
 	return 0
 }
 
-// reserve reserves n permits. While the limit is paused, it waits for the end instead: permits bought now would be
-// lost.
+// reserve waits for a pause's end instead: permits bought now would be lost.
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (paused bool, err error) {
 	if l.paused() > 0 {
 		*r, err = l.Pause.ReserveWithin(ctx, 1, maxWait)

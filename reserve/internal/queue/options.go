@@ -31,7 +31,6 @@ func (o *Option) asked() bool {
 	return true
 }
 
-// wait returns a place's wait, beyond what it holds already.
 func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	for i := range o.Limits {
 		l := &o.Limits[i]
@@ -48,7 +47,7 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 	return longest
 }
 
-// rate returns the permits of a place (nil: the limits') per second at the slowest limit; 0: unknown.
+// rate returns a place's (nil: the limits') permits per second at the slowest limit; 0: unknown.
 func (o *Option) rate(p *Place) float64 {
 	slowest := math.Inf(1)
 	for i := range o.Limits {
@@ -70,7 +69,6 @@ func (o *Option) rate(p *Place) float64 {
 	return slowest
 }
 
-// choices returns a place's wait at each of its options. H is its hold, or nil.
 func (q *Queue) choices(p *Place, h *hold) []choice {
 	all := make([]choice, len(p.Options))
 	now := q.clock.Now()
@@ -124,7 +122,7 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 	}
 }
 
-// reserve reserves at the best option. If what is known may be wrong, it asks the next best too, and keeps the better.
+// reserve reserves at the best option; if its wait is uncertain, at the next best too, and keeps the better.
 func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 {
 		h := p.newHold(0)
@@ -162,7 +160,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	return held[o.option], nil
 }
 
-// search reserves at the best option until that has been asked, and returns the option asked last; -1: none.
+// search reserves at the best option until that has been asked, and returns the last one asked, or -1.
 func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold, maxWait time.Duration) (last int, err error) {
 	asked := make([]bool, len(all))
 	for last = -1; ; {
@@ -176,7 +174,6 @@ func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold
 	}
 }
 
-// try reserves at an option, and returns its wait.
 func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Duration) (*hold, time.Duration, error) {
 	h := p.newHold(option)
 	wait := reserve.Forever
@@ -198,7 +195,7 @@ func (q *Queue) none(p *Place, maxWait time.Duration) error {
 	return &reserve.WaitError{Wait: reserve.Forever, MaxWait: maxWait}
 }
 
-// better reports whether a place should be bound elsewhere. An option that can't tell is asked only if h became later.
+// better reports whether another option is better. One that can't tell is asked only if h became later.
 func (q *Queue) better(h *hold) bool {
 	p := h.place
 	epoch := q.epoch.Load()

@@ -53,7 +53,7 @@ func (q *Queue) stillFirst(now int64, p *Place) bool {
 	return first == p
 }
 
-// rejoin ends the passing of a place, and binds it if it is the first. It unlocks the queue and returns true, or false.
+// rejoin ends the passing of a place, and binds it if first. If it returns true, it has unlocked the queue.
 func (q *Queue) rejoin(now int64, p *Place) bool {
 	q.unpass(p)
 	if q.order.First(now) != p {
@@ -68,7 +68,7 @@ func (q *Queue) rejoin(now int64, p *Place) bool {
 	return q.takeBack(old)
 }
 
-// anew takes all holds away if others pass a place to which an option is closed: they may hold what it would get now.
+// anew takes all holds if others pass a place to which an option is closed: they may hold what it would get.
 func (q *Queue) anew(now int64) (holds []*hold) {
 	epoch := q.epoch.Load()
 	if !q.several || len(q.passed) == 0 || q.compared == epoch {

@@ -42,7 +42,7 @@ type Queue struct {
 	kicked  atomic.Bool  // a look has been asked for
 	quiet   atomic.Bool  // the queue itself changes the limit
 	epoch   atomic.Int64 // how often something has changed
-	// deaf: a caller waits at the only limit, so an earlier time needs nothing done.
+	// deaf: a caller waits at the only limit, so an earlier time needs nothing.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu

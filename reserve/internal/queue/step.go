@@ -50,7 +50,7 @@ func (q *Queue) lookSoon() {
 	}
 }
 
-// step does the next thing, and reports whether there may be another. The caller holds binding.
+// step does the next thing; more: there may be another. The caller holds binding.
 func (q *Queue) step() (more bool) {
 	if q.waiting.Load() == 0 {
 		return false
@@ -93,14 +93,13 @@ func (q *Queue) takeBack(holds ...*hold) bool {
 	return true
 }
 
-// cancel cancels a hold for a caller that looks again, so the watcher need not.
 func (q *Queue) cancel(h *hold) {
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
 	h.cancel()
 }
 
-// advance does the next thing for a place, unlocks the queue and returns true; or it returns false.
+// advance does a place's next thing. If it returns true, it has unlocked the queue.
 func (q *Queue) advance(now int64, p *Place) bool {
 	h := p.hold
 	if h == nil {
@@ -156,7 +155,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	}
 }
 
-// bind reserves for a place, or fills its hold, and binds it. An error or a panic ends the place. It unlocks the queue.
+// bind reserves for a place, or fills its hold. An error or a panic ends the place. It unlocks the queue.
 func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	begin := q.seen
 	ctx := context.Context((*placeContext)(p))

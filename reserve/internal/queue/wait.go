@@ -90,7 +90,7 @@ func (p *Place) waitForTurn(ctx context.Context) error {
 	}
 }
 
-// waitOut waits for a granted place's rest of slack, after a wait that returned err.
+// waitOut waits for the rest of the slack, after a wait that returned err.
 func (p *Place) waitOut(ctx context.Context, err error) error {
 	if p.queue.set.Slack == 0 {
 		return err
