@@ -88,8 +88,8 @@ func checkRate(pkg string, permitsPerSecond float64) error {
 	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
 }
 
-// A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Waiting
-// does not help: make several requests for at most Max permits.
+// A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Make
+// several requests for at most Max permits.
 //
 // With window.New(10, time.Second), Acquire(ctx, 11) returns a SizeError with Permits 11 and Max 10. Bursty and
 // warming-up limiters never return one.

@@ -28,8 +28,8 @@ type Ledger interface {
 	// Return takes back all permits of a slot but the first kept ones (fewer than it has), once.
 	Return(now int64, slot smooth.Slot, kept int)
 
-	// Ready returns when the slot of that number is ready, or was granted, by what is known now. Known is false if the
-	// ledger no longer knows: then the request was granted no later than was last promised.
+	// Ready returns when the slot of that number is ready, or was granted, by what is known now. If the ledger no
+	// longer knows, the request was granted no later than was last promised.
 	Ready(now int64, number uint64) (ready int64, known bool)
 	// Waits reports whether the request of that number certainly waits. It may return false if that would take as long
 	// as Ready.
@@ -38,8 +38,8 @@ type Ledger interface {
 	// then may drop the limiter.
 	Idle(now int64) bool
 
-	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause now. Each reports
-	// any change. Paused returns the end of the latest pause.
+	// Pause makes time stand still until then: all later times move by as much. Resume ends the pause. Each reports any
+	// change. Paused returns the end of the latest pause.
 	Pause(now, until int64) bool
 	Resume(now int64) bool
 	Paused() int64
@@ -79,8 +79,8 @@ type Observer interface {
 
 // A Saver is a [Ledger] that can be saved: see [Limiter.AppendBinary].
 type Saver interface {
-	// AppendState appends what is left if all waiting requests give up now. Times in it are relative to now, or the
-	// wall clock's. Variant.Load makes a ledger of it.
+	// AppendState appends what is left if all waiting requests give up now, for Variant.Load. Times are relative to
+	// now, or the wall clock's.
 	AppendState(b []byte, now int64) []byte
 }
 

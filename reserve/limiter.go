@@ -23,8 +23,8 @@ type Limiter engine.Limiter
 func (l *Limiter) engine() *engine.Limiter { return (*engine.Limiter)(l) }
 
 // Acquire waits for n permits (at least 1), and returns how long that took. If they would come after the context's
-// deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context is done,
-// it returns the context's cause. If the context ends during the wait, Acquire gives the permits back.
+// deadline or the policy's longest wait, it takes nothing and returns a *[WaitError] at once. If the context is or gets
+// done, it returns the cause, and gives the permits back.
 func (l *Limiter) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	if err := checkPermits(n); err != nil {
 		return 0, err
@@ -61,9 +61,9 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (r Reservation, err error)
 	return
 }
 
-// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait, the policy's longest wait and the
-// context's deadline. Otherwise it takes nothing and returns a *[WaitError]. A negative maxWait counts as 0. A context
-// that is done returns its cause. It neither blocks nor allocates.
+// ReserveWithin reserves n permits (at least 1) if they may be used within maxWait (negative: 0), the policy's longest
+// wait and the context's deadline. Otherwise it takes nothing and returns a *[WaitError], or the cause of a context
+// that is done. It neither blocks nor allocates.
 func (l *Limiter) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (r Reservation, err error) {
 	if err = checkPermits(n); err == nil {
 		err = l.engine().Reserve(ctx, n, maxWait, r.engine())

@@ -114,8 +114,8 @@ func PayUpfront() Option {
 	})
 }
 
-// A Variant is a kind of limiter. Either Curve or Ledger must be set. The functions are called only after all options
-// have been applied.
+// A Variant is a kind of limiter, with a Curve or a Ledger. The functions are called after all options have been
+// applied.
 type Variant struct {
 	Package string // in errors: "warmup"
 	Limiter string // in errors: "a warming-up limiter"; policies of the same are of one kind
@@ -140,13 +140,13 @@ type Variant struct {
 	// Recheck is how often the limiter looks again at times that follow the wall clock and so may become earlier.
 	// Default: 0, never.
 	Recheck time.Duration
-	// StallIsPause: if the whole program stood still, so that a caller wakes more than 1 ms late, that was a pause.
-	// Otherwise callers whose times passed meanwhile go at once.
+	// StallIsPause: a time in which the whole program stood still, so that a caller wakes more than 1 ms late, is a
+	// pause. Otherwise callers whose times passed meanwhile go at once.
 	StallIsPause bool
 }
 
-// NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf means no
-// limit), an *[OptionError] for an option that does not fit, and the options' own errors.
+// NewPolicy makes a policy of a variant. It returns a *[ValueError] for a rate that is not positive (+Inf: no limit),
+// an *[OptionError] for an option that does not fit, and the options' own errors.
 func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, error) {
 	if err := checkRate(v.Package, permitsPerSecond); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger holds the present period, what is used of its quota, and the waiting requests in order. Times are the wall
-// clock's, in nanoseconds of Unix time, unless a comment says the limiter's.
+// A ledger holds the present period, what is used of its quota, and the waiting requests. Times are Unix nanoseconds on
+// the wall clock, unless a comment says the limiter's.
 type ledger struct {
 	*rule
 	wall    func(now int64) time.Time

@@ -13,8 +13,7 @@
 //
 // A new key behaves as if its limiter had been idle since New was called: empty right after New, and full a burst
 // later. A key that was asked is remembered until it is like a new key again: it owes and promises nothing, has no
-// pause, has the policy's rate, and is as full. Then it is dropped, and its next request finds it as if it had been
-// kept.
+// pause, has the policy's rate, and is as full. Then it is dropped.
 //
 // Take a policy of 10/s that saves up to 10 permits, and New at 0 s. At 60 s a new key has 10 permits stored. It takes
 // all of them, and is remembered until 61 s. A key that takes 100 permits at once at 60 s is in debt until 69 s, and
@@ -26,7 +25,7 @@
 // # Plans from a database
 //
 // The policy function finds a key's plan. Keep one policy for each plan. A changed plan reaches a remembered key by
-// [WithTTL], or by [Limiters.Refresh] where the program changes the plan itself or hears of it.
+// [WithTTL], or by [Limiters.Refresh] where the program knows of the change.
 //
 //	plans := map[string]*reserve.Policy{
 //		"free": reserve.Must(window.Policy(100, time.Minute)),
@@ -55,6 +54,6 @@
 // A key that only took permits at once takes 75 to 90 bytes, beside the string's own. A key that reserved, waited, was
 // paused, or had its rate or policy changed is a [reserve.Limiter] until it is dropped: some 220 bytes more.
 //
-// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops idle ones. The keys
-// are spread over shards with a lock each. No lock is held while the policy function runs.
+// There is no goroutine, and nothing to close. Each call looks at two entries on average and drops idle ones. Each
+// shard of keys has a lock. No lock is held while the policy function runs.
 package keyed

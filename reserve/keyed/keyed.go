@@ -48,9 +48,9 @@ func WithMaxKeys(n int) Option {
 // WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. So a changed plan
 // reaches a client that keeps asking within d. Default, and for 0 or less: until the key is dropped.
 //
-// When d is over, the first caller calls the function, and the others go on with the old policy. What the key owes
-// stays owed, and stored permits scale, as with Refresh. If the function returns an error, the key keeps its policy,
-// and the function is called again an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
+// After d, the first caller calls the function, and the others go on with the old policy. Debt and stored permits
+// change as with Refresh. If the function returns an error, the key keeps its policy, and the function is called again
+// an eighth of d later. If the error is [ErrUnknown], the key is forgotten.
 //
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
@@ -58,15 +58,15 @@ func WithTTL(d time.Duration) Option {
 	return func(s *settings) { s.ttl = d }
 }
 
-// New returns limiters whose policies come from the function. The first caller that asks for a new key calls it, and
-// other callers for that key wait. Its answer is used until the key is dropped, or [Limiters.Refresh],
-// [Limiters.Forget] or [WithTTL] ends that. All callers that waited get its error, which is not remembered.
+// New returns limiters whose policies come from the function. The first caller for a new key calls it, and other
+// callers for that key wait. Its answer is used until the key is dropped, or [Limiters.Refresh], [Limiters.Forget] or
+// [WithTTL] ends that. All callers that waited get its error, which is not remembered.
 //
 // The function is called under no lock. It may ask for other keys, but not for the same key, nor for a key whose policy
-// asks for this key. Make policies once and return them many times. A key that has another policy after Refresh takes
-// some 220 bytes more.
+// asks for this key. Make policies once and return them many times. A key with another policy after Refresh takes some
+// 220 bytes more.
 //
-// A key's limiter counts as idle since New was called, or, with policies that have a clock of their own
+// A key's limiter counts as idle since New was called, or, with policies that have their own clock
 // ([reserve.WithClock]), since the first policy that the function returned was made.
 //
 // It panics if the function or an option is nil.
@@ -141,7 +141,7 @@ func (k *Limiters[K]) Forget(key K) { k.keys().Forget(key) }
 //		}
 //	}
 //
-// It copies the keys of one shard at a time, of 4096 keys or fewer on average.
+// It copies a shard's keys at a time, 4096 or fewer on average.
 func (k *Limiters[K]) Keys() iter.Seq[K] { return k.keys().Keys() }
 
 // For returns the key's limiter. It holds only the key: it may be kept, and keeps no key from being dropped.

@@ -21,24 +21,20 @@
 //
 // # Sharing
 //
-// Streams share a limiter by steps, not by bytes. So a stream that writes little at a time gets little. Take 32 writers
-// at 1 MiB/s, eight of each size. Together the writers of 100 bytes get 0.14 %, of 4 KiB 5.9 %, and of 32 KiB and of 1
-// MiB 47 % each. If that matters, put a bufio.Writer of the same size around each Writer, or give each stream its own
-// limiter beside the common limiter (reserve.All).
+// Streams share a limiter by steps, not by bytes. So a stream that writes little at a time gets little. Of 32 writers
+// at 1 MiB/s, eight of each size, those of 100 bytes together get 0.14 %, of 4 KiB 5.9 %, and of 32 KiB and of 1 MiB 47
+// % each. If that matters, put a bufio.Writer of the same size around each Writer, or give each stream its own limiter
+// beside the common limiter (reserve.All).
 //
 // # Errors
 //
 // An error of the wrapped reader or writer is returned unchanged, with its bytes. If the context is done, its cause is
 // returned, and if its deadline is too near, a *[reserve.WaitError]. Then that step reads or writes nothing. The
-// context ends waits, not a Read or a Write that has begun.
+// context ends waits, not a Read or a Write that has begun. For a nil argument Reader, Writer and Seq panic with a
+// *[reserve.ValueError].
 //
 // # Closing
 //
 // The results of Reader and Writer have no Close and buffer nothing: close the wrapped reader or writer. They are as
 // safe for concurrent use as what they wrap, but a Write that is split is not atomic.
-//
-// # Nil arguments
-//
-// If the context, reader, writer, sequence or Reserver is nil, Reader, Writer and Seq panic with a
-// *[reserve.ValueError].
 package stream

@@ -8,10 +8,8 @@ import (
 )
 
 // A ledger lists the requests granted within the last per and the waiting ones, in order. The first waiting request is
-// granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's size. So a
-// request's time follows from the requests in front of it: see place.go.
-//
-// Times in the list are on the window's clock, which stands still during a pause.
+// granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's size: see
+// place.go. Times are on the window's clock, which stands still during a pause.
 type ledger struct {
 	config  *config // for requests from now on
 	rate    float64

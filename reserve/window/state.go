@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// AppendState appends the rest of a pause and of a stop, and then the permits and the age of each request granted
-// within the last per. The age counts from the end of use; permits in use, and charges that wait, have age 0.
+// AppendState appends the rest of a pause and of a stop, then the permits and age of each request granted within the
+// last per. The age counts from the end of use; permits in use, and charges that wait, have age 0.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
 	l.advance(now)
 	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))

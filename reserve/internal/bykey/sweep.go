@@ -14,8 +14,8 @@ const (
 	sweepShards = 4
 )
 
-// searchSize is how many entries are looked at before a new key is refused. If a tenth of all is idle, the search, of
-// about a microsecond, finds an idle entry with 99.9 %.
+// searchSize is how many entries are looked at before a new key is refused, in about a microsecond. If a tenth of all
+// is idle, that finds an idle entry with 99.9 %.
 const searchSize = 64
 
 // unlock unlocks the shard. Each sixteenth call sweeps some shards in turn.
