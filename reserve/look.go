@@ -46,7 +46,7 @@ type Snapshot struct {
 	Wait        time.Duration // until a request for one permit, made now, would be granted
 	PausedUntil time.Time     // the end of the pause; the zero time if there is none
 
-	// Granted counts permits that were promised, and those that [Reservation.Settle] charged beyond that.
+	// Granted counts permits that were promised, or that [Reservation.Settle] charged beyond that.
 	Granted uint64
 	// Refused counts permits in requests that TryAcquire, a *[WaitError] or a *[SizeError] refused. See
 	// [Limiter.Snapshot].

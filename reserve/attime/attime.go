@@ -1,7 +1,7 @@
 // Package attime asks limiters at times that the caller brings along, instead of those of the limiter's clock. It is
 // for adapters to interfaces that pass the time, such as golang.org/x/time/rate's AllowN(t, n). It is a public package
-// because a program may put the module reserve/plug/xtime in the place of golang.org/x/time, and under that name it can't
-// import pace's internal packages.
+// because a program may put the module reserve/plug/xtime in the place of golang.org/x/time, and under that name it
+// can't import pace's internal packages.
 //
 // A time before the latest that a limiter has seen, by any of its methods, counts as the latest. So a clock that steps
 // back gives no permits twice. A time that is ahead of the limiter's clock brings permits from the future. Until the

@@ -33,7 +33,7 @@ func (l *ledger) open(s state, t int64) state {
 	return s
 }
 
-// after returns the state after a request behind those that led to s.
+// after returns the state after a request behind the requests that led to s.
 func (l *ledger) after(s state, permits, latest int64) state {
 	t := max(s.at, l.now)
 	if len(l.queue) == 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats count requests, without those that [WithSkip] lets pass or that cost nothing.
+// Stats count requests, except requests that [WithSkip] lets pass or that cost nothing.
 type Stats struct {
 	Allowed      uint64 // requests that passed all tiers
 	Queued       uint64 // of those and of Gone: requests that waited

@@ -9,7 +9,7 @@ import (
 // A TierOption changes one setting of a tier.
 type TierOption func(*Tier) error
 
-// DryRun lets all requests pass the tier, charges them as usual, and counts those that it would have refused.
+// DryRun lets all requests pass the tier, charges them as usual, and counts the requests that it would have refused.
 func DryRun() TierOption { return func(t *Tier) error { t.dryRun = true; return nil } }
 
 // FailOpen lets requests pass the tier when its key function or its limiter fails (Redis is down). Default: closed,

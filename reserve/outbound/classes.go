@@ -11,7 +11,7 @@ import (
 )
 
 // WithClasses orders waiting requests with the same keys as package fair does: people before a batch, tenants by their
-// shares. The function returns a request's class and tenant; nil: those that [fair.With] put into its context. The
+// shares. The function returns a request's class and tenant; nil: what [fair.With] put into its context. The
 // class "" is the first one, if no other has that name.
 //
 //	outbound.New(nil, limiter, outbound.WithClasses(nil,

@@ -199,7 +199,7 @@ func (c *call) listenToWhole() {
 	}
 }
 
-// name adds a limit that the call was not charged for to those that its response concerns.
+// name adds a limit that the call was not charged for to the limits that its response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	c.use(&a)

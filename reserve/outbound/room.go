@@ -10,11 +10,11 @@ import (
 
 // A room bounds how many calls of a limit's key are out, if its limiter has no rate.
 //
-// After a stop one call goes first, and each accepted call lets two more go, up to most: those that were out and not
-// refused, at least 0.5 and at most 0.7 of those out, and one more every 8 stops. A server that allows ten calls at a
-// time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many after
-// the stop as before it: those accepted between the two latest refusals, then one alone. If that is accepted too, it is
-// no window. No more go than a response says are left.
+// After a stop one call goes first, and each accepted call lets two more go, up to most: the calls that were out and
+// not refused, at least 0.5 and at most 0.7 of those out, and one more every 8 stops. A server that allows ten calls at
+// a time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many
+// after the stop as before it: those accepted between the two latest refusals, then one alone. If that is accepted too,
+// it is no window. No more go than a response says are left.
 type room struct {
 	places *queue.Places
 

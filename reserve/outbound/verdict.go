@@ -81,7 +81,7 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
 	return v
 }
 
-// acceptance stops limits of which nothing is left, but not before a redirect is followed.
+// acceptance stops limits with nothing left, but not before a redirect is followed.
 func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 	redirect := s.Status >= 300 && s.Status < 400
 	for i := range charges {

@@ -1,6 +1,7 @@
 // Command demo shows what pace is for. It starts an HTTP API on this machine that allows 50 calls a second, with a
 // burst of 10, and answers 429 to others. Then 64 goroutines make 300 calls to it: unpaced, behind
-// golang.org/x/time/rate at the right rate, and paced by pace. It ends by itself in under 40 seconds with a table and a picture.
+// golang.org/x/time/rate at the right rate, and paced by pace. It ends by itself in under 40 seconds with a table and a
+// picture.
 //
 // With -shared it shows a limit that three processes share through a file, one of which is killed, in 8 seconds:
 //

@@ -1,6 +1,6 @@
-// Command fault does to a Redis, a PostgreSQL and a NATS what a bad day does, while limiters use them, and says what their
-// callers saw. Each fault meets the three ways of failing (FailClosed, FailOpen, Local), each with four processes'
-// limiters on one key.
+// Command fault does to a Redis, a PostgreSQL and a NATS what a bad day does, while limiters use them, and says what
+// their callers saw. Each fault meets the three ways of failing (FailClosed, FailOpen, Local), each with four
+// processes' limiters on one key.
 //
 //	go run ./fault                        # in bench/shared: all faults, about a minute
 //	go run ./fault -only cut,reset        # some

@@ -72,7 +72,8 @@ func (b *backend) signal(what syscall.Signal) error {
 	return err
 }
 
-// stores are the faults of the stores that have a server. An update makes two or three round trips, so it has more time.
+// stores are the faults of the stores that have a server. An update makes two or three round trips, so it has more
+// time.
 func stores() (all []fault) {
 	slower := limits{100, 10, 500 * time.Millisecond}
 	nothing := func(*world) error { return nil }

@@ -5,9 +5,9 @@ import (
 	"go/token"
 )
 
-// complexity returns a function's cognitive complexity, by the rules of G. Ann Campbell (SonarSource, 2018), as gocognit
-// applies them to Go. Each branch and loop counts one, and one more for each that it is nested in. An else, a label that
-// is jumped to, each run of && or of ||, and a call of the function itself count one.
+// complexity returns a function's cognitive complexity, by the rules of G. Ann Campbell (SonarSource, 2018), as
+// gocognit applies them to Go. Each branch and loop counts one, and one more for each that it is nested in. An else, a
+// label that is jumped to, each run of && or of ||, and a call of the function itself count one.
 func complexity(fn *ast.FuncDecl) int {
 	c := counter{self: fn.Name.Name}
 	if fn.Body != nil {
@@ -54,7 +54,7 @@ func (c *counter) block(node ast.Node, nesting int) {
 	})
 }
 
-// branch counts the parts of an if, and of those that follow it.
+// branch counts the parts of an if, and of each that follows it.
 func (c *counter) branch(n *ast.IfStmt, nesting int) {
 	if n.Init != nil {
 		c.block(n.Init, nesting)

@@ -1,7 +1,8 @@
 // Command figures prints how large the library is: `make figures`. Nobody is stopped by what it prints. It is for who
 // asks whether the library has grown.
 //
-// The library is the root module without tests, without what only tests use (internal/judge, and servers for tests), without bench and without adapters (reserve/plug, and stores that are modules of their own).
+// The library is the root module without tests, without what only tests use (internal/judge, and servers for tests),
+// without bench and without adapters (reserve/plug, and stores that are modules of their own).
 package main
 
 import (

@@ -3,14 +3,14 @@
 //
 // # The law
 //
-// An event of refusal multiplies the rate by exp(-c), c = 0.1. Between events the rate grows in time, by c in a period T.
-// In a bucket that programs share, each call is refused with the same probability p: a program at rate r has r p events
-// a second and stands still where r p c = c / T. So all come to r = 1 / (p T). (If growth counted calls, every division
-// of the limit would be stable.)
+// An event of refusal multiplies the rate by exp(-c), c = 0.1. Between events the rate grows in time, by c in a period
+// T. In a bucket that programs share, each call is refused with the same probability p: a program at rate r has r p
+// events a second and stands still where r p c = c / T. So all come to r = 1 / (p T). (If growth counted calls, every
+// division of the limit would be stable.)
 //
-// T is 10 s plus 25 calls, and at least 25 stops: see patience. Refusals in a row are one event; a further one takes c/5,
-// up to 5 c. The rate accepted since the last event bounds the cut from below. After three periods without an event the
-// limit has moved: growth doubles with each period.
+// T is 10 s plus 25 calls, and at least 25 stops: see patience. Refusals in a row are one event; a further one takes
+// c/5, up to 5 c. The rate accepted since the last event bounds the cut from below. After three periods without an
+// event the limit has moved: growth doubles with each period.
 //
 // Everything counts permits; numbers of calls are multiplied by the mean cost.
 //

@@ -128,8 +128,8 @@ func (q *Queue) refuse(p *Place, why error) error {
 	return why
 }
 
-// admit refuses a place whose forecast is too late. A place that is being bound counts in the queue and at its limit, so
-// then the forecast is made again afterwards.
+// admit refuses a place whose forecast is too late. A place that is being bound counts in the queue and at its limit,
+// so then the forecast is made again afterwards.
 func (q *Queue) admit(ctx context.Context, p *Place, maxWait time.Duration) error {
 	q.mu.Lock()
 	why := q.tooLate(p, maxWait)

@@ -9,7 +9,7 @@ type Order interface {
 	Push(now int64, p *Place) error
 	// Remove takes out a place that is not granted.
 	Remove(now int64, p *Place)
-	// First returns the place that goes if permits are free now, of those that others don't pass; or nil.
+	// First returns the place that goes if permits are free now, but for places that others pass; or nil.
 	First(now int64) *Place
 	// FirstOf is First in the group of p.
 	FirstOf(now int64, p *Place) *Place

@@ -93,7 +93,7 @@ func (s *Places) ReserveWithin(ctx context.Context, n int, maxWait time.Duration
 	} else {
 		p.at = s.waiting.InsertAfter(p, e)
 	}
-	s.give() // it may have become first among those that were let pass
+	s.give() // it may have become the first that passes
 	return reserve.NewReservation(p), nil
 }
 

@@ -62,8 +62,8 @@ func (c *placeContext) Value(key any) any {
 	return c.ctx.Value(key)
 }
 
-// A Rank is a request's place in an order. A request that asks again goes before those that first asked after it. The
-// zero value is a new request's.
+// A Rank is a request's place in an order. A request that asks again goes before requests that first asked after it.
+// The zero value is a new request's.
 type Rank struct {
 	Number  uint64
 	Arrived int64

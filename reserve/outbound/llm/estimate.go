@@ -59,7 +59,7 @@ type class struct {
 
 	mu            sync.Mutex
 	input, output forecast
-	outputs       float64 // the mean of calls that set a maximum, for those that break
+	outputs       float64 // the mean of calls that set a maximum, for calls that break
 	untold        int32   // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for output without a maximum.

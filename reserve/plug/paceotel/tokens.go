@@ -17,9 +17,9 @@ var tokenBounds = []float64{
 
 // Tokens returns a function for [llm.WithUsage] that records the histogram gen_ai.client.token.usage, as
 // OpenTelemetry's semantic conventions have it: with gen_ai.token.type (input, output), gen_ai.provider.name,
-// gen_ai.request.model and server.address. The provider's name is that of the conventions: "openai", "anthropic", "gcp.gemini", "aws.bedrock".
-// A model's name comes from the request: where clients choose it, a view should drop it. A nil MeterProvider is the
-// global one. Tokens returns that one's errors.
+// gen_ai.request.model and server.address. The provider's name is that of the conventions: "openai", "anthropic",
+// "gcp.gemini", "aws.bedrock". A model's name comes from the request: where clients choose it, a view should drop it. A
+// nil MeterProvider is the global one. Tokens returns that one's errors.
 //
 //	usage, err := paceotel.Tokens(nil, "openai")
 //	...

@@ -174,7 +174,7 @@ func (c *class) newTenant(name string, start float64) *tenant {
 	return t
 }
 
-// keep puts a tenant to those that wait, to those that owe, or nowhere.
+// keep lists a tenant as waiting, as owing, or not at all.
 func (c *class) keep(t *tenant) {
 	t.node.Key = t.start
 	if p := t.line.Head(); p != nil {
