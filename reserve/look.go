@@ -5,8 +5,8 @@ import "time"
 // Rate returns the number of fresh permits per second.
 func (l *Limiter) Rate() float64 { return l.engine().Rate() }
 
-// Stored returns the number of permits that are stored now; 0 while permits are owed: see [Limiter.NextFree]. It takes
-// nothing. In a warming-up limiter stored permits take time.
+// Stored returns the number of permits that are stored now; 0 while permits are owed: see [Limiter.NextFree]. In a
+// warming-up limiter they take time.
 func (l *Limiter) Stored() float64 { return l.engine().Stored() }
 
 // NextFree returns when a request for one permit, made now, would be granted. It takes nothing.

@@ -32,8 +32,8 @@ func (r *Reservation) At() time.Time { return r.engine().At() }
 func (r *Reservation) Delay() time.Duration { return r.engine().Delay() }
 
 // Wait blocks until the permits may be used. If the context ends first, Wait gives them back, as Cancel does, and
-// returns the context's cause. If the context's deadline is before the time promised now, it gives them back at once
-// and returns a *[WaitError]. For a cancelled reservation it returns [ErrCancelled].
+// returns the cause. If its deadline is before the time promised now, it does so at once and returns a *[WaitError].
+// For a cancelled reservation it returns [ErrCancelled].
 func (r *Reservation) Wait(ctx context.Context) error { return r.engine().Wait(ctx) }
 
 // Cancel is Settle(0): the permits were not used. It may be called in any order and at any time. After the first Cancel

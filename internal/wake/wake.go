@@ -61,7 +61,6 @@ func (s *Sleeper) Set(d, slack time.Duration) {
 	}
 }
 
-// now returns the time since a moment that is common to sleepers with shared wake-ups.
 func (s *Sleeper) now() time.Duration {
 	if s.bubbled {
 		return time.Duration(time.Now().UnixNano())

@@ -11,9 +11,8 @@ import (
 // A Period says when a quota begins anew. It comes from [Daily], [Weekly], [Monthly], [Every] or [FromFirst]. The zero
 // Period is an error in [New] and [Policy].
 //
-// The time of day is that of a wall clock in a place. A period begins at the first moment at which the clocks there
-// show its beginning or a later time. If they skip its beginning, that is the moment of the change. If they show it
-// twice, it is the first of the two.
+// A period begins at the first moment at which the clocks in its place show its beginning or a later time. If they skip
+// it, that is the moment of the change. If they show it twice, it is the first of the two.
 type Period struct {
 	kind    kind
 	loc     *time.Location

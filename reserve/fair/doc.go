@@ -19,9 +19,8 @@
 // An idle class or tenant saves nothing up and owes nothing; an idle tenant takes no memory. A tenant that asks for
 // 1,000 permits and settles at 400 is charged 400.
 //
-// With Class.MaxAge a lower class can't be shut out: a request that has waited that long goes as if its priority were
-// one higher. With Class.Limit a class leaves permits for others: of a window of 100 an hour, a batch with its own
-// window of 70 an hour uses at most 70, also if no other class asks.
+// Class.MaxAge limits how long a lower class is shut out. Class.Limit leaves permits for other classes: of a window of
+// 100 an hour, a batch with its own window of 70 an hour uses at most 70, also if no other class asks.
 //
 // # Time
 //

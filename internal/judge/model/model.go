@@ -1,6 +1,5 @@
-// Package model is a limiter for tests to judge the real limiter by: slow, obvious, and written from one sentence. At
-// every moment it is what it would be had it known from the start what it knows now, but no granted request is
-// recalled.
+// Package model is a slow, obvious limiter to judge the real limiter by, written from one sentence: at every moment it
+// is what it would be had it known from the start what it knows now, but no granted request is recalled.
 //
 // It lists all that happened: changes of the rate, and granted requests, each with its time and its cost as known now.
 // To answer, it fills a bucket from that list again: see level. Waiting requests stand in a line, and the head goes as

@@ -5,10 +5,10 @@ import "time"
 // chance finds a background: a share of the calls that a server refuses at any rate, because a backend restarts, or a
 // gateway drops one call in a hundred. 429s and 503s each may have one.
 //
-// A volley tells it from a limit: five calls at once, right after a refusal. A bucket that has just refused a call is
-// empty and refuses most of the five, however many programs share it. A background refuses its share. Events in quick
-// succession bring volleys; 429s need six of them with at most four refusals. Then each call adds the share to a budget
-// of refusals that are no events.
+// A volley tells it from a limit: five calls at once, right after a refusal. A bucket is empty then and refuses most of
+// the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys;
+// 429s need six of them with at most four refusals. Then each call adds the share to a budget of refusals that are no
+// events.
 //
 // A volley proves nothing about 429s with a time (a bucket refills during the stop), below five calls a second (buckets
 // are smaller), and where a known rate, which it does not exceed, was never right for long.

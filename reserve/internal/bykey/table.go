@@ -1,9 +1,9 @@
 package bykey
 
-// A table is a hash table whose entries lie one after the other, so that a sweep can go on where it stopped, and that
-// shrinks. Go's map does neither. The index has open addressing with linear probing: Knuth's algorithm 6.4 L, and R to
-// delete. With string keys, a map[K]uint32 of positions takes 127 bytes a key of a million instead of 80, and
-// TryAcquire of 1,000 keys 249 ns instead of 180. The zero value is an empty table.
+// A table is a hash table that shrinks, and whose entries lie one after the other, for sweeps. The index has open
+// addressing with linear probing: Knuth's algorithm 6.4 L, and R to delete. With string keys, a map[K]uint32 of
+// positions takes 127 bytes a key of a million instead of 80, and TryAcquire of 1,000 keys 249 ns instead of 180. The
+// zero value is an empty table.
 type table[K comparable] struct {
 	entries []entry[K]
 	// index has a power of two of slots; 0 is free. The low bits, as many as a position has, are 1 + the entry's

@@ -54,7 +54,7 @@ func (l *Limiter) is(f Fresh) bool {
 }
 
 // Retire ends a limiter that is like a fresh one, so that its key can be dropped, and reports whether it did. Later
-// charges go to charge, under the limiter's lock. Later refunds are lost: the store was full without them.
+// charges go to charge, under the lock. Later refunds are lost: the store was full without them.
 func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,8 +80,8 @@ func (l *Limiter) slack() time.Duration { return l.cold.policy.terms.Slack }
 // stall is how late a caller wakes at least after the program stood still.
 const stall = int64(time.Millisecond)
 
-// checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine), so that callers
-// whose times have passed do not all go at once. A caller causes at most one pause. A fake clock never stalls.
+// checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine): not all callers
+// whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
 func (l *Limiter) checkStall(t int64) {
 	if l.cold.sleepers == nil || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
 		return

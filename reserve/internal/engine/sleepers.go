@@ -9,8 +9,8 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// sleepers holds the waiting callers in order. Only the first two have timers, since times move with every refund; the
-// second has one because the first may be scheduled late. A caller that leaves sets its successor's timer.
+// sleepers are the waiting callers in order. Only the first two have timers, since times move with every refund; the
+// second because the first may be scheduled late.
 type sleepers struct {
 	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
 	list []*sleeper // from head on; callers that have left stay until they are passed
@@ -172,7 +172,7 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 const block = 64
 
 // check wakes the first caller whose time is past its deadline; when that leaves, it goes on. Times rise along the
-// list: a block is in time if its last time is before all its deadlines.
+// list: a block's last time before all its deadlines is enough.
 func (s *sleepers) check(l *Limiter, now int64) {
 	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
 		part := list[:min(block, len(list))]

@@ -4,20 +4,19 @@
 // A request, a [Place], is served at one of its options. An [Option] is a list of limits. An [Order] says which request
 // is first. The first gets the option that is free first. All limits of the option are charged when the request goes.
 //
-// Only the first holds a reservation. If another place becomes the first, or another option becomes earlier, the queue
-// cancels the reservation and makes another. This costs nothing: in Guava's model the next slot's time does not depend
-// on the request that takes it, and a Cancel is exact.
+// Only the first holds a reservation. If another place becomes the first, or another option earlier, the queue cancels
+// the reservation and makes another. This costs nothing: in Guava's model the next slot's time does not depend on the
+// request that takes it, and a Cancel is exact.
 //
 // # A request, walked through
 //
-// [Queue.Enter] puts the place into the order. If it is the first, [Queue.look] binds it: each option is asked how long
-// it would take. If all limits of the best option have room now, permits are reserved there, and the place is granted.
-// Otherwise a permit is reserved only at the limit that has room last. The caller sleeps there, in [Place.Wait]; if no
-// caller does, a timer is set. Then the queue looks again. If another limit has no room by then, the place waits at
-// that limit instead. After four rounds it keeps what it has.
+// [Queue.Enter] puts the place into the order. If it is the first, [Queue.look] binds it: it asks each option for its
+// wait. If all limits of the best option have room, permits are reserved there, and the place is granted. Otherwise a
+// permit is reserved only at the limit that has room last. The caller sleeps there, in [Place.Wait], or a timer is set.
+// Then the queue looks again. If another limit has no room by then, the place waits at that limit instead, for four
+// rounds at most.
 //
-// When a more urgent place arrives, the first loses its hold, and waits to be bound again. When a limit changes, its
-// watcher makes the queue look for a better option.
+// When a more urgent place arrives, the first loses its hold. When a limit changes, its watcher makes the queue look.
 //
 // A place lets others pass that don't need what it waits for: its class's own limit, or an option that is closed to it
 // and open to them. It keeps its hold.

@@ -8,8 +8,8 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-// Enter puts a place into the queue, for at most maxWait and until the context's deadline. If its forecast is later, it
-// returns a *[reserve.WaitError]; if no option ever grants it, a *[reserve.SizeError].
+// Enter puts a place into the queue, until maxWait or the context's deadline. It returns a *[reserve.WaitError] if the
+// forecast is later, and a *[reserve.SizeError] if no option ever grants it.
 func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
 	if err := done.Cause(ctx); err != nil {
 		return err

@@ -20,8 +20,8 @@ type Place struct {
 	Hint    any      // the maker's
 	// Except reports whether an option must not be chosen. May be nil.
 	Except func(option int) bool
-	// Renew is called before something is reserved for the place. It may call SetPermits, and nothing else of the queue.
-	// Its error ends the place. It may be nil.
+	// Renew is called before each reservation, and may change the limits' permits; its error ends the place. It must
+	// not call the queue. May be nil.
 	Renew func() error
 	// Memory is used for an option with several limits, if long enough.
 	Memory []Part

@@ -11,8 +11,7 @@ import (
 )
 
 // Places are a number of places in flight, as a [reserve.Reserver]: a place is out until its reservation's Cancel or
-// Settle(0); another Settle does nothing. The Delay of a request that waits is reserve.Forever, which refuses none
-// early.
+// Settle(0). The Delay of a request that waits is reserve.Forever, which refuses none early.
 type Places struct {
 	mu      sync.Mutex
 	n, out  int

@@ -15,9 +15,8 @@ import (
 
 type Settings struct {
 	Clock clockwork.Clock // nil: the real one
-	// Slack is how long before its time a place is granted. It waits for the rest at its limits, and nobody passes it.
-	// So a program that wakes callers late loses no time. Several limits are charged too early by the slack: there it
-	// is at most 2 ms. Default: 0.
+	// Slack is how long before its time a place is granted. It waits for the rest at its limits, unpassed, so late
+	// wake-ups lose no time. Several limits are charged too early by it: there it is at most 2 ms. Default: 0.
 	Slack time.Duration
 	// Detour is how much longer a place may wait for an option of a lower tier, or that it prefers.
 	Detour time.Duration
@@ -92,8 +91,8 @@ func (l *lock) unlock() {
 
 type stopper interface{ Stop() bool }
 
-// New returns a queue with that many groups. Options are those of a place of each kind: by them it learns whether a
-// limit may block, and watches the limits.
+// New returns a queue with that many groups. The options of a place of each kind say whether a limit may block, and
+// which limits to watch.
 func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	q := &Queue{order: order, set: set, lapse: make([]Heap[int64, Place], groups), timed: never, notBefore: math.MinInt64}
 	if set.Clock != nil {
