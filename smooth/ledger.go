@@ -85,6 +85,7 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 	return l.promise(q.before(i), q.entries[i].amount), true
 }
 
+// Waits reports whether the request of that number waits.
 func (l *Ledger) Waits(now int64, number uint64) bool {
 	if l.advance(now); !l.waits {
 		return false

@@ -14,6 +14,7 @@ func (l *Ledger) State() State {
 	return State{stored: l.stored, empty: l.empty, early: l.early}
 }
 
+// Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 	return Ledger{
 		curve: curve, stored: s.stored, empty: s.empty, early: s.early,

@@ -13,6 +13,7 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
+// Settings are those of a queue.
 type Settings struct {
 	Clock clockwork.Clock // nil: the real one
 	// Slack is how long before its time a place is granted. It waits for the rest at its limits, unpassed, so late
