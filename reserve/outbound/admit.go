@@ -25,7 +25,6 @@ func (c *call) admit() error {
 	if err := c.wait(); err != nil {
 		return c.blame(err)
 	}
-	c.phase = granted
 	c.take()
 	c.sent = c.t.now()
 	for i := range c.charges {
@@ -57,6 +56,9 @@ func (c *call) wait() error {
 	}
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
 		err := c.acquire(maxWait)
+		if err == nil {
+			c.phase = granted // before waited, which may panic for a hook
+		}
 		if !errors.Is(err, errMoved) && !errors.Is(err, errChanged) {
 			return err
 		}

@@ -47,7 +47,7 @@ func (t *Transport) newCall(r *http.Request) *call {
 	}
 }
 
-func (c *call) free() bool { return len(c.charges) == 0 && len(c.seats) == 0 }
+func (c *call) free() bool { return c.ways == nil && len(c.charges) == 0 && len(c.seats) == 0 }
 
 func (c *call) exchange() (v verdict, err error) {
 	if err = c.send(); err != nil {
@@ -105,6 +105,9 @@ func (c *call) end() {
 	case granted:
 		c.giveBack()
 	case out:
+		for i := range c.charges {
+			c.charges[i].Held.End() // of all, before a user's Lost, which may panic
+		}
 		for i := range c.charges {
 			c.lose(&c.charges[i])
 		}

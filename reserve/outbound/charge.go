@@ -104,7 +104,6 @@ func (a *charge) keep() {
 }
 
 func (c *call) lose(a *charge) {
-	a.Held.End()
 	if a.limit.lost != nil {
 		if n, known := a.limit.lost(c.subject); known {
 			c.settled(a, n)

@@ -553,3 +553,30 @@ func TestStickyDeployments(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", "a", "a", "a", "a", "b", "b"}, got)
 }
+
+// A call goes to the deployment that serves its model, with that deployment's limit, also if it is not the last one.
+func TestTheDeploymentThatServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var hosts []string
+		transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			hosts = append(hosts, r.URL.Host)
+			return used(1, 1), nil
+		}), []Deployment{
+			{Provider: OpenAI(), Base: urlOf("https://a/v1"), Limits: Limits{RequestsPerMinute: 1}, Models: map[string]string{"x": "x"}},
+			{Provider: OpenAI(), Base: urlOf("https://b/v1"), Limits: Limits{RequestsPerMinute: 1}, Models: map[string]string{"y": "y"}},
+		})
+		require.NoError(t, err)
+		begin := time.Now()
+		for _, model := range []string{"x", "x", "x", "y"} {
+			status, err := post(transport, api, `{"model":"`+model+`","max_tokens":1}`)
+			require.NoError(t, err)
+			require.Equal(t, 200, status)
+		}
+		require.Equal(t, []string{"a", "a", "a", "b"}, hosts)
+		require.GreaterOrEqual(t, time.Since(begin), 2*time.Minute)
+		transport.requireOver(t)
+	})
+}
