@@ -12,6 +12,7 @@ import (
 )
 
 type flight struct {
+	mu    sync.Mutex // while the bound is made, and while calls without one come and go
 	out   atomic.Int32
 	bound atomic.Pointer[bound]
 }
@@ -57,7 +58,13 @@ func (f *flight) enter(ctx context.Context, s *seat) error {
 		}
 		s.place = &place
 	}
+	f.mu.Lock()
+	if s.place == nil && f.bound.Load() != nil {
+		f.mu.Unlock()
+		return f.enter(ctx, s) // it was made meanwhile
+	}
 	s.level, s.taken = int(f.out.Add(1)), true
+	f.mu.Unlock()
 	return nil
 }
 
@@ -66,9 +73,12 @@ func (f *flight) leave(s *seat) {
 		return
 	}
 	s.taken = false
+	f.mu.Lock()
 	f.out.Add(-1)
+	b := f.bound.Load()
+	f.mu.Unlock()
 	if s.place == nil {
-		s.place = f.bound.Load().unbound()
+		s.place = b.unbound()
 	}
 	if s.place != nil {
 		s.place.Cancel()
@@ -89,6 +99,8 @@ func (b *bound) unbound() (place *reserve.Reservation) {
 }
 
 func (f *flight) begin() *bound {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if b := f.bound.Load(); b != nil {
 		return b
 	}
@@ -97,8 +109,8 @@ func (f *flight) begin() *bound {
 		r, _ := b.places.ReserveWithin(context.Background(), 1, 0)
 		b.before = append(b.before, &r)
 	}
-	f.bound.CompareAndSwap(nil, b)
-	return f.bound.Load()
+	f.bound.Store(b)
+	return b
 }
 
 // refuse returns how long no call may go.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,4 +44,27 @@ func TestRest(t *testing.T) {
 		require.Equal(t, 7*time.Second, time.Since(begin).Round(time.Second))
 		transport.requireOver(t)
 	})
+}
+
+// A bound that is made while calls come and go counts each of them once.
+func TestBoundIsMadeAmongCalls(t *testing.T) {
+	for range 500 {
+		f := &flight{}
+		seats := make([]seat, 60)
+		for i := range seats {
+			require.NoError(t, f.enter(t.Context(), &seats[i]))
+		}
+		now := time.Now()
+		var all sync.WaitGroup
+		for i := range seats {
+			all.Go(func() {
+				if i%2 == 0 {
+					f.refuse(now, now.Add(time.Second), seats[i].level)
+				}
+				f.leave(&seats[i])
+			})
+		}
+		all.Wait()
+		require.Zero(t, f.bound.Load().places.Out())
+	}
 }
