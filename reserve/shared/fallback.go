@@ -83,6 +83,9 @@ func (l *Limiter) ahead() float64 {
 	if l.alone == nil || l.mode == open {
 		return 0
 	}
+	if !l.alone.NextFree().After(time.Now()) { // nothing is promised for times to come
+		return 0
+	}
 	last := l.begin.Add(time.Duration(l.owed.last.Load()))
 	return max(0, l.alone.NextFree().Sub(last).Seconds()) * l.alone.Rate()
 }

@@ -1,0 +1,56 @@
+package shared
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+)
+
+// away is a store that can be lost.
+type away struct {
+	Store
+	down atomic.Bool
+}
+
+func (s *away) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	if s.down.Load() {
+		return ErrNotWritten
+	}
+	return s.Store.Update(ctx, key, f)
+}
+
+// What a process granted in an outage is charged a capacity at most, also if it makes its next call much later, and
+// others have used the store meanwhile.
+func TestChargeAfterAnIdleTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), Memory()
+		policy := reserve.Must(pace.Bursty(10, pace.WithCapacity(10)))
+		lost := &away{Store: store}
+		alone, err := NewIn(lost, "x", policy, Local(1))
+		require.NoError(t, err)
+		other, err := NewIn(store, "x", policy)
+		require.NoError(t, err)
+		acquire := func(l *Limiter, d time.Duration) {
+			for begin := time.Now(); time.Since(begin) < d; {
+				_, err := l.Acquire(ctx, 1)
+				require.NoError(t, err)
+			}
+		}
+		acquire(alone, time.Second)
+		lost.down.Store(true)
+		acquire(alone, time.Minute)
+		lost.down.Store(false)
+		acquire(other, 30*time.Second)
+		_, _ = alone.TryAcquire(ctx, 1)
+		now, err := other.Snapshot(ctx)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, now.Level, -12.)
+	})
+}
