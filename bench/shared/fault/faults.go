@@ -63,11 +63,9 @@ func keys(do func(w *world, key string) error) func(w *world) error {
 
 // replace returns what puts something else where the limiters' states are.
 func replace(how ...any) func(w *world) error {
+	const script = "redis.call('DEL', KEYS[1]) return redis.call(ARGV[1], KEYS[1], ARGV[2])" // a limiter may write between
 	return keys(func(w *world, key string) error {
-		if err := w.do("DEL", key); err != nil {
-			return err
-		}
-		return w.do(append([]any{how[0], key}, how[1:]...)...)
+		return w.do(append([]any{"EVAL", script, 1, key}, how...)...)
 	})
 }
 
