@@ -85,7 +85,9 @@ func checkRate(pkg string, permitsPerSecond float64) error {
 	if permitsPerSecond > 0 { // false for NaN
 		return nil
 	}
-	return &ValueError{Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second"}
+	return &ValueError{
+		Package: pkg, Name: "rate", Value: permitsPerSecond, Want: "a positive number of permits per second",
+	}
 }
 
 // A SizeError reports a request for more permits than the limiter ever grants to a request. Nothing was taken. Make

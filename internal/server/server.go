@@ -48,7 +48,9 @@ func Start(t testing.TB, args ...string) *Server {
 	need(t)
 	port := freePort(t)
 	s := &Server{t: t, Addr: "127.0.0.1:" + port}
-	s.args = append([]string{Program(), "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
+	s.args = append([]string{
+		Program(), "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
+	}, args...)
 	t.Cleanup(s.Kill)
 	s.Restart()
 	return s

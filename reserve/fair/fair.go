@@ -211,7 +211,9 @@ func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 	return q.reservation(ctx, class, tenant, n, maxWait)
 }
 
-func (q *Queue) reservation(ctx context.Context, class, tenant string, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (q *Queue) reservation(
+	ctx context.Context, class, tenant string, n int, maxWait time.Duration,
+) (reserve.Reservation, error) {
 	e, err := q.reserve(ctx, class, tenant, n, maxWait)
 	if err != nil {
 		return reserve.Reservation{}, err

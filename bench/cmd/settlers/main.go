@@ -2,8 +2,8 @@
 // when they know. It prints a Markdown table and draws a picture.
 //
 // Callers reserve, wait, take their time, settle at less, and begin again, in simulated time: nothing sleeps, and the
-// same seed gives the same numbers. The permits used are those that calls really used, of all calls that went after
-// the warm-up, per second. Beside pace stands golang.org/x/time/rate, which is given back what was too much by
+// same seed gives the same numbers. The permits used count what calls really used after the warm-up, per
+// second. Beside pace stands golang.org/x/time/rate, which is given back what was too much by
 // ReserveN(now, -n).
 //
 // A limiter exceeds its limit by the permits that it let go, and had not got back yet, beyond its rate and what it

@@ -303,7 +303,10 @@ func (l *Limiter) changeRate(rate, storeScale, debtScale float64) {
 		l.restock(rate)
 		storeScale = debtScale // what is stored is not in the bucket
 	}
-	e := event{at: l.now, since: l.since, storeScale: storeScale, debtScale: debtScale, capacity: l.capacity(rate), level: l.level(), waited: map[int]bool{}}
+	e := event{
+		at: l.now, since: l.since, storeScale: storeScale, debtScale: debtScale,
+		capacity: l.capacity(rate), level: l.level(), waited: map[int]bool{},
+	}
 	_, costs := l.replay()
 	for i, r := range l.line {
 		if e.waited[r.id] = true; i == 0 {

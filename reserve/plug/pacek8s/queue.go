@@ -114,8 +114,8 @@ func (i *item) wait() time.Duration {
 	return i.held.Delay()
 }
 
-// remember returns what is known of an item. When the map is full, the items of which nothing was asked
-// since the last time it was are forgotten. The limiter must be locked.
+// remember returns what is known of an item. A full map forgets the items that nobody asked for since it was last full.
+// The limiter must be locked.
 func (q *QueueLimiter[T]) remember(of T) *item {
 	if i := q.recent[of]; i != nil {
 		return i

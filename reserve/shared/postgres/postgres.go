@@ -74,8 +74,8 @@ func Schema(table string) (string, error) {
 ) WITH (fillfactor = 50)`, nil
 }
 
-// Create makes a table by [Schema], if there is none of that name. Calls may be concurrent, in several processes. It
-// returns the server's *[Error], and a *[reserve.ValueError] for the name.
+// Create makes a table by [Schema], unless a table has that name. Several processes may call it at the same time. It
+// returns the server's *[Error], and a *[reserve.ValueError] for a bad name.
 func Create(ctx context.Context, db *sql.DB, table string) error {
 	statement, err := Schema(table)
 	if err != nil {
