@@ -27,7 +27,23 @@ var goals = map[string]map[int][3]float64{
 	"1,000 in 10 s, bare":   {3: {0.04, 0.9, 0.95}, 10: {0.05, 0.85, 0.95}, 30: {0.08, 0.8, 0.95}},
 	"bucket of 20/s":        {3: {0.05, 0.9, 0.97}, 10: {0.05, 0.78, 0.88}},
 	"bucket of 400/s":       {3: {0.02, 0.94, 0.97}, 10: {0.03, 0.90, 0.97}, 30: {0.06, 0.87, 0.97}},
+	"503, bare":             {3: {0.03, 0.84, 0.95}, 10: {0.03, 0.92, 0.97}, 30: {0.06, 0.85, 0.97}},
+	"503, Retry-After":      {3: {0.01, 0.92, 0.95}, 10: {0.025, 0.6, 0.95}, 30: {0.05, 0.7, 0.95}},
 	"bucket, 1 % by chance": {3: {0.04, 0.9, 0.95}, 10: {0.05, 0.85, 0.95}},
+}
+
+// busy answers 503 where a kind answers 429.
+func busy(of func(time.Time, Setting) Judge) func(time.Time, Setting) Judge {
+	return func(begin time.Time, s Setting) Judge {
+		limit := of(begin, s)
+		return judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
+			took, status, body := limit.Answer(now, r, h)
+			if status == http.StatusTooManyRequests {
+				status = http.StatusServiceUnavailable
+			}
+			return took, status, body
+		})
+	}
 }
 
 // newOpenWindows counts in windows of 10 s, and says nothing.
@@ -68,6 +84,7 @@ func TestCrowd(t *testing.T) {
 		{Kind{Name: "bucket, bare", New: newBucket("")}, 100}, {Kind{Name: "bucket, Retry-After", New: newBucket("1")}, 100},
 		{Kind{Name: "1,000 in 10 s, bare", New: newOpenWindows}, 100}, {Kind{Name: "bucket, 1 % by chance", New: newUncertain}, 100},
 		{Kind{Name: "bucket of 20/s", New: newBucket("")}, 20}, {Kind{Name: "bucket of 400/s", New: newBucket("")}, 400},
+		{Kind{Name: "503, bare", New: busy(newBucket(""))}, 100}, {Kind{Name: "503, Retry-After", New: busy(newBucket("1"))}, 100},
 	} {
 		for _, c := range []Client{{Name: "told nothing", New: Unknown.New}, {Name: "told all", New: KnownAdapted.New}, backingOff} {
 			for _, n := range []int{1, 2, 3, 5, 10, 30, 100} {
@@ -206,7 +223,7 @@ func TestNeighbourOnce(t *testing.T) {
 }
 
 func pickCrowd() string {
-	usual := "^bucket, bare/10 told nothing"
+	usual := "^(bucket, bare|503, Retry-After)/10 told nothing"
 	if os.Getenv("PACE_LONG") != "" {
 		usual = "/(1|2|3|5|10|30|100) told|^bucket, bare/10 "
 	}

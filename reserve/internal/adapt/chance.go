@@ -6,12 +6,12 @@ import "time"
 // gateway drops one call in a hundred. 429s and 503s each may have one.
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket is empty then and refuses most of
-// the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys;
-// 429s need six of them with at most four refusals. Then each call adds the share to a budget of refusals that are no
-// events.
+// the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys.
+// After six of them with at most four refusals, each call adds the share to a budget of refusals that are no events.
 //
-// A volley proves nothing about 429s with a time (a bucket refills during the stop), below five calls a second (buckets
-// are smaller), and where a known rate, which it does not exceed, was never right for long.
+// A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and is no event; no volley
+// follows a 429 with a time. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where
+// a known rate, which it does not exceed, was never right for long.
 type chance struct {
 	share  float64   // of the calls; 0: no background is known
 	until  time.Time // the share is forgotten
@@ -22,6 +22,7 @@ type chance struct {
 	calls, refused float64   // since surplus was 0
 
 	begun, ended time.Time // of a volley
+	due          bool      // at the next 503
 	send, open   int       // its calls not sent yet, not answered yet
 	volleys      int       // answered, one after another
 	hits         int       // refused calls of these
@@ -49,7 +50,7 @@ const (
 // Refused.
 func (r *Rate) Chance(sent time.Time) bool {
 	c := &r.chance[unable]
-	return c.share > 0 && c.budget >= 1 && (r.proven || !r.happened() || !sent.After(r.at))
+	return (c.due || c.open > 0 || c.share > 0 && c.budget >= 1) && (r.proven || !r.happened() || !sent.After(r.at))
 }
 
 func (c *chance) accepted(now time.Time) {
@@ -63,10 +64,14 @@ func (c *chance) accepted(now time.Time) {
 	}
 }
 
-// tolerated counts a refusal, and reports whether it is background.
-func (c *chance) tolerated() bool {
+func (c *chance) count() {
 	c.calls++
 	c.refused++
+}
+
+// tolerated counts a refusal, and reports whether it is background.
+func (c *chance) tolerated() bool {
+	c.count()
 	if c.share == 0 || c.budget < 1 {
 		return false
 	}
@@ -74,7 +79,7 @@ func (c *chance) tolerated() bool {
 	return true
 }
 
-// suspect counts an event, and may begin a volley.
+// suspect counts an event, after which a volley may be due. A 429's follows at once.
 func (r *Rate) suspect(now time.Time, kind int) {
 	c := &r.chance[kind]
 	switch {
@@ -88,7 +93,17 @@ func (r *Rate) suspect(now time.Time, kind int) {
 	}
 	c.surplus++
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
-	if likely && r.chance[tooMany].open+r.chance[unable].open == 0 && (kind == unable || r.sharp()) {
+	c.due = likely && (kind == unable || r.sharp())
+	if kind == tooMany && c.due {
+		r.fire(now, kind)
+	}
+}
+
+// fire begins a volley after a refusal.
+func (r *Rate) fire(now time.Time, kind int) {
+	c := &r.chance[kind]
+	c.due = false
+	if r.chance[tooMany].open+r.chance[unable].open == 0 {
 		c.begun, c.send, c.open = now, volley, volley
 	}
 }
@@ -114,6 +129,9 @@ func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 		if i == kind {
 			c.hits++
 		}
+		if i == kind && kind == unable {
+			c.count()
+		}
 		if c.open--; c.open == 0 {
 			c.judge(r, now, i)
 		}
@@ -122,16 +140,20 @@ func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	return false
 }
 
-// judge decides after a volley. For 503s a single volley is enough.
+// judge decides after a volley.
 func (c *chance) judge(r *Rate, now time.Time, kind int) {
 	c.volleys++
 	few := c.hits <= mostHits && 2*c.hits <= volley*c.volleys
-	if few && c.volleys < enough && kind == tooMany {
-		return // the next event brings another one
+	if few && c.volleys < enough {
+		c.due = kind == unable // a further event brings the next one of 429s
+		return
 	}
 	share := 0.
 	if few {
-		share = min(c.refused/c.calls, float64(c.hits+1)/float64(c.volleys*volley))
+		share = c.refused / c.calls
+		if kind == tooMany { // it may be no background after all
+			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
+		}
 		r.searching = r.rate < r.ceiling // chance has cut it
 	}
 	*c = chance{share: share, budget: mostBudget, until: now.Add(remembered)}

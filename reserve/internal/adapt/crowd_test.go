@@ -14,6 +14,7 @@ type shared struct {
 	stop               float64 // that a refusal brings
 	chance             float64 // share of the calls that are refused by chance
 	bare               bool    // by a 429 without a time; else by a 503
+	busy               bool    // the bucket answers 503, too
 	random             *rand.Rand
 
 	accepted        []float64
@@ -49,15 +50,16 @@ func (s *shared) call(r *Rate, i int) (next float64) {
 	next = s.now
 	chance := s.random.Float64() < s.chance && s.now > 60
 	accepted := !chance && s.level >= 1
+	unable := chance && !s.bare || !chance && s.busy
 	switch {
 	case accepted:
 		s.level--
 		r.Accepted(at(s.now), at(s.now), 1)
-	case chance && (s.bare || r.Chance(at(s.now))):
-		r.Refused(at(s.now), at(s.now), at(s.now), !s.bare)
+	case chance && s.bare, unable && r.Chance(at(s.now)):
+		r.Refused(at(s.now), at(s.now), at(s.now), unable)
 	default:
 		next += s.stop
-		r.Refused(at(s.now), at(s.now), at(next), chance)
+		r.Refused(at(s.now), at(s.now), at(next), unable)
 	}
 	if s.now > s.warm {
 		s.sent++
@@ -134,6 +136,30 @@ func TestChance(t *testing.T) {
 		s.run(rates)
 		for i := range rates {
 			require.Zero(t, rates[i].chance[tooMany].share, "%d programs", n)
+		}
+	}
+}
+
+// A bucket that answers 503 is a limit as well: it is found as if it answered 429, but for the volleys.
+func TestBusyBucket(t *testing.T) {
+	for _, limit := range []float64{20, 100, 500} {
+		for _, n := range []int{1, 3} {
+			for _, stop := range []float64{0, 1, 5} {
+				for _, ceiling := range []float64{1.6, unknown} {
+					s := shared{limit: limit, stop: stop, busy: true, warm: 130, ends: 730}
+					rates := make([]Rate, n)
+					for i := range rates {
+						rates[i] = New(ceiling * limit)
+						rates[i].Accepted(at(0), at(-1), 1)
+					}
+					s.run(rates)
+					used, jain, refused := s.outcome()
+					cell := []any{"%v/s, %d programs, stop %v, ceiling %v", limit, n, stop, ceiling}
+					require.Greater(t, used, 0.9, cell...)
+					require.Greater(t, jain, 0.85, cell...)
+					require.Less(t, refused, 0.04, cell...)
+				}
+			}
 		}
 	}
 }

@@ -130,21 +130,26 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 	if notAble {
 		kind = unable
 	}
+	mayBeChance := kind == unable || stop == 0
 	switch {
 	case r.volleyed(now, sent, kind):
 		r.tell()
 		return false
 	case r.happened() && !sent.After(r.at):
 		return false
+	case notAble && r.chance[unable].due:
+		r.chance[unable].count()
+		r.fire(now, unable)
+		return false
 	case r.happened() && !r.proven:
 		r.again(stop, notAble)
 		r.tell()
 		return false
-	case r.fair.others(), (kind == unable || stop == 0) && r.chance[kind].tolerated():
+	case r.fair.others(), mayBeChance && r.chance[kind].tolerated():
 		return false
 	default:
 		r.cut(now, sent, stop)
-		if notAble || stop == 0 {
+		if mayBeChance {
 			r.suspect(now, kind)
 		}
 	}
