@@ -9,6 +9,9 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
+// errChanged tells a waiting call that its limits have changed.
+var errChanged = errors.New("outbound: the limits of the call have changed")
+
 type turn struct {
 	line   *line
 	first  share.Entry
@@ -17,7 +20,7 @@ type turn struct {
 	only   [1]queue.Option
 	limits [few]queue.Limit
 
-	gates []*reserve.Reservation // probes and pausers, held until the response
+	gates []*reserve.Reservation // the probes and rooms, held until the response
 }
 
 func (c *call) admit() error {
@@ -30,7 +33,7 @@ func (c *call) admit() error {
 	for i := range c.charges {
 		a := &c.charges[i]
 		a.Held.Begin()
-		c.holdBlock(a)
+		a.holdBlock(c.sent)
 		if a.limit.used == nil && a.limit.after == nil {
 			a.keep()
 		}
@@ -44,25 +47,19 @@ func (c *call) admit() error {
 }
 
 func (c *call) wait() error {
-	for _, w := range c.served {
-		for i := range w.seats {
-			w.seats[i].places() // for watch
-		}
-	}
-	w, counted := c.waits()
-	defer w.waited(counted)
+	defer c.waits()()
 	if err := c.backOff(); err != nil {
 		return err
 	}
 	for maxWait, begin := c.t.maxWait, c.t.now(); ; {
 		err := c.acquire(maxWait)
 		if err == nil {
-			c.phase = granted // before waited, which may panic for a hook
+			c.phase = granted // before a hook, which may panic
 		}
-		if !errors.Is(err, errMoved) && !errors.Is(err, errChanged) {
+		if !errors.Is(err, errChanged) {
 			return err
 		}
-		if err = c.replan(err); err != nil {
+		if err = c.chargeWays(); err != nil {
 			return err
 		}
 		if c.t.maxWait < reserve.Forever {
@@ -96,16 +93,26 @@ func (c *call) ask() (err error) {
 			return err
 		}
 	}
-	for _, w := range c.served {
+	c.place.Options = c.only[:]
+	if again || len(c.ways) > 1 {
+		c.place.Options = make([]queue.Option, len(c.ways))
+	}
+	for i, w := range c.served {
 		if a := w.dearest(); a != nil {
 			c.place.Permits = max(c.place.Permits, a.Permits)
 		}
-		if c.hasLearned(w) || w.recosts() {
+		if c.hasLearned(w) || w.changes() {
 			c.place.Renew = c.renew
 		}
+		limits := c.limits[:0]
+		if again || i > 0 {
+			limits = nil
+		}
+		c.place.Options[i].Limits = c.asks(w, limits, class)
 	}
-	c.options(class, again)
-	c.identify()
+	if c.t.upstreams != nil {
+		c.choices()
+	}
 	c.line = c.t.lines.enter(c)
 	if c.line.order != nil {
 		c.line.order.Of(entry, class, tenant, 1)
@@ -113,35 +120,15 @@ func (c *call) ask() (err error) {
 	return nil
 }
 
-func (c *call) options(class int, again bool) {
-	u := c.t.upstreams
-	options, room := c.only[:], c.limits[:0]
-	if again || u != nil {
-		options, room = make([]queue.Option, max(1, len(c.ways))), nil
-	}
-	c.place.Options = options
-	for i, w := range c.served {
-		options[i].Limits = c.asks(w, room, class)
-	}
-	if u == nil {
-		return
-	}
-	c.place.Except, c.upstream = c.except, nil
-	c.compare()
-	for i := range c.served {
-		options[i].Tier = u.all[i].Tier
-		options[i].Limits[0].Pause = u.all[i].pause
-	}
-}
-
-// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pauser), and last the
-// class's limits, which are Own.
+// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, an upstream's rest), and
+// last the class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 	for i := range w.charges {
-		limits = append(limits, queue.Limit{By: w.charges[i].By, Permits: w.charges[i].Permits, Clip: true})
+		a := &w.charges[i]
+		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true, Pause: a.state.pause})
 	}
 	for i := range w.seats {
-		limits = append(limits, queue.Limit{By: w.seats[i].places(), Permits: 1})
+		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
 	}
 	for i := range w.charges {
 		a := &w.charges[i]
@@ -151,9 +138,9 @@ func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 		if a.room != nil {
 			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
 		}
-		if _, ok := a.By.(pausable); !ok && !a.limit.upstream {
-			limits = append(limits, queue.Limit{By: c.t.pauserOf(a), Permits: 1})
-		}
+	}
+	if w.upstream != nil && !w.charges[0].limit.upstream {
+		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
 	}
 	if c.t.classes != nil && c.t.classes[class].Limit != nil {
 		for _, l := range queue.Limits(c.t.classes[class].Limit) {
@@ -167,10 +154,7 @@ func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 // renew updates the estimates of the first call, or returns an error if its limits have changed.
 func (c *call) renew() error {
 	for o, w := range c.served {
-		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned {
-			return errMoved
-		}
-		if w.changed(c.t.limits) {
+		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
 			return errChanged
 		}
 		for i := range w.charges {
@@ -185,18 +169,21 @@ func (c *call) renew() error {
 
 // take hands out the reservations of the call's place, in the order of asks.
 func (c *call) take() {
-	if u := c.t.upstreams; u != nil {
-		c.choose(c.place.Option())
-		c.goTo(u, c.place.Option())
+	option := c.place.Option()
+	if c.way = &c.ways[option]; c.upstream != nil {
+		c.goTo()
+	}
+	if c.t.classes != nil && len(c.charges) > 0 {
+		c.dearest().place = c.place
 	}
 	n := len(c.charges)
-	for i, l := range c.place.Options[c.place.Option()].Limits {
+	for i, l := range c.place.Options[option].Limits {
 		held := c.place.Held(i)
 		switch {
 		case i < n:
 			c.charges[i].Held = held
 		case i < n+len(c.seats):
-			c.seats[i-n].held = held
+			c.seats[i-n].Held = held
 		case !l.Own:
 			c.gates = append(c.gates, held)
 		}
@@ -206,7 +193,7 @@ func (c *call) take() {
 func (c *call) giveBack() {
 	c.place.Cancel()
 	for i := range c.seats {
-		c.seats[i].held = nil
+		c.seats[i].Held = nil
 	}
 	c.gates = nil
 }

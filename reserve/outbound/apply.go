@@ -28,10 +28,8 @@ func (c *call) read() reply.Reply {
 	if !s.Refused {
 		return s
 	}
-	for _, f := range c.t.inFlight {
-		if f.name != "" && f.name == s.Reason {
-			c.attempt.crowded = f.name
-		}
+	if named(c.seats, s.Reason) >= 0 {
+		c.attempt.crowded = s.Reason
 	}
 	if c.attempt.crowded == "" {
 		c.attempt.block = c.blocked(&s)
@@ -101,7 +99,7 @@ func (c *call) stops(v *verdict, owed bool) {
 			wait -= max(0, l.NextFree().Sub(c.heard))
 		}
 		if wait > 0 {
-			c.t.stop(a, c.heard.Add(wait))
+			a.stop(c.heard.Add(wait))
 		}
 	}
 }

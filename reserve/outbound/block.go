@@ -43,8 +43,8 @@ func (c *call) unblock() {
 	}
 }
 
-func (c *call) holdBlock(a *charge) {
+func (a *charge) holdBlock(sent time.Time) {
 	if block := a.state.block.Load(); block != nil && block.On() {
-		c.t.stop(a, c.sent.Add(holdBlocked))
+		a.stop(sent.Add(holdBlocked))
 	}
 }

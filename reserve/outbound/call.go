@@ -14,12 +14,25 @@ type call struct {
 	caller  *http.Request // as it came
 	request *http.Request // for the caller's functions; remembers its body
 
-	asking          // charge.go, learn.go, inflight.go
-	turn            // admit.go
-	sending         // this file
-	attempt attempt // verdict.go, retry.go
-	journey         // health.go
+	*way                 // of this attempt
+	ways   []way         // one for each upstream, or for the only server
+	named  []charge      // what the response concerns, if it names other limits; nil: charges
+	states []*limitState // each limit and key once
+
+	turn             // admit.go
+	sending          // this file
+	attempt  attempt // verdict.go, retry.go
+	failedAt []failedAt
+
+	memory struct {
+		ways    [1]way
+		charges [few]charge
+		states  [few]*limitState
+	}
 }
+
+// few is how many limits a call may have without an allocation.
+const few = 2
 
 type sending struct {
 	phase    phase
@@ -41,13 +54,17 @@ const (
 )
 
 func (t *Transport) newCall(r *http.Request) *call {
-	return &call{
+	c := &call{
 		t: t, caller: r, request: withContent(r), sending: sending{outgoing: r, unsent: true},
 		attempt: attempt{number: 1, repeatable: repeatable(r)},
 	}
+	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]
+	c.way = &c.ways[0]
+	c.charges = c.memory.charges[:0]
+	return c
 }
 
-func (c *call) free() bool { return c.ways == nil && len(c.charges) == 0 && len(c.seats) == 0 }
+func (c *call) free() bool { return c.t.upstreams == nil && len(c.charges) == 0 && len(c.seats) == 0 }
 
 func (c *call) exchange() (v verdict, err error) {
 	if err = c.send(); err != nil {
@@ -97,7 +114,6 @@ func (c *call) deliver() *http.Response {
 func (c *call) end() {
 	phase := c.phase
 	c.phase = idle
-	defer c.leaveWays()
 	defer leave(c.seats)
 	defer c.endProbes()
 	defer c.closeBodies()

@@ -2,47 +2,30 @@ package outbound
 
 import (
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-type asking struct {
-	way
-	ways  []way    // one for each upstream; nil: no upstreams
-	named []charge // what the response concerns, if it names other limits; nil: charges
-	keys  any      // a keySet: calls with the same keys have one line
-
-	states    []*limitState
-	few       [few]charge
-	fewStates [few]*limitState
-}
-
-// few is how many limits a call may have without an allocation.
-const few = 2
-
 type keys struct{ limit, key any }
-
-// A keySet is a comparable list of limits and keys.
-type keySet struct {
-	limit       *limit
-	key, others any
-}
 
 type ask struct {
 	By      reserve.Reserver
-	Permits int // at least 1
-	Held    *reserve.Reservation
+	Permits int                  // at least 1
+	Held    *reserve.Reservation // nil: not granted
 }
 
+// A charge is what an attempt asks of one limit: permits, or a place in flight.
 type charge struct {
 	ask
 	limit  *limit
 	key    any
+	state  *limitState
 	rate   *controller  // nil: not adaptive
 	room   *room        // nil: the limit has a rate
+	place  *queue.Place // its shares are of this limit's permits; nil: of another's, or there are no classes
 	said   *reply.Limit // by the response; nil: nothing
 	chance bool         // a refusal would be by chance
-	state  *limitState
-	named  bool // by the response only: the call was not paced by it
+	named  bool         // by the response only: the call was not paced by it
 }
 
 func (a *charge) name() string {
@@ -68,31 +51,27 @@ func (c *call) use(a *charge) {
 	a.room = c.t.roomOf(a)
 }
 
-func (c *call) identify() {
-	c.keys = nil
-	for i, w := range c.served {
-		w.identify(c)
-		if u := c.t.upstreams; u != nil && u.all[i].Prepare == nil {
-			return // the others have the same
-		}
+// sit adds a limit on calls in flight, with places of its own or of the transport's (nil).
+func (c *call) sit(l *limit, key any, places reserve.Reserver) {
+	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
+	if places == nil {
+		c.watchState(&a)
+		a.By = a.state.by
 	}
+	c.seats = append(c.seats, a)
 }
 
-func (w *way) identify(c *call) {
-	for i := range w.seats { // so that a full host stops no other
-		s := &w.seats[i]
-		if c.keys = (keySet{nil, keys{s.of, s.key}, c.keys}); s.limit != nil {
-			c.keys = keySet{s.limit, s.at.Places, c.keys}
-		}
+// id tells limits and keys of a line's calls apart.
+func (a *charge) id() any {
+	if a.state == nil {
+		return a.By
 	}
-	for i := range w.charges {
-		c.keys = keySet{w.charges[i].limit, w.charges[i].key, c.keys}
-	}
+	return a.state
 }
 
 func (c *call) settled(a *charge, used int) {
 	a.Held.Settle(used)
-	c.correct(a, used)
+	a.correct(used)
 	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
 }
 

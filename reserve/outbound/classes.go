@@ -51,14 +51,16 @@ func (c *call) classOf() (class int, tenant string, err error) {
 	return class, tenant, nil
 }
 
-func (c *call) correct(a *charge, used int) {
-	if c.t.classes == nil || a != c.dearest() {
+// correct corrects its tenant's account, and the class's own limits.
+func (a *charge) correct(used int) {
+	p := a.place
+	if p == nil {
 		return
 	}
-	c.place.Charge(used)
-	for i, l := range c.place.Options[c.place.Option()].Limits {
+	p.Charge(used)
+	for i, l := range p.Options[p.Option()].Limits {
 		if l.Own {
-			c.place.Held(i).Settle(used)
+			p.Held(i).Settle(used)
 		}
 	}
 }

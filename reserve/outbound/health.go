@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-type journey struct {
-	upstream  *upstream // of this attempt; nil: none
-	refusedBy []bool    // by number; or failed to serve it
-	failedAt  []failedAt
-}
-
 type outcome int
 
 const (
@@ -76,13 +70,15 @@ func (c *call) another(v *verdict, err error) bool {
 	if !v.refused && !(of == broken && c.harmless(err)) {
 		return false
 	}
-	c.refusedBy[c.upstream.number] = true
-	for i, refused := range c.refusedBy {
-		if !refused && c.ways[i].subject != nil {
+	c.refused = true
+	for _, w := range c.served {
+		if !w.refused {
 			return c.again(0)
 		}
 	}
-	clear(c.refusedBy) // a retry may go to any
+	for _, w := range c.served {
+		w.refused = false // a retry may go to any
+	}
 	return false
 }
 

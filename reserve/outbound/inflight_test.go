@@ -102,11 +102,19 @@ func TestInFlight(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, n, server.most)
-		require.Empty(t, transport.inFlight[0].keys)
+		requireIdle(t, transport)
 		for host, now := range server.now {
 			require.Zero(t, now, host)
 		}
 	})
+}
+
+// requireIdle requires that no call uses a limit, or has a place.
+func requireIdle(t *testing.T, transport *Transport) {
+	for _, s := range transport.states.all() {
+		require.Zero(t, s.users.Load())
+		require.Zero(t, s.taken())
+	}
 }
 
 // oneRequest makes a request as callers do: with or without a deadline, reading all of the body,
@@ -207,7 +215,7 @@ func TestPlaceComesBack(t *testing.T) {
 		_, err = do()
 		require.Error(t, err, "closing again gives nothing back")
 		second.Body.Close()
-		require.Empty(t, transport.inFlight[0].keys)
+		requireIdle(t, transport)
 	})
 }
 
@@ -262,6 +270,6 @@ func TestPlacesInOrder(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"0", "1", "0", "2", "3", "4", "5"}, order)
-		require.Empty(t, transport.inFlight[0].keys)
+		requireIdle(t, transport)
 	})
 }

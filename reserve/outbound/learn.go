@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"errors"
 	"hash/maphash"
 	"iter"
 	"net/http"
@@ -130,9 +129,6 @@ func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
 		}
 	}
 }
-
-// errMoved tells a waiting call that its learned limits have changed.
-var errMoved = errors.New("outbound: the call has another limit")
 
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject

@@ -122,17 +122,14 @@ func (s *settings) addInFlight(l *Limit) error {
 		return valueError(what, l.InFlight, "at least 1")
 	case l.Limiter != nil || l.Keyed != nil || l.Recost != nil || l.Used != nil || l.Lost != nil || l.Exact || l.Penalty != 0:
 		return valueError(what, l.InFlight, "no other field than Name, Key and Cost beside it")
-	case slices.ContainsFunc(s.inFlight, func(f *inFlight) bool { return f.name != "" && f.name == l.Name }):
+	case l.Name != "" && slices.ContainsFunc(s.inFlight, func(other limit) bool { return other.name == l.Name }):
 		return valueError("WithLimit", l.Name, "a name that no other limit has")
 	}
-	f := &inFlight{name: l.Name, n: l.InFlight, key: l.Key, cost: l.Cost}
-	if f.key == nil {
-		f.key = func(*http.Request) string { return "" }
+	of := places(l.InFlight, l.Key)
+	if of.name = l.Name; l.Cost != nil {
+		of.cost = l.Cost
 	}
-	if f.cost == nil {
-		f.cost = one
-	}
-	s.inFlight = append(s.inFlight, f)
+	s.inFlight = append(s.inFlight, of)
 	return nil
 }
 
@@ -146,8 +143,18 @@ type limit struct {
 	penalty  time.Duration
 	whole    bool // for all calls to a host
 	upstream bool // of the call's upstream
+	places   int  // of so many calls in flight for each key; 0: its scope has a limiter
 	used     func(*http.Response) Usage
 	lost     func(*http.Request) (permits int, known bool)
+}
+
+// places returns a limit on the calls in flight, for each key.
+func places(n int, key func(*http.Request) string) limit {
+	scope := func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, nil }
+	if key != nil {
+		scope = func(r *http.Request) (any, reserve.Reserver) { return key(r), nil }
+	}
+	return limit{places: n, scope: scope, cost: one}
 }
 
 func one(*http.Request) int { return 1 }

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -9,41 +10,79 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
+// A line is where calls with the same limits and keys wait.
 type line struct {
 	*queue.Queue
 	order *share.Order // nil: first come, first served
-	keys  any
-	calls int // guarded by its keyLines
+	key   lineKey
+	calls int // guarded by its lines
 }
 
-type keyLines struct {
+// A lineKey is what the limits and keys of a line's calls are.
+type lineKey struct {
+	of   [few + 2]any
+	more any // a lineKey of further ones; nil: none
+}
+
+func (k *lineKey) add(number int, id any) {
+	if number > 0 && number%len(k.of) == 0 {
+		*k = lineKey{more: *k}
+	}
+	k.of[number%len(k.of)] = id
+}
+
+func (c *call) lineKey() (k lineKey) {
+	n := 0
+	for _, w := range c.served {
+		for _, list := range [][]charge{w.charges, w.seats} { // a full host stops no other
+			for i := range list {
+				k.add(n, list[i].id())
+				n++
+			}
+		}
+		if w.upstream != nil && w.upstream.Prepare == nil {
+			break // the others have the same
+		}
+	}
+	return k
+}
+
+type lines struct {
 	mu sync.Mutex
-	of map[any]*line
+	of map[lineKey]*line
 }
 
 const idleLines = 16
 
-func (s *keyLines) enter(c *call) *line {
+func (s *lines) enter(c *call) *line {
+	key := c.lineKey()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.of[c.keys]
+	l := s.of[key]
 	if l == nil {
 		if s.of == nil {
-			s.of = map[any]*line{}
+			s.of = map[lineKey]*line{}
 		}
 		l = c.t.newLine(c, len(s.of) < idleLines)
-		s.of[c.keys] = l
+		l.key, s.of[key] = key, l
 	}
 	l.calls++
 	return l
 }
 
-func (s *keyLines) leave(l *line) {
+func (s *lines) leave(l *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.calls--; l.calls == 0 && len(s.of) > idleLines {
-		delete(s.of, l.keys)
+		delete(s.of, l.key)
 	}
+}
+
+// forget drops idle lines, whose limits' states may be forgotten.
+func (s *lines) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.of, func(_ lineKey, l *line) bool { return l.calls == 0 })
 }
 
 // soon is how early a call is granted, so that waking late loses nothing.
@@ -60,7 +99,7 @@ func (t *Transport) newLine(c *call, kept bool) *line {
 		set.Prefers, set.Chosen = u.prefers, u.chosen
 	}
 	if t.classes == nil {
-		return &line{Queue: queue.New(new(queue.FIFO), 1, set, watched...), keys: c.keys}
+		return &line{Queue: queue.New(new(queue.FIFO), 1, set, watched...)}
 	}
 	set.Slack = 0 // a more urgent call may come
 	shares := make([]share.Class, len(t.classes))
@@ -70,7 +109,7 @@ func (t *Transport) newLine(c *call, kept bool) *line {
 	order := share.New(shares, func(class int) error {
 		return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
 	})
-	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order, keys: c.keys}
+	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order}
 }
 
 func (c *call) local() bool {

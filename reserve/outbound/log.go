@@ -10,12 +10,12 @@ import (
 type waitLog struct {
 	logger     *slog.Logger
 	longerThan time.Duration
-	going      lines
-	over       lines
+	going      logLines
+	over       logLines
 }
 
-// lines are log lines of one kind, at most one a second.
-type lines struct {
+// logLines are log logLines of one kind, at most one a second.
+type logLines struct {
 	mu     sync.Mutex
 	last   time.Time
 	others int
@@ -44,7 +44,7 @@ func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Wait
 		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
 }
 
-func (l *lines) turn(now time.Time) (others int, ok bool) {
+func (l *logLines) turn(now time.Time) (others int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.last.IsZero() && now.Sub(l.last) < logEvery {

@@ -33,8 +33,8 @@ type settings struct {
 	adaptive bool
 	dialects []reply.Dialect
 	hooks    Hooks
-	log      *waitLog    // nil: none
-	inFlight []*inFlight // none: any number
+	log      *waitLog // nil: none
+	inFlight []limit  // none: any number
 
 	classOf func(*http.Request) (class, tenant string)
 	classes []fair.Class // nil: first come, first served
@@ -73,8 +73,7 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 		if len(key) > 0 && key[0] == nil {
 			return valueError("the key of WithMaxInFlight", nil, "a function")
 		}
-		key := append(key, func(*http.Request) string { return "" })
-		s.inFlight = append(s.inFlight, &inFlight{n: n, key: key[0], cost: one})
+		s.inFlight = append(s.inFlight, places(n, append(key, nil)[0]))
 		return nil
 	}
 }

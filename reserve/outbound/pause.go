@@ -15,7 +15,7 @@ import (
 type pausable interface{ PauseUntil(t time.Time) }
 
 // stop lets nothing go before a time: queued calls keep their distances.
-func (t *Transport) stop(a *charge, until time.Time) {
+func (a *charge) stop(until time.Time) {
 	a.state.stopped.Store(until.UnixNano())
 	switch by := a.By.(type) {
 	case *reserve.Limiter:
@@ -25,16 +25,20 @@ func (t *Transport) stop(a *charge, until time.Time) {
 	case pausable:
 		by.PauseUntil(until)
 	default:
-		if member, ok := a.key.(int); ok && a.limit.upstream {
-			t.upstreams.all[member].pause.PauseUntil(until)
-			return
-		}
-		t.pauserOf(a).(pausable).PauseUntil(until)
+		a.state.pause.PauseUntil(until)
 	}
 }
 
-// pauserOf returns an unlimited limiter beside one that can't be paused; each call reserves a permit there.
-func (t *Transport) pauserOf(a *charge) reserve.Reserver { return t.pausers.For(keys{a.limit, a.key}) }
+// pauseOf returns the limiter whose pause stops a limit as well; nil: none.
+func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
+	if a.limit.upstream {
+		return t.upstreams.all[a.key.(int)].pause
+	}
+	if _, ok := a.By.(pausable); ok || a.limit.places > 0 {
+		return nil
+	}
+	return t.unlimited.Limiter()
+}
 
 // unlimited returns the policy of unlimited limiters, which save up nothing. A nil clock is the real one.
 func unlimited(clock clockwork.Clock) *reserve.Policy {

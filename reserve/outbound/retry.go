@@ -21,8 +21,7 @@ func (c *call) again(after time.Duration) bool {
 	if c.resume = (time.Time{}); after > 0 {
 		c.resume = c.heard.Add(after)
 	}
-	if c.ways == nil {
-		c.charges = slices.Clone(c.charges) // a body being read may yet settle them
+	if c.t.upstreams == nil {
 		c.plan()
 	}
 	if !c.mayWait() || !c.t.budget.retry() {
@@ -42,8 +41,6 @@ func (c *call) again(after time.Duration) bool {
 func (c *call) mayWait() bool {
 	ctx := c.request.Context()
 	if c.resume.IsZero() {
-		granted := c.place
-		defer func() { c.place = granted }() // its account may yet be settled
 		if c.ask() != nil {
 			return false
 		}

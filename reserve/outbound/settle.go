@@ -29,7 +29,7 @@ func (c *call) settle(refused bool) {
 				w = &watchedBody{ReadCloser: r.Body, call: c}
 				w.usages = w.few[:0]
 			}
-			w.usages = append(w.usages, watched{a, u})
+			w.usages = append(w.usages, watched{*a, u})
 		case a.limit.after != nil:
 			if !known {
 				used, known = a.limit.after(r), true // once
@@ -44,7 +44,7 @@ func (c *call) settle(refused bool) {
 }
 
 type watched struct {
-	charge *charge
+	charge charge
 	usage  Usage
 }
 
@@ -106,7 +106,7 @@ func (w *watchedBody) over() {
 		stop()
 	}
 	for i := range w.usages {
-		a := w.usages[i].charge
+		a := &w.usages[i].charge
 		if n, known := w.usages[i].usage.Used(); known {
 			w.call.settled(a, n)
 		} else {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -19,9 +18,8 @@ type Transport struct {
 	settings
 	base http.RoundTripper
 
-	lines       keyLines
+	lines       lines
 	unlimited   *reserve.Policy
-	pausers     *keyed.Limiters[any] // for limiters that can't be paused
 	controllers memory[*controller]
 	states      limitStates
 	waiting     atomic.Int64  // calls in their own backoff
@@ -83,7 +81,6 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		t.whole = t.whole || t.limits[i].whole
 		t.beside = t.beside && t.limits[i].whole
 	}
-	t.pausers = keyed.New(func(any) (*reserve.Policy, error) { return t.unlimited, nil })
 	t.controllers.forget = (*controller).restore
 	return t, nil
 }

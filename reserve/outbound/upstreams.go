@@ -58,7 +58,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	if len(members) == 0 {
 		return nil, valueError("the number of upstreams", 0, "at least 1")
 	}
-	u := &upstreams{limit: limit{upstream: true}}
+	u := &upstreams{}
 	for i, m := range members {
 		if m.Base == nil || m.Base.Scheme == "" || m.Base.Host == "" {
 			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
@@ -72,7 +72,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	}
 	return New(base, nil, append([]Option{func(s *settings) error {
 		s.upstreams = u
-		s.limits = append(s.limits, u.limit)
+		s.limits = append(s.limits, limit{upstream: true})
 		return nil
 	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
 		policy := unlimited(s.clock)
@@ -88,7 +88,6 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 
 type upstreams struct {
 	all    []*upstream
-	limit  limit       // for each
 	latest memory[int] // the last member, by the requests' keys
 }
 
@@ -100,9 +99,19 @@ type upstream struct {
 	health  health.Health
 }
 
-func (c *call) except(member int) bool {
-	w := &c.ways[member]
-	return c.refusedBy[member] || w.subject == nil || w.large
+// choices sets what the call's place may choose from. Limits that are too small for it close an upstream to it, unless
+// all are.
+func (c *call) choices() {
+	some := false
+	for i, w := range c.served {
+		c.place.Options[i].Tier = w.upstream.Tier
+		w.large = !w.fits()
+		some = some || !w.large && !w.refused
+	}
+	c.place.Except = func(member int) bool {
+		w := &c.ways[member]
+		return w.subject == nil || w.refused || w.large && some
+	}
 }
 
 // prefers returns the member that served the request's key last, or -1.
@@ -122,9 +131,8 @@ func (u *upstreams) chosen(p *queue.Place, member int) {
 }
 
 // goTo readdresses an attempt to its upstream.
-func (c *call) goTo(u *upstreams, member int) {
-	own := u.all[member]
-	c.upstream = own
+func (c *call) goTo() {
+	own := c.upstream
 	if own.Prepare == nil {
 		c.outgoing = own.Address(c.outgoing)
 	} else {

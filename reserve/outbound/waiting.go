@@ -34,28 +34,32 @@ const (
 	lookAgain = time.Second
 )
 
-func (c *call) waits() (w *watch, counted []*limitState) {
-	for _, s := range c.states {
-		s.waiting.Add(1)
-	}
-	return c.watch(c.states), c.states
+// A reason tells why a call waits, by its limits.
+type reason struct {
+	states []*limitState
+	resume time.Time // the end of the call's own backoff
 }
 
-func (w *watch) waited(counted []*limitState) {
-	for _, s := range counted {
-		s.waiting.Add(-1)
+// waits counts the call among those that wait, until the returned function is called. It tells the hook and the log.
+func (c *call) waits() (ended func()) {
+	states := c.states
+	for _, s := range states {
+		s.waiting.Add(1)
 	}
-	w.end()
+	w := c.watch()
+	return func() {
+		for _, s := range states {
+			s.waiting.Add(-1)
+		}
+		w.end()
+	}
 }
 
 // A watch tells the hook and the log why a call waits, once a second.
 type watch struct {
-	t      *Transport
-	c      *call // only what does not change while it waits
-	states []*limitState
-	seats  []seat
-	resume time.Time // the end of the call's own backoff
-	clock  clockwork.Clock
+	reason
+	c     *call // only what does not change while it waits
+	clock clockwork.Clock
 
 	mu       sync.Mutex // held while the hook runs, so that it does not run after the wait
 	timer    clockwork.Timer
@@ -66,11 +70,11 @@ type watch struct {
 }
 
 // watch returns nil if neither hook nor log asks.
-func (c *call) watch(states []*limitState) *watch {
+func (c *call) watch() *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
 	}
-	w := &watch{t: c.t, c: c, states: slices.Clone(states), seats: slices.Clone(c.seats), resume: c.resume, clock: c.t.clock}
+	w := &watch{c: c, reason: reason{slices.Clone(c.states), c.resume}, clock: c.t.clock}
 	if w.clock == nil {
 		w.clock = clockwork.NewRealClock()
 	}
@@ -106,7 +110,7 @@ func (w *watch) look() {
 			w.over = true
 		}
 	}()
-	now := w.t.now()
+	now := w.c.t.now()
 	why, ok := w.why(now)
 	next := lookAgain
 	switch {
@@ -114,7 +118,7 @@ func (w *watch) look() {
 		next = lookSoon
 	case ok && (w.told.Why != why.Why || w.told.Limit != why.Limit):
 		w.told = why
-		w.t.hooks.waiting(w.c.request, why)
+		w.c.t.hooks.waiting(w.c.request, why)
 	}
 	next = min(next, w.log(now, why))
 	if left := why.Until.Sub(now); left > 0 {
@@ -125,7 +129,7 @@ func (w *watch) look() {
 
 // log logs a long wait once, and returns when to look again.
 func (w *watch) log(now time.Time, why Waiting) time.Duration {
-	log := w.t.log
+	log := w.c.t.log
 	if log == nil || w.logged {
 		return lookAgain
 	}
@@ -138,7 +142,7 @@ func (w *watch) log(now time.Time, why Waiting) time.Duration {
 }
 
 // why returns a stop first, and of the rates the one that lets the call go last. False: nothing seems to hold the call.
-func (w *watch) why(now time.Time) (why Waiting, ok bool) {
+func (w *reason) why(now time.Time) (why Waiting, ok bool) {
 	if w.resume.After(now) {
 		why, ok = Waiting{"", w.resume, Stopped}, true
 	}
@@ -150,8 +154,10 @@ func (w *watch) why(now time.Time) (why Waiting, ok bool) {
 	if ok {
 		return why, true
 	}
-	if crowded(w.seats) {
-		return Waiting{Why: Crowded}, true
+	for _, s := range w.states {
+		if s.places > 0 && s.taken() >= s.places {
+			return Waiting{Limit: s.name, Why: Crowded}, true
+		}
 	}
 	for _, s := range w.states {
 		if s.probing() {
@@ -172,7 +178,7 @@ func (c *call) blame(err error) error {
 	if !errors.As(err, &wait) || wait.Limit != "" {
 		return err
 	}
-	why, _ := (&watch{t: c.t, c: c, states: c.states, seats: c.seats, resume: c.resume}).why(c.t.now())
+	why, _ := (&reason{c.states, c.resume}).why(c.t.now())
 	if why.Limit == "" {
 		why.Limit = c.silentLimit()
 	}
@@ -188,7 +194,7 @@ func (c *call) blame(err error) error {
 func (c *call) silentLimit() (name string) {
 	n := 0
 	for _, s := range c.states {
-		if _, tells := s.by.(nextFreer); !tells {
+		if _, tells := s.by.(nextFreer); !tells && s.places == 0 {
 			name = s.name
 			n++
 		}

@@ -1,9 +1,9 @@
 package outbound
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
@@ -13,27 +13,30 @@ import (
 
 // A way is what a call asks of its limits at one upstream, or at the only server.
 type way struct {
-	subject *http.Request // for the limits; nil: the upstream does not serve it
-	charges []charge      // the caller's limits, then learned ones
-	own     int           // the number of the caller's
-	seats   []seat
-	planned plan
-	large   bool // a limit is too small for the call, and another way's are not
+	upstream *upstream     // nil: there are none
+	subject  *http.Request // for the limits; nil: the upstream does not serve it
+	charges  []charge      // the caller's limits, then learned ones
+	own      int           // the number of the caller's
+	seats    []charge      // the limits on calls in flight
+	planned  plan
+	refused  bool // the upstream has refused the call, or failed to serve it
+	large    bool // a limit is too small for the call
 }
 
 func (c *call) prepare() error {
-	c.subject = c.request
-	u := c.t.upstreams
-	if u == nil {
-		return c.chargeWay(0, c.few[:0])
+	if u := c.t.upstreams; u != nil {
+		c.ways = make([]way, len(u.all))
 	}
-	c.refusedBy, c.ways = make([]bool, len(u.all)), make([]way, len(u.all))
 	served := false
-	for i, own := range u.all {
-		if c.ways[i].subject = c.request; own.Prepare != nil {
-			c.ways[i].subject = own.Prepare(c.caller)
+	for i := range c.ways {
+		w := &c.ways[i]
+		if w.subject = c.request; c.t.upstreams != nil {
+			w.upstream = c.t.upstreams.all[i]
+			if w.upstream.Prepare != nil {
+				w.subject = w.upstream.Prepare(c.caller)
+			}
 		}
-		served = served || c.ways[i].subject != nil
+		served = served || w.subject != nil
 	}
 	if !served {
 		return valueError("the request", c.request.URL, "one that an upstream serves")
@@ -42,33 +45,31 @@ func (c *call) prepare() error {
 }
 
 func (c *call) chargeWays() error {
-	for i := range c.ways {
-		if c.way = c.ways[i]; c.subject == nil {
-			continue
-		}
-		if err := c.chargeWay(i, nil); err != nil {
+	for _, w := range c.served {
+		c.way = w
+		if err := c.chargeWay(); err != nil {
 			return err
 		}
-		c.ways[i] = c.way
 	}
 	return nil
 }
 
-func (c *call) chargeWay(member int, room []charge) error {
-	t, r := c.t, c.subject
-	c.charges, c.seats = room, nil
-	for _, f := range t.inFlight {
-		if f.cost(r) > 0 {
-			c.seats = append(c.seats, seat{of: f, key: f.key(r)})
+func (c *call) chargeWay() error {
+	t, own := c.t, c.way.upstream
+	c.charges, c.seats = c.charges[:0], nil
+	for i := range t.inFlight {
+		if l := &t.inFlight[i]; l.cost(c.subject) > 0 {
+			key, _ := l.scope(c.subject)
+			c.sit(l, key, nil)
 		}
 	}
 	for i := range t.limits {
 		l := &t.limits[i]
-		n := l.cost(r)
+		n := l.cost(c.subject)
 		switch {
 		case l.upstream:
-			if own := t.upstreams.all[member]; own.limited || own.Prepare == nil {
-				c.charge(l, member, own.By, max(1, n)) // it has to go to one of them
+			if own.limited || own.Prepare == nil {
+				c.charge(l, own.number, own.By, max(1, n)) // it has to go to one of them
 			}
 		case n > 0:
 			if err := c.chargeLimit(l, n); err != nil {
@@ -76,8 +77,8 @@ func (c *call) chargeWay(member int, room []charge) error {
 			}
 		}
 	}
-	if u := t.upstreams; u != nil && len(c.charges) == 0 {
-		c.charge(&u.limit, member, u.all[member].By, 1)
+	if own != nil && len(c.charges) == 0 {
+		c.charge(&t.limits[0], own.number, own.By, 1)
 	}
 	c.own = len(c.charges)
 	c.plan()
@@ -89,35 +90,15 @@ func (c *call) chargeLimit(l *limit, permits int) error {
 	if isnil.Value(by) {
 		return valueError("the limiter of "+fmt.Sprint(key), nil, "a Reserver")
 	}
-	if p, ok := by.(*queue.Places); ok {
-		c.seats = append(c.seats, seat{limit: l, at: &places{Places: p}})
-		return nil
+	if _, ok := by.(*queue.Places); ok {
+		c.sit(l, key, by)
+	} else {
+		c.charge(l, key, by, permits)
 	}
-	c.charge(l, key, by, permits)
 	return nil
 }
 
-// errChanged tells a waiting call that its limits have changed.
-var errChanged = errors.New("outbound: the limits of the call have changed")
-
-func (c *call) replan(err error) error {
-	switch {
-	case err == errMoved && c.ways == nil:
-		c.plan()
-		return nil
-	case c.ways == nil:
-		leave(c.seats)
-		return c.chargeWay(0, nil)
-	}
-	c.leaveWays()
-	return c.chargeWays()
-}
-
 func (c *call) served(yield func(int, *way) bool) {
-	if c.ways == nil {
-		yield(0, &c.way)
-		return
-	}
 	for i := range c.ways {
 		if c.ways[i].subject != nil && !yield(i, &c.ways[i]) {
 			return
@@ -125,47 +106,29 @@ func (c *call) served(yield func(int, *way) bool) {
 	}
 }
 
-func (c *call) leaveWays() {
-	for i := range c.ways {
-		leave(c.ways[i].seats)
-	}
-}
-
-func (c *call) choose(member int) {
-	c.way = c.ways[member]
-	c.charges = append([]charge(nil), c.charges...) // it may go there again
-	c.seats = append([]seat(nil), c.seats...)
-	for i := range c.seats {
-		c.ways[member].seats[i].moved()
-	}
-	c.leaveWays()
-}
-
+// changed reports whether other limits hold for the request than those that it was charged for.
 func (w *way) changed(limits []limit) bool {
-	for i := range w.seats {
-		if l := w.seats[i].limit; l != nil && l.cost(w.subject) < 1 {
-			return true
-		}
-	}
-	i := 0
-	for k := range limits {
-		l := &limits[k]
-		if i < w.own && w.charges[i].limit == l {
-			i++
-		} else if l.again != nil && l.cost(w.subject) > 0 && !w.sitsAt(l) {
+	for i := range limits {
+		l := &limits[i]
+		of := func(a charge) bool { return a.limit == l }
+		switch {
+		case slices.ContainsFunc(w.charges, of):
+		case slices.ContainsFunc(w.seats, of):
+			if l.cost(w.subject) < 1 {
+				return true
+			}
+		case l.again != nil && l.cost(w.subject) > 0:
 			return true
 		}
 	}
 	return false
 }
 
-func (w *way) sitsAt(l *limit) bool {
-	for i := range w.seats {
-		if w.seats[i].limit == l {
-			return true
-		}
-	}
-	return false
+// changes reports whether changed may become true, or a cost.
+func (w *way) changes() bool {
+	again := func(a charge) bool { return a.limit.again != nil }
+	gate := func(a charge) bool { return a.limit.places == 0 }
+	return slices.ContainsFunc(w.charges, again) || slices.ContainsFunc(w.seats, gate)
 }
 
 // fits reports whether the way's limiters can ever hold the call's cost.
@@ -180,18 +143,6 @@ func (w *way) fits() bool {
 	return true
 }
 
-// compare closes ways whose limits are too small for the call, unless all are.
-func (c *call) compare() {
-	one := false
-	for i, w := range c.served {
-		w.large = !w.fits()
-		one = one || !w.large && !c.refusedBy[i]
-	}
-	for _, w := range c.served {
-		w.large = w.large && one
-	}
-}
-
 func (w *way) dearest() (most *charge) {
 	for i := range w.charges {
 		if a := &w.charges[i]; most == nil || a.Permits > most.Permits {
@@ -199,18 +150,4 @@ func (w *way) dearest() (most *charge) {
 		}
 	}
 	return most
-}
-
-func (w *way) recosts() bool {
-	for i := range w.charges {
-		if w.charges[i].limit.again != nil {
-			return true
-		}
-	}
-	for i := range w.seats {
-		if w.seats[i].limit != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // A Snapshot is the state of a transport's limits: see [Transport.Snapshot].
@@ -49,9 +50,12 @@ func (t *Transport) Snapshot() Snapshot {
 	return s
 }
 
+// A limitState is what a transport knows of one limit for one key.
 type limitState struct {
 	name, key string
 	by        reserve.Reserver
+	places    int                        // by is so many places in flight; 0: a limiter
+	pause     *reserve.Limiter           // stops an upstream, or a limiter that can't be paused; nil: not needed
 	rate      atomic.Pointer[controller] // nil: not adaptive
 	users     atomic.Int64               // calls
 	waiting   atomic.Int64
@@ -65,7 +69,7 @@ type limitState struct {
 
 func (l *limitState) look(now time.Time) LimitState {
 	s := LimitState{
-		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()), Refused: l.refused.Load(),
+		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()) + l.taken(), Refused: l.refused.Load(),
 		StoppedUntil: l.stop(now),
 	}
 	if by, ok := l.by.(interface{ Rate() float64 }); ok {
@@ -93,31 +97,46 @@ type limitStates struct {
 // idleStates is how many states are kept even if idle, some 500 bytes each.
 const idleStates = 1024
 
-func (t *limitStates) use(a *charge, r *http.Request, now func() time.Time) *limitState {
-	key := keys{a.limit, a.key}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.of[key]
+// stateOf returns the state of a limit and a key, for a user more.
+func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
+	key, states := keys{a.limit, a.key}, &t.states
+	states.mu.Lock()
+	defer states.mu.Unlock()
+	s := states.of[key]
 	if s == nil {
-		if len(t.of) >= max(t.sweep, idleStates) {
-			t.forget(now())
+		if len(states.of) >= max(states.sweep, idleStates) {
+			states.forget(t.now())
+			t.lines.forget()
 		}
-		if t.of == nil {
-			t.of = map[keys]*limitState{}
+		if states.of == nil {
+			states.of = map[keys]*limitState{}
 		}
-		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By}
-		t.of[key] = s
+		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, places: a.limit.places, pause: t.pauseOf(a)}
+		if s.places > 0 {
+			s.by = queue.NewPlaces(s.places)
+		}
+		states.of[key] = s
 	}
 	s.users.Add(1)
 	return s
 }
 
 func (t *limitStates) forget(now time.Time) {
-	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
-		block := s.block.Load()
-		return s.users.Load() == 0 && s.stop(now).IsZero() && k.key != any(sharedKey{}) && (block == nil || !block.On())
-	})
+	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool { return k.key != any(sharedKey{}) && !s.needed(now) })
 	t.sweep = 2 * len(t.of)
+}
+
+func (l *limitState) needed(now time.Time) bool {
+	block := l.block.Load()
+	return l.users.Load() > 0 || !l.stop(now).IsZero() || l.taken() > 0 || block != nil && block.On()
+}
+
+// taken returns how many of its places in flight are taken.
+func (l *limitState) taken() int {
+	if l.places == 0 {
+		return 0
+	}
+	return l.by.(*queue.Places).Out()
 }
 
 func (t *limitStates) all() []*limitState {
@@ -127,12 +146,9 @@ func (t *limitStates) all() []*limitState {
 }
 
 func (c *call) watchState(a *charge) {
-	if a.state = c.t.states.use(a, c.subject, c.t.now); slices.Contains(c.states, a.state) {
+	if a.state = c.t.stateOf(a, c.subject); slices.Contains(c.states, a.state) {
 		a.state.users.Add(-1)
 		return
-	}
-	if c.states == nil {
-		c.states = c.fewStates[:0]
 	}
 	c.states = append(c.states, a.state)
 }
