@@ -34,7 +34,7 @@ func (c *call) admit() error {
 		a := &c.charges[i]
 		a.Held.Begin()
 		a.holdBlock(c.sent)
-		if a.limit.used == nil && a.limit.after == nil {
+		if a.limit.used == nil {
 			a.keep()
 		}
 		if a.rate != nil {

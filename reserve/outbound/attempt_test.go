@@ -87,8 +87,8 @@ func TestBeginInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := 0 // without a limit, there is still the place
 		hook := func(*http.Request, time.Duration) { panic("the hook's") }
-		opts := []Option{WithMaxInFlight(1), WithCost(func(*http.Request) int { return cost }, nil)}
-		transport := reserve.Must(New(nil, evenly10(), opts...))
+		transport := reserve.Must(New(nil, nil, WithMaxInFlight(1),
+			WithLimit(Limit{Limiter: evenly10(), Cost: func(*http.Request) int { return cost }})))
 		for cost = range 2 {
 			a, err := transport.Begin(rpc())
 			require.NoError(t, err)

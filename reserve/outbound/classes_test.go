@@ -57,14 +57,18 @@ func costOf(r *http.Request) int {
 func TestClasses(t *testing.T) {
 	limits := map[string]func() (reserve.Reserver, []outbound.Option){
 		"one limit": func() (reserve.Reserver, []outbound.Option) {
-			return reserve.Must(pace.NewBursty(10, pace.WithBurst(0))), []outbound.Option{outbound.WithCost(costOf, nil)}
+			return nil, []outbound.Option{outbound.WithLimit(outbound.Limit{
+				Limiter: reserve.Must(pace.NewBursty(10, pace.WithBurst(0))), Cost: costOf,
+			})}
 		},
 		"requests and tokens": func() (reserve.Reserver, []outbound.Option) {
 			tokens := outbound.Limit{Name: "tokens", Limiter: reserve.Must(pace.NewBursty(10, pace.WithBurst(0))), Cost: costOf}
 			return reserve.Must(pace.NewBursty(100, pace.WithBurst(0))), []outbound.Option{outbound.WithLimit(tokens)}
 		},
 		"not pausable": func() (reserve.Reserver, []outbound.Option) {
-			return reserve.All(reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))), []outbound.Option{outbound.WithCost(costOf, nil)}
+			return nil, []outbound.Option{outbound.WithLimit(outbound.Limit{
+				Limiter: reserve.All(reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))), Cost: costOf,
+			})}
 		},
 	}
 	for name, limit := range limits {
@@ -168,12 +172,14 @@ func TestClassesAndRefusals(t *testing.T) {
 func TestClassesSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := tripper(func(*http.Request) (*http.Response, error) { return replyWith(200, ""), nil })
-		used := map[string]int{}
+		spent := map[string]int{}
 		var mu sync.Mutex
 		tokens := reserve.Must(pace.NewTokenBucket(1000, 1000))
 		of := func(r *http.Request) (class, tenant string) { return "", r.URL.Host }
-		after := func(r *http.Response) int { return 400 }
-		transport, err := outbound.New(base, tokens, outbound.WithCost(costOf, after), outbound.WithClasses(of, fair.Class{}))
+		limit := outbound.Limit{
+			Limiter: tokens, Cost: costOf, Used: func(*http.Response) outbound.Usage { return used(400) },
+		}
+		transport, err := outbound.New(base, nil, outbound.WithLimit(limit), outbound.WithClasses(of, fair.Class{}))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -189,7 +195,7 @@ func TestClassesSettle(t *testing.T) {
 						}
 						response.Body.Close()
 						mu.Lock()
-						used[host] += 400
+						spent[host] += 400
 						mu.Unlock()
 					}
 				})
@@ -198,7 +204,7 @@ func TestClassesSettle(t *testing.T) {
 		time.Sleep(200 * time.Second)
 		cancel()
 		all.Wait()
-		require.InEpsilon(t, used["knows"], used["guesses"], 0.02, "%v", used)
+		require.InEpsilon(t, spent["knows"], spent["guesses"], 0.02, "%v", spent)
 	})
 }
 

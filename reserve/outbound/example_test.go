@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nextfree/pace"
@@ -80,24 +80,15 @@ func ExampleAdaptive() {
 }
 
 // Tokens: 100 are estimated, and the number used is in the response.
-func ExampleWithCost() {
+func ExampleLimit() {
 	server := httptest.NewServer(api)
 	defer server.Close()
 
-	tokens := reserve.Must(pace.NewBursty(1000))
-	cost := outbound.WithCost(
-		func(*http.Request) int { return 100 },
-		func(r *http.Response) int {
-			body, err := io.ReadAll(r.Body)
-			r.Body.Close()
-			r.Body = io.NopCloser(strings.NewReader(string(body))) // for the caller
-			var answer struct{ Usage int }
-			if err != nil || json.Unmarshal(body, &answer) != nil {
-				return 100
-			}
-			return answer.Usage
-		})
-	client := &http.Client{Transport: reserve.Must(outbound.New(nil, tokens, cost))}
+	client := &http.Client{Transport: reserve.Must(outbound.New(nil, nil, outbound.WithLimit(outbound.Limit{
+		Limiter: reserve.Must(pace.NewBursty(1000)),
+		Cost:    func(*http.Request) int { return 100 },
+		Used:    func(*http.Response) outbound.Usage { return new(inBody) },
+	})))}
 	response, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -107,6 +98,15 @@ func ExampleWithCost() {
 	body, _ := io.ReadAll(response.Body)
 	fmt.Println(string(body))
 	// Output: {"usage": 25}
+}
+
+// inBody is a usage that the response's body says. It gets the pieces of the body as the caller reads them.
+type inBody struct{ bytes.Buffer }
+
+func (b *inBody) Used() (int, bool) {
+	var answer struct{ Usage int }
+	err := json.Unmarshal(b.Bytes(), &answer)
+	return answer.Usage, err == nil
 }
 
 // Requests and tokens a minute, in one transport: 160 tokens are estimated for a request, and what

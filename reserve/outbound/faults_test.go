@@ -76,7 +76,6 @@ func TestPanicAfterTheResponse(t *testing.T) {
 		"Throttled": func() Option {
 			return WithHooks(Hooks{Throttled: func(*http.Response, string, time.Duration) { panic("on purpose") }})
 		},
-		"after": func() Option { return WithCost(one, func(*http.Response) int { panic("on purpose") }) },
 		"a dialect": func() Option {
 			return WithDialect(Dialect{Body: func(*http.Response, []byte) (RefusalBody, bool) { panic("on purpose") }})
 		},
@@ -101,7 +100,7 @@ func TestPanicAfterTheResponse(t *testing.T) {
 				require.Equal(t, int64(1), b.closed.Load(), "the body is closed")
 				first = false
 				_, err = trip(t, transport, http.MethodGet)
-				if name == "after" || name == "Used" { // panics at each response
+				if name == "Used" { // panics at each response
 					require.EqualError(t, err, "panic: on purpose")
 				} else {
 					require.NoError(t, err)
@@ -194,8 +193,8 @@ func TestRetryWithoutCost(t *testing.T) {
 			at = append(at, time.Since(begin))
 			return status(429, "Retry-After: 5"), nil
 		})
-		transport := reserve.Must(New(base, evenly10(), WithRetries(2), WithMaxInFlight(1),
-			WithCost(func(*http.Request) int { return 0 }, nil)))
+		transport := reserve.Must(New(base, nil, WithRetries(2), WithMaxInFlight(1),
+			WithLimit(Limit{Limiter: evenly10(), Cost: func(*http.Request) int { return 0 }})))
 		_, err := trip(t, transport, http.MethodGet)
 		require.NoError(t, err)
 		require.Equal(t, ms(0, 5000, 10000), at)

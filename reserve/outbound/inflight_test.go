@@ -236,8 +236,8 @@ func TestRetryBudget(t *testing.T) {
 // Requests that cost nothing have a place in flight, and no limit.
 func TestInFlightWithoutCost(t *testing.T) {
 	bubble(t, answer, func(t *testing.T, base *http.Transport) {
-		client := &http.Client{Transport: reserve.Must(New(base, evenly10(), WithMaxInFlight(1),
-			WithCost(func(*http.Request) int { return 0 }, nil)))}
+		client := &http.Client{Transport: reserve.Must(New(base, nil, WithMaxInFlight(1),
+			WithLimit(Limit{Limiter: evenly10(), Cost: func(*http.Request) int { return 0 }})))}
 		for range 3 {
 			status, err := get(client, "http://a")
 			require.NoError(t, err)

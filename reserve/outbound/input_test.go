@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,20 +44,16 @@ func TestBadOptions(t *testing.T) {
 			opt: WithLimit(Limit{Name: "a", Limiter: evenly10(), Keyed: Keyed(Host, none)})},
 		{want: "WithLimit is \"a\"; want a name that no other limit has", opt: both(
 			WithLimit(Limit{Name: "a", Limiter: evenly10()}), WithLimit(Limit{Name: "a", Limiter: evenly10()}))},
-		{want: "WithCost is <nil>; want a function that says what a request costs", opt: WithCost(nil, nil)},
 		{want: "WithLogger is <nil>; want a logger", opt: WithLogger(nil, 0)},
 		{want: "WithClock is <nil>; want a clock", opt: WithClock(nil)},
 		{want: "WithClock is <nil>; want a clock", opt: WithClock(clock)},
-		{want: wrongCost(2), by: evenly10(), opt: both(PerKey(Host, none), WithCost(one, nil))},
-		{want: wrongCost(2), opt: both(WithCost(one, nil), both(PerKey(Host, none), PerKey(Credential, none)))},
-		{want: wrongCost(1), opt: both(WithCost(one, nil), WithLimit(Limit{Limiter: evenly10()}))},
 	} {
 		transport, err := New(c.base, c.by, c.opt)
 		require.EqualError(t, err, "outbound: "+c.want)
 		require.IsType(t, &reserve.ValueError{}, err)
 		require.Nil(t, transport)
 	}
-	_, err := New(nil, nil, WithHooks(Hooks{}), WithCost(one, nil)) // these may be nil
+	_, err := New(nil, nil, WithHooks(Hooks{})) // these may be nil
 	require.NoError(t, err)
 }
 
@@ -70,10 +65,6 @@ func both(a, b Option) Option {
 		}
 		return b(s)
 	}
-}
-
-func wrongCost(limits int) string {
-	return fmt.Sprintf("the number of limits with WithCost is %d; want 1, by New or PerKey: WithLimit says a cost itself", limits)
 }
 
 // A key without a limiter is known only when a request has that key.

@@ -45,13 +45,13 @@ type known struct {
 // maxPrefixes bounds a path's remembered prefixes ("", "/a", "/a/b"), some 250 bytes together: 16 MB at most (maxKeys).
 const maxPrefixes = 6
 
-func newLearned(policy *reserve.Policy, cost func(*http.Request) int, after func(*http.Response) int) *learned {
+func newLearned(policy *reserve.Policy) *learned {
 	l := &learned{
 		accounts: keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
 		buckets:  keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
-		bucket:   limit{cost: cost, after: after},
+		bucket:   limit{cost: one},
 	}
-	l.whole = limit{scope: Keyed(account, l.accounts.For), cost: cost, after: after, whole: true}
+	l.whole = limit{scope: Keyed(account, l.accounts.For), cost: one, whole: true}
 	return l
 }
 
@@ -137,18 +137,14 @@ func (c *call) plan() {
 	if !learns && (c.t.whole || !l.any.Load()) {
 		return
 	}
-	n := l.whole.cost(r)
-	if n < 1 {
-		return
-	}
 	c.planned = l.plan(r)
 	known := learns && c.planned.key != reply.Key{}
 	if none && !known || c.planned.bounded && !c.t.whole {
-		c.charge(&l.whole, account(r), l.accounts.For(account(r)), n)
+		c.charge(&l.whole, account(r), l.accounts.For(account(r)), 1)
 	}
 	if known {
 		key := bucket{account(r), c.planned.key, resource(r, c.planned.key)}
-		c.charge(&l.bucket, key, l.buckets.For(key), n)
+		c.charge(&l.bucket, key, l.buckets.For(key), 1)
 	}
 }
 

@@ -137,8 +137,7 @@ type limit struct {
 	name     string
 	scope    Scope
 	cost     func(*http.Request) int
-	after    func(*http.Response) int // nil: none
-	again    func(*http.Request) int  // nil: the cost stays
+	again    func(*http.Request) int // nil: the cost stays
 	exact    bool
 	penalty  time.Duration
 	whole    bool // for all calls to a host

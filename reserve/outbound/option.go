@@ -23,8 +23,6 @@ type Option func(*settings) error
 
 type settings struct {
 	limits  []limit
-	before  func(*http.Request) int
-	after   func(*http.Response) int
 	clock   clockwork.Clock // nil: the real one
 	maxWait time.Duration
 
@@ -53,7 +51,7 @@ func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Res
 		if scope == nil {
 			return valueError("PerKey", nil, "a key function and a limiter function")
 		}
-		s.limits = append(s.limits, limit{scope: scope})
+		s.limits = append(s.limits, limit{scope: scope, cost: one})
 		return nil
 	}
 }
@@ -98,23 +96,6 @@ func WithDialect(d Dialect) Option {
 			return valueError("WithDialect", d, "a Dialect that reads something")
 		}
 		s.dialects = append([]reply.Dialect{d.expanded()}, s.dialects...)
-		return nil
-	}
-}
-
-// WithCost sets the cost of requests, in permits, at the only limit of a transport: New's, or PerKey's. With several
-// limits New returns an error: see [WithLimit]. Default: 1.
-//
-// The function before returns a request's cost; at 0 or less it goes at once, unpaced. The function after, which may be
-// nil, returns the real cost; the difference is charged to the next requests or given back. If it reads the response's
-// body it must replace it. At 1000 tokens/s, a request estimated at 100 that used 2100 makes the next one wait 2 s
-// longer.
-func WithCost(before func(*http.Request) int, after func(*http.Response) int) Option {
-	return func(s *settings) error {
-		if before == nil {
-			return valueError("WithCost", nil, "a function that says what a request costs")
-		}
-		s.before, s.after = before, after
 		return nil
 	}
 }
@@ -221,21 +202,6 @@ func (s *settings) checkRetries() error {
 	}
 	if s.repeatAny {
 		return valueError("WithRetries", 0, "1 or more: RetryNonIdempotent does nothing without")
-	}
-	return nil
-}
-
-func (s *settings) setCost() error {
-	if n := len(s.limits); s.before != nil && (n > 1 || n == 1 && s.limits[0].cost != nil) {
-		return valueError("the number of limits with WithCost", n, "1, by New or PerKey: WithLimit says a cost itself")
-	}
-	if s.before == nil {
-		s.before = one
-	}
-	for i := range s.limits {
-		if l := &s.limits[i]; l.cost == nil {
-			l.cost, l.after = s.before, s.after
-		}
 	}
 	return nil
 }

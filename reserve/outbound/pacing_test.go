@@ -200,21 +200,17 @@ func TestSeveral(t *testing.T) {
 	})
 }
 
-// A cost is paid before, and settled after the response, whose body the hook may read.
+// A cost is paid before, and settled by the response's body.
 func TestCost(t *testing.T) {
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.URL.Query().Get("used"))
 	}, func(t *testing.T, base *http.Transport) {
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
-		transport := reserve.Must(New(base, limiter, WithCost(
-			func(r *http.Request) int { return len(r.URL.Path) },
-			func(r *http.Response) (used int) {
-				b, _ := io.ReadAll(r.Body)
-				r.Body.Close()
-				r.Body = io.NopCloser(bytes.NewReader(b))
-				fmt.Sscan(string(b), &used)
-				return used
-			})))
+		transport := reserve.Must(New(base, nil, WithLimit(Limit{
+			Limiter: limiter,
+			Cost:    func(r *http.Request) int { return len(r.URL.Path) },
+			Used:    func(*http.Response) Usage { return new(written) },
+		})))
 		client := &http.Client{Transport: transport}
 		for _, c := range []struct {
 			path  string
@@ -235,6 +231,14 @@ func TestCost(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before, limiter.NextFree())
 	})
+}
+
+// written is a usage that the body says.
+type written struct{ bytes.Buffer }
+
+func (w *written) Used() (used int, known bool) {
+	n, _ := fmt.Sscan(w.String(), &used)
+	return used, n == 1
 }
 
 // bare is a Reserver and nothing else.

@@ -13,7 +13,6 @@ import (
 func (c *call) settle(refused bool) {
 	r := c.response
 	var w *watchedBody
-	used, known := 0, false
 	for i := range c.charges {
 		a := &c.charges[i]
 		switch {
@@ -30,11 +29,6 @@ func (c *call) settle(refused bool) {
 				w.usages = w.few[:0]
 			}
 			w.usages = append(w.usages, watched{*a, u})
-		case a.limit.after != nil:
-			if !known {
-				used, known = a.limit.after(r), true // once
-			}
-			c.settled(a, used)
 		}
 	}
 	c.phase = idle

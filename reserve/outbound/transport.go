@@ -58,7 +58,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		if isnil.Value(by) {
 			return nil, valueError("the limiter", nil, "a Reserver, or nil without a type")
 		}
-		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope(), whole: true})
+		t.limits = append(t.limits, limit{scope: (&Limit{Limiter: by}).scope(), cost: one, whole: true})
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -72,10 +72,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	if err := t.checkRetries(); err != nil {
 		return nil, err
 	}
-	if err := t.setCost(); err != nil {
-		return nil, err
-	}
-	t.learned = newLearned(t.unlimited, t.before, t.after)
+	t.learned = newLearned(t.unlimited)
 	t.beside = t.upstreams == nil
 	for i := range t.limits {
 		t.whole = t.whole || t.limits[i].whole

@@ -72,7 +72,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 	}
 	return New(base, nil, append([]Option{func(s *settings) error {
 		s.upstreams = u
-		s.limits = append(s.limits, limit{upstream: true})
+		s.limits = append(s.limits, limit{cost: one, upstream: true})
 		return nil
 	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
 		policy := unlimited(s.clock)

@@ -72,8 +72,9 @@ var contenders = []struct {
 	}},
 	{"outbound.WithClasses", func() (acquirer, error) {
 		cost := func(r *http.Request) int { return len(r.URL.Path) }
-		t, err := outbound.New(answering{}, reserve.Must(pace.NewBursty(rate, pace.WithBurst(burst))),
-			outbound.WithCost(cost, nil), outbound.WithClasses(nil, classes...))
+		t, err := outbound.New(answering{}, nil, outbound.WithLimit(outbound.Limit{
+			Limiter: reserve.Must(pace.NewBursty(rate, pace.WithBurst(burst))), Cost: cost,
+		}), outbound.WithClasses(nil, classes...))
 		return func(ctx context.Context, n int) error {
 			r, err := http.NewRequestWithContext(ctx, "GET", "http://server/"+strings.Repeat("x", n-1), nil)
 			if err == nil {

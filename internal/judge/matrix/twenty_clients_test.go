@@ -89,8 +89,9 @@ var (
 		}
 	})}
 	shopifyREST    = []APIClient{documented(1, tokenBucket(2, 40), nil)}
-	shopifyGraphQL = []APIClient{documented(4, tokenBucket(50, 1000), func() []outbound.Option {
-		return []outbound.Option{outbound.WithCost(func(r *http.Request) int { return int(bodyOf(r).Cost) }, nil)}
+	shopifyGraphQL = []APIClient{documented(4, nil, func() []outbound.Option {
+		cost := func(r *http.Request) int { return int(bodyOf(r).Cost) }
+		return []outbound.Option{outbound.WithLimit(outbound.Limit{Limiter: tokenBucket(50, 1000)(), Cost: cost})}
 	})}
 	slack = []APIClient{documented(12, nil, func() []outbound.Option {
 		tiers := map[string]*reserve.Policy{

@@ -211,7 +211,9 @@ func TestBadInput(t *testing.T) {
 	require.ErrorAs(t, err, &value)
 	require.Empty(t, s.came)
 
-	unpaced := newPolicy(t, broken{}, outbound.WithCost(func(*http.Request) int { return 0 }, nil))
+	unpaced := newPolicy(t, nil, outbound.WithLimit(outbound.Limit{
+		Limiter: broken{}, Cost: func(*http.Request) int { return 0 },
+	}))
 	_, err = do(t, t.Context(), s, unpaced, "")
 	require.NoError(t, err, "a request that costs nothing is not paced")
 

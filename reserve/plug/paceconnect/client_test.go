@@ -151,9 +151,10 @@ func TestPerMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
 		limiter := evenly(10)
-		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithCost(func(r *http.Request) int {
-			return len(paceconnect.Message(r).(*text).Value)
-		}, nil)))
+		transport := reserve.Must(outbound.New(nil, nil, outbound.WithLimit(outbound.Limit{
+			Limiter: limiter,
+			Cost:    func(r *http.Request) int { return len(paceconnect.Message(r).(*text).Value) },
+		})))
 		i, err := paceconnect.NewInterceptor(transport, nil, paceconnect.PerMessage())
 		require.NoError(t, err)
 		c := client(pacetest.Client(t, s.handler()), upload, connect.WithInterceptors(i))

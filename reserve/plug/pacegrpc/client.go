@@ -46,7 +46,9 @@ func (c *Client) Unary(ctx context.Context, method string, message, reply any, c
 // Message returns the message that a call or a stream is about to send, for functions that say a request's cost. At the
 // opening of a stream it is nil.
 //
-//	outbound.WithCost(func(r *http.Request) int { return proto.Size(pacegrpc.Message(r).(proto.Message)) }, nil)
+//	outbound.WithLimit(outbound.Limit{Limiter: bytes, Cost: func(r *http.Request) int {
+//		return proto.Size(pacegrpc.Message(r).(proto.Message))
+//	}})
 func Message(r *http.Request) any { return rpc.Message(r) }
 
 // request describes a call.

@@ -339,8 +339,10 @@ func TestPanics(t *testing.T) {
 		}
 		s := &service{unary: func(context.Context, int) error { return refusal(codes.ResourceExhausted, time.Second) }}
 		client := connect(t, s, nil, paced(t, nil, outbound.WithMaxInFlight(1),
-			outbound.PerKey(func(*http.Request) int { maybe(key); return 0 }, func(int) reserve.Reserver { return limiter }),
-			outbound.WithCost(func(*http.Request) int { maybe(cost); return 1 }, nil),
+			outbound.WithLimit(outbound.Limit{
+				Keyed: func(*http.Request) (any, reserve.Reserver) { maybe(key); return 0, limiter },
+				Cost:  func(*http.Request) int { maybe(cost); return 1 },
+			}),
 			outbound.WithHooks(outbound.Hooks{Throttled: func(*http.Response, string, time.Duration) { maybe(hook) }}))...)
 		call := func() { client.UnaryCall(t.Context(), &testpb.SimpleRequest{}) }
 		open := func() {
@@ -406,8 +408,8 @@ func TestNoCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := evenly(10)
 		limiter.PauseUntil(time.Now().Add(time.Hour))
-		cost := outbound.WithCost(func(*http.Request) int { return -1 }, nil)
-		client := connect(t, &service{}, nil, paced(t, limiter, cost)...)
+		free := outbound.WithLimit(outbound.Limit{Limiter: limiter, Cost: func(*http.Request) int { return -1 }})
+		client := connect(t, &service{}, nil, paced(t, nil, free)...)
 		begin := time.Now()
 		_, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{})
 		require.NoError(t, err)

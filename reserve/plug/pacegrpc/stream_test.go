@@ -73,9 +73,9 @@ func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{duplex: echo(3, refusal(codes.ResourceExhausted, 2*time.Second))}
 		limiter := evenly(10)
-		client := connect(t, s, nil, perMessage(t, limiter, outbound.WithCost(func(r *http.Request) int {
+		client := connect(t, s, nil, perMessage(t, nil, outbound.WithLimit(outbound.Limit{Limiter: limiter, Cost: func(r *http.Request) int {
 			return proto.Size(pacegrpc.Message(r).(proto.Message))
-		}, nil)))
+		}})))
 		begin := time.Now()
 		a, err := client.FullDuplexCall(t.Context())
 		require.NoError(t, err)

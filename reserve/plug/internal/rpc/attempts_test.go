@@ -26,8 +26,9 @@ func TestAttemptsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
 		answers := 0
-		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithCost(func(*http.Request) int { return 1 },
-			func(*http.Response) int { answers++; return 1 })))
+		transport := reserve.Must(outbound.New(nil, limiter, outbound.WithDialect(outbound.Dialect{
+			Read: func(http.Header) []outbound.Left { answers++; return nil },
+		})))
 		attempts := rpc.Attempts{Transport: transport}
 		require.NoError(t, attempts.Take(request(t)))
 		attempts.Accept(none)
