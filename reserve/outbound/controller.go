@@ -44,10 +44,7 @@ func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	if shared, ok := l.(*reserve.Limiter); ok {
 		key = shared
 	}
-	c, ok := t.controllers.get(key)
-	if !ok { // under no lock: Rate may be the caller's function
-		c = t.controllers.getOr(key, newController(l, t.clock))
-	}
+	c := t.controllers.getOr(key, func() *controller { return newController(l, t.clock) })
 	c.follow()
 	return c
 }

@@ -36,11 +36,7 @@ type derating struct {
 // begin derates a limit after a refusal whose stop ends at resume.
 func (d *derated) begin(a *charge, sent, heard, resume time.Time) {
 	d.used.Store(true)
-	key := keys{a.limit, a.key}
-	of, ok := d.get(key)
-	if !ok {
-		of = d.getOr(key, new(derating))
-	}
+	of := d.getOr(keys{a.limit, a.key}, func() *derating { return new(derating) })
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if sent.After(of.from) {

@@ -239,7 +239,7 @@ func TestMemory(t *testing.T) {
 	forgotten := 0
 	m := memory[int]{forget: func(int) { forgotten++ }}
 	for i := range 5 * maxKeys {
-		m.getOr(i, i)
+		m.set(i, i)
 		if v, ok := m.get(0); v != 0 || !ok {
 			t.Fatal("what is in use was forgotten")
 		}

@@ -1,30 +1,33 @@
 package outbound
 
 import (
+	"fmt"
 	"hash/maphash"
-	"iter"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-// learned holds the limits that servers name (see "Find the key"), by account, and routes, by host. A call of an
-// unknown route is charged to its account's limit; others too, once the server has limited all calls together.
+// learned holds the limits that servers name (see "Find the key"). A call of an unknown route has its account's limit;
+// others too, once the server has limited all calls of the account together.
 type learned struct {
 	accounts *keyed.Limiters[string]
 	buckets  *keyed.Limiters[bucket]
 	whole    limit // of all calls of an account
 	bucket   limit // of calls that share one
 
-	routes  memory[*route]
+	routes  memory[route]    // by the hash of a method and path, or of all paths with one prefix
+	names   memory[*names]   // by account
+	firsts  memory[string]   // the first name that was heard of, by account and the caller's own limit
+	several atomic.Bool      // fast path: an account has several names
 	bounded memory[struct{}] // accounts whose calls the host limits together
 	any     atomic.Bool      // fast path: there are such accounts
-	names   memory[*names]   // by account
-	several atomic.Bool      // fast path: some account has several names
 }
 
 type bucket struct {
@@ -33,17 +36,15 @@ type bucket struct {
 	resource string // see reply.Resource
 }
 
-// A route is a method and path, or all paths with one prefix.
-type route struct{ atomic.Pointer[known] }
+type route struct {
+	key  reply.Key // zero: several
+	sure bool      // of a prefix: two paths named the key
 
-type known struct {
-	key   reply.Key // zero: several
-	child uint64    // of a prefix: the first path below that was heard of
-	sure  bool      // a second child named the same key, or the route is a whole path
+	// Of a path: see unnamed.
+	window int
+	ends   time.Time // of the window
+	said   time.Time // first
 }
-
-// maxPrefixes bounds a path's remembered prefixes ("", "/a", "/a/b"), some 250 bytes together: 16 MB at most (maxKeys).
-const maxPrefixes = 6
 
 func newLearned(policy *reserve.Policy) *learned {
 	l := &learned{
@@ -64,9 +65,10 @@ func (l *learned) plan(r *http.Request) (p plan) {
 	if l.any.Load() {
 		_, p.bounded = l.bounded.get(account(r))
 	}
-	for hash := range prefixes(r) {
-		if of, ok := l.routes.get(hash); ok && of.Load().sure {
-			p.key = of.Load().key
+	var room [maxRoutes]uint64
+	for _, hash := range slices.Backward(routesOf(r, room[:0])) {
+		if of, ok := l.routes.get(hash); ok && of.sure {
+			p.key = of.key
 			break
 		}
 	}
@@ -74,60 +76,49 @@ func (l *learned) plan(r *http.Request) (p plan) {
 }
 
 // learn notes the key that a response names, for its path and the prefixes.
-func (l *learned) learn(r *http.Request, key reply.Key) {
-	child := uint64(0) // 0: the whole path
-	for hash, path := range prefixes(r) {
-		fresh := known{key: key, child: child, sure: child == 0}
-		of, remembered := l.routes.get(hash)
-		if !remembered {
-			first := new(route)
-			first.Store(&fresh)
-			of = l.routes.getOr(hash, first)
-		}
-		before := *of.Load()
+func (l *learned) learn(r *http.Request, of route) {
+	var room [maxRoutes]uint64
+	hashes := routesOf(r, room[:0])
+	whole := len(hashes) - 1
+	of.sure = true
+	before, _ := l.routes.get(hashes[whole])
+	if before == of {
+		return
+	}
+	l.routes.set(hashes[whole], of)
+	if of.key == before.key {
+		return // its prefixes know already
+	}
+	for _, hash := range hashes[:whole] {
+		prefix, known := l.routes.get(hash)
 		switch {
-		case before.key != key && child != 0:
-			of.Store(&known{sure: true})
-		case before.key != key:
-			of.Store(&fresh)
-		case child == 0 && remembered:
-			return // its prefixes know already
-		case before.child != child && !before.sure:
-			fresh.sure = true
-			of.Store(&fresh)
+		case !known:
+			l.routes.set(hash, route{key: of.key})
+		case prefix.key != of.key:
+			l.routes.set(hash, route{sure: true})
+		case !prefix.sure:
+			l.routes.set(hash, route{key: of.key, sure: true})
 		}
-		child = path
 	}
 }
 
-// prefixes yields the hashes of a request's route and of its path's prefixes, longest first.
-func prefixes(r *http.Request) iter.Seq2[uint64, uint64] {
-	return func(yield func(route, path uint64) bool) {
-		var of maphash.Hash
-		of.SetSeed(seed)
-		of.WriteString(r.Method + " " + Host(r))
-		hash := func(kind byte, path string) uint64 {
-			h := of
-			h.WriteByte(kind)
-			h.WriteString(path)
-			return h.Sum64()
+// maxRoutes bounds a path's remembered prefixes ("", "/a", "/a/b") and itself, some 250 bytes together: 16 MB at most
+// (maxKeys).
+const maxRoutes = 7
+
+// routesOf appends the hashes of a path's prefixes, and last its own.
+func routesOf(r *http.Request, hashes []uint64) []uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(r.Method + " " + Host(r))
+	for _, b := range []byte(r.URL.Path) {
+		if b == '/' && len(hashes) < maxRoutes-1 {
+			hashes = append(hashes, h.Sum64())
 		}
-		path := r.URL.Path
-		if !yield(hash('=', path), hash('^', path)) {
-			return
-		}
-		ends := make([]int, 0, maxPrefixes)
-		for i := 0; i < len(path) && len(ends) < maxPrefixes; i++ {
-			if path[i] == '/' {
-				ends = append(ends, i)
-			}
-		}
-		for n := len(ends) - 1; n >= 0; n-- {
-			if prefix := hash('^', path[:ends[n]]); !yield(prefix, prefix) {
-				return
-			}
-		}
+		h.WriteByte(b)
 	}
+	h.WriteByte(0)
+	return append(hashes, h.Sum64())
 }
 
 func (c *call) plan() {
@@ -143,19 +134,33 @@ func (c *call) plan() {
 		c.charge(&l.whole, account(r), l.accounts.For(account(r)), 1)
 	}
 	if known {
-		key := bucket{account(r), c.planned.key, resource(r, c.planned.key)}
+		key := bucketOf(r, c.planned.key)
 		c.charge(&l.bucket, key, l.buckets.For(key), 1)
 	}
 }
 
-func resource(r *http.Request, key reply.Key) string {
-	if !key.Each {
-		return ""
+func bucketOf(r *http.Request, key reply.Key) bucket {
+	of := bucket{account: account(r), key: key}
+	if key.Each {
+		of.resource = reply.Resource(r)
 	}
-	return reply.Resource(r)
+	return of
 }
 
 func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
+
+// learns reports whether named limits hold for the call: beside limits of the caller's, if the server has named two to
+// the calls of one of them.
+func (c *call) learns() bool {
+	if len(c.t.limits) == 0 {
+		return true
+	}
+	if !c.t.learned.several.Load() || c.t.upstreams != nil {
+		return false
+	}
+	n, ok := c.t.learned.names.get(account(c.request))
+	return ok && n.several.Load()
+}
 
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.subject
@@ -163,17 +168,18 @@ func (c *call) listen(s *reply.Reply) {
 	if len(c.charges) == 0 {
 		return
 	}
-	if s.Key = l.keyOf(r, s); named(c.charges, s.Key.Name) >= 0 { // the caller's own
+	of := c.routeOf(s)
+	if s.Key = of.key; named(c.charges, s.Key.Name) >= 0 { // the caller's own
 		for i := range s.Limits {
 			if s.Limits[i].Name == "" {
 				s.Limits[i].Name = s.Key.Name
 			}
 		}
-	} else if s.Key != (reply.Key{}) && c.learns() {
-		l.learn(r, s.Key)
+	} else if of != (route{}) && c.learns() {
+		l.learn(r, of)
 		// A limit that has room did not refuse the call.
-		s.Whole = s.Whole || s.Refused && s.HasRoom()
-		if key := (bucket{account(r), s.Key, resource(r, s.Key)}); c.charges[len(c.charges)-1].key != any(key) {
+		s.Whole = s.Whole || s.Refused && s.HasRoom() && s.Key != reply.Key{}
+		if key := bucketOf(r, s.Key); s.Key != (reply.Key{}) && c.charges[len(c.charges)-1].key != any(key) {
 			c.name(&l.bucket, key, l.buckets.For(key), len(c.charges))
 		}
 	}
@@ -184,7 +190,7 @@ func (c *call) listen(s *reply.Reply) {
 
 func (c *call) listenToWhole() {
 	l, who := c.t.learned, account(c.subject)
-	l.bounded.getOr(who, struct{}{})
+	l.bounded.set(who, struct{}{})
 	l.any.Store(true)
 	if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
 		c.name(&l.whole, who, l.accounts.For(who), 0)
@@ -200,3 +206,114 @@ func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	}
 	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
 }
+
+// names are the limits of an account that responses have told apart.
+type names struct {
+	several atomic.Bool // for the calls of one limit of the caller's
+
+	mu      sync.Mutex
+	known   map[string]struct{}
+	windows map[float64][]time.Time // of limits without a name, by their size: when they end
+	rolling bool                    // windows have no fixed ends
+}
+
+const (
+	// maxNames bounds an account's names, some 700 bytes each while stopped; further calls have the account's limit.
+	maxNames = 1000
+	// A window's end is in whole seconds, and known as fixed when it was the same for steady.
+	steady = 2 * offBy
+)
+
+// routeOf returns which limit a response speaks of. The key is zero if it does not tell, or there is only one.
+func (c *call) routeOf(s *reply.Reply) (of route) {
+	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
+		return of
+	}
+	l, who := c.t.learned, account(c.subject)
+	n := l.names.getOr(who, func() *names { return new(names) })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if of.key = s.Key; of.key.Name == "" {
+		of = c.unnamed(n, s)
+	}
+	if _, known := n.known[of.key.Name]; !known && of.key.Name != "" {
+		if len(n.known) >= maxNames {
+			return route{}
+		}
+		if n.known == nil {
+			n.known = map[string]struct{}{}
+		}
+		n.known[of.key.Name] = struct{}{}
+	}
+	if own := c.charges[:c.own]; len(own) > 0 && of.key.Name != "" && !n.several.Load() {
+		a := &own[target(own, "", "")]
+		first := l.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
+		if first != of.key.Name {
+			n.several.Store(true)
+			l.several.Store(true)
+		}
+	}
+	return of
+}
+
+// unnamed names a limit by its size, and by its window if those of two paths end at different times. Another limit may
+// have caused a refusal.
+func (c *call) unnamed(n *names, s *reply.Reply) (of route) {
+	if s.Refused || len(s.Limits) != 1 || s.Limits[0].Name != "" || s.Limits[0].Bucket || s.Limits[0].Size < 1 {
+		return of
+	}
+	size, heard := s.Limits[0].Size, c.heard
+	var room [maxRoutes]uint64
+	hashes := routesOf(c.subject, room[:0])
+	before, _ := c.t.learned.routes.get(hashes[len(hashes)-1])
+	of = route{window: before.window, ends: heard.Add(s.Limits[0].Ends), said: heard}
+	switch {
+	case sameEnd(of.ends, before.ends):
+		of.ends, of.said = before.ends, before.said
+	case before.ends.After(heard.Add(offBy)):
+		n.rolling = true
+	}
+	if len(n.windows) >= maxNames {
+		return of
+	}
+	if n.windows == nil {
+		n.windows = map[float64][]time.Time{}
+	}
+	ends := n.windows[size]
+	if n.rolling || of.window >= len(ends) {
+		of.window = 0
+	}
+	if !n.rolling && heard.Sub(of.said) > steady && len(ends) < maxNames {
+		of.window, ends = windowOf(ends, of, heard)
+	}
+	n.windows[size] = ends
+	if len(n.windows) > 1 || len(ends) > 1 {
+		of.key.Name = fmt.Sprintf("limit of %g", size)
+		if of.window > 0 {
+			of.key.Name += fmt.Sprintf(", window %d", of.window+1)
+		}
+	}
+	return of
+}
+
+// windowOf returns the window of a path: the same as before, unless that ends at another time.
+func windowOf(ends []time.Time, of route, heard time.Time) (int, []time.Time) {
+	if len(ends) == 0 {
+		return 0, append(ends, of.ends)
+	}
+	if sameEnd(ends[of.window], of.ends) {
+		return of.window, ends
+	}
+	if !ends[of.window].After(heard) {
+		ends[of.window] = of.ends
+		return of.window, ends
+	}
+	for i := range ends {
+		if sameEnd(ends[i], of.ends) {
+			return i, ends
+		}
+	}
+	return len(ends), append(ends, of.ends)
+}
+
+func sameEnd(a, b time.Time) bool { return a.Sub(b).Abs() < offBy }

@@ -13,64 +13,46 @@ type memory[V any] struct {
 // maxKeys bounds a memory. An adaptive key needs about 930 bytes: 61 MB at most.
 const maxKeys = 1 << 16
 
-func (m *memory[V]) get(key any) (v V, ok bool) {
-	m.mu.Lock()
-	v, ok, dropped := m.find(key)
-	m.mu.Unlock()
-	m.drop(dropped)
-	return v, ok
-}
+func (m *memory[V]) get(key any) (v V, ok bool) { return m.use(key, nil, false) }
 
-func (m *memory[V]) getOr(key any, fresh V) V {
-	m.mu.Lock()
-	v, ok, dropped := m.find(key)
+func (m *memory[V]) set(key any, v V) { m.use(key, &v, true) }
+
+// getOr sets a key without a value to a fresh value, which it makes under no lock.
+func (m *memory[V]) getOr(key any, fresh func() V) V {
+	v, ok := m.get(key)
 	if !ok {
-		v, dropped = fresh, m.put(key, fresh)
+		v = fresh()
+		v, _ = m.use(key, &v, false)
 	}
-	m.mu.Unlock()
-	m.drop(dropped)
 	return v
 }
 
-func (m *memory[V]) set(key any, v V) {
+// use returns a key's value. A fresh value, if not nil, is set if there is none, or instead of it.
+func (m *memory[V]) use(key any, fresh *V, instead bool) (v V, ok bool) {
 	m.mu.Lock()
-	_, ok, dropped := m.find(key)
-	if ok {
-		m.young[key] = v
-	} else {
-		dropped = m.put(key, v)
-	}
-	m.mu.Unlock()
-	m.drop(dropped)
-}
-
-func (m *memory[V]) drop(dropped map[any]V) {
-	if m.forget != nil {
-		for _, v := range dropped {
-			m.forget(v)
-		}
-	}
-}
-
-func (m *memory[V]) find(key any) (v V, ok bool, dropped map[any]V) {
-	if v, ok = m.young[key]; ok {
-		return v, true, nil
-	}
-	if v, ok = m.old[key]; ok {
+	v, young := m.young[key]
+	if ok = young; !young {
+		v, ok = m.old[key]
 		delete(m.old, key)
-		dropped = m.put(key, v)
 	}
-	return v, ok, dropped
-}
-
-// put sets a key's value, and returns the forgotten ones.
-func (m *memory[V]) put(key any, v V) (dropped map[any]V) {
-	if len(m.young) >= maxKeys/2 {
+	if fresh != nil && (instead || !ok) {
+		v, ok, instead = *fresh, true, true
+	}
+	var dropped map[any]V
+	if ok && !young && len(m.young) >= maxKeys/2 {
 		dropped, m.old, m.young = m.old, m.young, nil
 	}
 	if m.young == nil {
 		m.young = map[any]V{}
 	}
-	m.young[key] = v
-	return dropped
+	if ok && (instead || !young) {
+		m.young[key] = v
+	}
+	m.mu.Unlock()
+	if m.forget != nil {
+		for _, v := range dropped {
+			m.forget(v)
+		}
+	}
+	return v, ok
 }

@@ -51,7 +51,7 @@ func (t *Transport) roomOf(a *charge) *room {
 	key := keys{a.limit, a.key}
 	r, ok := t.rooms.get(key)
 	if window := a.said != nil && a.said.Ends > 0; !ok && (a.rate == nil || window) {
-		r = t.rooms.getOr(key, newRoom())
+		r = t.rooms.getOr(key, newRoom)
 	}
 	return r
 }

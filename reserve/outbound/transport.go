@@ -27,7 +27,6 @@ type Transport struct {
 	derated     derated
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
-	beside      bool // limits may be learned beside the given ones
 }
 
 // New returns a transport that sends requests with base (nil: [http.DefaultTransport]) when by has permits for them.
@@ -73,10 +72,8 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		return nil, err
 	}
 	t.learned = newLearned(t.unlimited)
-	t.beside = t.upstreams == nil
 	for i := range t.limits {
 		t.whole = t.whole || t.limits[i].whole
-		t.beside = t.beside && t.limits[i].whole
 	}
 	t.controllers.forget = (*controller).restore
 	return t, nil
