@@ -14,7 +14,6 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
-	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
 var valueError = invalid.In("fair")
@@ -38,41 +37,41 @@ type Class struct {
 // A Queue is an order of requests in front of a limit, and a [reserve.Reserver]. All methods may be called at the same
 // time.
 type Queue struct {
-	order   *share.Order
 	queue   *queue.Queue
 	classes []Class
 	byName  map[string]int
 	asks    [][]queue.Option // by class
-	weight  func(tenant string) float64
-	tenants bool
-	by      reserve.Reserver
+	settings
+	by reserve.Reserver
 }
 
 type settings struct {
 	tenants bool
 	weight  func(tenant string) float64
 	clock   clockwork.Clock
-	bad     error
 }
 
 // An Option changes one setting of [New].
-type Option func(*settings)
+type Option func(*settings) error
 
 // WithTenants shares a class's permits among its tenants, such as customers, by their weights. Each request asks for
 // its tenant's weight, under no lock; a weight that is not positive and finite is its error. Nil: each weight is 1.
 // Default: a class has no tenants, and its requests go first come, first served.
 func WithTenants(weight func(tenant string) float64) Option {
-	return func(s *settings) { s.tenants, s.weight = true, weight }
+	return func(s *settings) error {
+		s.tenants, s.weight = true, weight
+		return nil
+	}
 }
 
 // WithClock replaces the clock, for tests. It must be the limit's. Only Now, Since and AfterFunc are used. Default: the
 // real clock.
 func WithClock(c clockwork.Clock) Option {
-	return func(s *settings) {
-		if isnil.Value(c) {
-			s.bad = valueError("WithClock", nil, "a clock")
+	return func(s *settings) error {
+		if s.clock = c; isnil.Value(c) {
+			return valueError("WithClock", nil, "a clock")
 		}
-		s.clock = c
+		return nil
 	}
 }
 
@@ -88,38 +87,30 @@ func New(by reserve.Reserver, classes []Class, opts ...Option) (*Queue, error) {
 	if isnil.Value(by) {
 		return nil, valueError("the limit", nil, "a Reserver")
 	}
-	var s settings
+	q := &Queue{classes: slices.Clone(classes), byName: map[string]int{}, by: by}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, valueError("an option", nil, "an option")
 		}
-		opt(&s)
-	}
-	if s.bad != nil {
-		return nil, s.bad
+		if err := opt(&q.settings); err != nil {
+			return nil, err
+		}
 	}
 	if err := check(classes); err != nil {
 		return nil, err
 	}
-	q := &Queue{classes: slices.Clone(classes), byName: map[string]int{}, weight: s.weight, tenants: s.tenants, by: by}
+	set := queue.Settings{Clock: q.clock, Full: func(class int) error {
+		return &FullError{Class: q.classes[class].Name, MaxQueue: q.classes[class].MaxQueue}
+	}}
 	limits := queue.Limits(by)
-	shares := make([]share.Class, len(classes))
+	shared := limits[:len(limits):len(limits)]
 	for i, c := range classes {
 		q.byName[c.Name] = i
-		shares[i] = share.Class{Name: c.Name, Priority: c.Priority, Weight: c.Weight, MaxAge: c.MaxAge, MaxQueue: c.MaxQueue}
-		own := limits[:len(limits):len(limits)]
-		if c.Limit != nil {
-			for _, l := range queue.Limits(c.Limit) {
-				l.Own = true
-				own = append(own, l)
-			}
-		}
-		q.asks = append(q.asks, []queue.Option{{Limits: own}})
+		class := queue.Class(c)
+		set.Classes = append(set.Classes, class)
+		q.asks = append(q.asks, []queue.Option{{Limits: append(shared, class.Own()...)}})
 	}
-	q.order = share.New(shares, func(class int) error {
-		return &FullError{Class: q.classes[class].Name, MaxQueue: q.classes[class].MaxQueue}
-	})
-	q.queue = queue.New(q.order, len(classes), queue.Settings{Clock: s.clock}, q.asks...)
+	q.queue = queue.New(set, q.asks...)
 	return q, nil
 }
 
@@ -161,7 +152,7 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("fair: %d requests of class %q wait already, as many as may", e.MaxQueue, e.Class)
 }
 
-func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*share.Entry, error) {
+func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait time.Duration) (*queue.Place, error) {
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
@@ -172,21 +163,16 @@ func (q *Queue) reserve(ctx context.Context, name, tenant string, n int, maxWait
 			return nil, valueError("the class", name, "one of "+q.names())
 		}
 	}
-	e, weight := new(share.Entry), 1.0
-	if !q.tenants {
-		tenant = ""
-	} else if q.weight != nil {
-		weight = q.weight(tenant)
+	p := &queue.Place{Permits: n, Options: q.asks[class], Rank: queue.RankOf(ctx), Class: class, Weight: 1}
+	if q.tenants {
+		if p.Tenant = tenant; q.weight != nil {
+			p.Weight = q.weight(tenant)
+		}
 	}
-	if !(weight > 0) || math.IsInf(weight, 1) {
-		return nil, valueError(fmt.Sprintf("the weight of tenant %q", tenant), weight, "a positive number")
+	if !(p.Weight > 0) || math.IsInf(p.Weight, 1) {
+		return nil, valueError(fmt.Sprintf("the weight of tenant %q", tenant), p.Weight, "a positive number")
 	}
-	q.order.Of(e, class, tenant, weight)
-	e.Permits, e.Options, e.Rank = n, q.asks[class], queue.RankOf(ctx)
-	if err := q.queue.Enter(ctx, &e.Place, maxWait); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return p, q.queue.Enter(ctx, p, maxWait)
 }
 
 func (q *Queue) names() string {
@@ -214,23 +200,23 @@ func (q *Queue) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 func (q *Queue) reservation(
 	ctx context.Context, class, tenant string, n int, maxWait time.Duration,
 ) (reserve.Reservation, error) {
-	e, err := q.reserve(ctx, class, tenant, n, maxWait)
+	p, err := q.reserve(ctx, class, tenant, n, maxWait)
 	if err != nil {
 		return reserve.Reservation{}, err
 	}
-	return e.Reservation(), nil
+	return p.Reservation(), nil
 }
 
 // Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long. For errors see
 // [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
-	e, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
+	p, err := q.reserve(ctx, class, tenant, n, reserve.Forever)
 	if err != nil {
 		return 0, err
 	}
-	err = e.Wait(ctx)
-	return e.Waited(), err
+	err = p.Wait(ctx)
+	return p.Waited(), err
 }
 
 // Rate returns the limit's permits per second; 0 if it can't tell.

@@ -16,7 +16,6 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
-	"github.com/nextfree/pace/reserve/internal/queue/share"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -35,24 +34,13 @@ func runs(t *testing.T, some int) int {
 	return some
 }
 
-// A recorder is an order that remembers who went.
-type recorder struct {
-	*share.Order
-	went []*queue.Place
-}
-
-func (r *recorder) Grant(now int64, p *queue.Place) {
-	r.Order.Grant(now, p)
-	r.went = append(r.went, p)
-}
-
 // A pair is a queue and its model, on one clock.
 type pair struct {
 	t     *testing.T
 	clock *handClock
 	by    *reserve.Limiter
 	queue *Queue
-	real  *recorder
+	went  []*queue.Place
 	model *model
 
 	all    []*both
@@ -67,7 +55,7 @@ type pair struct {
 }
 
 type both struct {
-	entry   *share.Entry
+	place   *queue.Place
 	request *request
 	r       reserve.Reservation
 }
@@ -106,8 +94,11 @@ func newPair(t *testing.T, seed uint64, random *rand.Rand) *pair {
 		w, _ := strconv.Atoi(tenant)
 		return weights[1+w%4]
 	}), WithClock(clock)))
-	p.real = &recorder{Order: p.queue.order}
-	p.queue.queue = queue.New(p.real, len(classes), queue.Settings{Clock: clock}, p.queue.asks...)
+	set := queue.Settings{Clock: clock, Granted: func(place *queue.Place, _ int) { p.went = append(p.went, place) }}
+	for _, c := range classes {
+		set.Classes = append(set.Classes, queue.Class(c))
+	}
+	p.queue.queue = queue.New(set, p.queue.asks...)
 	p.model = &model{classes: classes, by: policy.Limiter(), limits: limits, clock: clock, begin: clock.Now()}
 	return p
 }
@@ -125,10 +116,10 @@ func (p *pair) check() {
 		for _, r := range p.model.step() {
 			want = append(want, r.id)
 		}
-		for _, e := range p.real.went {
+		for _, e := range p.went {
 			got = append(got, p.byReal[e].request.id)
 		}
-		p.real.went = nil
+		p.went = nil
 		if slices.Equal(got, want) {
 			break
 		}
@@ -142,10 +133,10 @@ func (p *pair) check() {
 		for step := 0; step < 1000 && len(got) < len(want); step++ {
 			p.clock.moveTo(p.clock.Now().Add(time.Millisecond))
 			p.queue.queue.Look()
-			for _, e := range p.real.went {
+			for _, e := range p.went {
 				got = append(got, p.byReal[e].request.id)
 			}
-			p.real.went = nil
+			p.went = nil
 		}
 		got = got[:min(len(got), len(want))]
 	}
@@ -171,7 +162,7 @@ func (p *pair) ask(random *rand.Rand) {
 
 	e, err := p.queue.reserve(ctx, strconv.Itoa(class), name, r.permits, reserve.Forever)
 	require.NoError(p.t, err)
-	b.entry, p.byReal[&e.Place] = e, b
+	b.place, p.byReal[e] = e, b
 	b.r = e.Reservation()
 	p.open = append(p.open, b)
 	p.check()

@@ -19,14 +19,11 @@ type ClassSnapshot struct {
 
 // Snapshot returns the queue's state now. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
-	q.queue.Locked(func(now int64) {
-		for i := range q.classes {
-			c := q.order.Counts(now, i)
-			s.Classes = append(s.Classes, ClassSnapshot{
-				Class: q.classes[i].Name, Waiting: c.Waiting, Tenants: c.Tenants,
-				Granted: c.Granted, Refused: c.Refused, GivenBack: c.GivenBack, LongestWait: c.LongestWait,
-			})
-		}
-	})
+	for i, c := range q.queue.Counts() {
+		s.Classes = append(s.Classes, ClassSnapshot{
+			Class: q.classes[i].Name, Waiting: c.Waiting, Tenants: c.Tenants,
+			Granted: c.Granted, Refused: c.Refused, GivenBack: c.GivenBack, LongestWait: c.LongestWait,
+		})
+	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
-	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
 // errChanged tells a waiting call that its limits have changed.
@@ -14,13 +13,13 @@ var errChanged = errors.New("outbound: the limits of the call have changed")
 
 type turn struct {
 	line   *line
-	first  share.Entry
-	place  *queue.Place // of first, or of a new entry after the first ask
+	first  queue.Place
+	place  *queue.Place // first, or a new one after the first ask
 	rank   queue.Rank
 	only   [1]queue.Option
 	limits [few]queue.Limit
 
-	gates []*reserve.Reservation // the probes and rooms, held until the response
+	gates []*reserve.Reservation // the probes, rooms and pauses, held until the response
 }
 
 func (c *call) admit() error {
@@ -81,15 +80,14 @@ func (c *call) acquire(maxWait time.Duration) error {
 }
 
 func (c *call) ask() (err error) {
-	entry, again := &c.first, c.place != nil
+	place, again := &c.first, c.place != nil
 	if again { // the queue may still use the first
-		entry = new(share.Entry)
+		place = new(queue.Place)
 	}
-	c.place = &entry.Place
-	c.place.Rank, c.place.Hint, c.place.Permits = &c.rank, c, 1
-	class, tenant := 0, ""
+	c.place = place
+	c.place.Rank, c.place.Permits = &c.rank, 1
 	if c.t.classes != nil {
-		if class, tenant, err = c.classOf(); err != nil {
+		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
 			return err
 		}
 	}
@@ -108,24 +106,21 @@ func (c *call) ask() (err error) {
 		if again || i > 0 {
 			limits = nil
 		}
-		c.place.Options[i].Limits = c.asks(w, limits, class)
+		c.place.Options[i].Limits = c.asks(w, limits)
 	}
 	if c.t.upstreams != nil {
 		c.choices()
 	}
 	c.line = c.t.lines.enter(c)
-	if c.line.order != nil {
-		c.line.order.Of(entry, class, tenant, 1)
-	}
 	return nil
 }
 
-// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, an upstream's rest), and
+// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pause), and
 // last the class's limits, which are Own.
-func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
+func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 	for i := range w.charges {
 		a := &w.charges[i]
-		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true, Pause: a.state.pause})
+		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true})
 	}
 	for i := range w.seats {
 		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
@@ -138,15 +133,15 @@ func (c *call) asks(w *way, limits []queue.Limit, class int) []queue.Limit {
 		if a.room != nil {
 			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
 		}
+		if a.state.pause != nil {
+			limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
+		}
 	}
 	if w.upstream != nil && !w.charges[0].limit.upstream {
 		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
 	}
-	if c.t.classes != nil && c.t.classes[class].Limit != nil {
-		for _, l := range queue.Limits(c.t.classes[class].Limit) {
-			l.Own = true
-			limits = append(limits, l)
-		}
+	if c.t.classes != nil {
+		limits = append(limits, queue.Class(c.t.classes[c.place.Class]).Own()...)
 	}
 	return limits
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // WithClasses orders waiting requests with the same keys as package fair does: people before a batch, tenants by their
@@ -27,7 +27,7 @@ func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.
 		of = func(r *http.Request) (class, tenant string) { return fair.From(r.Context()) }
 	}
 	return func(s *settings) error {
-		if _, err := fair.New(reserve.All(unlimited(nil).Limiter()), classes); err != nil {
+		if _, err := fair.New(queue.Unlimited(nil).Limiter(), classes); err != nil {
 			return err
 		}
 		s.classOf, s.classes = of, slices.Clone(classes)

@@ -7,13 +7,11 @@ import (
 
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/internal/queue"
-	"github.com/nextfree/pace/reserve/internal/queue/share"
 )
 
 // A line is where calls with the same limits and keys wait.
 type line struct {
 	*queue.Queue
-	order *share.Order // nil: first come, first served
 	key   lineKey
 	calls int // guarded by its lines
 }
@@ -96,20 +94,18 @@ func (t *Transport) newLine(c *call, kept bool) *line {
 	}
 	set := queue.Settings{Clock: t.clock, Slack: soon}
 	if u := t.upstreams; u != nil {
-		set.Prefers, set.Chosen = u.prefers, u.chosen
+		set.Prefers, set.Granted = u.sticky.Prefers, u.sticky.Granted
 	}
-	if t.classes == nil {
-		return &line{Queue: queue.New(new(queue.FIFO), 1, set, watched...)}
+	if t.classes != nil {
+		set.Slack = 0 // a more urgent call may come
+		set.Full = func(class int) error {
+			return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
+		}
 	}
-	set.Slack = 0 // a more urgent call may come
-	shares := make([]share.Class, len(t.classes))
-	for i, c := range t.classes {
-		shares[i] = share.Class{Name: c.Name, Priority: c.Priority, Weight: c.Weight, MaxAge: c.MaxAge, MaxQueue: c.MaxQueue}
+	for _, c := range t.classes {
+		set.Classes = append(set.Classes, queue.Class(c))
 	}
-	order := share.New(shares, func(class int) error {
-		return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
-	})
-	return &line{Queue: queue.New(order, len(shares), set, watched...), order: order}
+	return &line{Queue: queue.New(set, watched...)}
 }
 
 func (c *call) local() bool {

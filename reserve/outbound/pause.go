@@ -1,15 +1,11 @@
 package outbound
 
 import (
-	"math"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/smooth"
 )
 
 type pausable interface{ PauseUntil(t time.Time) }
@@ -38,22 +34,4 @@ func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
 		return nil
 	}
 	return t.unlimited.Limiter()
-}
-
-// unlimited returns the policy of unlimited limiters, which save up nothing. A nil clock is the real one.
-func unlimited(clock clockwork.Clock) *reserve.Policy {
-	var opts []reserve.Option
-	if clock != nil {
-		opts = append(opts, reserve.WithClock(clock))
-	}
-	variant := reserve.Variant{Package: "outbound", Limiter: "a limiter without a limit", Curve: evenly}
-	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...))
-}
-
-func evenly(permitsPerSecond float64) *smooth.Curve {
-	return &smooth.Curve{
-		Rate:     permitsPerSecond,
-		Interval: smooth.Interval(permitsPerSecond),
-		AtRate:   evenly,
-	}
 }

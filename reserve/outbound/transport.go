@@ -9,6 +9,7 @@ import (
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
@@ -67,7 +68,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 			return nil, err
 		}
 	}
-	t.unlimited = unlimited(t.clock)
+	t.unlimited = queue.Unlimited(t.clock)
 	if err := t.checkRetries(); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 		s.limits = append(s.limits, limit{cost: one, upstream: true})
 		return nil
 	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
-		policy := unlimited(s.clock)
+		policy := queue.Unlimited(s.clock)
 		for _, own := range u.all {
 			own.pause = policy.Limiter()
 			if own.By == nil {
@@ -88,7 +88,7 @@ func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*
 
 type upstreams struct {
 	all    []*upstream
-	latest memory[int] // the last member, by the requests' keys
+	sticky queue.Sticky
 }
 
 type upstream struct {
@@ -102,6 +102,7 @@ type upstream struct {
 // choices sets what the call's place may choose from. Limits that are too small for it close an upstream to it, unless
 // all are.
 func (c *call) choices() {
+	c.place.Key, _ = queue.StickyOf(c.request.Context())
 	some := false
 	for i, w := range c.served {
 		c.place.Options[i].Tier = w.upstream.Tier
@@ -111,22 +112,6 @@ func (c *call) choices() {
 	c.place.Except = func(member int) bool {
 		w := &c.ways[member]
 		return w.subject == nil || w.refused || w.large && some
-	}
-}
-
-// prefers returns the member that served the request's key last, or -1.
-func (u *upstreams) prefers(p *queue.Place) int {
-	if key, ok := queue.StickyOf(p.Hint.(*call).request.Context()); ok && key != "" {
-		if member, ok := u.latest.get(key); ok {
-			return member
-		}
-	}
-	return -1
-}
-
-func (u *upstreams) chosen(p *queue.Place, member int) {
-	if key, ok := queue.StickyOf(p.Hint.(*call).request.Context()); ok && key != "" {
-		u.latest.set(key, member)
 	}
 }
 

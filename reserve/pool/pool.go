@@ -3,7 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +13,6 @@ import (
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
-	"github.com/nextfree/pace/smooth"
 )
 
 var valueError = invalid.In("pool")
@@ -36,39 +35,38 @@ type Pool[T any] struct {
 type members[T any] struct {
 	list    []Member[T]
 	options []queue.Option
+	pauses  []*reserve.Limiter // of the members
 	dropped []atomic.Bool
 	queue   *queue.Queue
-	keys    keys
 }
 
 type settings struct {
 	slack time.Duration
 	clock clockwork.Clock
-	bad   error
 }
 
 // An Option changes one setting of [New].
-type Option func(*settings)
+type Option func(*settings) error
 
 // WithSlack is how much longer than for the earliest member a request may wait for a member of a lower tier, or for the
 // member that served its key last: see [Pool.Sticky]. Default: 0.
 func WithSlack(d time.Duration) Option {
-	return func(s *settings) {
+	return func(s *settings) error {
 		if s.slack = d; d < 0 {
-			s.bad = valueError("WithSlack", d, "0 or more")
+			return valueError("WithSlack", d, "0 or more")
 		}
+		return nil
 	}
 }
 
 // WithClock replaces the clock, for tests. It must be the limits'. Only Now, Since, NewTimer and AfterFunc are used.
 // Default: the real clock.
 func WithClock(c clockwork.Clock) Option {
-	return func(s *settings) {
-		if isnil.Value(c) {
-			s.bad = valueError("WithClock", nil, "a clock")
-			return
+	return func(s *settings) error {
+		if s.clock = c; isnil.Value(c) {
+			return valueError("WithClock", nil, "a clock")
 		}
-		s.clock = c
+		return nil
 	}
 }
 
@@ -80,48 +78,28 @@ func New[T any](list []Member[T], opts ...Option) (*Pool[T], error) {
 		if opt == nil {
 			return nil, valueError("an option", nil, "an option")
 		}
-		opt(&s)
-	}
-	if s.bad != nil {
-		return nil, s.bad
+		if err := opt(&s); err != nil {
+			return nil, err
+		}
 	}
 	if len(list) == 0 {
 		return nil, valueError("the number of members", 0, "at least 1")
 	}
-	m := &members[T]{list: append([]Member[T](nil), list...)}
-	for i, one := range m.list {
+	m := &members[T]{list: slices.Clone(list), dropped: make([]atomic.Bool, len(list))}
+	for i, one := range list {
 		if isnil.Value(one.By) {
 			return nil, valueError(fmt.Sprintf("By of member %d", i), nil, "a Reserver")
 		}
-		limits := queue.Limits(one.By)
-		limits[0].Pause = unlimited(s.clock)
+		pause := queue.Unlimited(s.clock).Limiter()
+		m.pauses = append(m.pauses, pause)
+		limits := append(queue.Limits(one.By), queue.Limit{By: pause, Permits: 1})
 		m.options = append(m.options, queue.Option{Limits: limits, Tier: one.Tier})
 	}
-	m.dropped = make([]atomic.Bool, len(list))
-	m.queue = queue.New(new(queue.FIFO), 1, queue.Settings{
-		Clock: s.clock, Detour: s.slack,
-		Prefers: func(p *queue.Place) int { return m.keys.last(keyOf(p)) },
-		Chosen:  func(p *queue.Place, member int) { m.keys.served(keyOf(p), member) },
+	var keys queue.Sticky
+	m.queue = queue.New(queue.Settings{
+		Clock: s.clock, Detour: s.slack, Prefers: keys.Prefers, Granted: keys.Granted,
 	}, m.options)
 	return &Pool[T]{members: m}, nil
-}
-
-func unlimited(clock clockwork.Clock) *reserve.Limiter {
-	var opts []reserve.Option
-	if clock != nil {
-		opts = append(opts, reserve.WithClock(clock))
-	}
-	variant := reserve.Variant{Package: "pool", Limiter: "a pause", Curve: evenly}
-	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...)).Limiter()
-}
-
-func evenly(permitsPerSecond float64) *smooth.Curve {
-	return &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: evenly}
-}
-
-func keyOf(p *queue.Place) string {
-	key, _ := p.Hint.(string)
-	return key
 }
 
 // Sticky returns the pool for requests of a key, such as a conversation whose prompt the server keeps. They get the
@@ -158,7 +136,7 @@ func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.
 	if n < 1 {
 		return nil, valueError("permits", n, "at least 1")
 	}
-	place := &queue.Place{Permits: n, Options: m.options, Hint: key, Except: func(member int) bool {
+	place := &queue.Place{Permits: n, Options: m.options, Key: key, Except: func(member int) bool {
 		return m.dropped[member].Load()
 	}}
 	return place, m.queue.Enter(ctx, place, maxWait)
@@ -203,7 +181,7 @@ func (p *Pool[T]) Of(r *reserve.Reservation) (value T, member int, ok bool) {
 // PauseUntil stops a member (its number in New's list) until t: its requests go to others. It does not pause the
 // limiter; pause that if members share it.
 func (p *Pool[T]) PauseUntil(member int, t time.Time) {
-	p.options[member].Limits[0].Pause.PauseUntil(t)
+	p.pauses[member].PauseUntil(t)
 	p.queue.Look()
 }
 
@@ -217,7 +195,7 @@ func (p *Pool[T]) Drop(member int) {
 // Resume ends a member's pause or Drop.
 func (p *Pool[T]) Resume(member int) {
 	p.dropped[member].Store(false)
-	p.options[member].Limits[0].Pause.Resume()
+	p.pauses[member].Resume()
 	p.queue.Look()
 }
 

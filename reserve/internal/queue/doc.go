@@ -1,8 +1,9 @@
 // Package queue decides which request goes next, and where: for packages fair, pool and outbound. It knows nothing of
 // HTTP.
 //
-// A request, a [Place], is served at one of its options. An [Option] is a list of limits. An [Order] says which request
-// is first. The first gets the option that is free first. All limits of the option are charged when the request goes.
+// A request, a [Place], is served at one of its options. An [Option] is a list of limits. Classes and tenants say which
+// request is first. The first gets the option that is free first. All limits of the option are charged when the request
+// goes.
 //
 // Only the first holds a reservation. If another place becomes the first, or another option earlier, the queue cancels
 // the reservation and makes another. This costs nothing: in Guava's model the next slot's time does not depend on the
@@ -11,10 +12,10 @@
 // # A request, walked through
 //
 // [Queue.Enter] puts the place into the order. If it is the first, [Queue.look] binds it: it asks each option for its
-// wait. If all limits of the best option have room, permits are reserved there, and the place is granted. Otherwise a
-// permit is reserved only at the limit that has room last. The caller sleeps there, in [Place.Wait], or a timer is set.
-// Then the queue looks again. If another limit has no room by then, the place waits at that limit instead, for four
-// rounds at most.
+// wait, and reserves at all limits of the best. If they have room, the place is granted. Otherwise it keeps only the
+// reservation at the limit that has room last. The caller sleeps there, in [Place.Wait], or a timer is set. Then the
+// queue looks again. If another limit has no room by then, the place waits at that limit instead, for four rounds at
+// most.
 //
 // When a more urgent place arrives, the first loses its hold. When a limit changes, its watcher makes the queue look.
 //

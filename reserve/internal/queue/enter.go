@@ -11,140 +11,31 @@ import (
 // Enter puts a place into the queue, until maxWait or the context's deadline. It returns a *[reserve.WaitError] if the
 // forecast is later, and a *[reserve.SizeError] if no option ever grants it.
 func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) error {
-	if err := done.Cause(ctx); err != nil {
+	if err := q.prepare(ctx, p); err != nil {
 		return err
 	}
-	deadline := q.clock.Deadline(ctx)
-	p.queue, p.ctx = q, ctx
-	if err := p.fits(); err != nil {
-		return err
-	}
+	q.poll()
 	q.mu.Lock()
-	if h := q.bound; h != nil && h.place.sleepers == 0 && h.delay() <= 0 { // the timer may be late
-		q.mu.Unlock()
-		if err := q.lookFor(ctx); err != nil {
-			return err
-		}
-		q.mu.Lock()
-	}
-	now, err := q.push(ctx, p, maxWait, deadline)
-	if err != nil {
+	if err := q.push(p, maxWait); err != nil {
 		q.mu.Unlock()
 		return err
 	}
 	q.waiting.Add(1)
-	hopeless, _ := q.hopeless(now)
-	look := hopeless != nil || q.order.First(now) == p
+	hopeless, _ := q.hopeless(p.begin)
+	look := hopeless != nil || q.order.first(p.begin) == p
 	q.mu.Unlock()
 	if look {
-		if err := q.lookFor(ctx); err != nil {
+		if err := q.look(ctx); err != nil {
 			return q.refuse(p, err)
 		}
 	}
-	return q.admit(ctx, p, maxWait)
-}
-
-// Refusal returns the error that Enter would return. It takes nothing.
-func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) error {
-	if err := done.Cause(ctx); err != nil {
-		return err
-	}
-	deadline := q.clock.Deadline(ctx)
-	if err := p.fits(); err != nil {
-		return err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now, err := q.push(ctx, p, maxWait, deadline)
-	if err != nil {
-		return err
-	}
-	wait := q.forecast(p)
-	q.order.Remove(now, p)
-	if add(now, wait) > p.latest {
-		return p.late(now, wait)
-	}
-	return nil
-}
-
-func (q *Queue) push(ctx context.Context, p *Place, maxWait time.Duration, deadline int64) (now int64, err error) {
-	now = q.now()
-	p.queue, p.ctx, p.begin, p.at = q, ctx, now, now
-	p.latest, p.byDeadline = deadline, true
-	if maxWait < reserve.Forever && add(now, max(0, maxWait)) <= deadline {
-		p.latest, p.byDeadline = add(now, max(0, maxWait)), false
-	}
-	p.state, p.hold, p.err, p.settled = waiting, nil, nil, false
-	return now, q.order.Push(now, p)
-}
-
-func (p *Place) fits() error {
-	most := 0
-	for i, o := range p.Options {
-		if p.Except != nil && p.Except(i) {
-			continue
-		}
-		size := o.tooLarge(p)
-		if size == nil {
-			return nil
-		}
-		most = max(most, size.Max)
-	}
-	if most == 0 {
-		return nil
-	}
-	return &reserve.SizeError{Permits: p.Permits, Max: most}
-}
-
-func (o *Option) tooLarge(p *Place) *reserve.SizeError {
-	for i := range o.Limits {
-		l := &o.Limits[i]
-		n := l.permits(p)
-		if n == 1 || l.Clip {
-			continue
-		}
-		if _, err := l.wait(n); tooMany(err) > 0 {
-			return &reserve.SizeError{Permits: n, Max: tooMany(err)}
-		}
-	}
-	return nil
-}
-
-// refuse takes out a place, unless it has been granted meanwhile.
-func (q *Queue) refuse(p *Place, why error) error {
-	q.mu.Lock()
-	switch p.state {
-	case granted:
-		q.mu.Unlock()
-		return nil
-	case over:
-		q.mu.Unlock()
-		return p.failure()
-	}
-	q.order.Lapsed(q.now(), p)
-	h := q.leave(p, why)
-	q.mu.Unlock()
-	q.gone(h)
-	return why
-}
-
-// admit refuses a place whose forecast is too late. A place that is being bound counts in the queue and at its limit,
-// so then the forecast is made again afterwards.
-func (q *Queue) admit(ctx context.Context, p *Place, maxWait time.Duration) error {
 	q.mu.Lock()
 	why := q.tooLate(p, maxWait)
-	if why != nil && q.binds {
+	if why != nil { // a place that is being bound counts in the queue and at its limit
 		q.mu.Unlock()
-		if q.blocks {
-			_ = q.lookFor(ctx)
-			q.mu.Lock()
-			why = q.tooLate(p, maxWait)
-		} else {
-			q.binding.lock()
-			q.mu.Lock()
-			why = q.tooLate(p, maxWait)
-			q.binding.unlock()
-		}
+		_ = q.look(ctx)
+		q.mu.Lock()
+		why = q.tooLate(p, maxWait)
 	}
 	if why != nil {
 		q.mu.Unlock()
@@ -161,25 +52,95 @@ func (q *Queue) admit(ctx context.Context, p *Place, maxWait time.Duration) erro
 	return nil
 }
 
+// Refusal returns the error that Enter would return. It takes nothing.
+func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) error {
+	if err := q.prepare(ctx, p); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.push(p, maxWait); err != nil {
+		return err
+	}
+	defer q.order.remove(p.begin, p)
+	if wait := q.forecast(p); add(p.begin, wait) > p.latest {
+		return p.late(p.begin, wait)
+	}
+	return nil
+}
+
+func (q *Queue) prepare(ctx context.Context, p *Place) error {
+	if err := done.Cause(ctx); err != nil {
+		return err
+	}
+	p.latest, p.byDeadline = q.clock.Deadline(ctx), true
+	p.queue, p.ctx = q, ctx
+	p.state, p.hold, p.err, p.settled = waiting, nil, nil, false
+	return p.fits()
+}
+
+func (q *Queue) push(p *Place, maxWait time.Duration) error {
+	p.begin = q.now()
+	p.at = p.begin
+	if at := add(p.begin, max(0, maxWait)); maxWait < reserve.Forever && at <= p.latest {
+		p.latest, p.byDeadline = at, false
+	}
+	return q.order.push(p.begin, p)
+}
+
+// fits returns the error of a place that no option ever grants, or nil.
+func (p *Place) fits() (err error) {
+	for i, o := range p.Options {
+		if p.Except != nil && p.Except(i) {
+			continue
+		}
+		size := o.tooLarge(p)
+		if size == nil {
+			return nil
+		}
+		if tooMany(size) > tooMany(err) {
+			err = size
+		}
+	}
+	return err
+}
+
+func (o *Option) tooLarge(p *Place) error {
+	for i := range o.Limits {
+		if err := o.Limits[i].tooLarge(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse takes out a place, unless it has been granted meanwhile.
+func (q *Queue) refuse(p *Place, why error) error {
+	q.mu.Lock()
+	if p.state >= granted {
+		defer q.mu.Unlock()
+		return p.failure()
+	}
+	h := q.leave(p, why, true)
+	q.mu.Unlock()
+	q.left(h)
+	return why
+}
+
 // tooLate returns the error of a place whose forecast is too late, or nil. The queue's lock is held.
 func (q *Queue) tooLate(p *Place, maxWait time.Duration) error {
-	if p.state >= granted {
+	var wait time.Duration
+	switch {
+	case p.state >= granted || p.latest == never:
 		return nil
-	}
-	now := q.now()
-	late := func(wait time.Duration) bool { return add(now, wait) > p.latest || wait > 0 && maxWait <= 0 }
-	wait := time.Duration(0)
-	if p.state == bound {
+	case p.state == bound:
 		if wait = p.hold.delay(); wait == unknown {
 			wait = 1
 		}
-	} else if p.latest < never {
-		var exact bool
-		if wait, exact = q.atMost(now, p); !exact && (late(wait) || maxWait <= 0) {
-			wait = q.forecast(p)
-		}
+	default:
+		wait = q.forecast(p)
 	}
-	if late(wait) {
+	if now := q.now(); add(now, wait) > p.latest || wait > 0 && maxWait <= 0 {
 		return p.late(now, wait)
 	}
 	return nil

@@ -4,19 +4,21 @@ package queue
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // hopeless returns a place that is certain to be too late, and its earliest time; or nil.
 func (q *Queue) hopeless(now int64) (*Place, int64) {
-	for _, h := range q.lapse {
-		if len(h) > 0 {
-			if best := q.best(now, h[0].Of); best > h[0].Key {
-				return h[0].Of, best
+	for _, c := range q.order.classes {
+		if len(c.lapse) > 0 {
+			if best := q.best(now, c.lapse[0].of); best > c.lapse[0].key {
+				return c.lapse[0].of, best
 			}
 		}
 	}
@@ -34,12 +36,12 @@ func (q *Queue) expire(now int64) (held *hold) {
 		if h := q.bound; h != nil && h.delay() == unknown {
 			wait = unknown
 		}
-		held = q.leave(p, p.late(now, wait))
-		q.order.Lapsed(now, p)
+		held = q.leave(p, p.late(now, wait), true)
 	}
 	return held
 }
 
+// best returns a place's earliest time: behind the hold of the first, and the places that certainly go before it.
 func (q *Queue) best(now int64, p *Place) int64 {
 	h := q.bound
 	if p.hold != nil {
@@ -54,14 +56,14 @@ func (q *Queue) best(now int64, p *Place) int64 {
 		return now
 	case h.place == p:
 		return add(now, d)
-	case q.several || p.pass != NoPass || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
+	case q.several || p.pass != noPass || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
 		return now
 	}
 	l := &p.Options[0].Limits[h.last]
 	own, its := l.permits(p), h.place.Options[0].Limits[h.last].permits(h.place)
 	if q.alone != nil && kindOf(l.By) == local && !isWindow(l) {
-		if ahead, ok := q.order.Certain(now, h.place, p); ok {
-			return add(now, l.behind(once(ahead-its), own, d))
+		if ahead, ok := q.order.certain(h.place, p); ok {
+			return add(now, q.behind(l, nil, float64(ahead)-float64(its), own, d))
 		}
 	}
 	if l.Own || own < its && !l.paidLater() {
@@ -83,70 +85,122 @@ func (q *Queue) base(now int64) (d time.Duration) {
 	return d
 }
 
-// atMost returns a place's wait behind all that may go before it, and whether that is its forecast, in O(1).
-func (q *Queue) atMost(now int64, p *Place) (longest time.Duration, exact bool) {
-	if len(p.Options) > 1 {
-		sum, exact := q.order.AtMost(now, p, OfPermits)
-		return q.fillUp(p, sum.Int()), exact
-	}
-	limits, base := p.Options[0].Limits, q.base(now)
-	exact = true
-	for i := range limits {
-		if i >= tracked {
-			return reserve.Forever, false
-		}
-		l := &limits[i]
-		sum, all := q.order.AtMost(now, p, i)
-		places, _ := q.order.AtMost(now, p, ofPlaces)
-		if h := q.bound; h != nil && h.place != p && h.has(i) {
-			sum, places = h.place.Without(sum, i), h.place.Without(places, ofPlaces)
-		}
-		wait, sure := l.atMost(sum.Int(), sum == places, l.permits(p), base, &q.clock)
-		longest = max(longest, wait)
-		exact = exact && all && sure && !l.Own
-	}
-	return longest, exact
-}
-
 // forecast returns a waiting place's wait if no other arrives.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.now()
-	wait, exact := q.atMost(now, p)
-	switch {
-	case exact:
-		return wait
-	case len(p.Options) > 1:
-		sum := 0
-		for other := range q.order.Ahead(now, p) {
-			sum = int(saturate.Add(int64(sum), int64(other.Permits)))
-		}
-		return q.fillUp(p, sum)
+	all, ofClass := q.order.ahead(now, p)
+	if len(p.Options) > 1 {
+		return q.fillUp(p, all[ofPermits])
 	}
 	base := q.base(now)
 	limits := p.Options[0].Limits
 	for i := range limits {
-		longest = max(longest, limits[i].behind(q.sizes(now, p, i), limits[i].permits(p), base))
+		l := &limits[i]
+		ahead := &all
+		if l.Own {
+			ahead = &ofClass
+		}
+		places := ahead[ofPlaces]
+		sum := ahead[min(i, tracked)] // of the permits themselves, where that is not tracked
+		for k := range len(q.passed) + 1 { // the limit knows of their holds
+			h := q.bound
+			if k > 0 {
+				h = q.passed[k-1].hold
+			}
+			if h != nil && h.place != p && h.has(i) && (!l.Own || h.place.Class == p.Class) {
+				sum -= float64(h.place.asks(min(i, tracked)))
+				places--
+			}
+		}
+		var sizes iter.Seq[int]
+		if sum != places && places <= manySizes && isWindow(l) {
+			sizes = q.sizes(p, i, sum)
+		}
+		longest = max(longest, q.behind(l, sizes, max(0, sum), l.permits(p), base))
 	}
 	return longest
 }
 
-// sizes returns what the places before p have yet to reserve at a limit.
-func (q *Queue) sizes(now int64, p *Place, limit int) iter.Seq[int] {
+// manySizes is from where a forecast at a window takes all requests for small ones, which fill it: no step is long.
+const manySizes = 1000
+
+// sizes returns what the places before p have yet to reserve at a limit, up to a sum.
+func (q *Queue) sizes(p *Place, limit int, sum float64) iter.Seq[int] {
+	own := q.order.classes[p.Class]
 	return func(yield func(int) bool) {
-		for other := range q.order.Ahead(now, p) {
-			limits := other.Options[0].Limits
-			switch {
-			case other.hold != nil && other.hold.has(limit):
-			case limit >= len(limits) || limits[limit].Own && other.Group != p.Group:
-			case !yield(limits[limit].permits(other)):
-				return
+		left := sum
+		for _, c := range q.order.classes {
+			if c.Priority < own.Priority || c != own && p.Options[0].Limits[limit].Own {
+				continue
+			}
+			for other := c.waiting.head; other != nil && other != p && left > 0; other = c.waiting.next(other) {
+				limits := other.Options[0].Limits
+				if limit >= len(limits) || other.hold != nil && other.hold.has(limit) {
+					continue
+				}
+				n := limits[limit].permits(other)
+				if left -= float64(n); !yield(n) {
+					return
+				}
 			}
 		}
 	}
 }
 
+// behind returns n permits' wait behind requests of those sizes (nil: small ones) and that sum, the first of which waits
+// at least after.
+func (q *Queue) behind(l *Limit, sizes iter.Seq[int], sum float64, n int, after time.Duration) (wait time.Duration) {
+	by, ok := l.By.(*reserve.Limiter)
+	if !ok {
+		if wait, _ = l.wait(q, n); wait == unknown {
+			wait = 0
+		}
+		wait = max(wait, after)
+		if rate := l.rate(); rate > 0 {
+			wait = add(wait, seconds(sum/rate))
+		}
+		return wait
+	}
+	if sizes == nil {
+		if isWindow(l) {
+			if _, err := by.Peek(math.MaxInt); tooMany(err) > 0 { // no quota by the calendar
+				at := q.clock.Since(by.Forecast(int(sum) + min(n, tooMany(err))))
+				return max(time.Duration(at-q.clock.Now()), after)
+			}
+		}
+		sizes = once(int(sum))
+	}
+	wait, err := (*engine.Limiter)(by).Behind(sizes, n)
+	if most := tooMany(err); most > 0 && l.Clip {
+		wait, err = (*engine.Limiter)(by).Behind(sizes, most)
+	}
+	if err != nil {
+		return reserve.Forever
+	}
+	return max(wait, after)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), float64(math.MaxInt64/2)))
+}
+
+func add[T int64 | time.Duration](t T, d time.Duration) T { return saturate.Add(t, T(d)) }
+
+func isWindow(l *Limit) bool {
+	by, ok := l.By.(*reserve.Limiter)
+	return ok && (*engine.Limiter)(by).Outlook().Window
+}
+
+func once(size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if size > 0 {
+			yield(size)
+		}
+	}
+}
+
 // fillUp returns a wait behind so many permits: each option grants at its rate after its own wait.
-func (q *Queue) fillUp(p *Place, permits int) time.Duration {
+func (q *Queue) fillUp(p *Place, permits float64) time.Duration {
 	all := q.choices(p, nil)
 	slices.SortFunc(all, byWait)
 	rate, granted := 0.0, 0.0
@@ -163,7 +217,7 @@ func (q *Queue) fillUp(p *Place, permits int) time.Duration {
 		if i+1 < len(all) {
 			until = all[i+1].wait
 		}
-		if filled := add(o.wait, seconds((float64(permits)-granted)/rate)); filled <= until {
+		if filled := add(o.wait, seconds((permits-granted)/rate)); filled <= until {
 			return filled
 		}
 		granted += rate * (until - o.wait).Seconds()

@@ -1,70 +1,61 @@
 package queue
 
-import "cmp"
+import (
+	"cmp"
+	"container/heap"
+)
 
-// A Heap holds nodes by key, then by number. The zero value is empty.
-type Heap[K cmp.Ordered, T any] []*Node[K, T]
+// A heapOf holds nodes by key, then by number. The zero value is empty.
+type heapOf[K cmp.Ordered, T any] []*node[K, T]
 
-// A Node is an element of at most one Heap, and stands for Of.
-type Node[K cmp.Ordered, T any] struct {
-	Key    K
-	Number uint64
-	Of     *T
-	heap   *Heap[K, T]
+// A node is an element of at most one heap, and stands for of.
+type node[K cmp.Ordered, T any] struct {
+	key    K
+	number uint64
+	of     *T
+	heap   *heapOf[K, T]
 	index  int
 }
 
-// Put puts a node into the heap, or where it belongs after a change.
-func (h *Heap[K, T]) Put(n *Node[K, T]) {
-	if n.heap != h {
-		n.Leave()
-		n.heap, n.index = h, len(*h)
-		*h = append(*h, n)
-	}
-	h.fix(n.index)
-}
-
-// Leave takes a node out of its heap, if any.
-func (n *Node[K, T]) Leave() {
-	h := n.heap
-	if h == nil {
+// put puts a node into the heap, or where it belongs after a change.
+func (h *heapOf[K, T]) put(n *node[K, T]) {
+	if n.heap == h {
+		heap.Fix(h, n.index)
 		return
 	}
-	i, last := n.index, len(*h)-1
-	h.swap(i, last)
-	(*h)[last], *h = nil, (*h)[:last]
-	if n.heap = nil; i < last {
-		h.fix(i)
+	n.leave()
+	n.heap = h
+	heap.Push(h, n)
+}
+
+// leave takes a node out of its heap, if any.
+func (n *node[K, T]) leave() {
+	if n.heap != nil {
+		heap.Remove(n.heap, n.index)
+		n.heap = nil
 	}
 }
 
-func (h Heap[K, T]) fix(i int) {
-	for i > 0 && h.less(i, (i-1)/2) {
-		h.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-	for {
-		least := 2*i + 1
-		if least+1 < len(h) && h.less(least+1, least) {
-			least++
-		}
-		if least >= len(h) || !h.less(least, i) {
-			return
-		}
-		h.swap(i, least)
-		i = least
-	}
-}
+func (h heapOf[K, T]) Len() int { return len(h) }
 
-func (h Heap[K, T]) less(i, j int) bool {
+func (h heapOf[K, T]) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	return a.Key < b.Key || a.Key == b.Key && a.Number < b.Number
+	return a.key < b.key || a.key == b.key && a.number < b.number
 }
 
-func (h Heap[K, T]) swap(i, j int) {
+func (h heapOf[K, T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
 
-// Index returns the node's index in its heap.
-func (n *Node[K, T]) Index() int { return n.index }
+func (h *heapOf[K, T]) Push(n any) {
+	n.(*node[K, T]).index = len(*h)
+	*h = append(*h, n.(*node[K, T]))
+}
+
+func (h *heapOf[K, T]) Pop() any {
+	last := len(*h) - 1
+	n := (*h)[last]
+	(*h)[last], *h = nil, (*h)[:last]
+	return n
+}

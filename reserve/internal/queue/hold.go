@@ -19,7 +19,7 @@ type hold struct {
 	last   int // of parts: the one to wait for
 	rounds uint8
 	full   bool
-	due    bool          // the time of last has come
+	slack  time.Duration // how long before its time it is granted
 	asked  time.Duration // the delay when it was made
 	epoch  int64         // of the queue, when other options were compared last
 	one    [1]Part
@@ -30,58 +30,70 @@ type Part struct {
 	r      *reserve.Reservation // nil: there is none
 	memory reserve.Reservation  // of the first one, for which a caller may still wait
 	taken  bool                 // memory is
-	paused bool                 // it is only at the limit's pause
+	here   bool                 // a caller has waited for it
 }
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits if the last has room within the slack; else only there. The place must not have the hold.
+// fill reserves at all limits; last where that may block. If one has no room within the slack, it keeps only that. The
+// place must not have the hold.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
-	limits := h.limits()
-	slack := h.place.queue.slack(limits)
-	keep := h.rounds < patience && len(limits) > 1
 	h.rounds++
-	if keep {
-		if last, wait := h.latest(); wait > slack {
-			h.giveBack(last)
-			return h.take(ctx, last, maxWait)
+	h.full = false
+	limits := h.limits()
+	for _, blocks := range [...]bool{false, true} {
+		for i := range limits {
+			if kindOf(limits[i].By).blocks() != blocks {
+				continue
+			}
+			if err := h.take(ctx, i, maxWait); err != nil {
+				h.cancel()
+				return err
+			}
+		}
+		h.slack = 0
+		if h.last, h.asked = h.latest(); h.asked > 0 {
+			h.slack = h.place.queue.slack(limits)
+		}
+		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience {
+			h.keep(h.last)
+			return nil
 		}
 	}
-	for i := range limits {
-		if err := h.take(ctx, i, maxWait); err != nil {
-			h.cancel()
-			return err
-		}
-	}
-	h.full, h.due = true, false
-	longest := time.Duration(-1)
-	for i := range h.parts {
-		if d := h.delayOf(i); d > longest {
-			h.last, longest = i, d
-		}
-		h.full = h.full && !h.parts[i].paused
-	}
-	if h.asked = longest; keep && longest > slack {
-		h.giveBack(h.last)
-		h.full = false
-	}
+	h.full = true
 	return nil
 }
 
-// slack is how long before its time the hold is due; 0 in a pause.
-func (h *hold) slack() time.Duration {
+func (h *hold) keep(only int) {
 	for i := range h.parts {
-		if h.parts[i].paused {
-			return 0
+		if p := &h.parts[i]; i != only && p.r != nil {
+			p.r.Cancel()
+			p.r = nil
 		}
 	}
-	return h.place.queue.slack(h.limits())
+}
+
+func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
+	p, l := &h.parts[i], &h.limits()[i]
+	if p.r != nil {
+		return nil
+	}
+	r := &p.memory
+	if p.taken {
+		r = new(reserve.Reservation)
+	}
+	p.taken, p.here = true, false
+	err := l.reserve(ctx, l.permits(h.place), maxWait, r)
+	if err == nil {
+		p.r = r
+	}
+	return err
 }
 
 // fast is the rate from which waking late loses more than charging 2 ms too early.
 const fast = 100
 
-// slack is at most 2 ms at several limits, and 0 if one is slow.
+// slack is at most 2 ms where it would charge a second limit, or a place in flight, too early; 0 if one is slow.
 func (q *Queue) slack(limits []Limit) time.Duration {
 	if len(limits) == 1 || q.set.Slack == 0 {
 		return q.set.Slack
@@ -100,61 +112,37 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 	return min(q.set.Slack, 2*time.Millisecond)
 }
 
-// latest returns which limit has room last, and when.
+// latest returns which part has room last, and when.
 func (h *hold) latest() (last int, longest time.Duration) {
-	limits := h.limits()
-	for i := range limits {
-		var wait time.Duration
-		if p := &h.parts[i]; p.r != nil && !p.paused {
-			wait = max(h.delayOf(i), limits[i].paused())
-		} else {
-			wait, _ = limits[i].wait(limits[i].permits(h.place))
-		}
-		if wait > longest {
-			last, longest = i, wait
+	for i := range h.parts {
+		if d := h.delayOf(i); d > longest {
+			last, longest = i, d
 		}
 	}
 	return last, longest
 }
 
-func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) (err error) {
-	p, l := &h.parts[i], &h.limits()[i]
-	if p.r != nil && (p.paused || l.paused() > 0) {
-		if p.paused && l.paused() > 0 && p.r.Delay() > 0 {
-			h.last, h.full, h.due = i, false, false
-			return nil
-		}
-		h.drop(i) // the pause is over, or there is one now: then permits that are bought would be forgotten by its end
+// delayOf returns the delay of a part; 0 if it holds nothing.
+func (h *hold) delayOf(i int) time.Duration {
+	if p := &h.parts[i]; p.r != nil && !p.here {
+		return p.r.Delay()
 	}
-	if p.r == nil {
-		r := &p.memory
-		if p.taken {
-			r = new(reserve.Reservation)
-		}
-		p.taken = true
-		if p.paused, err = l.reserve(ctx, l.permits(h.place), maxWait, r); err != nil {
-			return err
-		}
-		p.r = r
-	}
-	h.last, h.full, h.due = i, len(h.parts) == 1 && !p.paused, false
-	h.asked = h.delay()
-	return nil
+	return 0
 }
 
-func (h *hold) giveBack(but int) {
-	for i := range h.parts {
-		if i != but {
-			h.drop(i)
-		}
-	}
+func (h *hold) delay() time.Duration {
+	_, longest := h.latest()
+	return longest
 }
 
-func (h *hold) drop(i int) {
-	if p := &h.parts[i]; p.r != nil {
-		p.r.Cancel()
-		p.r, p.paused = nil, false
+// arrived reports whether the time has come that a caller has waited for. If another part is later, it awaits that.
+func (h *hold) arrived() bool {
+	h.parts[h.last].here = true
+	last, longest := h.latest()
+	if longest > 0 {
+		h.last = last
 	}
+	return longest == 0
 }
 
 func (h *hold) cancel() {
@@ -167,7 +155,7 @@ func (h *hold) cancel() {
 
 // settle settles limits that the request asks for its own permits; at 0, all.
 func (h *hold) settle(actual int) {
-	for i := len(h.parts) - 1; i >= 0; i-- { // a group's own limit first: else another group would get what comes back
+	for i := len(h.parts) - 1; i >= 0; i-- { // a class's own limit first: else another class would get what comes back
 		if actual == 0 || h.limits()[i].Permits == 0 {
 			h.parts[i].r.Settle(actual)
 		}
@@ -184,50 +172,12 @@ func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
 func (h *hold) time() time.Time { return h.awaited().At() }
 
-func (h *hold) delay() (longest time.Duration) {
-	for i := range h.parts {
-		switch {
-		case h.parts[i].r == nil:
-		case h.due && i == h.last:
-			longest = max(longest, h.pause(i))
-		default:
-			longest = max(longest, h.delayOf(i))
-		}
-	}
-	return longest
-}
-
-func (h *hold) delayOf(i int) time.Duration {
-	return max(h.parts[i].r.Delay(), h.pause(i))
-}
-
-// pause returns how long a limit with a reservation is paused.
-func (h *hold) pause(i int) time.Duration {
-	if h.parts[i].paused {
-		return 0
-	}
-	return h.limits()[i].paused()
-}
-
-// arrived reports whether the time has come. If another part is later now, it awaits that.
-func (h *hold) arrived() bool {
-	h.due = true
-	longest, last := time.Duration(0), h.last
-	for i := range h.parts {
-		if i != h.last && h.parts[i].r != nil && h.delayOf(i) > longest {
-			longest, last = h.delayOf(i), i
-		}
-	}
-	h.due = last == h.last
-	h.last = last
-	return h.due
-}
-
+// wouldWait returns how long it is until all limits have room, as far as they tell.
 func (h *hold) wouldWait() time.Duration {
 	longest := h.delay()
 	for i, l := range h.limits() {
-		if !h.full && (h.parts[i].r == nil || h.parts[i].paused) {
-			d, err := l.known(l.permits(h.place))
+		if h.parts[i].r == nil {
+			d, err := l.wait(h.place.queue, l.permits(h.place))
 			if err != nil {
 				return reserve.Forever
 			}
@@ -255,7 +205,7 @@ func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limi
 func (h *hold) at(l *Limit) int {
 	if h != nil {
 		for j := range h.parts {
-			if h.parts[j].r != nil && !h.parts[j].paused && l.same(h.limits()[j]) {
+			if h.parts[j].r != nil && l.same(h.limits()[j]) {
 				return j
 			}
 		}

@@ -6,9 +6,12 @@ import (
 	"math"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/smooth"
 )
 
 // A Limit is what a request asks of one limit.
@@ -18,9 +21,7 @@ type Limit struct {
 	// Clip: the request asks for at most what the limit ever holds, and its caller charges the rest. Otherwise it gets
 	// a *[reserve.SizeError].
 	Clip bool
-	// Pause stops By: while it is paused, nothing is reserved there. May be nil.
-	Pause *reserve.Limiter
-	// Own: only one group asks this limit. While its first request waits for it, other groups pass.
+	// Own: only one class asks this limit. While its first request waits for it, other classes pass.
 	Own bool
 }
 
@@ -40,6 +41,20 @@ func Limits(by reserve.Reserver) (limits []Limit) {
 		limits = append(limits, Limits(part)...)
 	}
 	return limits
+}
+
+// Unlimited returns the policy of unlimited limiters, which save up nothing: for pauses. A nil clock is the real one.
+func Unlimited(clock clockwork.Clock) *reserve.Policy {
+	var opts []reserve.Option
+	if clock != nil {
+		opts = append(opts, reserve.WithClock(clock))
+	}
+	variant := reserve.Variant{Package: "pace", Limiter: "a limiter without a limit", Curve: evenly}
+	return reserve.Must(reserve.NewPolicy(variant, math.Inf(1), opts...))
+}
+
+func evenly(permitsPerSecond float64) *smooth.Curve {
+	return &smooth.Curve{Rate: permitsPerSecond, Interval: smooth.Interval(permitsPerSecond), AtRate: evenly}
 }
 
 type kind uint8
@@ -68,6 +83,9 @@ func kindOf(by reserve.Reserver) kind {
 	return foreign
 }
 
+// blocks reports whether to ask the limit may block, or calls a function of the user's.
+func (k kind) blocks() bool { return k == foreign || k == distant || k == keyed }
+
 // same can't tell a user's Reserver from another.
 func (l *Limit) same(other Limit) bool {
 	switch kindOf(l.By) {
@@ -87,36 +105,19 @@ func (l *Limit) permits(p *Place) int {
 // unknown is a wait that nobody can know.
 const unknown = reserve.Forever
 
-// wait returns n permits' wait; 0 if By can't be asked.
-func (l *Limit) wait(n int) (d time.Duration, err error) {
+// wait returns n permits' wait; 0 if it can't be asked, or only through a function of the user's.
+// Q looks again when a place in flight is free.
+func (l *Limit) wait(q *Queue, n int) (d time.Duration, err error) {
 	switch by := l.By.(type) {
 	case *reserve.Limiter:
 		d, err = by.Peek(n)
-	case bykey.Key:
-		d, err = by.Peek(n)
 	case *Places:
-		d = by.wait()
+		d = by.wait(q)
 	}
 	if most := tooMany(err); most > 0 && l.Clip {
-		return l.wait(most)
+		return l.wait(q, most)
 	}
-	return max(d, l.paused()), err
-}
-
-// known is wait without a function of the user's.
-func (l *Limit) known(n int) (time.Duration, error) {
-	if kindOf(l.By) == keyed {
-		return l.paused(), nil
-	}
-	return l.wait(n)
-}
-
-func (l *Limit) paused() time.Duration {
-	if l.Pause == nil {
-		return 0
-	}
-	d, _ := l.Pause.Peek(1)
-	return d
+	return d, err
 }
 
 // tooMany returns a SizeError's Max, or 0.
@@ -131,12 +132,7 @@ func tooMany(err error) int {
 	return 0
 }
 
-// reserve waits for a pause's end instead: permits bought now would be lost.
-func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (paused bool, err error) {
-	if l.paused() > 0 {
-		*r, err = l.Pause.ReserveWithin(ctx, 1, maxWait)
-		return true, err
-	}
+func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (err error) {
 	if by, ok := l.By.(*reserve.Limiter); ok { // what is handed on before it goes does not count as granted
 		own := (*engine.Limiter)(by)
 		if c := 0.0; l.Clip && n > 1 {
@@ -151,7 +147,7 @@ func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *re
 	if most := tooMany(err); most > 0 && l.Clip && most < n {
 		return l.reserve(ctx, most, maxWait, r)
 	}
-	return false, err
+	return err
 }
 
 // rate returns permits per second; 0: unknown or no limit.
@@ -173,4 +169,20 @@ func (l *Limit) paidLater() bool {
 	one, err := by.Peek(1)
 	all, err2 := by.Peek(math.MaxInt32)
 	return err == nil && err2 == nil && all <= one // time passes meanwhile
+}
+
+// tooLarge returns the error of a place that the limit never grants, or nil.
+func (l *Limit) tooLarge(p *Place) error {
+	n := l.permits(p)
+	if n == 1 || l.Clip {
+		return nil
+	}
+	_, err := l.wait(p.queue, n)
+	if by, ok := l.By.(bykey.Key); ok {
+		_, err = by.Peek(n)
+	}
+	if most := tooMany(err); most > 0 {
+		return &reserve.SizeError{Permits: n, Max: most}
+	}
+	return nil
 }

@@ -146,7 +146,7 @@ func (s *scenario) play(t *testing.T) (went []time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		limits, options := s.made()
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: s.slack}, options)
+		q := queue.New(queue.Settings{Slack: s.slack}, options)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		granted := make([]int, len(limits))

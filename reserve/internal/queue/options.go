@@ -24,7 +24,7 @@ const someday = reserve.Forever - 1
 // asked reports whether asking the limits tells all.
 func (o *Option) asked() bool {
 	for i := range o.Limits {
-		if k := kindOf(o.Limits[i].By); k == foreign || k == distant || k == keyed {
+		if kindOf(o.Limits[i].By).blocks() {
 			return false
 		}
 	}
@@ -38,7 +38,7 @@ func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
 			longest = max(longest, min(h.delayOf(j), someday))
 			continue
 		}
-		d, err := l.known(l.permits(p))
+		d, err := l.wait(p.queue, l.permits(p))
 		if err != nil {
 			return reserve.Forever
 		}
@@ -88,7 +88,7 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 	return all
 }
 
-// choose returns the best choice within maxWait, or option -1. Current wins a tie.
+// choose returns the best choice within maxWait, or else the earliest. Current wins a tie.
 func (q *Queue) choose(all []choice, p *Place, current int, maxWait time.Duration) choice {
 	earliest := slices.MinFunc(all, byWait).wait
 	limit := max(earliest, min(add(earliest, q.set.Detour), maxWait))
@@ -118,11 +118,12 @@ func (q *Queue) before(p *Place, a, b choice, current int) bool {
 	case b.option == current || a.option == current:
 		return a.option == current
 	default:
-		return q.options[a.option].last < q.options[b.option].last
+		return q.options[a.option].last.Load() < q.options[b.option].last.Load()
 	}
 }
 
-// reserve reserves at the best option; if its wait is uncertain, at the next best too, and keeps the better.
+// reserve reserves at the best option. If its wait is longer than was expected, it reserves at the next best too, and
+// keeps the better.
 func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (best *hold, err error) {
 	if len(p.Options) == 1 {
 		h := p.newHold(0)
@@ -130,7 +131,7 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 	}
 	epoch := q.epoch.Load()
 	all := q.choices(p, nil)
-	held := make([]*hold, len(all))
+	held, errs := make([]*hold, len(all)), make([]error, len(all))
 	defer func() {
 		for _, h := range held {
 			if h != nil && h != best {
@@ -138,42 +139,25 @@ func (q *Queue) reserve(ctx context.Context, p *Place, maxWait time.Duration) (b
 			}
 		}
 	}()
-	current, err := q.search(ctx, p, all, held, maxWait)
-	if current < 0 {
-		return nil, q.none(p, maxWait)
-	}
-	for i, h := range held {
-		if h == nil {
-			all[i].wait = reserve.Forever
-		}
-	}
-	o := q.choose(all, p, current, maxWait)
-	if o.option < 0 || held[o.option] == nil {
-		return nil, err
-	}
-	held[o.option].epoch = epoch
-	q.served++
-	q.options[o.option].last = q.served
-	if q.set.Chosen != nil {
-		q.set.Chosen(p, o.option)
-	}
-	return held[o.option], nil
-}
-
-// search reserves at the best option until that has been asked, and returns the last one asked, or -1.
-func (q *Queue) search(ctx context.Context, p *Place, all []choice, held []*hold, maxWait time.Duration) (last int, err error) {
-	asked := make([]bool, len(all))
-	for last = -1; ; {
+	for last := -1; ; {
 		o := q.choose(all, p, last, maxWait)
-		if o.option < 0 || asked[o.option] || o.wait == reserve.Forever {
-			return last, err
-		}
 		last = o.option
-		asked[last] = true
-		held[last], all[last].wait, err = q.try(ctx, p, last, maxWait)
+		switch {
+		case held[last] != nil:
+			best = held[last]
+			best.epoch = epoch
+			q.options[last].last.Store(q.served.Add(1))
+			return best, nil
+		case errs[last] != nil:
+			return nil, errs[last]
+		case o.wait == reserve.Forever:
+			return nil, q.none(p, maxWait)
+		}
+		held[last], all[last].wait, errs[last] = q.try(ctx, p, last, maxWait)
 	}
 }
 
+// try reserves at an option, and returns the wait there.
 func (q *Queue) try(ctx context.Context, p *Place, option int, maxWait time.Duration) (*hold, time.Duration, error) {
 	h := p.newHold(option)
 	wait := reserve.Forever

@@ -12,14 +12,14 @@ const mostPassed = 16
 // letsPass reports whether others pass a bound place from now on.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
-	if p.pass != NoPass || len(q.passed) >= mostPassed || h.delay() <= h.slack() {
+	if p.pass != noPass || len(q.passed) >= mostPassed || h.delay() <= h.slack {
 		return false
 	}
 	switch l := &h.limits()[h.last]; {
 	case !h.full && l.Own:
-		p.pass = PassGroup
+		p.pass = passClass
 	case p.partial(l):
-		p.pass = PassOne
+		p.pass = passOne
 	default:
 		return false
 	}
@@ -38,33 +38,25 @@ func (p *Place) partial(l *Limit) bool {
 	return false
 }
 
-func (q *Queue) unpass(p *Place) {
-	if p.pass != NoPass {
-		p.pass = NoPass
-		q.passed = slices.DeleteFunc(q.passed, func(other *Place) bool { return other == p })
-	}
-}
-
-// stillFirst reports whether a place with PassGroup is the first of its group.
+// stillFirst reports whether a place with passClass is the first of its class.
 func (q *Queue) stillFirst(now int64, p *Place) bool {
-	p.pass = NoPass
-	first := q.order.FirstOf(now, p)
-	p.pass = PassGroup
-	return first == p
+	p.pass = noPass
+	first := q.order.classes[p.Class].first(now)
+	p.pass = passClass
+	return first.place == p
 }
 
-// rejoin ends the passing of a place, and binds it if first. If it returns true, it has unlocked the queue.
+// rejoin ends the passing of a place, and binds it if first. It unlocks the queue, and returns true.
 func (q *Queue) rejoin(now int64, p *Place) bool {
-	q.unpass(p)
-	if q.order.First(now) != p {
-		return q.takeBack(q.release(p))
+	h, old := p.hold, q.bound
+	q.unbind(p)
+	if q.order.first(now) != p {
+		p.state, p.hold = waiting, nil
+		return q.takeBack(h)
 	}
-	old := q.bound
-	q.bound = p.hold
-	if old == nil {
-		return q.takeBack()
+	if q.bound = h; old != nil {
+		old.place.state, old.place.hold = waiting, nil
 	}
-	old.place.state, old.place.hold = waiting, nil
 	return q.takeBack(old)
 }
 
@@ -87,4 +79,33 @@ func (q *Queue) anew(now int64) (holds []*hold) {
 		holds = append(holds, q.release(h.place))
 	}
 	return holds
+}
+
+func (q *Queue) unbind(p *Place) {
+	if q.bound != nil && q.bound.place == p {
+		q.bound = nil
+	}
+	if p.pass != noPass {
+		p.pass = noPass
+		q.passed = slices.DeleteFunc(q.passed, func(other *Place) bool { return other == p })
+	}
+}
+
+// detach takes a waiting place's hold. Others may still pass it.
+func (q *Queue) detach(p *Place) {
+	if q.bound == p.hold {
+		q.bound = nil
+	}
+	p.state, p.hold = waiting, nil
+}
+
+// release takes and returns the hold of a place that nobody passes any more.
+func (q *Queue) release(p *Place) *hold {
+	if p.state != bound {
+		return nil
+	}
+	h := p.hold
+	q.unbind(p)
+	p.state, p.hold = waiting, nil
+	return h
 }

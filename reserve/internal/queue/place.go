@@ -6,18 +6,20 @@ import (
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 const never = saturate.Never
 
 // A Place is a request in a queue. Its exported fields are set before Enter. It must not be copied.
 type Place struct {
-	Permits int      // at least 1: what its order and its accounts count
+	Permits int      // at least 1: what its class and tenant are charged
 	Options []Option // at least one; places may share them
-	Group   int      // places with the same number are refused in the order of their deadlines
-	Rank    *Rank    // of a request that may ask again; nil: it does not
-	Data    any      // the order's
-	Hint    any      // the maker's
+	Class   int
+	Tenant  string  // of the class; "": it has none
+	Weight  float64 // the tenant's; 0: 1
+	Rank    *Rank   // of a request that may ask again; nil: it does not
+	Key     string  // prefers the option that served it last: see [Sticky]; "": none
 	// Except reports whether an option must not be chosen. May be nil.
 	Except func(option int) bool
 	// Renew is called before each reservation, and may change the limits' permits; its error ends the place. It must
@@ -30,27 +32,32 @@ type Place struct {
 	rank  Rank
 	links [kinds]link
 
-	queue   *Queue
-	ctx     context.Context
-	begin   int64        // when it entered
-	counted [tracked]int // what the order's sums have of it
+	queue *Queue
+	ctx   context.Context
+	begin int64 // when it entered
 
-	// Guarded by the queue's lock.
+	// Guarded by the queue's lock. The order's:
+	tenant        *tenant
+	counted       [tracked]int64 // what its class has counted of it
+	lapse         node[int64, Place]
+	wasAged       bool   // when it went
+	stretch       uint32 // of its class, when it went
+	tenantStretch uint32 // of its tenant
+
 	latest     int64 // when it must go, or never
 	byDeadline bool  // of its context, or of one that waits for it
 	state      state
-	pass       Pass
+	pass       pass
 	used       bool // own and Memory are taken
 	settled    bool
-	hold       *hold              // if it is bound or granted
-	own        hold               // its first one
-	extra      int                // permits that are charged beyond Permits when it goes
-	sleepers   int                // in Wait
-	changed    chan struct{}      // closed when the state or the hold changes; may be nil
-	stop       func()             // ends a call to a limit that may block; may be nil
-	at         int64              // when it was granted; before and afterwards, what At returned last
-	err        error              // why it is over
-	lapse      Node[int64, Place] // in the heap of its group
+	hold       *hold         // if it is bound or granted
+	own        hold          // its first one
+	extra      int           // permits that are charged beyond Permits when it goes
+	sleepers   int           // in Wait
+	changed    chan struct{} // closed when the state or the hold changes; may be nil
+	stop       func()        // ends a call to a limit that may block; may be nil
+	at         int64         // when it was granted; before and afterwards, what At returned last
+	err        error         // why it is over
 }
 
 // SetPermits changes the permits of one of the place's limits. Only Renew may call it.
@@ -58,6 +65,17 @@ func (p *Place) SetPermits(option, limit, permits int) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	p.Options[option].Limits[limit].Permits = permits
+}
+
+// asks returns what its class has counted of it: see [asked].
+func (p *Place) asks(i int) int64 {
+	switch i {
+	case ofPermits:
+		return counted(p.Permits)
+	case ofPlaces:
+		return 1
+	}
+	return p.counted[i]
 }
 
 type state uint8
@@ -69,18 +87,14 @@ const (
 	over
 )
 
-// A Pass says which places pass a place, because it waits for something that they don't need.
-type Pass uint8
+// A pass says which places pass a place, because it waits for something that they don't need.
+type pass uint8
 
-// PassGroup holds up the other places of the group.
 const (
-	NoPass Pass = iota
-	PassOne
-	PassGroup
+	noPass pass = iota
+	passOne
+	passClass // but for the other places of its class
 )
-
-// Passed reports whether others pass the place.
-func (p *Place) Passed() Pass { return p.pass }
 
 // newHold returns an empty hold. The caller holds binding.
 func (p *Place) newHold(option int) *hold {
@@ -170,4 +184,57 @@ func (p *Place) Delay() time.Duration {
 		return max(1, q.forecast(p))
 	}
 	return 0
+}
+
+type promise struct{ *Place }
+
+func (p promise) Permits() int { return p.Place.Permits }
+func (p promise) Begin()       { p.each(true, (*reserve.Reservation).Begin) }
+func (p promise) End()         { p.each(true, (*reserve.Reservation).End) }
+
+// each calls f for the place's reservations; or only if it is granted.
+func (p *Place) each(ifGranted bool, f func(*reserve.Reservation)) {
+	p.queue.mu.Lock()
+	h := p.hold
+	if ifGranted && p.state != granted {
+		h = nil
+	}
+	p.queue.mu.Unlock()
+	if h != nil {
+		for i := range h.parts {
+			if r := h.parts[i].r; r != nil {
+				f(r)
+			}
+		}
+	}
+}
+
+// Reservation returns the place as a reservation.
+func (p *Place) Reservation() reserve.Reservation { return reserve.NewReservation(promise{p}) }
+
+// PlaceOf returns the place in this queue behind a reservation, or nil.
+func (q *Queue) PlaceOf(r *reserve.Reservation) (found *Place) {
+	p, ok := (*engine.Reservation)(r).Promise().(promise)
+	if !ok || p.queue == q {
+		return p.Place
+	}
+	p.each(false, func(r *reserve.Reservation) {
+		if found == nil {
+			found = q.PlaceOf(r)
+		}
+	})
+	return found
+}
+
+// A placeContext has the caller's values, and does not end with the caller's context: a reservation outlives it.
+type placeContext Place
+
+func (c *placeContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *placeContext) Done() <-chan struct{}       { return nil }
+func (c *placeContext) Err() error                  { return nil }
+func (c *placeContext) Value(key any) any {
+	if key == (rankKey{}) {
+		return &c.rank
+	}
+	return c.ctx.Value(key)
 }

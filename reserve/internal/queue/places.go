@@ -1,8 +1,9 @@
 package queue
 
 import (
-	"container/list"
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 // Places are a number of places in flight, as a [reserve.Reserver]: a place is out until its reservation's Cancel or
 // Settle(0). The Delay of a request that waits is reserve.Forever, which refuses none early.
 type Places struct {
-	mu      sync.Mutex
-	n, out  int
-	waiting list.List // of *place, by number
+	mu       sync.Mutex
+	n, out   int
+	waiting  []*place // by number
+	watchers map[*Queue]struct{}
 }
 
 // NewPlaces returns n places.
@@ -24,9 +26,9 @@ func NewPlaces(n int) *Places { return &Places{n: n} }
 // Resize makes them n places. Those that are out stay out.
 func (s *Places) Resize(n int) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.n = n
 	s.give()
-	s.mu.Unlock()
 }
 
 // Out returns how many are out.
@@ -36,32 +38,46 @@ func (s *Places) Out() int {
 	return s.out
 }
 
-func (s *Places) wait() time.Duration {
+func (s *Places) free() bool { return s.out < s.n && len(s.waiting) == 0 }
+
+// wait returns the wait for a place. If there is none, the queue looks again when one is free.
+func (s *Places) wait(q *Queue) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.out < s.n && s.waiting.Len() == 0 {
+	if s.free() {
 		return 0
 	}
+	if s.watchers == nil {
+		s.watchers = map[*Queue]struct{}{}
+	}
+	s.watchers[q] = struct{}{}
 	return unknown
 }
 
-// give gives free places to requests that wait. It must be locked.
+// give gives free places to requests that wait, and tells others. It must be locked.
 func (s *Places) give() {
-	for e := s.waiting.Front(); e != nil && s.out < s.n; e = s.waiting.Front() {
-		p := s.waiting.Remove(e).(*place)
+	for len(s.waiting) > 0 && s.out < s.n {
+		p := s.waiting[0]
+		s.waiting = slices.Delete(s.waiting, 0, 1)
 		s.out++
-		p.at = nil
+		p.waits = false
 		close(p.ready)
+	}
+	if s.free() {
+		for q := range s.watchers {
+			q.kick()
+		}
+		clear(s.watchers)
 	}
 }
 
+// A place is a place in flight, or a request for one.
 type place struct {
 	of     *Places
 	number uint64 // requests get places in the order of these
-	ready  chan struct{}
-	at     *list.Element // while it waits
+	waits  bool
 	over   bool
-	ended  chan struct{}
+	ready  chan struct{} // closed when it waits no longer; nil: it never did
 }
 
 // ReserveWithin reserves one place, whatever n. With a maxWait of 0 it returns a *[reserve.WaitError] if none is free.
@@ -70,47 +86,41 @@ func (s *Places) ReserveWithin(ctx context.Context, n int, maxWait time.Duration
 		return reserve.Reservation{}, err
 	}
 	p := &place{of: s}
-	if r := RankOf(ctx); r != nil {
-		p.number = r.Number
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.out < s.n && s.waiting.Len() == 0 {
+	if s.free() {
 		s.out++
 		return reserve.NewReservation(p), nil
 	}
 	if maxWait <= 0 {
 		return reserve.Reservation{}, &reserve.WaitError{Wait: unknown, MaxWait: maxWait}
 	}
-	p.ready, p.ended = make(chan struct{}), make(chan struct{})
-	e := s.waiting.Back()
-	for e != nil && e.Value.(*place).number > p.number {
-		e = e.Prev()
+	if r := RankOf(ctx); r != nil {
+		p.number = r.Number
 	}
-	if e == nil {
-		p.at = s.waiting.PushFront(p)
-	} else {
-		p.at = s.waiting.InsertAfter(p, e)
-	}
+	p.waits, p.ready = true, make(chan struct{})
+	i, _ := slices.BinarySearchFunc(s.waiting, p.number+1, func(p *place, number uint64) int {
+		return cmp.Compare(p.number, number)
+	})
+	s.waiting = slices.Insert(s.waiting, i, p)
 	s.give() // it may have become the first that passes
 	return reserve.NewReservation(p), nil
 }
 
 func (p *place) Permits() int  { return 1 }
-func (p *place) Settle(n int)  { p.end(n) }
-func (p *place) Cancel()       { p.end(0) }
+func (p *place) Cancel()       { p.Settle(0) }
 func (p *place) At() time.Time { return time.Now() }
 
 func (p *place) Delay() time.Duration {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	if p.at != nil {
+	if p.waits {
 		return unknown
 	}
 	return 0
 }
 
-func (p *place) end(n int) {
+func (p *place) Settle(n int) {
 	s := p.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,10 +128,10 @@ func (p *place) end(n int) {
 		return
 	}
 	p.over = true
-	if p.at != nil {
-		s.waiting.Remove(p.at)
-		p.at = nil
-		close(p.ended)
+	if p.waits {
+		s.waiting = slices.DeleteFunc(s.waiting, func(other *place) bool { return other == p })
+		p.waits = false
+		close(p.ready)
 		return
 	}
 	s.out--
@@ -134,11 +144,14 @@ func (p *place) Wait(ctx context.Context) error {
 	}
 	select {
 	case <-p.ready:
+		p.of.mu.Lock()
+		defer p.of.mu.Unlock()
+		if p.over {
+			return reserve.ErrCancelled
+		}
 		return nil
-	case <-p.ended:
-		return reserve.ErrCancelled
 	case <-ctx.Done():
-		p.end(0)
+		p.Settle(0)
 		return context.Cause(ctx)
 	}
 }

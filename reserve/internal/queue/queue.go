@@ -15,21 +15,22 @@ import (
 
 // Settings are those of a queue.
 type Settings struct {
-	Clock clockwork.Clock // nil: the real one
+	Classes []Class               // nil: one, first come, first served
+	Full    func(class int) error // makes the error of a request to a class that is full (MaxQueue)
+	Clock   clockwork.Clock       // nil: the real one
 	// Slack is how long before its time a place is granted. It waits for the rest at its limits, unpassed, so late
 	// wake-ups lose no time. Several limits are charged too early by it: there it is at most 2 ms. Default: 0.
 	Slack time.Duration
 	// Detour is how much longer a place may wait for an option of a lower tier, or that it prefers.
 	Detour time.Duration
-	// Prefers returns the option that a place prefers, or -1. Chosen is told the option it got. Both may be nil, and
+	// Prefers returns the option that a place prefers, or -1. Granted is told the option it got. Both may be nil, and
 	// must not block.
 	Prefers func(p *Place) int
-	Chosen  func(p *Place, option int)
+	Granted func(p *Place, option int)
 }
 
 // A Queue is requests in an order, in front of limits. All methods may be called at the same time.
 type Queue struct {
-	order   Order
 	set     Settings
 	clock   engine.Clock
 	distant bool   // the only limit is between processes
@@ -42,29 +43,28 @@ type Queue struct {
 	kicked  atomic.Bool  // a look has been asked for
 	quiet   atomic.Bool  // the queue itself changes the limit
 	epoch   atomic.Int64 // how often something has changed
+	served  atomic.Uint64
 	// deaf: a caller waits at the only limit, so an earlier time needs nothing.
 	deaf atomic.Bool
 
 	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
-	seen      int64                // the latest reading of the clock
-	bound     *hold                // of the first
-	binds     bool                 // a place is being bound, without the lock
-	passed    []*Place             // that others pass; each has a hold
-	lapse     []Heap[int64, Place] // by group: places that must go by a time
-	notBefore int64                // a distant limit grants nothing before
-	cost      int64                // how long a call to a distant limit took lately
-	timer     stopper              // looks again
-	timed     int64                // when; or never
-	served    uint64
-	renewed   int64 // anew waits until then
-	compared  int64 // the epoch that anew has seen
+	order     order
+	seen      int64    // the latest reading of the clock
+	bound     *hold    // of the first
+	passed    []*Place // that others pass; each has a hold
+	notBefore int64    // a distant limit grants nothing before
+	cost      int64    // how long a call to a distant limit took lately
+	timer     stopper  // looks again
+	timed     int64    // when; or never
+	renewed   int64    // anew waits until then
+	compared  int64    // the epoch that anew has seen
 }
 
 type seen struct {
-	known atomic.Int64 // when it grants, by the last answer of limits that can't be asked without taking
-	last  uint64       // when it was chosen last
+	known atomic.Int64  // when it grants, by the last answer of limits that can't be asked without taking
+	last  atomic.Uint64 // when it was chosen last
 }
 
 // A lock is a mutex; if it is held during calls that may block, a channel, so that a testing/synctest bubble's time
@@ -92,10 +92,12 @@ func (l *lock) unlock() {
 
 type stopper interface{ Stop() bool }
 
-// New returns a queue with that many groups. The options of a place of each kind say whether a limit may block, and
-// which limits to watch.
-func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
-	q := &Queue{order: order, set: set, lapse: make([]Heap[int64, Place], groups), timed: never, notBefore: math.MinInt64}
+// New returns a queue. The options of a place of each class say whether a limit may block, and which limits to watch.
+func New(set Settings, options ...[]Option) *Queue {
+	if set.Classes == nil {
+		set.Classes = make([]Class, 1)
+	}
+	q := &Queue{order: newOrder(set.Classes, set.Full), set: set, timed: never, notBefore: math.MinInt64}
 	if set.Clock != nil {
 		q.clock = engine.On(set.Clock)
 	}
@@ -112,10 +114,15 @@ func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 		}
 	}
 	q.several, q.options = most > 1, make([]seen, most)
+	watched := map[*reserve.Limiter]bool{}
 	for l := range limits {
 		kind := kindOf(l.By)
-		q.blocks = q.blocks || kind == distant || kind == foreign || kind == keyed // its policy is a function of the user's
+		q.blocks = q.blocks || kind.blocks()
 		q.distant = kind == distant && len(limits) == 1
+		if by, ok := l.By.(*reserve.Limiter); ok && !watched[by] {
+			watched[by] = true
+			(*engine.Limiter)(by).Watch(q.watcher())
+		}
 	}
 	if len(limits) > 1 {
 		q.alone = nil
@@ -123,28 +130,18 @@ func New(order Order, groups int, set Settings, options ...[]Option) *Queue {
 	if q.blocks {
 		q.binding.calls = make(chan struct{}, 1)
 	}
-	q.watch(limits)
 	return q
 }
 
-func (q *Queue) watch(limits map[*Limit]bool) {
+// watcher returns a function that makes the queue look when promised times become earlier or later.
+func (q *Queue) watcher() func(later bool) (keep bool) {
 	weakly := weak.Make(q)
-	changed := func(later bool) bool {
+	return func(later bool) bool {
 		q := weakly.Value()
 		if q != nil && !q.quiet.Load() && (later || !q.deaf.Load()) {
 			q.kick()
 		}
 		return q != nil
-	}
-	watched := map[*reserve.Limiter]bool{nil: true}
-	for l := range limits {
-		by, _ := l.By.(*reserve.Limiter)
-		for _, by := range []*reserve.Limiter{by, l.Pause} {
-			if !watched[by] {
-				watched[by] = true
-				(*engine.Limiter)(by).Watch(changed)
-			}
-		}
 	}
 }
 
@@ -163,11 +160,20 @@ func Rate(options []Option) (sum float64) {
 	return sum
 }
 
-// Locked calls f under the queue's lock, to read the order.
-func (q *Queue) Locked(f func(now int64)) {
+// Counts returns those of each class, at one moment.
+func (q *Queue) Counts() (all []Counts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f(q.now())
+	now := q.now()
+	for _, c := range q.order.classes {
+		counts := c.counts
+		counts.Waiting, counts.Tenants = c.waiting.length, len(c.active)+len(c.idle)
+		if p := c.waiting.head; p != nil {
+			counts.LongestWait = max(counts.LongestWait, time.Duration(now-p.rank.Arrived))
+		}
+		all = append(all, counts)
+	}
+	return all
 }
 
 func (q *Queue) now() int64 {

@@ -70,7 +70,7 @@ func option(limits ...queue.Limit) queue.Option { return queue.Option{Limits: li
 func TestAllWhenItGoes(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		options := []queue.Option{option(queue.Limit{By: evenly(10), Permits: 1}, queue.Limit{By: evenly(1000)})}
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{}, options)
+		q := queue.New(queue.Settings{}, options)
 		for _, n := range []int{500, 100, 50, 50, 500, 10} {
 			l.ask(q, fmt.Sprint(n), &queue.Place{Permits: n, Options: options}, reserve.Forever)
 		}
@@ -90,7 +90,7 @@ func TestHoldsUpNobody(t *testing.T) {
 		a.PauseUntil(l.begin.Add(time.Minute))
 		b.PauseUntil(l.begin.Add(30 * time.Second))
 		options := []queue.Option{option(queue.Limit{By: a}), option(queue.Limit{By: b})}
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{}, options)
+		q := queue.New(queue.Settings{}, options)
 		l.ask(q, "refused by b", &queue.Place{Permits: 1, Options: options, Except: func(i int) bool { return i == 1 }}, reserve.Forever)
 		l.ask(q, "next", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
 		l.ask(q, "another", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
@@ -104,7 +104,7 @@ func TestPlaces(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		seats := queue.NewPlaces(2)
 		options := []queue.Option{option(queue.Limit{By: evenly(1)}, queue.Limit{By: seats, Permits: 1})}
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{}, options)
+		q := queue.New(queue.Settings{}, options)
 		places := make([]queue.Place, 5)
 		var rank queue.Rank
 		for i := range places {
@@ -154,7 +154,7 @@ func overtaken(int) bool {
 func toldAtOnce(t *testing.T) {
 	begin := time.Now()
 	options := []queue.Option{option(queue.Limit{By: evenly(10)}, queue.Limit{By: evenly(200)})}
-	q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: 50 * time.Millisecond}, options)
+	q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	went := 0
@@ -185,7 +185,7 @@ func TestSlack(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		by := evenly(50)
 		options := []queue.Option{option(queue.Limit{By: by})}
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: 50 * time.Millisecond}, options)
+		q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 		for i := range 10 {
 			l.ask(q, fmt.Sprint(i), &queue.Place{Permits: 1, Options: options}, reserve.Forever)
 		}
@@ -218,7 +218,7 @@ func invariant(t *testing.T, seed uint64) {
 		members[i] = evenly(1 + 5*random.Float64())
 		options = append(options, option(queue.Limit{By: shared, Permits: 1}, queue.Limit{By: seats, Permits: 1}, queue.Limit{By: members[i]}))
 	}
-	q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: time.Duration(random.IntN(2)) * 50 * time.Millisecond}, options)
+	q := queue.New(queue.Settings{Slack: time.Duration(random.IntN(2)) * 50 * time.Millisecond}, options)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	granted := make([]int, len(members))
@@ -298,7 +298,7 @@ func TestNoAllocation(t *testing.T) {
 		for range limits {
 			options[0].Limits = append(options[0].Limits, queue.Limit{By: reserve.Must(pace.NewBursty(1e12))})
 		}
-		q := queue.New(new(queue.FIFO), 1, queue.Settings{Slack: 50 * time.Millisecond}, options)
+		q := queue.New(queue.Settings{Slack: 50 * time.Millisecond}, options)
 		var p queue.Place
 		memory := make([]queue.Part, limits)
 		require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
@@ -314,7 +314,7 @@ func TestPlacesOfTwoQueues(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
 		seats := queue.NewPlaces(1)
 		options := []queue.Option{option(queue.Limit{By: seats, Permits: 1})}
-		old, fresh := queue.New(new(queue.FIFO), 1, queue.Settings{}, options), queue.New(new(queue.FIFO), 1, queue.Settings{}, options)
+		old, fresh := queue.New(queue.Settings{}, options), queue.New(queue.Settings{}, options)
 		for range 10 {
 			p := &queue.Place{Permits: 1, Options: options}
 			require.NoError(t, old.Enter(context.Background(), p, 0))

@@ -6,32 +6,27 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 )
 
 // Look looks after a change of a limit that the queue does not watch.
 func (q *Queue) Look() {
 	q.epoch.Add(1)
-	q.look()
+	_ = q.look(context.Background())
 }
 
-func (q *Queue) look() {
-	q.binding.lock()
-	defer q.binding.unlock()
-	for q.step() {
-	}
-}
-
-// lookFor is look. If the context ends while a limit blocks, it returns the cause, and the queue looks on.
-func (q *Queue) lookFor(ctx context.Context) error {
-	if !q.blocks || ctx.Done() == nil {
-		q.look()
+// look does what there is to do. If the context ends while a limit blocks, it returns the cause, and the queue looks
+// on.
+func (q *Queue) look(ctx context.Context) error {
+	if !q.blocks {
+		q.steps()
 		return nil
 	}
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		q.look()
+		q.steps()
 	}()
 	select {
 	case <-looked:
@@ -41,20 +36,54 @@ func (q *Queue) lookFor(ctx context.Context) error {
 	}
 }
 
+func (q *Queue) steps() {
+	q.binding.lock()
+	defer q.binding.unlock()
+	for q.waiting.Load() > 0 && q.step() {
+	}
+}
+
 // lookSoon is look, in a goroutine where a limit may block.
 func (q *Queue) lookSoon() {
 	if q.blocks {
-		go q.look()
+		go q.steps()
 	} else {
-		q.look()
+		q.steps()
+	}
+}
+
+// changed looks after a place or permits have gone.
+func (q *Queue) changed() {
+	q.epoch.Add(1)
+	if q.waiting.Load() > 0 {
+		q.lookSoon()
+	}
+}
+
+// kick is changed for a caller that holds a limit's lock.
+func (q *Queue) kick() {
+	q.epoch.Add(1)
+	if q.waiting.Load() > 0 && q.kicked.CompareAndSwap(false, true) {
+		go func() {
+			q.kicked.Store(false)
+			q.steps()
+		}()
+	}
+}
+
+// poll looks if the bound place is due and no caller waits for it: the timer may be late.
+func (q *Queue) poll() {
+	q.mu.Lock()
+	h := q.bound
+	due := h != nil && h.place.sleepers == 0 && h.delay() <= 0
+	q.mu.Unlock()
+	if due {
+		q.lookSoon()
 	}
 }
 
 // step does the next thing; more: there may be another. The caller holds binding.
 func (q *Queue) step() (more bool) {
-	if q.waiting.Load() == 0 {
-		return false
-	}
 	q.mu.Lock()
 	now := q.now()
 	if h := q.expire(now); h != nil {
@@ -68,7 +97,7 @@ func (q *Queue) step() (more bool) {
 			return true
 		}
 	}
-	first := q.order.First(now)
+	first := q.order.first(now)
 	if h := q.bound; h != nil && h.place != first {
 		return q.takeBack(q.release(h.place))
 	}
@@ -87,16 +116,14 @@ func (q *Queue) step() (more bool) {
 // takeBack unlocks the queue, cancels holds and returns true.
 func (q *Queue) takeBack(holds ...*hold) bool {
 	q.mu.Unlock()
-	for _, h := range holds {
-		q.cancel(h)
-	}
-	return true
-}
-
-func (q *Queue) cancel(h *hold) {
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
-	h.cancel()
+	for _, h := range holds {
+		if h != nil {
+			h.cancel()
+		}
+	}
+	return true
 }
 
 // advance does a place's next thing. If it returns true, it has unlocked the queue.
@@ -109,16 +136,15 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.bind(p, nil, p.remaining(now))
 		return true
 	}
-	if p.pass == PassGroup && !q.stillFirst(now, p) || q.better(h) {
+	if p.pass == passClass && !q.stillFirst(now, p) || q.better(h) {
 		return q.takeBack(q.release(p))
 	}
-	delay, slack := h.delay(), h.slack()
-	switch {
-	case delay > slack && !h.due: // if it is due, its limit has been paused meanwhile
+	switch delay := h.delay(); {
+	case delay > h.slack:
 		return false
-	case p.pass != NoPass && !h.full:
+	case p.pass != noPass && !h.full:
 		return q.rejoin(now, p)
-	case h.full && delay <= slack:
+	case h.full:
 		q.grant(now, h, delay)
 	default:
 		q.detach(p)
@@ -133,10 +159,13 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
 	q.over(p)
-	q.order.Grant(now, p)
+	q.order.grant(now, p)
 	p.state = granted
 	p.at = add(now, delay)
 	p.signal()
+	if q.set.Granted != nil {
+		q.set.Granted(p, h.option)
+	}
 	if q.distant {
 		q.notBefore = math.MinInt64
 		rate := q.alone.rate()
@@ -146,7 +175,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	}
 	extra := p.extra
 	if extra > 0 {
-		q.order.Settle(now, p, extra)
+		q.order.settle(now, p, extra)
 	}
 	q.mu.Unlock()
 	h.granted()
@@ -165,37 +194,33 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 		defer stop()
 		p.stop = stop
 	}
-	q.binds = true
 	q.mu.Unlock()
 	h, err := q.attempt(ctx, p, h, maxWait)
 	q.mu.Lock()
-	q.binds = false
 	now := q.now()
 	if q.distant {
 		q.cost += (now - begin - q.cost) / 4
 	}
-	if err == nil && p.state == waiting {
+	switch {
+	case p.state != waiting: // it has left meanwhile
+		q.takeBack(h)
+	case err != nil:
+		var late *reserve.WaitError
+		if errors.As(err, &late) && add(now, late.Wait) > p.latest {
+			err = p.late(now, late.Wait)
+		}
+		q.takeBack(q.leave(p, err, true))
+	default:
 		p.hold, p.state = h, bound
-		if p.pass == NoPass {
+		if p.pass == noPass {
 			q.bound = h
 		}
-		if h.full && h.asked <= h.slack() && p.pass == NoPass && q.order.First(now) == p {
+		if h.full && h.asked <= h.slack && p.pass == noPass && q.order.first(now) == p {
 			q.grant(now, h, h.asked)
 			return
 		}
 		p.signal()
 		q.mu.Unlock()
-		return
-	}
-	var late *reserve.WaitError
-	if errors.As(err, &late) && add(now, late.Wait) > p.latest {
-		err = p.late(now, late.Wait)
-	}
-	q.mu.Unlock()
-	if err == nil {
-		q.cancel(h)
-	} else {
-		q.fail(p, err)
 	}
 }
 
@@ -219,17 +244,68 @@ func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.D
 	if h = old; h == nil {
 		return q.reserve(ctx, p, maxWait)
 	}
-	return h, h.fill(ctx, maxWait)
+	if err = h.fill(ctx, maxWait); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
-func (q *Queue) fail(p *Place, err error) {
+// askFrom returns when to ask a distant limit: shortly before it grants, since a change of the first costs two calls.
+func (q *Queue) askFrom() int64 { return saturate.Add(q.notBefore, -2*q.cost-int64(soon)) }
+
+const soon = time.Millisecond
+
+// arm sets the timer to the next thing that no caller does. The queue's lock is held.
+func (q *Queue) arm(now int64) {
+	h := q.bound
+	q.deaf.Store(h != nil && h.place.sleepers > 0 && !q.several && len(q.passed) == 0 && len(h.parts) == 1)
+	at := q.order.changes(now)
+	for _, c := range q.order.classes {
+		if len(c.lapse) > 0 {
+			at = min(at, add(c.lapse[0].key, 1))
+		}
+	}
+	for _, p := range q.passed {
+		at = min(at, q.alarmOf(now, p.hold))
+	}
+	switch {
+	case h != nil:
+		at = min(at, q.alarmOf(now, h))
+	case q.distant:
+		at = min(at, q.askFrom())
+	}
+	if at >= q.timed || at == never || q.waiting.Load() == 0 {
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timed = at
+	d := max(0, time.Duration(at-now))
+	if q.clock.Fake != nil {
+		q.timer = (*q.clock.Fake).AfterFunc(d, q.alarm)
+	} else {
+		q.timer = time.AfterFunc(d, q.alarm)
+	}
+}
+
+func (q *Queue) alarmOf(now int64, h *hold) int64 {
+	if h == nil || h.slack == 0 && h.place.sleepers > 0 {
+		return never
+	}
+	d := h.delay()
+	if d == unknown {
+		return never
+	}
+	if kindOf(h.place.Options[h.option].Limits[h.last].By) == foreign {
+		d = max(d, soon) // it may be a forecast, which never comes true by itself
+	}
+	return add(now, max(0, d-h.slack/2))
+}
+
+func (q *Queue) alarm() {
 	q.mu.Lock()
-	if p.state < granted {
-		q.order.Lapsed(q.now(), p)
-	}
-	h := q.leave(p, err)
+	q.timer, q.timed = nil, never
 	q.mu.Unlock()
-	if h != nil {
-		h.cancel()
-	}
+	q.steps()
 }

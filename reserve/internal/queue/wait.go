@@ -45,9 +45,9 @@ func (p *Place) Wait(ctx context.Context) (err error) {
 	if p.state == over {
 		return p.failure()
 	}
-	h := q.leave(p, err)
+	h := q.leave(p, err, false)
 	q.mu.Unlock()
-	q.gone(h)
+	q.left(h)
 	q.mu.Lock()
 	return err
 }
@@ -70,7 +70,7 @@ func (p *Place) waitFor(ctx context.Context, h *hold) (err error) {
 	case !mine || err == nil && !there: // it was handed on, or granted meanwhile; or another limit is later
 		return done.Cause(ctx)
 	case err == nil:
-		err = q.lookFor(ctx)
+		err = q.look(ctx)
 	}
 	return err
 }
@@ -111,22 +111,21 @@ func (p *Place) Cancel() { p.Settle(0) }
 func (p *Place) Charge(actual int) {
 	q := p.queue
 	q.mu.Lock()
-	ok := p.state == granted && p.correct(max(0, actual))
+	ok := p.state == granted && !p.settled
+	if ok {
+		p.correct(max(0, actual))
+	}
 	q.mu.Unlock()
 	if ok {
 		q.changed()
 	}
 }
 
-// correct settles a granted place, and reports whether for the first time.
-func (p *Place) correct(actual int) bool {
-	if p.settled {
-		return false
-	}
+// correct settles the account of a granted place.
+func (p *Place) correct(actual int) {
 	if p.settled = true; actual != p.Permits {
-		p.queue.order.Settle(p.queue.now(), p, actual-p.Permits)
+		p.queue.order.settle(p.queue.now(), p, actual-p.Permits)
 	}
-	return true
 }
 
 // Settle is [reserve.Reservation.Settle].
@@ -154,15 +153,65 @@ func (p *Place) Settle(actual int) {
 	var released *hold
 	switch {
 	case actual == 0:
-		released = q.leave(p, reserve.ErrCancelled)
+		released = q.leave(p, reserve.ErrCancelled, false)
 	case actual < p.Permits:
-		q.order.Resize(q.now(), p, actual)
+		q.order.resize(p, actual)
 		released = q.release(p)
 	default:
 		p.extra = actual - p.Permits
 	}
 	q.mu.Unlock()
 	q.left(released)
+}
+
+// leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
+func (q *Queue) leave(p *Place, why error, refused bool) *hold {
+	h := q.release(p)
+	if h != nil {
+		p.at = q.clock.Since(h.time())
+	}
+	q.unbind(p)
+	if p.stop != nil {
+		p.stop() // no caller waits for the limit's answer
+	}
+	q.over(p)
+	q.order.remove(q.now(), p)
+	if refused {
+		q.order.classes[p.Class].counts.Refused += uint64(p.Permits)
+	}
+	p.state, p.err = over, why
+	p.signal()
+	return h
+}
+
+// over forgets the deadline of a place, and the timer behind the last. The queue's lock is held.
+func (q *Queue) over(p *Place) {
+	p.lapse.leave()
+	if q.waiting.Add(-1) == 0 && q.timer != nil {
+		q.timer.Stop()
+		q.timer, q.timed = nil, never
+	}
+}
+
+// lapses keeps the place among those with a deadline. The queue's lock is held.
+func (q *Queue) lapses(p *Place) {
+	p.lapse.key, p.lapse.of = p.latest, p
+	q.order.classes[p.Class].lapse.put(&p.lapse)
+}
+
+// left cancels a hold, nil if none, and looks. Where a limit may block, nobody waits for that.
+func (q *Queue) left(h *hold) {
+	back := func() {
+		if h != nil {
+			h.cancel()
+		}
+		q.changed()
+	}
+	if h != nil && q.blocks {
+		go back()
+	} else {
+		back()
+	}
 }
 
 // A PanicError is a panic of the caller's code, such as its own Reserver. The call that asked throws it again.
