@@ -1,7 +1,6 @@
 package inbound
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -13,24 +12,25 @@ import (
 // room are taken.
 func TestNetworkCounts(t *testing.T) {
 	const room, nearShare, farShare = 40960, 10, 640
-	c := newNetworkCounts(addressIn[netip.Addr](), room)
-	one := netip.MustParseAddr("10.0.0.1")
+	c := &networkCounts{crowded: room * 3 / 4, mostNear: nearShare, mostFar: farShare}
+	one := client{near: 1, far: 1}
 	for range nearShare {
 		require.True(t, c.Admits(one, room))
 		c.Count(one, 1)
 	}
 	require.False(t, c.Admits(one, room*3/4))
 	require.True(t, c.Admits(one, room*3/4-1))
+	require.True(t, c.Admits(client{}, room), "it has no address")
 	c.Count(one, -1)
 	require.True(t, c.Admits(one, room))
 
 	for i := range farShare {
-		a := netip.AddrFrom4([4]byte{11, 0, byte(i), 1})
+		a := client{near: uint16(2 + i), far: 2}
 		require.True(t, c.Admits(a, room), i)
 		c.Count(a, 1)
 	}
-	require.False(t, c.Admits(netip.MustParseAddr("11.0.200.1"), room))
-	require.True(t, c.Admits(netip.MustParseAddr("12.0.200.1"), room))
+	require.False(t, c.Admits(client{near: 5000, far: 2}, room))
+	require.True(t, c.Admits(client{near: 5000, far: 3}, room))
 }
 
 func TestAComebackQueueIsOverOneMomentLater(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -20,18 +19,6 @@ const (
 	fieldXLeft  = "X-Ratelimit-Remaining"
 	fieldXReset = "X-Ratelimit-Reset"
 )
-
-type fields struct {
-	quotas     bool // RateLimit-Policy and RateLimit
-	xRateLimit bool
-	jitter     time.Duration
-	policies   string // the value of RateLimit-Policy, unless some tier has a quota for each key
-}
-
-// outlooks say what a tier's limiter has to give, and false if that is unknown.
-type outlooks func(i int) (engine.Outlook, bool)
-
-func noOutlooks(int) (engine.Outlook, bool) { return engine.Outlook{}, false }
 
 // A quota is a number of requests in a window. The zero quota is unknown, or there is no limit.
 type quota struct{ requests, seconds int64 }
@@ -86,37 +73,47 @@ func full(o engine.Outlook) time.Duration {
 	return saturate.Add(o.Wait, seconds((o.Capacity-o.Stored)/o.Rate))
 }
 
-func (m *Middleware) quota(i int, look outlooks) quota {
-	if t := &m.tiers[i]; !t.quotaByKey() {
-		return t.quota
+// quotaByKey reports whether each key has a quota of its own.
+func (t *Tier) quotaByKey() bool { return t.quota == quota{} && t.all == nil && t.clients == nil }
+
+// quotaFor returns a tier's quota for a claim; nil: for a request that is not known.
+func (t *Tier) quotaFor(c *claim) quota {
+	if c != nil && t.quotaByKey() {
+		if o, ok := c.outlook(); ok {
+			return quotaOf(o)
+		}
 	}
-	if o, ok := look(i); ok {
-		return quotaOf(o)
-	}
-	return quota{}
+	return t.quota
 }
 
-// policies returns "user";q=2;w=1, "global";q=20;w=1.
-func (m *Middleware) policies(look outlooks) string {
-	if m.fields.policies != "" {
-		return m.fields.policies
+// policyField returns "user";q=2;w=1, "global";q=20;w=1. Claims may be nil: of a request that is not known.
+func (m *Middleware) policyField(claims []claim) string {
+	if m.policies != "" {
+		return m.policies
 	}
 	var room [128]byte
 	b := room[:0]
 	for i := range m.tiers {
-		if m.tiers[i].dryRun {
+		var c *claim
+		if claims != nil {
+			c = &claims[i]
+		}
+		q := m.tiers[i].quotaFor(c)
+		if m.tiers[i].dryRun || q == (quota{}) {
 			continue
 		}
-		if q := m.quota(i, look); q != (quota{}) {
-			if len(b) > 0 {
-				b = append(b, ", "...)
-			}
-			b = append(append(append(b, '"'), m.tiers[i].name...), `";q=`...)
-			b = append(strconv.AppendInt(b, q.requests, 10), ";w="...)
-			b = strconv.AppendInt(b, q.seconds, 10)
+		if len(b) > 0 {
+			b = append(b, ", "...)
 		}
+		b = appendQuota(b, m.tiers[i].name, ";q=", q.requests, ";w=", q.seconds)
 	}
 	return string(b)
+}
+
+func appendQuota(b []byte, name, first string, n int64, second string, seconds int64) []byte {
+	b = append(append(append(b, '"'), name...), '"')
+	b = strconv.AppendInt(append(b, first...), n, 10)
+	return strconv.AppendInt(append(b, second...), seconds, 10)
 }
 
 // closest returns tier -1 if none is known.
@@ -126,7 +123,7 @@ func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook eng
 		if m.tiers[i].dryRun || claims[i].cost < 1 {
 			continue
 		}
-		o, ok := m.tiers[i].outlook(&claims[i])
+		o, ok := claims[i].outlook()
 		if !ok || math.IsInf(o.Rate, 1) {
 			continue
 		}
@@ -138,17 +135,16 @@ func (m *Middleware) closest(claims []claim) (tier int, least quota, outlook eng
 }
 
 func (m *Middleware) quotaFields(h http.Header, claims []claim) {
-	if !m.fields.quotas && !m.fields.xRateLimit {
+	if m.withoutQuotas && !m.xRateLimit {
 		return
 	}
 	tier, least, outlook := m.closest(claims)
-	policies := m.policies(func(i int) (engine.Outlook, bool) { return m.tiers[i].outlook(&claims[i]) })
 	if tier < 0 {
-		m.setPolicies(h, policies)
+		m.setPolicies(h, m.policyField(claims))
 		return
 	}
-	m.set(h, tier, least, policies)
-	if m.fields.xRateLimit {
+	m.set(h, claims, tier, least)
+	if m.xRateLimit {
 		q := m.tiers[tier].quota
 		if q == (quota{}) {
 			q = quotaOf(outlook)
@@ -158,62 +154,45 @@ func (m *Middleware) quotaFields(h http.Header, claims []claim) {
 }
 
 // refusedFields says that nothing is left for retryAfter seconds (0: no time).
-func (m *Middleware) refusedFields(h http.Header, r *http.Request, tier, retryAfter int) {
-	if !m.fields.quotas && !m.fields.xRateLimit {
-		return
-	}
-	look := func(i int) (engine.Outlook, bool) { return m.tiers[i].look(r) }
-	policies := m.policies(look)
+func (m *Middleware) refusedFields(h http.Header, claims []claim, tier, retryAfter int) {
 	if retryAfter < 1 {
-		m.setPolicies(h, policies)
+		m.setPolicies(h, m.policyField(claims))
 		return
 	}
-	m.set(h, tier, quota{requests: 0, seconds: int64(retryAfter)}, policies)
-	if m.fields.xRateLimit {
+	m.set(h, claims, tier, quota{requests: 0, seconds: int64(retryAfter)})
+	if m.xRateLimit {
 		h.Del(fieldXLeft) // of a middleware around this one, which let the request pass
-		setX(h, m.quota(tier, look), 0, time.Duration(retryAfter)*time.Second)
+		setX(h, m.tiers[tier].quotaFor(&claims[tier]), 0, time.Duration(retryAfter)*time.Second)
 	}
 }
 
-// failedFields does not ask the limiter that has just failed.
-func (m *Middleware) failedFields(h http.Header) { m.setPolicies(h, m.policies(noOutlooks)) }
-
 func (m *Middleware) setPolicies(h http.Header, policies string) {
-	if m.fields.quotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
+	if !m.withoutQuotas && policies != "" && !slices.Contains(h[fieldPolicy], policies) {
 		h[fieldPolicy] = append(slices.Clip(h[fieldPolicy]), policies)
 	}
 }
 
-func (m *Middleware) isOwn(value string) bool {
-	name, _, _ := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
-	return slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.name == name })
-}
-
-func (m *Middleware) set(h http.Header, tier int, s quota, policies string) {
-	if !m.fields.quotas {
+// set adds RateLimit and RateLimit-Policy, with one allocation unless a middleware around this one has set them.
+func (m *Middleware) set(h http.Header, claims []claim, tier int, s quota) {
+	if m.withoutQuotas {
 		return
 	}
-	v := new(fieldValues) // one allocation for both fields
-	b := append(append(append(v.text[:0], '"'), m.tiers[tier].name...), `";r=`...)
-	b = append(strconv.AppendInt(b, s.requests, 10), ";t="...)
-	b = strconv.AppendInt(b, s.seconds, 10)
-	v.values = [2]string{unsafe.String(&b[0], len(b)), policies} // nothing writes to b any more
-	values := &v.values
-	if len(h[fieldLimit]) > 0 || len(h[fieldPolicy]) > 0 { // of a middleware around this one
-		h[fieldLimit] = append(slices.DeleteFunc(slices.Clone(h[fieldLimit]), m.isOwn), values[0])
-		m.setPolicies(h, policies)
-		return
+	v := new(struct {
+		values [2]string
+		text   [48]byte
+	})
+	b := appendQuota(v.text[:0], m.tiers[tier].name, ";r=", s.requests, ";t=", s.seconds)
+	v.values = [2]string{unsafe.String(&b[0], len(b)), m.policyField(claims)} // nothing writes to b any more
+	if len(h[fieldLimit]) > 0 {
+		h[fieldLimit] = append(slices.Clip(h[fieldLimit]), v.values[0])
+	} else {
+		h[fieldLimit] = v.values[0:1:1]
 	}
-	h[fieldLimit] = values[0:1:1]
-	if policies != "" {
-		h[fieldPolicy] = values[1:2:2]
+	if policies := v.values[1:2:2]; policies[0] != "" && len(h[fieldPolicy]) == 0 {
+		h[fieldPolicy] = policies
+	} else {
+		m.setPolicies(h, policies[0])
 	}
-}
-
-// fieldValues are RateLimit and RateLimit-Policy, and room for the first.
-type fieldValues struct {
-	values [2]string
-	text   [48]byte
 }
 
 // setX sets the older fields, unless an outer middleware has less left.

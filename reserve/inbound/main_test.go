@@ -102,10 +102,10 @@ func counts(m *inbound.Middleware) inbound.Stats {
 // byFunc finds each key's limiter.
 type byFunc[K comparable] func(K) (reserve.Reserver, error)
 
-func (f byFunc[K]) ReserveWithin(ctx context.Context, key K, n int, maxWait time.Duration) (reserve.Reservation, error) {
+func (f byFunc[K]) For(key K) reserve.Reserver {
 	by, err := f(key)
 	if err != nil {
-		return reserve.Reservation{}, err
+		return reserverOf(func(context.Context) error { return err })
 	}
-	return by.ReserveWithin(ctx, n, maxWait)
+	return by
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
@@ -17,27 +15,23 @@ import (
 // A Middleware lets requests pass that all its tiers allow. It must not be copied. All methods may be called
 // concurrently.
 type Middleware struct {
+	settings
 	tiers     []Tier
 	counts    []counters // by tier
 	comebacks []comeback // by tier
 
-	cost         func(*http.Request) int
-	skip         func(*http.Request) bool
-	answer       func(http.ResponseWriter, *http.Request, *Refusal)
-	onFailure    func(*http.Request, *TierError)
-	onWait       func(*http.Request, time.Duration)
-	chargesAfter bool // some tier has ChargeAfter
+	chargesAfter bool   // some tier has ChargeAfter
+	policies     string // the value of RateLimit-Policy, unless some tier has a quota for each key
 
-	fields fields
-	queue  queue
-	tarpit tarpit
+	queue   queue
+	delayed atomic.Int64 // refusals in the tarpit now
 
-	allowed      atomic.Uint64
-	unauthorized atomic.Uint64
-	gone         atomic.Uint64
+	allowed, unauthorized, gone, everDelayed atomic.Uint64
 }
 
+// A claim is a request's at one tier.
 type claim struct {
+	which
 	bykey.Taken
 	cost int // 0 or less: the tier is not asked
 }
@@ -46,20 +40,21 @@ type claim struct {
 // printable ASCII without quotes and backslashes, and differ. Errors are *reserve.ValueError, or wrap one.
 func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
+		settings:  settings{jitter: defaultJitter},
 		tiers:     append([]Tier(nil), tiers...),
 		counts:    make([]counters, len(tiers)),
 		comebacks: make([]comeback, len(tiers)),
-		fields:    fields{quotas: true, jitter: defaultJitter},
 	}
 	if len(tiers) == 0 {
 		return nil, valueError("tiers", len(tiers), "at least 1")
 	}
-	seen := map[string]bool{}
-	for _, t := range tiers {
+	seen, byKey := map[string]bool{}, false
+	for i := range m.tiers {
+		t := &m.tiers[i]
 		switch {
 		case t.err != nil:
 			return nil, t.err
-		case t.reserve == nil:
+		case t.find == nil:
 			return nil, valueError("a tier", nil, "one from Global or PerKey")
 		case !wellNamed(t.name) || seen[t.name]:
 			return nil, valueError("a tier's name", t.name,
@@ -67,12 +62,14 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		}
 		seen[t.name] = true
 		m.chargesAfter = m.chargesAfter || t.after != nil
+		byKey = byKey || t.quotaByKey()
 	}
-	if err := apply(m, opts); err != nil {
+	if err := apply(&m.settings, opts); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(m.tiers, func(t Tier) bool { return t.quotaByKey() }) {
-		m.fields.policies = m.policies(noOutlooks)
+	m.queue.places = m.queuePlaces
+	if !byKey {
+		m.policies = m.policyField(nil)
 	}
 	return m, nil
 }
@@ -136,10 +133,10 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request, claims []clai
 	if err == nil {
 		for i := range m.comebacks {
 			if c := &m.comebacks[i]; c.waits.Load() {
-				c.passed(m.interval(i, claims[i].cost))
+				c.passed(m.tiers[i].interval(claims[i].cost))
 			}
 		}
-		if m.queue.maxWait > 0 {
+		if m.queueWait > 0 {
 			body, tier, err = m.wait(ctx, r, claims)
 		}
 	}
@@ -176,13 +173,15 @@ func (m *Middleware) costs(r *http.Request, claims []claim) (any bool) {
 
 func (m *Middleware) reserve(ctx context.Context, r *http.Request, claims []claim) (tier int, err error) {
 	return allornothing.Reserve(len(claims), func(i int) (err error) {
-		c := &claims[i]
+		c, t := &claims[i], &m.tiers[i]
 		if c.cost < 1 {
 			return nil
 		}
-		// Nothing ends a request that doesn't wait after the last tier.
-		used := i == len(claims)-1 && m.queue.maxWait == 0 && m.tiers[i].after == nil
-		c.Taken, err = m.tiers[i].reserve(ctx, r, c.cost, m.queue.maxWait, used)
+		if c.which, err = t.find(r); err == nil {
+			// Nothing ends a request that doesn't wait after the last tier.
+			used := i == len(claims)-1 && m.queueWait == 0 && t.after == nil
+			c.Taken, err = t.take(ctx, c.which, c.cost, m.queueWait, used)
+		}
 		if err != nil && !m.stops(ctx, r, i, err) {
 			err = nil
 		}
@@ -204,7 +203,8 @@ func (m *Middleware) stops(ctx context.Context, r *http.Request, i int, err erro
 		return true
 	case done.Cause(ctx) != nil:
 		return true
-	case isUnauthorized(err):
+	}
+	if _, known := unauthorized(err); known {
 		if !t.dryRun {
 			m.unauthorized.Add(1)
 		}

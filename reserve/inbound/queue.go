@@ -17,8 +17,7 @@ var ErrQueueFull = errors.New("inbound: the queue is full")
 
 // A queue bounds how many requests wait. They wait in their limiters.
 type queue struct {
-	maxWait time.Duration // 0: no request waits
-	places  int
+	places int
 
 	mu      sync.Mutex
 	waiting int
@@ -30,7 +29,7 @@ type queue struct {
 
 type place struct {
 	tier int
-	hash uint64
+	key  uint64 // 0: it is all requests' limiter
 }
 
 // join takes a place. A key has at most as many as are left: Choudhury and Hahne's threshold for shared buffers
@@ -42,7 +41,7 @@ func (q *queue) join(p place) bool {
 	if left < 1 {
 		return false
 	}
-	if p.hash != 0 {
+	if p.key != 0 {
 		if q.byKey[p] >= left {
 			return false
 		}
@@ -59,7 +58,7 @@ func (q *queue) leave(p place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting--
-	if p.hash == 0 {
+	if p.key == 0 {
 		return
 	}
 	if q.byKey[p]--; q.byKey[p] == 0 {
@@ -84,10 +83,7 @@ func (m *Middleware) wait(ctx context.Context, r *http.Request, claims []claim) 
 		return nil, 0, nil
 	}
 	q := &m.queue
-	at := place{tier: last}
-	if hash := m.tiers[last].hash; hash != nil {
-		at.hash = hash(r) | 1
-	}
+	at := place{tier: last, key: claims[last].client.key}
 	if !q.join(at) {
 		m.counts[last].refused.Add(1)
 		allornothing.Cancel(len(claims), func(i int) { claims[i].Cancel() })

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -122,7 +123,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 	case refused:
 		f.Wait, f.Tiers = wait, append(room.names[:0], m.tiers[tier].name)
 		longest = m.violated(r, claims, tier, f)
-		interval = m.interval(longest, claims[longest].cost)
+		interval = m.tiers[longest].interval(claims[longest].cost)
 	default:
 		f.Status = http.StatusServiceUnavailable
 		if challenge, ok := unauthorized(err); ok {
@@ -131,25 +132,21 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []cla
 		}
 	}
 	wait = f.Wait
-	if m.tarpit.longest > 0 {
-		took, gone := m.tarpit.delay(r.Context())
-		if gone {
-			m.gone.Add(1)
-		}
-		wait = max(0, wait-took)
+	if m.tarpitDelay > 0 {
+		wait = max(0, wait-m.delay(r.Context()))
 	}
 	values := &room.values
 	values[0] = "no-store"
 	h["Cache-Control"] = values[0:1:1]
 	if f.Status != http.StatusUnauthorized && f.Status != http.StatusRequestEntityTooLarge {
-		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].next(wait, interval, m.fields.jitter)))
+		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].next(wait, interval, m.jitter)))
 		values[1] = strconv.Itoa(f.RetryAfter)
 		h["Retry-After"] = values[1:2:2]
 	}
 	if refused {
-		m.refusedFields(h, r, longest, f.RetryAfter)
+		m.refusedFields(h, claims, longest, f.RetryAfter)
 	} else {
-		m.failedFields(h)
+		m.setPolicies(h, m.policyField(nil)) // a limiter that has just failed is not asked
 	}
 	if m.answer != nil {
 		m.answer(w, r, f)
@@ -165,11 +162,16 @@ func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Ref
 	overload := m.tiers[first].overload
 	for i := first + 1; i < len(m.tiers); i++ {
 		t := &m.tiers[i]
-		if t.dryRun || t.peek == nil || claims[i].cost < 1 {
+		c := &claims[i]
+		if t.dryRun || c.cost < 1 {
 			continue
 		}
-		wait, ok := t.wait(r, claims[i].cost)
-		if !ok || wait <= m.queue.maxWait {
+		var err error
+		if c.which, err = t.find(r); err != nil {
+			continue
+		}
+		wait, ok := t.peek(c.which, c.cost)
+		if !ok || wait <= m.queueWait {
 			continue
 		}
 		f.Tiers = append(f.Tiers, t.name)
@@ -187,25 +189,26 @@ func (m *Middleware) violated(r *http.Request, claims []claim, first int, f *Ref
 	return longest
 }
 
-func (t *Tier) wait(r *http.Request, cost int) (time.Duration, bool) {
-	wait, err := t.peek(r, cost)
-	if err != nil {
-		return waitOf(err)
-	}
-	return wait, true
-}
-
-// interval returns in which time a global tier lets one such request pass; 0: unknown.
-func (m *Middleware) interval(i, cost int) time.Duration {
-	t := &m.tiers[i]
-	if t.rate == nil {
-		return 0
-	}
-	return seconds(float64(cost) / t.rate())
-}
-
 // wantsText reports whether a client asks for text and not for JSON, as browsers do, whatever the weights.
 func wantsText(r *http.Request) bool {
 	accept := strings.ToLower(strings.Join(r.Header["Accept"], ","))
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
+}
+
+// delay holds a refusal back, and returns for how long.
+func (m *Middleware) delay(ctx context.Context) time.Duration {
+	defer m.delayed.Add(-1)
+	if m.delayed.Add(1) > m.tarpitMost {
+		return 0
+	}
+	m.everDelayed.Add(1)
+	begin := time.Now()
+	timer := time.NewTimer(m.tarpitDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		m.gone.Add(1)
+	}
+	return time.Since(begin)
 }

@@ -74,7 +74,7 @@ func (m *Middleware) Stats() Stats {
 		Waiting:      m.queue.length(),
 		Gone:         m.gone.Load(),
 		Unauthorized: m.unauthorized.Load(),
-		Delayed:      m.tarpit.delayed.Load(),
+		Delayed:      m.everDelayed.Load(),
 		Waits:        m.queue.waits.snapshot(),
 		Tiers:        make([]TierStats, len(m.tiers)),
 	}
@@ -86,8 +86,8 @@ func (m *Middleware) Stats() Stats {
 			WouldRefuse: c.wouldRefuse.Load(),
 			Failed:      c.failed.Load(),
 		}
-		if shared := m.tiers[i].shared; shared != nil {
-			s.Tiers[i].Shared = shared()
+		if clients := m.tiers[i].clients; clients != nil {
+			s.Tiers[i].Shared = clients.shared.Load()
 		}
 	}
 	return s

@@ -17,28 +17,19 @@ import (
 // A Tier is one limit that a request has to pass: a name and a limiter, for all clients or for each key. Middlewares
 // with the same Tier share its limiter. [New] reports a Tier's errors.
 type Tier struct {
+	tierSettings
 	name string
-	// reserve takes a request's permits; used: in any case, if they are available now.
-	reserve func(ctx context.Context, r *http.Request, n int, maxWait time.Duration, used bool) (bykey.Taken, error)
-	limiter *reserve.Limiter // of a Global tier in this process
-	rate    func() float64   // of a limiter that all clients share; nil if there is none, or it isn't known
-	quota   quota            // of all keys; zero if it isn't known
-	// peek returns how long a request would wait; nil if the limiter is not in this process.
-	peek func(r *http.Request, n int) (time.Duration, error)
-	// look returns what the limiter of the key has to give; nil if all keys have one policy.
-	look func(r *http.Request) (engine.Outlook, bool)
-	// hash is for the key's part of the queue; nil without keys.
-	hash func(r *http.Request) uint64
+	err  error
 
-	maxKeys int           // of a PerKey tier
-	shared  func() uint64 // of a PerKey tier: see TierStats
+	find    func(*http.Request) (which, error)
+	all     reserve.Reserver // the limiter of all requests; nil: find tells
+	clients *clients         // of a PerKey tier
+}
 
-	cost     func(*http.Request) int // nil: the middleware's
-	after    func(*http.Request, Response) int
-	dryRun   bool
-	failOpen bool
-	overload bool
-	err      error
+// which is a request's limiter at a tier.
+type which struct {
+	by     reserve.Reserver // nil: the client's, at a PerKey tier
+	client client
 }
 
 // Global limits all requests together, by a limiter of the policy.
@@ -54,43 +45,132 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 	if isnil.Value(by) {
 		return bad(name, "limiter", "a limiter")
 	}
-	t := Tier{name: name}
-	t.reserve = func(
-		ctx context.Context, _ *http.Request, n int, maxWait time.Duration, used bool,
-	) (bykey.Taken, error) {
-		return take(ctx, by, n, maxWait, used)
-	}
-	if l, ok := by.(interface{ Rate() float64 }); ok {
-		t.rate = l.Rate
-	}
+	t := Tier{name: name, all: by, find: func(*http.Request) (which, error) { return which{by: by}, nil }}
 	if l, ok := by.(*reserve.Limiter); ok {
-		t.limiter, t.quota = l, quotaOf((*engine.Limiter)(l).Outlook())
-		t.peek = func(_ *http.Request, n int) (time.Duration, error) { return l.Peek(n) }
+		t.quota = quotaOf((*engine.Limiter)(l).Outlook())
 	}
 	return t.with(opts)
 }
 
-func take(
-	ctx context.Context, by reserve.Reserver, n int, maxWait time.Duration, used bool,
-) (t bykey.Taken, err error) {
-	if l, ok := by.(bykey.Key); ok {
-		return l.Take(ctx, n, maxWait, used)
+// PerKey limits the requests of each key apart, by limiters of the policy, up to [MaxKeys] at a time. For the key
+// function see [PerKeyBy]. A key is remembered by a hash of 64 bits.
+//
+// A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it,
+// a /16 or /32 at most 1/64. Further clients share one of 16384 limiters, chosen by a hash of their /24 or /48, or of
+// a key without an address: an attacker with a /44 takes nothing from other networks. When all room is taken, new
+// clients everywhere do.
+func PerKey[K comparable](
+	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
+) Tier {
+	switch {
+	case policy == nil:
+		return bad(name, "policy", "a policy")
+	case key == nil:
+		return bad(name, "key", "a function")
 	}
-	t.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
-	return
+	t := Tier{name: name}
+	t.maxKeys, t.quota = defaultMaxKeys, quotaOf((*engine.Limiter)(policy.Limiter()).Outlook())
+	t = t.with(opts)
+	t.clients = newClients(policy, t.maxKeys)
+	identify := identifier(key)
+	t.find = func(r *http.Request) (w which, err error) {
+		_, w.client, err = identify(r)
+		return w, err
+	}
+	return t
 }
 
-func (t *Tier) outlook(c *claim) (engine.Outlook, bool) {
-	if t.limiter != nil {
-		return (*engine.Limiter)(t.limiter).Latest(), true
+// PerKeyBy limits the requests of each key apart, by limiters of your own: *keyed.Limiters[K], with a policy for each
+// key, or limiters that are shared between machines. The key function may return [ErrSkip] or an
+// [UnauthorizedError], and so may the policy function of *keyed.Limiters. Another error is a failure of the tier: see
+// [FailOpen]. Return an error for a key that no user has: clients may send very long keys. The quota fields need
+// *keyed.Limiters.
+func PerKeyBy[K comparable](
+	name string, key func(*http.Request) (K, error), by interface{ For(key K) reserve.Reserver }, opts ...TierOption,
+) Tier {
+	switch {
+	case isnil.Value(by):
+		return bad(name, "limiters", "limiters")
+	case key == nil:
+		return bad(name, "key", "a function")
 	}
-	return c.Outlook()
+	identify := identifier(key)
+	return Tier{name: name, find: func(r *http.Request) (w which, err error) {
+		var k K
+		if k, w.client, err = identify(r); err == nil {
+			w.by = by.For(k)
+		}
+		return w, err
+	}}.with(opts)
 }
-
-func (t *Tier) quotaByKey() bool { return t.look != nil && t.quota == quota{} }
 
 func bad(name, what, want string) Tier {
 	return Tier{name: name, err: valueError("the "+what+" of tier "+name, nil, want)}
+}
+
+func (t Tier) with(opts []TierOption) Tier {
+	if err := apply(&t.tierSettings, opts); err != nil {
+		t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
+	}
+	return t
+}
+
+// take reserves; used: the permits are used in any case, if they are available now.
+func (t *Tier) take(
+	ctx context.Context, w which, n int, maxWait time.Duration, used bool,
+) (taken bykey.Taken, err error) {
+	switch by := w.by.(type) {
+	case nil:
+		return t.clients.take(ctx, w.client, n, maxWait, used)
+	case bykey.Key:
+		return by.Take(ctx, n, maxWait, used)
+	default:
+		taken.Reservation, err = by.ReserveWithin(ctx, n, maxWait)
+		return
+	}
+}
+
+// peek returns how long a request would wait; false if the limiter is not in this process, or fails.
+func (t *Tier) peek(w which, n int) (wait time.Duration, ok bool) {
+	var err error
+	switch by := w.by.(type) {
+	case nil:
+		wait, err = t.clients.peek(w.client, n)
+	case interface {
+		Peek(int) (time.Duration, error)
+	}:
+		wait, err = by.Peek(n)
+	default:
+		return 0, false
+	}
+	if err != nil {
+		return waitOf(err)
+	}
+	return wait, true
+}
+
+// outlook returns what the request's limiter has to give; false if that is not known.
+func (c *claim) outlook() (o engine.Outlook, ok bool) {
+	if l, ok := c.by.(*reserve.Limiter); ok {
+		return (*engine.Limiter)(l).Latest(), true
+	}
+	if o, ok = c.Outlook(); ok {
+		return o, true
+	}
+	if l, isKey := c.by.(bykey.Key); isKey {
+		var err error
+		o, err = l.Outlook()
+		return o, err == nil
+	}
+	return o, false
+}
+
+// interval returns in which time the limiter of all requests lets a request of that cost pass; 0: unknown.
+func (t *Tier) interval(cost int) time.Duration {
+	if l, ok := t.all.(interface{ Rate() float64 }); ok {
+		return seconds(float64(cost) / l.Rate())
+	}
+	return 0
 }
 
 // A TierError says which tier an error comes from.
@@ -121,11 +201,6 @@ func (e *UnauthorizedError) Error() string { return "inbound: no valid credentia
 
 // Is reports whether the target is [keyed.ErrUnknown].
 func (e *UnauthorizedError) Is(target error) bool { return target == keyed.ErrUnknown }
-
-func isUnauthorized(err error) bool {
-	_, ok := unauthorized(err)
-	return ok
-}
 
 func unauthorized(err error) (challenge string, ok bool) {
 	var e *UnauthorizedError

@@ -26,7 +26,6 @@ type Limiters[K comparable] struct {
 	policy   func(K) (*reserve.Policy, error)
 	always   *engine.Policy // of all keys; nil: the function is asked
 	guard    Guard[K]       // nil if all keys are welcome
-	own      func(K) K      // how a new key is stored; nil: as it is
 	refused  atomic.Uint32  // by the guard
 	seed     maphash.Seed
 	begin    time.Time
@@ -45,7 +44,6 @@ type Settings[K comparable] struct {
 	MaxKeys int
 	TTL     time.Duration // for which an answer of Policy is good; 0 or less: without end
 	Guard   Guard[K]      // nil: all keys are welcome
-	Own     func(K) K     // returns an equal key, to be stored instead; nil: the key itself
 }
 
 func New[K comparable](s Settings[K]) *Limiters[K] {
@@ -53,7 +51,6 @@ func New[K comparable](s Settings[K]) *Limiters[K] {
 		policy:  s.Policy,
 		always:  (*engine.Policy)(s.Always),
 		guard:   s.Guard,
-		own:     s.Own,
 		seed:    maphash.MakeSeed(),
 		begin:   time.Now(),
 		maxKeys: int64(s.MaxKeys),

@@ -179,9 +179,6 @@ func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry
 }
 
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *engine.Policy) *entry[K] {
-	if k.own != nil {
-		key = k.own(key)
-	}
 	e := entry[K]{key: key, hash: hash, state: newState(policy, k.beginOf(policy.Terms())), asked: k.tick(policy)}
 	k.counted(key, 1)
 	return s.table.insert(e)
