@@ -29,8 +29,8 @@ type Limiters[K comparable] bykey.Limiters[K]
 
 func (k *Limiters[K]) keys() *bykey.Limiters[K] { return (*bykey.Limiters[K])(k) }
 
-// An Option changes a setting of [New].
-type Option func(*settings)
+// An Option changes a setting of [New], which panics with its error.
+type Option func(*settings) error
 
 type settings struct {
 	maxKeys int
@@ -42,7 +42,7 @@ type settings struct {
 //
 // Only a charge by [reserve.Reservation.Settle] to a key that was dropped goes past it: no debt is forgotten.
 func WithMaxKeys(n int) Option {
-	return func(s *settings) { s.maxKeys = n }
+	return func(s *settings) error { s.maxKeys = n; return nil }
 }
 
 // WithTTL sets how long the policy function's answer for a key is good: between 31/32 of d and d. So a changed plan
@@ -55,7 +55,7 @@ func WithMaxKeys(n int) Option {
 // A key is remembered for d even when it is like new, unless a new key needs its room: at 1000 keys a second,
 // WithTTL(time.Minute) keeps 60,000 keys, some 5 MB.
 func WithTTL(d time.Duration) Option {
-	return func(s *settings) { s.ttl = d }
+	return func(s *settings) error { s.ttl = d; return nil }
 }
 
 // New returns limiters whose policies come from the function. The first caller for a new key calls it, and other
@@ -75,7 +75,9 @@ func New[K comparable](policy func(key K) (*reserve.Policy, error), opts ...Opti
 	s := settings{maxKeys: 1 << 20}
 	for _, opt := range opts {
 		notNil(opt == nil, "an option", "an option")
-		opt(&s)
+		if err := opt(&s); err != nil {
+			panic(err)
+		}
 	}
 	return (*Limiters[K])(bykey.New(bykey.Settings[K]{Policy: policy, MaxKeys: s.maxKeys, TTL: s.ttl}))
 }
@@ -152,8 +154,8 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 // A Limiter is a key's limiter, as [Limiters.For] returns it. Its methods mean what [reserve.Limiter]'s do, and may be
 // called at the same time.
 //
-// Rate, Stored and NextFree take no memory for a key that is not remembered, and are 0 if the policy function returns
-// an error. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no room for it,
+// Rate, Stored and NextFree take no memory for a key that is not remembered (without [WithTTL]), and are 0 if there is
+// no policy or no room for it. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no room for it,
 // SetRate and Retime return that error, and PauseUntil does nothing.
 type Limiter interface {
 	reserve.Reserver

@@ -47,58 +47,49 @@ func (l *limiter[K]) Acquire(ctx context.Context, n int) (waited time.Duration, 
 func (l *limiter[K]) TryAcquire(n int) bool { return l.all.TryAcquire(l.key, n) }
 
 func (l *limiter[K]) Rate() (permitsPerSecond float64) {
-	l.all.look(l.key, func(of *engine.Limiter) { permitsPerSecond = of.Rate() })
+	l.look(func(of *engine.Limiter) { permitsPerSecond = of.Rate() })
 	return
 }
 
 func (l *limiter[K]) Stored() (permits float64) {
-	l.all.look(l.key, func(of *engine.Limiter) { permits = of.Stored() })
+	l.look(func(of *engine.Limiter) { permits = of.Stored() })
 	return
 }
 
 func (l *limiter[K]) NextFree() (t time.Time) {
-	l.all.look(l.key, func(of *engine.Limiter) { t = of.NextFree() })
+	l.look(func(of *engine.Limiter) { t = of.NextFree() })
 	return
 }
 
-func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
-	return l.whole(context.Background(), func(of *engine.Limiter) error {
-		return (*reserve.Limiter)(of).SetRate(permitsPerSecond)
+// look calls do, which must change nothing, with the key's limiter, or what it would be.
+func (l *limiter[K]) look(do func(of *engine.Limiter)) {
+	_ = l.all.with(context.Background(), l.key, func(e *entry[K]) error {
+		do(e.copied())
+		return nil
 	})
+}
+
+func (l *limiter[K]) SetRate(permitsPerSecond float64) error {
+	return l.change(func(of *engine.Limiter) error { return (*reserve.Limiter)(of).SetRate(permitsPerSecond) })
 }
 
 func (l *limiter[K]) Retime(permitsPerSecond float64) error {
-	return l.whole(context.Background(), func(of *engine.Limiter) error {
-		return (*reserve.Limiter)(of).Retime(permitsPerSecond)
-	})
+	return l.change(func(of *engine.Limiter) error { return (*reserve.Limiter)(of).Retime(permitsPerSecond) })
 }
 
 func (l *limiter[K]) PauseUntil(t time.Time) {
-	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
-		of.PauseUntil(t)
-		return nil
-	})
+	_ = l.change(func(of *engine.Limiter) error { of.PauseUntil(t); return nil })
 }
 
 func (l *limiter[K]) Stop(t time.Time) {
-	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
-		of.Stop(t)
-		return nil
-	})
+	_ = l.change(func(of *engine.Limiter) error { of.Stop(t); return nil })
 }
 
 func (l *limiter[K]) Resume() {
-	_ = l.whole(context.Background(), func(of *engine.Limiter) error {
-		of.Resume()
-		return nil
-	})
+	_ = l.change(func(of *engine.Limiter) error { of.Resume(); return nil })
 }
 
-// whole calls do with the key's limiter, which then is not compact.
-func (l *limiter[K]) whole(ctx context.Context, do func(of *engine.Limiter) error) (err error) {
-	asked := l.all.with(ctx, l.key, func(e *entry[K]) { err = do(e.limiter()) })
-	if asked != nil {
-		return asked
-	}
-	return err
+// change calls do with the key's limiter, which then is not compact.
+func (l *limiter[K]) change(do func(of *engine.Limiter) error) error {
+	return l.all.with(context.Background(), l.key, func(e *entry[K]) error { return do(e.limiter()) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"iter"
 	"math/bits"
 	"sync/atomic"
 	"time"
@@ -32,8 +33,7 @@ type Limiters[K comparable] struct {
 	ownBegin atomic.Pointer[time.Time] // on the policies' own clock; nil until a policy was seen
 	maxKeys  int64
 	perTick  int64         // a part of the policies' time to live, in nanoseconds; 0: they have none
-	keys     atomic.Int64  // remembered in all shards
-	asking   atomic.Int64  // whose policy is being asked for
+	keys     atomic.Int64  // remembered in all shards, or new: their policy is being asked for
 	turn     atomic.Uint32 // of the shard that is swept next
 	shards   []shard[K]
 }
@@ -44,6 +44,15 @@ type Settings[K comparable] struct {
 	MaxKeys int
 	TTL     time.Duration // for which an answer of Policy is good; 0 or less: without end
 	Guard   Guard[K]      // nil: all keys are welcome
+}
+
+// A Guard decides which new keys are remembered, so that no network takes the room of all others. Its methods are
+// called at the same time, and under a lock: they must be quick, and must not use the limiters.
+type Guard[K comparable] interface {
+	// Admits reports whether a new key may be remembered beside that many. If not: ErrTooManyKeys.
+	Admits(key K, remembered int) bool
+	// Count is called for each key that is remembered (by 1) or dropped (by -1).
+	Count(key K, by int)
 }
 
 func New[K comparable](s Settings[K]) *Limiters[K] {
@@ -68,24 +77,25 @@ func shardsFor(maxKeys int) int {
 	return 1 << bits.Len(uint(min(max(maxKeys/4096, 16), 1024))-1)
 }
 
-func (k *Limiters[K]) TryAcquire(key K, n int) (ok bool) {
-	err := k.with(context.Background(), key, func(e *entry[K]) { ok = e.tryAcquire(n) })
-	return ok && err == nil
+func (k *Limiters[K]) TryAcquire(key K, n int) bool {
+	had := false
+	err := k.with(context.Background(), key, func(e *entry[K]) error {
+		had = e.tryAcquire(n)
+		return nil
+	})
+	return had && err == nil
 }
 
 func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Duration, err error) {
 	var r *reserve.Reservation // nil where nothing has to be waited for
-	asked := k.with(ctx, key, func(e *entry[K]) {
-		var had bool
-		if had, err = e.take(ctx, n); had || err != nil {
-			return
+	err = k.with(ctx, key, func(e *entry[K]) error {
+		if e.take(ctx, n) {
+			return nil
 		}
-		held, refused := e.reserve(ctx, n, reserve.Forever)
-		r, err = &held, refused
+		held, err := e.reserve(ctx, n, reserve.Forever)
+		r = &held
+		return err
 	})
-	if asked != nil {
-		return 0, asked
-	}
 	if err != nil || r == nil {
 		return 0, err
 	}
@@ -95,10 +105,10 @@ func (k *Limiters[K]) Acquire(ctx context.Context, key K, n int) (waited time.Du
 func (k *Limiters[K]) ReserveWithin(
 	ctx context.Context, key K, n int, maxWait time.Duration,
 ) (r reserve.Reservation, err error) {
-	asked := k.with(ctx, key, func(e *entry[K]) { r, err = e.reserve(ctx, n, maxWait) })
-	if asked != nil {
-		err = asked
-	}
+	err = k.with(ctx, key, func(e *entry[K]) (err error) {
+		r, err = e.reserve(ctx, n, maxWait)
+		return err
+	})
 	return
 }
 
@@ -121,33 +131,44 @@ func (t *Taken) Outlook() (engine.Outlook, bool) {
 func (k *Limiters[K]) Take(
 	ctx context.Context, key K, n int, maxWait time.Duration, used bool,
 ) (t Taken, err error) {
-	asked := k.with(ctx, key, func(e *entry[K]) {
-		if used && e.whole == nil {
-			if now, had, _ := e.compact.take(ctx, e.policy, n); had {
-				t.left = e.compact.outlook(e.policy, now)
-				return
-			}
+	err = k.with(ctx, key, func(e *entry[K]) (err error) {
+		if used && e.whole == nil && e.take(ctx, n) {
+			t.left = e.outlook()
+			return nil
 		}
 		t.Reservation, err = e.reserve(ctx, n, maxWait)
+		return err
 	})
-	if asked != nil {
-		err = asked
-	}
 	return
 }
 
 func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
-	asked := k.with(context.Background(), key, func(e *entry[K]) { wait, err = e.peek(n) })
-	if asked != nil {
-		err = asked
-	}
+	err = k.with(context.Background(), key, func(e *entry[K]) (err error) {
+		wait, err = e.peek(n)
+		return err
+	})
 	return wait, err
 }
 
 // Outlook returns what the key's limiter can grant now, or the policy function's error.
 func (k *Limiters[K]) Outlook(key K) (o engine.Outlook, err error) {
-	err = k.with(context.Background(), key, func(e *entry[K]) { o = e.outlook() })
+	err = k.with(context.Background(), key, func(e *entry[K]) error {
+		o = e.outlook()
+		return nil
+	})
 	return o, err
 }
 
 func (k *Limiters[K]) Len() int { return int(k.keys.Load()) }
+
+func (k *Limiters[K]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for i := range k.shards {
+			for _, key := range k.shards[i].keys() {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package bykey
 
 import (
 	"context"
-	"iter"
 	"math"
 
 	"github.com/nextfree/pace/reserve/internal/engine"
@@ -11,7 +10,6 @@ import (
 func (k *Limiters[K]) Refresh(key K) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
-	s.round++
 	if a := s.asked(key); a != nil {
 		a.again = true
 		err := s.wait(context.Background(), a)
@@ -22,57 +20,17 @@ func (k *Limiters[K]) Refresh(key K) error {
 		s.mu.Unlock()
 		return nil
 	}
-	a, _ := k.ask(s, key)
-	if e := s.find(hash, key); e != nil && a.err == nil {
-		k.finish(s, a, e, func(e *entry[K]) { k.adopt(s, e, a.policy) })
-		return nil
-	}
-	if a.gone {
-		k.revoke(s, hash, key)
-	}
-	s.forget(a)
-	s.mu.Unlock()
-	return a.err
+	return k.answer(s, hash, key, nil)
 }
 
 func (k *Limiters[K]) Forget(key K) {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.round++
 	if a := s.asked(key); a != nil {
 		a.again = true
 	}
 	k.revoke(s, hash, key)
-}
-
-// revoke drops a key, and what it owes. The shard must be locked.
-func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
-	if at := s.at(hash, key); at >= 0 {
-		k.drop(s, at)
-	}
-}
-
-func (k *Limiters[K]) Keys() iter.Seq[K] {
-	return func(yield func(K) bool) {
-		for i := range k.shards {
-			for _, key := range k.shards[i].keys() {
-				if !yield(key) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (s *shard[K]) keys() []K {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	keys := make([]K, len(s.entries))
-	for i := range s.entries {
-		keys[i] = s.entries[i].key
-	}
-	return keys
 }
 
 func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {

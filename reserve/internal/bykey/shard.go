@@ -2,8 +2,10 @@ package bykey
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/nextfree/pace/reserve/internal/engine"
@@ -18,169 +20,182 @@ type shard[K comparable] struct {
 	swept int       // the position in the table where the next sweep begins
 	calls uint32    // so far
 	asks  []*ask[K] // for policies, under way
-	round uint32    // how often Refresh and Forget were called
 }
 
-// place returns the number of the key's shard, and its hash there.
-func (k *Limiters[K]) place(key K) (shard, hash uint32) {
+// An ask is a call of the policy function for a key. Other callers for a new key wait for it. It stays with its shard
+// until the key has an entry with the answer.
+type ask[K comparable] struct {
+	key   K
+	done  chan struct{} // closed when the answer is there; nil until a caller waits for it
+	err   error         // of the function, of a new key
+	again bool          // Refresh or Forget came after the call began: the answer may be of before
+}
+
+var errPanicked = errors.New("keyed: the policy function panicked")
+
+func (k *Limiters[K]) shardOf(key K) (s *shard[K], hash uint32) {
 	h := maphash.Comparable(k.seed, key)
-	return uint32(h>>32) & uint32(len(k.shards)-1), uint32(h)
+	return &k.shards[uint32(h>>32)&uint32(len(k.shards)-1)], uint32(h)
 }
 
-func (k *Limiters[K]) shardOf(key K) (*shard[K], uint32) {
-	number, hash := k.place(key)
-	return &k.shards[number], hash
-}
-
-func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K])) error {
+// with calls do with the key's entry, which it makes if there is none, under its shard's lock. It returns do's error, or
+// the reason why there is no entry.
+func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K]) error) error {
 	s, hash := k.shardOf(key)
-	return k.in(ctx, s, hash, key, do)
-}
-
-// in is with for a known shard.
-func (k *Limiters[K]) in(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
 	s.mu.Lock()
-	e := s.find(hash, key)
-	if e == nil && k.guard != nil && s.asked(key) == nil {
-		s.mu.Unlock()
-		if !k.admits(key) {
-			return ErrTooManyKeys
-		}
-		s.mu.Lock()
-		e = s.find(hash, key)
-	}
-	if e == nil && k.full() && s.asked(key) == nil { // before the policy is asked for: a flood stays cheap
-		s.mu.Unlock()
-		if !k.makeRoom() {
-			return ErrTooManyKeys
-		}
-		s.mu.Lock()
-		e = s.find(hash, key)
-	}
-	if e == nil && k.always != nil {
-		return k.withNew(s, hash, key, do)
-	}
-	if e == nil || k.stale(e) && s.asked(key) == nil {
-		return k.withAnswer(ctx, s, hash, key, do)
-	}
-	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
-	do(e)
-	return nil
-}
-
-// withNew is with for a new key where all have the same policy. The shard must be locked.
-func (k *Limiters[K]) withNew(s *shard[K], hash uint32, key K, do func(*entry[K])) error {
-	for !k.claim() {
-		s.mu.Unlock()
-		if !k.makeRoom() {
-			return ErrTooManyKeys
-		}
-		s.mu.Lock()
-	}
-	e := s.find(hash, key)
-	if e != nil { // another caller was quicker
-		k.keys.Add(-1)
-		defer k.unlock(s)
-		do(e)
-		return nil
-	}
-	e = k.insert(s, hash, key, k.always)
-	defer k.unlock(s)
-	k.try(s, e, do)
-	return nil
-}
-
-// withAnswer is with for a key that is new or stale. The shard must be locked.
-func (k *Limiters[K]) withAnswer(ctx context.Context, s *shard[K], hash uint32, key K, do func(*entry[K])) error {
-	a, own := k.ask(s, key)
-	if !own {
-		if err := s.wait(ctx, a); err != nil {
-			s.mu.Unlock()
-			return err
-		}
-		if a.round != s.round { // the key may have been refreshed since the answer came
-			s.mu.Unlock()
-			return k.in(ctx, s, hash, key, do)
-		}
-	}
-	return k.answered(s, hash, key, a, own, do)
-}
-
-// answered is withAnswer with an answer, its own or another caller's.
-func (k *Limiters[K]) answered(s *shard[K], hash uint32, key K, a *ask[K], own bool, do func(*entry[K])) error {
 	for {
-		if own && a.gone {
-			k.revoke(s, hash, key)
-		} else if e := s.find(hash, key); e != nil {
-			k.withOld(s, a, own, e, do)
-			return nil
-		}
-		if a.err != nil {
+		e, a := s.find(hash, key), s.asked(key)
+		switch {
+		case e != nil && (a != nil || !k.stale(e)):
+			return k.call(s, e, do)
+		case e != nil:
+			return k.answer(s, hash, key, do)
+		case a != nil:
+			if err := s.wait(ctx, a); err != nil {
+				s.mu.Unlock()
+				return err
+			}
+		case k.guard != nil && !k.guard.Admits(key, k.Len()):
 			s.mu.Unlock()
-			return a.err
-		}
-		if k.claim() {
-			e := k.insert(s, hash, key, a.policy)
-			k.finish(s, a, e, func(e *entry[K]) { k.try(s, e, do) })
-			return nil
-		}
-		s.mu.Unlock()
-		room := k.makeRoom()
-		s.mu.Lock()
-		if !room {
-			s.forget(a)
+			if k.refused.Add(1)%sweepEvery == 0 { // refused calls sweep, too: there may be no others
+				k.sweepSome()
+			}
+			return ErrTooManyKeys
+		case k.claim():
+			return k.answer(s, hash, key, do)
+		default:
 			s.mu.Unlock()
+			if !k.makeRoom() {
+				return ErrTooManyKeys
+			}
+			s.mu.Lock()
+		}
+	}
+}
+
+func (k *Limiters[K]) call(s *shard[K], e *entry[K], do func(*entry[K]) error) error {
+	defer k.unlock(s) // even if do panics: contexts, clocks and curves are the caller's
+	return do(e)
+}
+
+// answer calls do with the entry of a key whose policy has to be asked for: a new key, for which there is room, or a
+// remembered one. Do may be nil. The shard must be locked. After an error a remembered key keeps its policy for a while.
+func (k *Limiters[K]) answer(s *shard[K], hash uint32, key K, do func(*entry[K]) error) (err error) {
+	defer k.unlock(s)
+	claimed := s.find(hash, key) == nil
+	defer func() {
+		if claimed {
+			k.keys.Add(-1)
+		}
+	}()
+	policy, a := k.always, (*ask[K])(nil)
+	if policy == nil {
+		a = &ask[K]{key: key, err: errPanicked}
+		s.asks = append(s.asks, a)
+		defer s.end(a)
+		policy, err = k.ask(s, hash, a)
+		a.err = err
+	}
+	switch e := s.find(hash, key); {
+	case e != nil && err == nil:
+		k.adopt(s, e, policy)
+		if do != nil {
+			return do(e)
+		}
+	case e != nil:
+		k.postpone(e)
+		if a.err = nil; do != nil {
+			return do(e)
+		}
+	case err == nil && do != nil:
+		if !claimed && !k.claim() { // it was dropped meanwhile
 			return ErrTooManyKeys
 		}
-		if own && a.again {
-			k.answer(s, a)
+		claimed = false
+		return k.try(s, k.insert(s, hash, key, policy), a, do)
+	}
+	return err
+}
+
+// ask asks for a key's policy without a lock, and again if it was refreshed or forgotten meanwhile. It forgets an
+// unknown key.
+func (k *Limiters[K]) ask(s *shard[K], hash uint32, a *ask[K]) (policy *engine.Policy, err error) {
+	unknown := false
+	for again := true; again; again = a.again {
+		a.again = false
+		func() {
+			s.mu.Unlock()
+			defer s.mu.Lock() // even if the function panics
+			of, failed := k.policy(a.key)
+			if of == nil && failed == nil {
+				failed = valueError("policy", of, "a policy or an error")
+			}
+			policy, err = (*engine.Policy)(of), failed
+			unknown = errors.Is(err, ErrUnknown) // a method of the error may be the user's
+		}()
+	}
+	if unknown {
+		k.revoke(s, hash, a.key)
+	}
+	return policy, err
+}
+
+// asked returns the key's ask under way, or nil. The shard must be locked.
+func (s *shard[K]) asked(key K) *ask[K] {
+	for _, a := range s.asks {
+		if a.key == key {
+			return a
 		}
+	}
+	return nil
+}
+
+// wait returns the error of another caller's ask, or the context's cause. The shard must be locked, and is again.
+func (s *shard[K]) wait(ctx context.Context, a *ask[K]) error {
+	if a.done == nil {
+		a.done = make(chan struct{})
+	}
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-func (k *Limiters[K]) try(s *shard[K], e *entry[K], do func(*entry[K])) {
+func (s *shard[K]) end(a *ask[K]) {
+	i := slices.Index(s.asks, a)
+	s.asks = slices.Delete(s.asks, i, i+1)
+	if a.done != nil {
+		close(a.done)
+	}
+}
+
+// try calls do with the shard's last, new entry, and drops it if that changed nothing: a refused call costs no memory.
+// With a time to live the answer is kept, and where callers wait for it.
+func (k *Limiters[K]) try(s *shard[K], e *entry[K], a *ask[K], do func(*entry[K]) error) error {
 	before := e.compact
-	defer func() { k.dropUntouched(s, e, before) }()
-	do(e)
-}
-
-// withOld is withAnswer for a remembered key. After an error the key keeps its policy for a while.
-func (k *Limiters[K]) withOld(s *shard[K], a *ask[K], own bool, e *entry[K], do func(*entry[K])) {
-	k.finish(s, a, e, func(e *entry[K]) {
-		switch {
-		case own && a.err == nil:
-			k.adopt(s, e, a.policy)
-		case own:
-			k.postpone(e)
+	defer func() {
+		if k.perTick > 0 || a != nil && a.done != nil {
+			return
 		}
-		do(e)
-	})
-}
-
-// dropUntouched drops the shard's last, new entry if its call changed nothing: a refused call costs no memory. With a
-// time to live the answer is kept.
-func (k *Limiters[K]) dropUntouched(s *shard[K], e *entry[K], before compact) {
-	if k.perTick > 0 {
-		return
-	}
-	if e.whole == nil && e.compact != before && !math.IsInf(e.policy.Terms().Curve.Rate, 1) {
-		return // it has granted something: no need to read the clock again
-	}
-	if f := k.untouched(e.policy); f.is(&e.state) && k.retire(s, &f, e) {
-		k.drop(s, len(s.entries)-1)
-	}
-}
-
-// finish calls do, and leaves nothing locked or waiting even if do panics.
-func (k *Limiters[K]) finish(s *shard[K], a *ask[K], e *entry[K], do func(*entry[K])) {
-	defer k.unlock(s)
-	defer s.forget(a)
-	do(e)
+		if e.whole == nil && e.compact != before && !math.IsInf(e.policy.Terms().Curve.Rate, 1) {
+			return // it has granted something: no need to read the clock again
+		}
+		if f := k.untouched(e.policy); f.is(&e.state) && k.retire(s, &f, e) {
+			k.drop(s, len(s.entries)-1)
+		}
+	}()
+	return do(e)
 }
 
 func (k *Limiters[K]) insert(s *shard[K], hash uint32, key K, policy *engine.Policy) *entry[K] {
 	e := entry[K]{key: key, hash: hash, state: newState(policy, k.beginOf(policy.Terms())), asked: k.tick(policy)}
-	k.counted(key, 1)
+	if k.guard != nil {
+		k.guard.Count(key, 1)
+	}
 	return s.table.insert(e)
 }
 
@@ -188,41 +203,15 @@ func (k *Limiters[K]) drop(s *shard[K], position int) {
 	key := s.entries[position].key
 	s.remove(position)
 	k.keys.Add(-1)
-	k.counted(key, -1)
+	if k.guard != nil {
+		k.guard.Count(key, -1)
+	}
 }
 
-// look calls do, which must change nothing, with the limiter, or what it would be.
-func (k *Limiters[K]) look(key K, do func(*engine.Limiter)) {
-	s, hash := k.shardOf(key)
-	s.mu.Lock()
-	if e := s.find(hash, key); e != nil {
-		defer s.mu.Unlock()
-		do(e.copied())
-		return
-	}
-	a, own := k.ask(s, key)
-	if !own {
-		if err := s.wait(context.Background(), a); err != nil {
-			s.mu.Unlock()
-			return
-		}
-	}
-	switch e := s.find(hash, key); { // added meanwhile, with an answer of before: Refresh waits for this one
-	case e == nil || !own:
-	case a.err == nil:
-		k.finish(s, a, e, func(e *entry[K]) {
-			k.adopt(s, e, a.policy)
-			do(e.copied())
-		})
-		return
-	case a.gone:
-		k.revoke(s, hash, key)
-	}
-	s.forget(a)
-	s.mu.Unlock()
-	if a.err == nil {
-		f := k.untouched(a.policy)
-		do(a.policy.New(f.begin))
+// revoke drops a key, and what it owes. The shard must be locked.
+func (k *Limiters[K]) revoke(s *shard[K], hash uint32, key K) {
+	if at := s.at(hash, key); at >= 0 {
+		k.drop(s, at)
 	}
 }
 
@@ -236,4 +225,14 @@ func (k *Limiters[K]) charge(s *shard[K], hash uint32, key K, policy *engine.Pol
 		e = k.insert(s, hash, key, policy)
 	}
 	e.charge(permits)
+}
+
+func (s *shard[K]) keys() []K {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]K, len(s.entries))
+	for i := range s.entries {
+		keys[i] = s.entries[i].key
+	}
+	return keys
 }

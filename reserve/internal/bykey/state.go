@@ -4,60 +4,84 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/smooth"
 )
 
-// A state is what is remembered of a key's limiter.
+// A state is what is remembered of a key's limiter. Without reservations or a pause, at its policy's rate, it is compact:
+// 24 bytes instead of some 200. For all but permits that are available now, and a charge, it grows to a whole limiter.
 type state struct {
 	policy  *engine.Policy
-	compact compact
-	whole   *engine.Limiter // nil: compact holds the state
+	compact smooth.State
+	whole   *engine.Limiter // nil: it is compact
 }
 
 func newState(p *engine.Policy, begin int64) state {
 	if t := p.Terms(); t.Curve != nil {
-		return state{policy: p, compact: newCompact(t, begin)}
+		return state{policy: p, compact: smooth.New(t.Curve, begin, t.Stored, t.Upfront).State()}
 	}
 	return state{policy: p, whole: p.New(begin)}
 }
 
+// ledger is a compact state's.
+func (s *state) ledger() (l smooth.Ledger, t *engine.Terms) {
+	t = s.policy.Terms()
+	return s.compact.Ledger(t.Curve, t.Upfront), t
+}
+
+// limiter makes the state whole. Copied returns what limiter would, and changes nothing.
 func (s *state) limiter() *engine.Limiter {
-	if s.whole == nil {
-		s.whole = s.compact.grow(s.policy)
-	}
+	s.whole = s.copied()
 	return s.whole
 }
 
 func (s *state) copied() *engine.Limiter {
-	if s.whole == nil {
-		return s.compact.grow(s.policy)
+	if s.whole != nil {
+		return s.whole
 	}
-	return s.whole
+	l, t := s.ledger()
+	return s.policy.Grow(t.Now(), l)
 }
 
 func (s *state) tryAcquire(n int) bool {
-	if s.whole == nil {
-		return s.compact.tryAcquire(s.policy, n)
+	if s.whole != nil {
+		return s.whole.TryAcquire(n)
 	}
-	return s.whole.TryAcquire(n)
+	if n < 1 {
+		return false
+	}
+	l, t := s.ledger()
+	return s.keep(&l, l.Take(t.Now(), n)) // otherwise it is as before, to the bit
 }
 
-// take takes permits that are available now, or none. The error is that of a request that no wait helps.
-func (s *state) take(ctx context.Context, n int) (had bool, err error) {
-	if s.whole == nil {
-		_, had, err = s.compact.take(ctx, s.policy, n)
-		return had, err
+func (s *state) keep(l *smooth.Ledger, changed bool) bool {
+	if changed {
+		s.compact = l.State()
 	}
-	var r engine.Reservation
-	err = s.whole.Reserve(ctx, n, 0, &r)
-	return err == nil, nil // the reservation that follows has the error
+	return changed
+}
+
+// take takes permits that are available now, or none.
+func (s *state) take(ctx context.Context, n int) bool {
+	if s.whole != nil {
+		var r engine.Reservation
+		return s.whole.Reserve(ctx, n, 0, &r) == nil
+	}
+	if n < 1 || done.Cause(ctx) != nil {
+		return false
+	}
+	l, t := s.ledger()
+	now := t.Now()
+	return t.Deadline(ctx) >= now && s.keep(&l, l.Take(now, n))
 }
 
 // reserve leaves the limiter compact if it refuses.
 func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
 	if s.whole == nil {
-		if err := s.policy.Check(ctx, &s.compact.state, n, maxWait); err != nil {
+		if err := s.policy.Check(ctx, &s.compact, n, maxWait); err != nil {
 			return reserve.Reservation{}, err
 		}
 	}
@@ -65,23 +89,75 @@ func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (rese
 }
 
 func (s *state) peek(n int) (time.Duration, error) {
-	if s.whole == nil {
-		return s.compact.wait(s.policy, n), nil
+	if s.whole != nil {
+		return (*reserve.Limiter)(s.whole).Peek(n)
 	}
-	return (*reserve.Limiter)(s.whole).Peek(n)
+	l, t := s.ledger()
+	now := t.Now()
+	return max(0, time.Duration(saturate.Add(l.Behind(now, nil, n), -now))), nil
 }
 
-func (s *state) outlook() engine.Outlook {
-	if s.whole == nil {
-		return s.compact.outlook(s.policy, s.policy.Terms().Now())
+func (s *state) outlook() (o engine.Outlook) {
+	if s.whole != nil {
+		return s.whole.Outlook()
 	}
-	return s.whole.Outlook()
+	l, t := s.ledger()
+	now := t.Now()
+	o.Rate, o.MaxWait = l.Rate(), t.MaxWait
+	o.Wait = max(0, time.Duration(saturate.Add(l.NextFree(now), -now)))
+	if t.Curve.Free() {
+		o.Capacity, o.Stored = t.Curve.Capacity, l.Stored(now)
+	}
+	return o
 }
 
 func (s *state) charge(n int) {
-	if s.whole == nil {
-		s.compact.charge(s.policy, n)
-	} else {
+	if s.whole != nil {
 		s.whole.Charge(n)
+		return
 	}
+	l, t := s.ledger()
+	l.Charge(t.Now(), n)
+	s.compact = l.State()
+}
+
+// untouched is the state now of a limiter that was never asked: a key in it need not be remembered.
+type untouched struct {
+	engine.Fresh
+	begin int64
+}
+
+func (k *Limiters[K]) untouched(p *engine.Policy) untouched {
+	t := p.Terms()
+	begin := k.beginOf(t)
+	return untouched{p.Fresh(begin, t.Now()), begin}
+}
+
+func (f *untouched) is(s *state) bool {
+	if s.whole != nil {
+		return s.whole.Like(f.Fresh)
+	}
+	l, _ := s.ledger()
+	return l.Idle(f.Now) && l.Stored(f.Now) == f.Stored
+}
+
+// beginOf returns when the limiters of such policies began, on their clock.
+func (k *Limiters[K]) beginOf(t *engine.Terms) int64 {
+	begin := t.Since(k.since(t))
+	if t.Fake != nil { // which may have been set back
+		begin = min(begin, t.Now())
+	}
+	return begin
+}
+
+// since returns when the limiters of such policies begin.
+func (k *Limiters[K]) since(t *engine.Terms) time.Time {
+	if t.Fake == nil {
+		return k.begin
+	}
+	if k.ownBegin.Load() == nil {
+		first := t.Epoch
+		k.ownBegin.CompareAndSwap(nil, &first)
+	}
+	return *k.ownBegin.Load()
 }

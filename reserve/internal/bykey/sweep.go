@@ -81,9 +81,7 @@ func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
 	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
-// full counts keys under way: a slow policy function bounds a flood too.
-func (k *Limiters[K]) full() bool { return k.keys.Load()+k.asking.Load() >= k.maxKeys }
-
+// claim takes room for a new key, before its policy is asked for: a flood stays cheap.
 func (k *Limiters[K]) claim() bool {
 	for {
 		keys := k.keys.Load()
