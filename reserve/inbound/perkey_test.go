@@ -49,7 +49,8 @@ func TestANetworkDoesNotTakeAllRoom(t *testing.T) {
 						served++
 					}
 				}
-				require.Equal(t, 7500+3*c.shared, served, "%s, %s", name, kind)
+				require.LessOrEqual(t, served, 7500+3*c.shared, "%s, %s", name, kind)
+				require.GreaterOrEqual(t, served, 7500+3*(c.shared-2), "two may have the hash of others: %s, %s", name, kind)
 				require.EqualValues(t, 4500, m.Stats().Tiers[0].Shared, name)
 				served = 0
 				for i := range 4 * 512 { // others have their own, but for few whose networks have the hash of another
