@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
@@ -37,7 +38,7 @@ func (c *call) admit() error {
 			a.keep()
 		}
 		if a.rate != nil {
-			a.rate.sent(c.sent, a.Permits)
+			a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
 		} else {
 			c.t.derated.hold(a, c.sent)
 		}

@@ -53,7 +53,7 @@ func (c *call) match(s *reply.Reply) {
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
 		}
-		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.chance(c.sent)
+		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(c.sent) })
 	}
 }
 
@@ -105,13 +105,20 @@ func (c *call) stops(v *verdict, owed bool) {
 }
 
 func (c *call) throttled(v *verdict) {
+	all := c.concerned()
+	var limits []string
 	if len(c.charges) == 0 || c.attempt.crowded != "" {
-		c.t.hooks.throttled(c.response, c.attempt.crowded, v.after)
+		limits = append(limits, c.attempt.crowded)
 	}
-	for i, all := 0, c.concerned(); i < len(all); i++ {
+	for i := range all {
 		if v.rulings[i].blamed {
 			all[i].state.refused.Add(1)
-			c.t.hooks.throttled(c.response, all[i].name(), v.after)
+			limits = append(limits, all[i].name())
+		}
+	}
+	if hook := c.t.hooks.Throttled; hook != nil {
+		for _, limit := range limits {
+			hook(c.response, limit, v.after)
 		}
 	}
 }
@@ -151,5 +158,7 @@ func (c *call) learn(a *charge, r *ruling) {
 			rate.Accepted(c.heard, c.sent, float64(a.Permits))
 		}
 	})
-	c.t.hooks.rateChanged(c.request, a.name(), from, to)
+	if hook := c.t.hooks.RateChanged; hook != nil && from != to {
+		hook(c.request, a.name(), from, to)
+	}
 }

@@ -95,7 +95,9 @@ func (c *call) send() (err error) {
 func (c *call) goes() {
 	waited := c.sent.Sub(c.begin)
 	c.t.log.waited(c.sent, c.request, waited)
-	c.t.hooks.waited(c.request, waited)
+	if hook := c.t.hooks.Waited; hook != nil {
+		hook(c.request, waited)
+	}
 }
 
 // deliver gives the caller the response, with the places in flight until the body is closed.
@@ -149,6 +151,8 @@ func (c *call) closeBodies() {
 }
 
 func (c *call) refuse(err error) error {
-	c.t.hooks.refused(c.request, err)
+	if hook := c.t.hooks.Refused; hook != nil {
+		hook(c.request, err)
+	}
 	return err
 }

@@ -72,7 +72,9 @@ func (a *charge) id() any {
 func (c *call) settled(a *charge, used int) {
 	a.Held.Settle(used)
 	a.correct(used)
-	c.t.hooks.settled(c.request, a.name(), a.Permits, used)
+	if hook := c.t.hooks.Settled; hook != nil {
+		hook(c.request, a.name(), a.Permits, used)
+	}
 }
 
 // keep leaves a charge at its estimate, and charges what the limit could not hold at once.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"math"
 	"sync"
-	"time"
-
-	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
@@ -23,18 +20,14 @@ type tunable interface {
 
 type controller struct {
 	limiter tunable
-	clock   clockwork.Clock
 
 	mu    sync.Mutex
 	rate  adapt.Rate
 	probe *queue.Places // one call at a time while the rate is unknown
 }
 
-func newController(l tunable, clock clockwork.Clock) *controller {
-	if clock == nil {
-		clock = clockwork.NewRealClock()
-	}
-	return &controller{limiter: l, clock: clock, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
+func newController(l tunable) *controller {
+	return &controller{limiter: l, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
 }
 
 // controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
@@ -44,7 +37,7 @@ func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	if shared, ok := l.(*reserve.Limiter); ok {
 		key = shared
 	}
-	c := t.controllers.getOr(key, func() *controller { return newController(l, t.clock) })
+	c := t.controllers.getOr(key, func() *controller { return newController(l) })
 	c.follow()
 	return c
 }
@@ -59,11 +52,14 @@ func (c *controller) follow() {
 	}
 }
 
-func (c *controller) unknown() bool {
+// is returns what a question about the rate finds.
+func (c *controller) is(so func(*adapt.Rate) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rate.Unknown()
+	return so(&c.rate)
 }
+
+func (c *controller) unknown() bool { return c.is((*adapt.Rate).Unknown) }
 
 // admit lets one call probe at a time while the rate is unknown. The controller must be locked.
 func (c *controller) admit() {
@@ -72,10 +68,6 @@ func (c *controller) admit() {
 	} else {
 		c.probe.Resize(math.MaxInt)
 	}
-}
-
-func (c *controller) sent(now time.Time, permits int) {
-	c.change(func(rate *adapt.Rate) { rate.Sent(now, float64(permits)) })
 }
 
 // change returns the rates before and after learning.
@@ -120,14 +112,5 @@ func (c *controller) restore() {
 	}
 }
 
-func (c *controller) chance(sent time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rate.Chance(sent)
-}
-
-func (c *controller) probes() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rate.Unknown() && c.probe.Out() > 0
-}
+// probes reports whether a call finds out the rate now.
+func (c *controller) probes() bool { return c.unknown() && c.probe.Out() > 0 }

@@ -26,33 +26,3 @@ type Hooks struct {
 	// Settled: an attempt used so many permits of a limit, after an estimate.
 	Settled func(r *http.Request, limit string, estimated, used int)
 }
-
-func (h *Hooks) waited(r *http.Request, d time.Duration) {
-	if h.Waited != nil {
-		h.Waited(r, d)
-	}
-}
-
-func (h *Hooks) refused(r *http.Request, err error) {
-	if h.Refused != nil {
-		h.Refused(r, err)
-	}
-}
-
-func (h *Hooks) throttled(r *http.Response, limit string, d time.Duration) {
-	if h.Throttled != nil {
-		h.Throttled(r, limit, d)
-	}
-}
-
-func (h *Hooks) rateChanged(r *http.Request, limit string, from, to float64) {
-	if h.RateChanged != nil && from != to {
-		h.RateChanged(r, limit, from, to)
-	}
-}
-
-func (h *Hooks) settled(r *http.Request, limit string, estimated, used int) {
-	if h.Settled != nil {
-		h.Settled(r, limit, estimated, used)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/adapt"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
@@ -202,7 +203,7 @@ func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
 	c.use(&a)
 	if a.rate != nil {
-		a.rate.sent(c.sent, a.Permits)
+		a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
 	}
 	c.named = slices.Insert(slices.Clone(c.concerned()), at, a)
 }

@@ -70,7 +70,10 @@ func Keyed[K comparable](key func(*http.Request) K, limiter func(K) reserve.Rese
 type sharedKey struct{}
 
 func (l *Limit) scope() Scope {
-	if l.Keyed != nil || isnil.Value(l.Limiter) {
+	switch {
+	case l.Key != nil:
+		return func(r *http.Request) (any, reserve.Reserver) { return l.Key(r), nil }
+	case l.Keyed != nil || l.InFlight == 0 && isnil.Value(l.Limiter):
 		return l.Keyed
 	}
 	return func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, l.Limiter }
@@ -89,48 +92,36 @@ func (l *Limit) scope() Scope {
 // limits are charged up to 2 ms early.
 func WithLimit(l Limit) Option {
 	return func(s *settings) error {
-		if l.InFlight != 0 || l.Key != nil {
-			return s.addInFlight(&l)
+		of, list := limit{
+			name: l.Name, scope: l.scope(), cost: l.Cost, again: l.Recost, exact: l.Exact, used: l.Used, lost: l.Lost,
+			penalty: l.Penalty, places: l.InFlight, whole: l.Keyed == nil,
+		}, &s.limits
+		if of.cost == nil {
+			of.cost = one
 		}
-		scope := l.scope()
-		if scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter) {
-			return valueError("WithLimit "+strconv.Quote(l.Name), nil, "either a Limiter or Keyed")
+		name, inFlight := strconv.Quote(l.Name), l.InFlight != 0 || l.Key != nil
+		switch {
+		case inFlight && l.InFlight < 1:
+			return valueError("InFlight of limit "+name, l.InFlight, "at least 1")
+		case inFlight && !l.onlyInFlight():
+			return valueError("InFlight of limit "+name, l.InFlight, "no other field than Name, Key and Cost beside it")
+		case inFlight:
+			list = &s.inFlight
+		case of.scope == nil || l.Keyed != nil && !isnil.Value(l.Limiter):
+			return valueError("WithLimit "+name, nil, "either a Limiter or Keyed")
+		case l.Penalty < 0:
+			return valueError("the Penalty of WithLimit "+name, l.Penalty, "0 or more")
 		}
-		if l.Name != "" && slices.ContainsFunc(s.limits, func(other limit) bool { return other.name == l.Name }) {
+		if l.Name != "" && slices.ContainsFunc(*list, func(other limit) bool { return other.name == l.Name }) {
 			return valueError("WithLimit", l.Name, "a name that no other limit has")
 		}
-		if l.Penalty < 0 {
-			return valueError("the Penalty of WithLimit "+strconv.Quote(l.Name), l.Penalty, "0 or more")
-		}
-		cost := l.Cost
-		if cost == nil {
-			cost = one
-		}
-		s.limits = append(s.limits, limit{
-			name: l.Name, scope: scope, cost: cost, again: l.Recost, exact: l.Exact, used: l.Used, penalty: l.Penalty,
-			whole: l.Keyed == nil,
-			lost:  l.Lost,
-		})
+		*list = append(*list, of)
 		return nil
 	}
 }
 
-func (s *settings) addInFlight(l *Limit) error {
-	what := "InFlight of limit " + strconv.Quote(l.Name)
-	switch {
-	case l.InFlight < 1:
-		return valueError(what, l.InFlight, "at least 1")
-	case l.Limiter != nil || l.Keyed != nil || l.Recost != nil || l.Used != nil || l.Lost != nil || l.Exact || l.Penalty != 0:
-		return valueError(what, l.InFlight, "no other field than Name, Key and Cost beside it")
-	case l.Name != "" && slices.ContainsFunc(s.inFlight, func(other limit) bool { return other.name == l.Name }):
-		return valueError("WithLimit", l.Name, "a name that no other limit has")
-	}
-	of := places(l.InFlight, l.Key)
-	if of.name = l.Name; l.Cost != nil {
-		of.cost = l.Cost
-	}
-	s.inFlight = append(s.inFlight, of)
-	return nil
+func (l *Limit) onlyInFlight() bool {
+	return l.Limiter == nil && l.Keyed == nil && l.Recost == nil && l.Used == nil && l.Lost == nil && !l.Exact && l.Penalty == 0
 }
 
 type limit struct {
@@ -145,15 +136,6 @@ type limit struct {
 	places   int  // of so many calls in flight for each key; 0: its scope has a limiter
 	used     func(*http.Response) Usage
 	lost     func(*http.Request) (permits int, known bool)
-}
-
-// places returns a limit on the calls in flight, for each key.
-func places(n int, key func(*http.Request) string) limit {
-	scope := func(*http.Request) (any, reserve.Reserver) { return sharedKey{}, nil }
-	if key != nil {
-		scope = func(r *http.Request) (any, reserve.Reserver) { return key(r), nil }
-	}
-	return limit{places: n, scope: scope, cost: one}
 }
 
 func one(*http.Request) int { return 1 }

@@ -14,7 +14,18 @@ type waitLog struct {
 	over       logLines
 }
 
-// logLines are log logLines of one kind, at most one a second.
+func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
+	if l != nil && d > l.longerThan {
+		l.over.write(l.logger, now, r, "outbound: waited before sending a request, to keep to a rate limit", "wait", d)
+	}
+}
+
+func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Waiting) {
+	l.going.write(l.logger, now, r, "outbound: a request waits, to keep to a rate limit",
+		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until)
+}
+
+// logLines are of one kind, at most one a second.
 type logLines struct {
 	mu     sync.Mutex
 	last   time.Time
@@ -23,34 +34,15 @@ type logLines struct {
 
 const logEvery = time.Second
 
-func (l *waitLog) waited(now time.Time, r *http.Request, d time.Duration) {
-	if l == nil || d <= l.longerThan {
-		return
-	}
-	others, ok := l.over.turn(now)
-	if !ok {
-		return
-	}
-	l.logger.InfoContext(r.Context(), "outbound: waited before sending a request, to keep to a rate limit",
-		"wait", d, "method", r.Method, "host", r.URL.Host, "others", others)
-}
-
-func (l *waitLog) waits(now time.Time, r *http.Request, so time.Duration, w Waiting) {
-	others, ok := l.going.turn(now)
-	if !ok {
-		return
-	}
-	l.logger.InfoContext(r.Context(), "outbound: a request waits, to keep to a rate limit",
-		"so far", so, "limit", w.Limit, "why", w.Why, "until", w.Until, "method", r.Method, "host", r.URL.Host, "others", others)
-}
-
-func (l *logLines) turn(now time.Time) (others int, ok bool) {
+func (l *logLines) write(to *slog.Logger, now time.Time, r *http.Request, message string, about ...any) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !l.last.IsZero() && now.Sub(l.last) < logEvery {
 		l.others++
-		return 0, false
+		l.mu.Unlock()
+		return
 	}
-	others, l.last, l.others = l.others, now, 0
-	return others, true
+	others := l.others
+	l.last, l.others = now, 0
+	l.mu.Unlock()
+	to.InfoContext(r.Context(), message, append(about, "method", r.Method, "host", r.URL.Host, "others", others)...)
 }

@@ -71,8 +71,7 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 		if len(key) > 0 && key[0] == nil {
 			return valueError("the key of WithMaxInFlight", nil, "a function")
 		}
-		s.inFlight = append(s.inFlight, places(n, append(key, nil)[0]))
-		return nil
+		return WithLimit(Limit{InFlight: n, Key: append(key, nil)[0]})(s)
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *call) backOff() error {
 	}
 	c.t.waiting.Add(1)
 	defer c.t.waiting.Add(-1)
-	timer := c.t.newTimer(c.resume.Sub(c.t.now()))
+	timer := c.t.watch.NewTimer(c.resume.Sub(c.t.now()))
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():
@@ -128,23 +128,19 @@ const (
 func newBudget(share float64) *budget { return &budget{share: share, left: firstBudget} }
 
 func (b *budget) request() {
-	if b == nil {
-		return
+	if b != nil {
+		b.take(-b.share)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.left = math.Min(b.left+b.share, fullBudget)
 }
 
-func (b *budget) retry() bool {
-	if b == nil {
-		return true
-	}
+func (b *budget) retry() bool { return b == nil || b.take(1) }
+
+func (b *budget) take(n float64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.left < 1 {
+	if b.left < n {
 		return false
 	}
-	b.left--
+	b.left = math.Min(b.left-n, fullBudget)
 	return true
 }

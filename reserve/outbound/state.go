@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -160,6 +161,9 @@ func (c *call) release() {
 	c.states = nil
 }
 
+// credentials matches the names of headers that hold some.
+var credentials = regexp.MustCompile("(?i)auth|cookie|key|token|secret")
+
 // shownKey hashes a key that holds a credential of the request.
 func shownKey(key any, r *http.Request) string {
 	var text string
@@ -172,18 +176,11 @@ func shownKey(key any, r *http.Request) string {
 		text = fmt.Sprint(key)
 	}
 	for name, values := range r.Header {
-		if isCredential(name) && slices.ContainsFunc(values, func(v string) bool { return holdsSecret(text, v) }) {
+		if credentials.MatchString(name) && slices.ContainsFunc(values, func(v string) bool { return holdsSecret(text, v) }) {
 			return fmt.Sprintf("#%x", maphash.String(seed, text))
 		}
 	}
 	return text
-}
-
-func isCredential(header string) bool {
-	header = strings.ToLower(header)
-	return slices.ContainsFunc([]string{"auth", "cookie", "key", "token", "secret"}, func(part string) bool {
-		return strings.Contains(header, part)
-	})
 }
 
 // holdsSecret reports whether text holds a word of a header's value, of at least 8 letters.

@@ -17,7 +17,8 @@ import (
 // time.
 type Transport struct {
 	settings
-	base http.RoundTripper
+	base  http.RoundTripper
+	watch clockwork.Clock // never nil
 
 	lines       lines
 	unlimited   *reserve.Policy
@@ -67,6 +68,9 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		if err := opt(&t.settings); err != nil {
 			return nil, err
 		}
+	}
+	if t.watch = t.clock; t.clock == nil {
+		t.watch = clockwork.NewRealClock()
 	}
 	t.unlimited = queue.Unlimited(t.clock)
 	if err := t.checkRetries(); err != nil {
@@ -121,16 +125,4 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-func (t *Transport) now() time.Time {
-	if t.clock == nil {
-		return time.Now()
-	}
-	return t.clock.Now()
-}
-
-func (t *Transport) newTimer(d time.Duration) clockwork.Timer {
-	if t.clock == nil {
-		return clockwork.NewRealClock().NewTimer(d)
-	}
-	return t.clock.NewTimer(d)
-}
+func (t *Transport) now() time.Time { return t.watch.Now() }

@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -58,8 +57,7 @@ func (c *call) waits() (ended func()) {
 // A watch tells the hook and the log why a call waits, once a second.
 type watch struct {
 	reason
-	c     *call // only what does not change while it waits
-	clock clockwork.Clock
+	c *call // only what does not change while it waits
 
 	mu       sync.Mutex // held while the hook runs, so that it does not run after the wait
 	timer    clockwork.Timer
@@ -74,10 +72,7 @@ func (c *call) watch() *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
 	}
-	w := &watch{c: c, reason: reason{slices.Clone(c.states), c.resume}, clock: c.t.clock}
-	if w.clock == nil {
-		w.clock = clockwork.NewRealClock()
-	}
+	w := &watch{c: c, reason: reason{slices.Clone(c.states), c.resume}}
 	w.look()
 	return w
 }
@@ -117,14 +112,15 @@ func (w *watch) look() {
 	case !ok && w.told.Why == "":
 		next = lookSoon
 	case ok && (w.told.Why != why.Why || w.told.Limit != why.Limit):
-		w.told = why
-		w.c.t.hooks.waiting(w.c.request, why)
+		if w.told = why; w.c.t.hooks.Waiting != nil {
+			w.c.t.hooks.Waiting(w.c.request, why)
+		}
 	}
 	next = min(next, w.log(now, why))
 	if left := why.Until.Sub(now); left > 0 {
 		next = min(next, max(left, lookSoon))
 	}
-	w.timer = w.clock.AfterFunc(next, w.look)
+	w.timer = w.c.t.watch.AfterFunc(next, w.look)
 }
 
 // log logs a long wait once, and returns when to look again.
@@ -203,10 +199,4 @@ func (c *call) silentLimit() (name string) {
 		return ""
 	}
 	return name
-}
-
-func (h *Hooks) waiting(r *http.Request, w Waiting) {
-	if h.Waiting != nil {
-		h.Waiting(r, w)
-	}
 }
