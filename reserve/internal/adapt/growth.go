@@ -36,7 +36,7 @@ func (r *Rate) grow(now time.Time) {
 		return
 	}
 	r.grown += passed
-	if r.rate >= r.ceiling || r.rate > (1+step)*r.offered {
+	if r.rate >= r.ceiling || r.rate > (1+r.step)*r.offered {
 		return
 	}
 	r.speed = r.pace(passed)
@@ -60,7 +60,7 @@ func (r *Rate) pace(passed float64) float64 {
 		return math.Ln2 / (doubling * second)
 	}
 	expected := r.period()
-	speed := step / expected
+	speed := r.step / expected
 	if r.guesses > 0 {
 		expected *= guessing
 	}

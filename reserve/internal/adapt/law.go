@@ -67,7 +67,7 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 			low = min(low, measured)
 		}
 		if r.accepted >= proof*r.cost {
-			low = max(low, min(measured, rate)*math.Exp(-step))
+			low = max(low, min(measured, rate)*math.Exp(-r.step))
 			r.guesses = 0
 		}
 	}
@@ -79,9 +79,9 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 
 // blame returns the rate that caused a refusal, and its logarithm's cut.
 func (r *Rate) blame(now, sent time.Time, stop time.Duration) (rate, take float64) {
-	rate, take = min(r.rate, r.offered), step+float64(r.speed*hiddenBare)
+	rate, take = min(r.rate, r.offered), r.step+float64(r.speed*hiddenBare)
 	if stop > 0 {
-		take = step + float64(r.speed*hidden)
+		take = r.step + float64(r.speed*hidden)
 	}
 	if math.IsInf(rate, 1) {
 		rate, r.searching = firstRate*r.cost, true
@@ -119,7 +119,7 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 // again counts a further refusal in a row. In a window that is used up, faster programs have more.
 func (r *Rate) again(stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
-		r.rate = r.limit(r.rate * math.Exp(-step*inRow))
+		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
 	}
 	if r.row%halving == 0 {
 		r.blind /= 2

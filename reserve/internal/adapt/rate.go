@@ -8,6 +8,8 @@ import (
 // A Rate finds a limit's rate, in permits per second. [New] makes it. It is not safe for concurrent use.
 type Rate struct {
 	ceiling float64 // the rate is never higher
+	floor   float64 // the rate is never lower
+	step    float64
 	rate    float64 // by the law; +Inf: unknown
 	used    float64 // the rate in steps of 1 %, less while nothing is accepted
 	cost    float64 // permits per call, on average
@@ -34,7 +36,15 @@ const (
 
 // New returns a rate at its ceiling, in permits per second; +Inf means unknown.
 func New(ceiling float64) Rate {
-	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, event: event{blind: 1}}
+	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step, event: event{blind: 1}}
+}
+
+// Known returns a rate that its user knows: its steps are smaller, and it is never lower by more than two.
+func Known(rate float64) Rate {
+	r := New(rate)
+	r.step, r.grown = 1./PerStop, lasting
+	r.floor = rate * math.Exp(-2*r.step)
+	return r
 }
 
 // Now returns the rate, in permits per second, or +Inf if it is unknown.
@@ -165,7 +175,7 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 		return
 	}
 	r.searching = false
-	r.rate = r.limit(min(r.rate, r.offered) * math.Exp(-step))
+	r.rate = r.limit(min(r.rate, r.offered) * math.Exp(-r.step))
 	r.begin(now, 0)
 	r.proven = true
 	r.tell()
@@ -174,7 +184,7 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 // Blocked counts the end of a block because of too many calls. It keeps a rate below that before the block for 50 times
 // as long as the block lasted.
 func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
-	cut := 2 * step
+	cut := 2 * r.step
 	if r.guesses > 0 {
 		cut = math.Ln2
 	}
@@ -185,7 +195,7 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 }
 
 func (r *Rate) limit(rate float64) float64 {
-	return min(max(rate, leastRate*r.cost), r.ceiling)
+	return min(max(rate, leastRate*r.cost, r.floor), r.ceiling)
 }
 
 func (r *Rate) tell() {
