@@ -5,29 +5,38 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve/shared"
+	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
 
 // Open returns a store in a folder, which it makes with mode 0700 if there is none (its parent must exist). Several
 // stores may share a folder. There is nothing to close.
 //
 // It returns an *[Error] if the folder can't be made, read or written, a *[NetworkError] if it is on a network file
-// system, and a *[reserve.ValueError] for the name "".
+// system, and a *[reserve.ValueError] for the name "" or a nil option.
 func Open(dir string, opts ...Option) (shared.Store, error) {
+	valueError := invalid.In("file")
 	if dir == "" {
-		return nil, invalid.In("file")("dir", dir, "the name of a folder")
+		return nil, valueError("dir", dir, "the name of a folder")
 	}
-	s := &store{files: map[string]*file{}}
-	for _, opt := range opts {
-		if opt.set != nil {
-			opt.set(s)
+	s := &store{idle: map[string]*file{}}
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, valueError(fmt.Sprint("option ", i+1), nil, "an option")
+		}
+		if err := opt(&s.settings); err != nil {
+			return nil, err
 		}
 	}
 	var err error
@@ -53,154 +62,110 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 }
 
 // An Option changes one setting of a store.
-type Option struct{ set func(*store) }
+type Option func(*settings) error
+
+type settings struct{ durable bool }
 
 // Durable makes each state reach the disk (fsync) before its permits are granted. It costs 50 us to 20 ms a request.
 // Default: the operating system writes a state within some seconds.
-func Durable() Option { return Option{func(s *store) { s.durable = true }} }
+func Durable() Option {
+	return func(s *settings) error {
+		s.durable = true
+		return nil
+	}
+}
 
 type store struct {
-	dir     string
-	durable bool
+	settings
+	dir   string
+	turns turns.Turns // of this process's callers
 
-	mu    sync.Mutex
-	files map[string]*file // by key
+	mu   sync.Mutex
+	idle map[string]*file // open files that no caller uses, by path
 }
 
 const (
-	kept      = 256           // so many files are kept open while they are not in use
+	mostIdle  = 256
 	suffix    = ".limit"      // of the files' names
 	temporary = ".pace-new-*" // the names of files that are being made, as CreateTemp wants it
+	rounds    = 8             // how often a file is opened and made in turns
 )
-
-// A file is a limiter's. The caller of this process that holds turn uses it.
-type file struct {
-	path  string
-	turn  chan struct{} // holds one thing while no goroutine has the turn
-	users int           // that have the turn or wait for it; the store's mu
-	f     *os.File      // nil: not open
-	lock  *lock         // the one that a goroutine waits for; nil: none
-	seen  time.Time     // when it was last known to be the file of that name
-	buf   []byte
-}
 
 // Update implements [shared.Store].
 func (s *store) Update(
 	ctx context.Context, key string, f func(now time.Time, old []byte) (value []byte, keep time.Duration, err error),
 ) error {
-	file := s.use(key)
-	defer s.leave(key, file)
-	select {
-	case <-file.turn:
-	case <-ctx.Done():
-		return &Error{Op: "lock", Path: file.path, Err: context.Cause(ctx)}
+	path := s.path(key)
+	leave, err := s.turns.Take(ctx, path)
+	if err != nil {
+		return &Error{Op: "lock", Path: path, Err: err}
 	}
-	defer func() { file.turn <- struct{}{} }()
+	defer leave()
+	file := s.take(path)
+	defer func() { s.put(path, file) }()
 	for {
+		if file == nil {
+			if file, err = open(path, s.durable); err != nil {
+				return err
+			}
+		}
 		again, err := file.update(ctx, s.durable, f)
 		if !again {
 			return err
 		}
+		file.Close()
+		file = nil
 	}
 }
 
-func (s *store) use(key string) *file {
+func (s *store) path(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+suffix)
+}
+
+func (s *store) take(path string) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[key]
-	if f == nil {
-		f = &file{path: filepath.Join(s.dir, name(key)), turn: make(chan struct{}, 1)}
-		f.turn <- struct{}{}
-		s.files[key] = f
-	}
-	f.users++
+	f := s.idle[path]
+	delete(s.idle, path)
 	return f
 }
 
-// leave closes the file if many are open.
-func (s *store) leave(key string, f *file) {
+func (s *store) put(path string, f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.users--; f.users == 0 && len(s.files) > kept && f.lock.over() {
-		delete(s.files, key)
-		f.close()
-	}
-}
-
-func name(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:16]) + suffix
-}
-
-func (f *file) close() {
-	if f.f != nil {
-		f.f.Close()
-		f.f = nil
-	}
-}
-
-// update works under the file's lock. again says that the file was replaced, and nothing was done.
-func (f *file) update(
-	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
-) (again bool, err error) {
-	if f.f == nil {
-		if f.f, err = open(ctx, f.path, durable); err != nil {
-			return false, err
-		}
-		f.seen = time.Time{}
-	}
-	opened := f.f
-	if err := f.acquire(ctx); err != nil {
-		return false, &Error{Op: "lock", Path: f.path, Err: err}
-	}
-	defer unlock(opened)
-	if time.Since(f.seen) > time.Second { // a person may have removed it by hand
-		if !same(opened, f.path) {
-			f.close()
-			return true, nil
-		}
-		f.seen = time.Now()
-	}
-	entries, old, err := f.read()
 	switch {
-	case err != nil:
-		return false, err
-	case entries[0].dead:
-		if same(opened, f.path) { // the process that was to remove it was killed
-			os.Remove(f.path)
-		}
-		f.close()
-		return true, nil
+	case f == nil:
+	case len(s.idle) < mostIdle:
+		s.idle[path] = f
+	default:
+		f.Close()
 	}
-	value, keep, err := change(time.Time{}, old)
-	if err != nil {
-		return false, err
-	}
-	return false, f.write(entries, value, time.Now().Add(max(0, keep)).UnixNano(), durable)
+}
+
+// A file is open, and in use by at most one caller of this process.
+type file struct {
+	*os.File
+	seen time.Time // when it was last known to be the file of its name
+	buf  []byte
 }
 
 // open opens a file, or makes one with no state. Others may remove it meanwhile.
-func open(ctx context.Context, path string, durable bool) (*os.File, error) {
+func open(path string, durable bool) (*file, error) {
 	for range rounds {
-		if ctx.Err() != nil {
-			return nil, &Error{Op: "open", Path: path, Err: context.Cause(ctx)}
-		}
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err == nil {
-			return f, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case err == nil:
+			return &file{File: f}, nil
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, &Error{Op: "open", Path: path, Err: err}
 		}
-		err = create(path, durable)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := create(path, durable); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, &Error{Op: "create", Path: path, Err: err}
 		}
 	}
 	return nil, &Error{Op: "open", Path: path, Err: errors.New("it is there, and can't be opened: a link to nothing?")}
 }
-
-// rounds is how often a file is opened and made in turns.
-const rounds = 8
 
 // create makes a file with a whole head: an empty file is known to be damaged.
 func create(path string, durable bool) error {
@@ -209,18 +174,81 @@ func create(path string, durable bool) error {
 		return err
 	}
 	defer os.Remove(t.Name())
-	first := make([]byte, head+2*smallest)
-	(&entry{number: 1, offset: head, room: smallest}).append(first[:0])
-	(&entry{number: 0, offset: head + smallest, room: smallest}).append(first[sector:sector])
-	_, err = t.Write(first)
+	f := &file{File: t}
+	err = errors.Join(f.point(entry{Number: 1}, false), f.point(entry{}, false), f.Truncate(head))
 	if err == nil && durable {
-		err = t.Sync()
+		err = f.Sync()
 	}
-	if err = errors.Join(err, t.Close()); err == nil {
-		err = publish(t.Name(), path)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), path) // unless the name exists
 	}
-	if err == nil && durable {
+	if err == nil && durable && runtime.GOOS != "windows" {
 		err = syncDir(filepath.Dir(path))
 	}
 	return err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// update works under the file's lock. again says that the file was replaced, and nothing was done.
+func (f *file) update(
+	ctx context.Context, durable bool, change func(now time.Time, old []byte) ([]byte, time.Duration, error),
+) (again bool, err error) {
+	if err := f.lock(ctx); err != nil {
+		return false, &Error{Op: "lock", Path: f.Name(), Err: err}
+	}
+	defer unlock(f.File)
+	if time.Since(f.seen) > time.Second { // a person may have removed it by hand
+		if !f.named() {
+			return true, nil
+		}
+		f.seen = time.Now()
+	}
+	is, old, err := f.read()
+	switch {
+	case err != nil:
+		return false, err
+	case is.Until == dead:
+		if f.named() { // the process that was to remove it was killed
+			os.Remove(f.Name())
+		}
+		return true, nil
+	}
+	value, keep, err := change(time.Time{}, old)
+	if err != nil {
+		return false, err
+	}
+	return false, f.write(is.Number+1, value, time.Now().Add(max(0, keep)).UnixNano(), durable)
+}
+
+// lock tries until it has the lock: a caller that waits in flock can't leave. A holder needs some microseconds.
+func (f *file) lock(ctx context.Context) error {
+	const spins, longest = 8, time.Millisecond
+	for tries := 0; ; tries++ {
+		if err := tryLock(f.File); !errors.Is(err, busy) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if tries >= spins {
+			wake.Sleep(ctx, rand.N(min(longest, time.Duration(tries)*5*time.Microsecond)), nil)
+		}
+	}
+}
+
+// named reports whether the file still has its name.
+func (f *file) named() bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(a, b)
 }

@@ -2,74 +2,146 @@ package file
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
+	"io"
 	"time"
 )
 
-// A file begins with a head of two sectors, each with an entry: a number, and where a state is. The entry with the
-// higher number counts. A new state is written where the other entry's is, or behind all, and then the other entry,
-// in one piece. So at each moment one entry and its state are whole.
+// A file begins with a head of two sectors, each with an entry that shows a state. The entry with the higher number
+// counts. A new state is written where the current one is not, and then the older entry is replaced, in one piece. So
+// at each moment one entry and its state are whole.
 //
-// An entry, little-endian:
+// A sector, little-endian:
 //
 //	0   magic   "pace" and the version, 8 bytes
-//	8   number  uint64, from 1
-//	16  offset  uint64, of the state
-//	24  length  uint32, of the state
-//	28  room    uint32, for states there
-//	32  until   int64, Unix nanoseconds: when the state expires
-//	40  check   uint32, of the state
-//	44  dead    uint32, 1: the file is being removed
-//	48  check   uint32, of all in front
+//	8   entry   24 bytes
+//	32  check   uint32, of all in front
+//
+// Odd numbers are in the first sector. Behind the head there are two places for states of at most 256 bytes, then two
+// of twice that, and so on; even numbers have the first.
 const (
 	magic     = "pace-f1\n"
 	sector    = 512
 	head      = 2 * sector
-	entrySize = 52
-	smallest  = 256 // bytes of room for a state
+	entrySize = 36
+	smallest  = 256 // bytes of a place
 	firstRead = head + 4*smallest
 	largest   = 1 << 24 // bytes of a state
+	dead      = -1      // the time of an entry: the file is being removed
 )
 
 type entry struct {
-	number, offset         uint64
-	length, room, checksum uint32
-	until                  int64
-	dead                   bool
+	Number uint64 // from 1
+	Until  int64  // Unix nanoseconds: when the state expires
+	Length uint32 // of the state; 0: none
+	Check  uint32 // of the state
 }
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-func (e *entry) append(b []byte) []byte {
-	from := len(b)
-	b = append(b, magic...)
-	b = binary.LittleEndian.AppendUint64(b, e.number)
-	b = binary.LittleEndian.AppendUint64(b, e.offset)
-	b = binary.LittleEndian.AppendUint32(b, e.length)
-	b = binary.LittleEndian.AppendUint32(b, e.room)
-	b = binary.LittleEndian.AppendUint64(b, uint64(e.until))
-	b = binary.LittleEndian.AppendUint32(b, e.checksum)
-	dead := uint32(0)
-	if e.dead {
-		dead = 1
-	}
-	b = binary.LittleEndian.AppendUint32(b, dead)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], table))
+func (e entry) bytes() []byte {
+	b := append(make([]byte, 0, entrySize), magic...)
+	b, _ = binary.Append(b, binary.LittleEndian, e) // of a fixed size
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, table))
 }
 
-// parse returns the entry in a sector, if one is whole.
+// parse returns the entry in a sector, or the zero entry, if none is whole.
 func parse(b []byte) (e entry, ok bool) {
-	if len(b) < entrySize || string(b[:8]) != magic ||
-		binary.LittleEndian.Uint32(b[48:]) != crc32.Checksum(b[:48], table) {
+	end := entrySize - 4
+	if string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], table) {
 		return entry{}, false
 	}
-	e = entry{
-		number: binary.LittleEndian.Uint64(b[8:]), offset: binary.LittleEndian.Uint64(b[16:]),
-		length: binary.LittleEndian.Uint32(b[24:]), room: binary.LittleEndian.Uint32(b[28:]),
-		until: int64(binary.LittleEndian.Uint64(b[32:])), checksum: binary.LittleEndian.Uint32(b[40:]),
-		dead: binary.LittleEndian.Uint32(b[44:]) == 1,
+	if _, err := binary.Decode(b[len(magic):end], binary.LittleEndian, &e); err != nil || e.Length > largest {
+		return entry{}, false
 	}
-	return e, e.length <= e.room && e.length <= largest && e.offset >= head && e.offset < 1<<40
+	return e, true
 }
 
-func (e *entry) expired(now time.Time) bool { return e.until <= now.UnixNano() }
+func (e entry) offset() int64 {
+	room := int64(smallest)
+	for room < int64(e.Length) {
+		room *= 2
+	}
+	return head + 2*(room-smallest) + int64(e.Number%2)*room
+}
+
+// read returns the newer entry, and its state: nil if it has expired or there is none.
+func (f *file) read() (is entry, state []byte, err error) {
+	if f.buf == nil {
+		f.buf = make([]byte, firstRead)
+	}
+	n, err := f.ReadAt(f.buf, 0)
+	switch {
+	case err != nil && err != io.EOF:
+		return is, nil, &Error{Op: "read", Path: f.Name(), Err: err}
+	case n < head:
+		return is, nil, &CorruptError{Path: f.Name(), Why: "it is cut off"}
+	}
+	is, one := parse(f.buf[:sector])
+	older, two := parse(f.buf[sector:head])
+	if !one && !two {
+		return is, nil, &CorruptError{Path: f.Name(), Why: "it has no head of this version"}
+	}
+	if older.Number > is.Number {
+		is, older = older, is
+	}
+	if is.over() {
+		return is, nil, nil
+	}
+	state, whole, err := f.state(is, f.buf[:n])
+	if err == nil && !whole && !older.over() { // the power failed between the head and the state
+		state, whole, err = f.state(older, f.buf[:n])
+	}
+	if err == nil && !whole {
+		err = &CorruptError{Path: f.Name(), Why: "its state is damaged"}
+	}
+	return is, state, err
+}
+
+func (e entry) over() bool { return e.Length == 0 || e.Until <= time.Now().UnixNano() }
+
+// state reads an entry's state, and reports whether it is whole. begin is what has been read.
+func (f *file) state(e entry, begin []byte) (state []byte, whole bool, err error) {
+	from := e.offset()
+	if end := from + int64(e.Length); end <= int64(len(begin)) {
+		state = begin[from:end]
+	} else {
+		state = make([]byte, e.Length)
+		switch _, err := f.ReadAt(state, from); {
+		case err == io.EOF:
+			return nil, false, &CorruptError{Path: f.Name(), Why: "it is cut off"}
+		case err != nil:
+			return nil, false, &Error{Op: "read", Path: f.Name(), Err: err}
+		}
+	}
+	return state, crc32.Checksum(state, table) == e.Check, nil
+}
+
+// write writes a state, and then the entry that shows it.
+func (f *file) write(number uint64, state []byte, until int64, durable bool) error {
+	e := entry{Number: number, Until: until, Length: uint32(len(state)), Check: crc32.Checksum(state, table)}
+	err := errors.New("the state is larger than 16 MiB")
+	if len(state) <= largest {
+		_, err = f.WriteAt(state, e.offset())
+	}
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if err != nil {
+		return &Error{Op: "write", Path: f.Name(), Err: err}
+	}
+	return f.point(e, durable)
+}
+
+// point replaces the older entry.
+func (f *file) point(e entry, durable bool) error {
+	_, err := f.WriteAt(e.bytes(), sector*int64(1-e.Number%2))
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if err != nil {
+		return &Error{Op: "write", Path: f.Name(), Err: err, written: true}
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"time"
 )
 
@@ -38,35 +39,34 @@ func (s *store) sweep() error {
 		case err != nil || time.Since(info.ModTime()) <= time.Minute:
 		case limiters.MatchString(d.Name()):
 			remove(path)
-		case info.Size() <= head+2*smallest:
+		case info.Size() <= head:
 			os.Remove(path)
 		}
 	}
 	return nil
 }
 
+var removesOpen = runtime.GOOS != "windows"
+
 // remove marks an expired file as dead for the processes that have it open. Where open files can't be removed, it
 // stays.
 func remove(path string) {
-	f := &file{path: path}
-	var err error
-	if f.f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+	opened, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
 		return
 	}
-	defer f.close()
-	if !tryLock(f.f) {
+	f := &file{File: opened}
+	defer f.Close()
+	if tryLock(f.File) != nil {
 		return
 	}
-	entries, state, err := f.read()
-	expired := err == nil && state == nil && same(f.f, path)
-	if expired && removesOpen {
-		dead := entry{number: entries[0].number + 1, offset: head, dead: true}
-		if f.point(&dead, false) == nil {
-			os.Remove(path)
-		}
+	is, state, err := f.read()
+	expired := err == nil && state == nil && f.named()
+	if expired && removesOpen && f.point(entry{Number: is.Number + 1, Until: dead}, false) == nil {
+		os.Remove(path)
 	}
-	unlock(f.f)
-	if f.close(); expired && !removesOpen {
+	unlock(f.File)
+	if f.Close(); expired && !removesOpen {
 		os.Remove(path)
 	}
 }
