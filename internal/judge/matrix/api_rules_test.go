@@ -19,6 +19,7 @@ type rule struct {
 	refill float64       // a bucket of quota permits gets so many a second
 	places bool          // at most quota at a time
 	closed time.Duration // nothing in the first so long of each minute
+	again  time.Duration // what a closed server says
 
 	penalty time.Duration // for which everything is refused after a refusal
 }

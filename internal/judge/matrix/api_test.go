@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ type API struct {
 	Name  string
 	RTT   time.Duration // between 60 and 250 ms; each way of a call takes a half of it, 50 % more or less
 	Calls int
+	// Callers is how many goroutines call; default 16.
+	Callers int
 	// Request returns the method and the path of the call with a number, and its body if it has one.
 	Request func(i int) (method, path, body string)
 	Rules   []rule
@@ -41,11 +44,19 @@ type APIClient struct {
 }
 
 // Ideal returns how long the calls take at least: by each rule, and by the callers' number.
-func (a *API) Ideal() (ideal time.Duration) {
+func (a *API) Ideal() time.Duration { return a.least(0) }
+
+// Safe returns how long the calls take at least for who can't know when the server counts a call, between its sending
+// and its answer: each window is longer by a round trip, and a place in flight is held for a round trip more. Who is told
+// to come back after some seconds does so.
+func (a *API) Safe() time.Duration { return a.least(a.RTT) }
+
+func (a *API) least(more time.Duration) (ideal time.Duration) {
 	type sum struct {
 		rule  *rule
 		cost  float64
 		takes time.Duration
+		calls int
 	}
 	sums := map[string]*sum{}
 	all := time.Duration(0)
@@ -67,30 +78,41 @@ func (a *API) Ideal() (ideal time.Duration) {
 			}
 			sums[key].cost += cost
 			sums[key].takes += takes
+			sums[key].calls++
 		}
 	}
-	ideal = all / apiCallers
+	ideal = all / time.Duration(a.callers())
+	closed := time.Duration(0)
 	for _, s := range sums {
 		var d time.Duration
+		out := more
+		if more > 0 {
+			out += s.takes / time.Duration(s.calls)
+		}
 		switch r := s.rule; {
 		case r.log > 0:
-			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * r.log
+			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * (r.log + out)
 		case r.fixed > 0:
-			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * r.fixed
+			d = time.Duration(math.Ceil(s.cost/r.quota)-1) * (r.fixed + out)
 		case r.closed > 0:
-			ideal = time.Duration(float64(ideal) * float64(time.Minute) / float64(time.Minute-r.closed))
+			closed = r.closed
+			if more > 0 {
+				closed += r.again
+			}
 		case r.places:
-			d = time.Duration(float64(s.takes) / r.quota)
+			d = time.Duration(float64(s.takes+time.Duration(s.calls)*more) / r.quota)
 		default:
 			d = time.Duration((s.cost - r.quota) / r.refill * float64(time.Second))
 		}
 		ideal = max(ideal, d+a.RTT)
 	}
+	if closed > 0 { // the runs begin with a minute
+		ideal += closed * time.Duration(math.Ceil(float64(ideal)/float64(time.Minute-closed)))
+	}
 	return ideal
 }
 
-// apiCallers is how many goroutines call.
-const apiCallers = 16
+func (a *API) callers() int { return cmp.Or(a.Callers, 16) }
 
 func (a *API) request(i int) *http.Request {
 	method, path, body := a.Request(i)
@@ -130,7 +152,7 @@ func (a *API) Run(c APIClient, seed uint64) (o APIOutcome) {
 	}
 	end := begin.Add(time.Duration(most * float64(ideal)))
 	client, last := c.New(net), begin
-	done := each(apiCallers, a.Calls, func(i int) bool {
+	done := each(a.callers(), a.Calls, func(i int) bool {
 		for time.Now().Before(end) {
 			ok := a.call(client, i, end)
 			net.mu.Lock()

@@ -160,7 +160,7 @@ func moreAPIs() []API {
 			Name: "MediaWiki maxlag", RTT: 150 * ms, Calls: 600, Documented: mediaWiki, Request: get("/w/api.php"),
 			Rules: []rule{
 				{name: "rate", of: every, quota: 10, refill: 10},
-				{name: "maxlag", of: every, closed: 20 * time.Second},
+				{name: "maxlag", of: every, closed: 20 * time.Second, again: 5 * time.Second},
 			},
 			Refuse: func(f *refusal) {
 				if f.rule == "rate" {
