@@ -18,15 +18,16 @@ func leave(seats []charge) {
 
 // placed returns a response's body whose Close gives the places back: until then the server may still work on it.
 func placed(of io.ReadCloser, seats []charge) io.ReadCloser {
-	return bodies.Instead(of, &placedBody{ReadCloser: of, end: sync.OnceFunc(func() { leave(seats) })})
+	return bodies.Instead(of, &placedBody{ReadCloser: of, seats: seats})
 }
 
 type placedBody struct {
 	io.ReadCloser
-	end func()
+	once  sync.Once
+	seats []charge
 }
 
 func (b *placedBody) Close() error {
-	defer b.end()
+	defer b.once.Do(func() { leave(b.seats) })
 	return b.ReadCloser.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // A Waiting says what a call waits for. See [Hooks].
@@ -36,7 +37,16 @@ const (
 // A reason tells why a call waits, by its limits.
 type reason struct {
 	states []*limitState
+	seats  []charge
 	resume time.Time // the end of the call's own backoff
+}
+
+func (c *call) reason() reason {
+	r := reason{states: slices.Clone(c.states), resume: c.resume}
+	for _, w := range c.served {
+		r.seats = append(r.seats, w.seats...)
+	}
+	return r
 }
 
 // waits counts the call among those that wait, until the returned function is called. It tells the hook and the log.
@@ -72,7 +82,7 @@ func (c *call) watch() *watch {
 	if c.t.hooks.Waiting == nil && c.t.log == nil {
 		return nil
 	}
-	w := &watch{c: c, reason: reason{slices.Clone(c.states), c.resume}}
+	w := &watch{c: c, reason: c.reason()}
 	w.look()
 	return w
 }
@@ -150,9 +160,9 @@ func (w *reason) why(now time.Time) (why Waiting, ok bool) {
 	if ok {
 		return why, true
 	}
-	for _, s := range w.states {
-		if s.places > 0 && s.taken() >= s.places {
-			return Waiting{Limit: s.name, Why: Crowded}, true
+	for i := range w.seats {
+		if s := &w.seats[i]; s.By.(*queue.Places).Full() {
+			return Waiting{Limit: s.limit.name, Why: Crowded}, true
 		}
 	}
 	for _, s := range w.states {
@@ -174,7 +184,8 @@ func (c *call) blame(err error) error {
 	if !errors.As(err, &wait) || wait.Limit != "" {
 		return err
 	}
-	why, _ := (&reason{c.states, c.resume}).why(c.t.now())
+	because := c.reason()
+	why, _ := because.why(c.t.now())
 	if why.Limit == "" {
 		why.Limit = c.silentLimit()
 	}

@@ -38,6 +38,13 @@ func (s *Places) Out() int {
 	return s.out
 }
 
+// Full reports whether none is free.
+func (s *Places) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out >= s.n
+}
+
 func (s *Places) free() bool { return s.out < s.n && len(s.waiting) == 0 }
 
 // wait returns the wait for a place. If there is none, the queue looks again when one is free.

@@ -16,9 +16,7 @@ type account struct {
 	users  *[calls]reserve.Reserver // of [WithLimiters]; nil: it was not given
 	limits [kinds]limit
 	flight flight
-
-	known atomic.Bool // all that the headers tell
-	first *gate       // until known
+	known  atomic.Bool // all that the headers tell
 
 	mu      sync.Mutex
 	classes []*class // maxClasses at most
@@ -33,10 +31,11 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		}
 	}
 	a.give(l)
+	a.flight.gate = newGate(math.MaxInt)
 	if slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }) {
-		a.first = newGate()
+		a.flight.gate = newGate(1)
 	}
-	a.known.Store(a.first == nil)
+	a.known.Store(a.flight.n > 1)
 	return a
 }
 
@@ -53,7 +52,7 @@ func (a *account) classOf(kind kindOfCall) *class {
 	}
 	c := &class{kind: kind}
 	if kind.state {
-		c.first = newGate()
+		c.first = newGate(1)
 	}
 	a.classes = append(a.classes, c)
 	return c
@@ -62,11 +61,15 @@ func (a *account) classOf(kind kindOfCall) *class {
 // heard lets the other calls go. Calls that wait at other deployments look again.
 func (a *account) heard() {
 	if a.known.CompareAndSwap(false, true) {
-		a.first.open()
+		a.flight.open()
 		if l := a.limiter(calls); l != nil {
 			_ = l.Retime(math.Inf(1))
 		}
 	}
+}
+
+func (a *account) countsTokens() bool {
+	return a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens) || a.isActive(dayTokens)
 }
 
 func (a *account) isIdle() bool {

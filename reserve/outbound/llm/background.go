@@ -6,11 +6,7 @@ import (
 	"sync"
 
 	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
-
-// background reports whether a GET of the response's id tells the usage.
-func (c *call) background() bool { return c.later && c.endpoint.name == "responses" }
 
 type awaited struct {
 	mu    sync.Mutex
@@ -61,16 +57,7 @@ func (a *awaited) find(r *http.Request) *waitingCall {
 	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 }
 
-func (w *waitingCall) read(r *http.Response) {
-	d := &reading{response: r, ended: w.end}
-	d.counter.begin(w.account.of.ignored)
-	d.counter.all = w.account.of.cacheReads
-	if d.body = bodyOf(r, &d.counter); d.body != nil {
-		r.Body = bodies.Instead(r.Body, &metered{ReadCloser: r.Body, reading: d})
-	}
-}
-
-func (w *waitingCall) end(d *reading) {
+func (w *waitingCall) finish(d *reading) {
 	if !d.counter.count.known {
 		return
 	}
@@ -91,3 +78,5 @@ func (w *waitingCall) end(d *reading) {
 		}
 	}
 }
+
+func (w *waitingCall) leave() {}

@@ -129,9 +129,6 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		if response.Request == send {
 			response.Request = r
 		}
-		if o.latest != nil {
-			o.latest.receive(response)
-		}
 	case len(o.calls) == 0 && o.large != nil:
 		err = o.large
 	case len(o.calls) == 0:

@@ -204,6 +204,7 @@ func TestAllDeploymentsRefuse(t *testing.T) {
 		require.NoError(t, err)
 		text, _ := io.ReadAll(response.Body)
 		require.Equal(t, "x.azure.com", string(text))
+		response.Body.Close()
 		require.Equal(t, 2, n)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -223,6 +224,7 @@ func TestAllDeploymentsRefuse(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 429, response.StatusCode)
 		require.Equal(t, 3, n)
+		response.Body.Close()
 		transport.requireOver(t)
 	})
 }

@@ -66,7 +66,7 @@ type class struct {
 	held  int32
 	since int64 // when held was raised, in nanoseconds since 1970
 
-	first *gate // of calls whose input can't be estimated, as long as none has told a usage
+	first gate // of calls whose input can't be estimated, as long as none has told a usage
 }
 
 type kindOfCall struct {
@@ -93,7 +93,7 @@ func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.untold = 0
-	defer k.first.open()
+	defer k.learned()
 	k.input.learn(p.input, n.input)
 	if p.most {
 		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
@@ -118,12 +118,19 @@ func (k *class) guess(p *prompt) (input, output int) {
 	return k.input.mean(p.input), output
 }
 
+// learned lets other calls with state go.
+func (k *class) learned() {
+	if k.kind.state {
+		k.first.open()
+	}
+}
+
 func (k *class) tellsNone() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.input.calls == 0 {
 		if k.untold++; k.untold >= enough {
-			k.first.open()
+			k.learned()
 		}
 	}
 }

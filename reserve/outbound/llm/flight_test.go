@@ -4,12 +4,14 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/outbound"
 )
 
 // While a server refuses all without saying for how long, a call waits and then goes alone. One whose context ends
@@ -46,25 +48,34 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// A bound that is made while calls come and go counts each of them once.
-func TestBoundIsMadeAmongCalls(t *testing.T) {
-	for range 500 {
-		f := &flight{}
-		seats := make([]seat, 60)
-		for i := range seats {
-			require.NoError(t, f.enter(t.Context(), &seats[i]))
-		}
-		now := time.Now()
-		var all sync.WaitGroup
-		for i := range seats {
-			all.Go(func() {
-				if i%2 == 0 {
-					f.refuse(now, now.Add(time.Second), seats[i].level)
-				}
-				f.leave(&seats[i])
-			})
-		}
-		all.Wait()
-		require.Zero(t, f.bound.Load().places.Out())
-	}
+// The wait for a place in flight is one in the queue: the hook is told, and the longest wait holds.
+func TestWaitForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, sent := 0, 0
+		var told []outbound.Waiting
+		transport, err := New(trip(func(r *http.Request) (*http.Response, error) {
+			r.Body.Close()
+			if sent++; out > 0 {
+				return says(503, "{}"), nil
+			}
+			out++
+			time.Sleep(time.Minute)
+			out--
+			return used(1, 1), nil
+		}), Gemini(), Limits{}, WithOutbound(outbound.WithMaxWait(5*time.Second),
+			outbound.WithHooks(outbound.Hooks{Waiting: func(_ *http.Request, w outbound.Waiting) { told = append(told, w) }})))
+		require.NoError(t, err)
+		go post(transport, api, question)
+		synctest.Wait()
+		status, _ := post(transport, api, question)
+		require.Equal(t, 503, status)
+		begin := time.Now()
+		_, err = post(transport, api, question)
+		require.ErrorAs(t, err, new(*reserve.WaitError))
+		require.Equal(t, 5*time.Second, time.Since(begin).Round(time.Millisecond))
+		require.Equal(t, 2, sent)
+		require.Equal(t, []outbound.Waiting{{Why: outbound.Crowded}}, told)
+		time.Sleep(time.Minute)
+		transport.requireOver(t)
+	})
 }

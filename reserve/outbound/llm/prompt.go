@@ -21,7 +21,6 @@ const (
 	inOptions
 	inReasoning
 	inPrompt
-	inBackground
 )
 
 const (
@@ -50,7 +49,7 @@ var promptShape = shapeOf(
 	path{inChoices, []string{"generation_config", "candidate_count"}},
 	path{inStream, []string{"stream"}}, path{inOptions, []string{"stream_options", "include_usage"}},
 	path{inReasoning, []string{"reasoning_effort"}}, path{inReasoning, []string{"reasoning", "effort"}},
-	path{inPrompt, []string{"prompt", "id"}}, path{inBackground, []string{"background"}},
+	path{inPrompt, []string{"prompt", "id"}},
 )
 
 func promptTrait(key []byte) trait {
@@ -96,12 +95,11 @@ type prompt struct {
 	options       bool   // it says whether a stream tells its usage
 	state         bool   // it refers to something that the server keeps
 	blobs         int    // images, sounds and files
-	later         bool   // it wants the response in the background
 	reasons       bool   // it asks for reasoning, which a response need not show
 	body          []byte // if it was asked for, and is not too large
 }
 
-type reader struct {
+type promptReader struct {
 	scan   scanner
 	buffer []byte
 	prompt
@@ -109,14 +107,14 @@ type reader struct {
 }
 
 var readers = sync.Pool{New: func() any {
-	r := &reader{buffer: make([]byte, 16<<10)}
+	r := &promptReader{buffer: make([]byte, 16<<10)}
 	r.scan.to, r.scan.shape, r.scan.traits = r, promptShape, promptTrait
 	return r
 }}
 
-func (r *reader) document() {}
+func (r *promptReader) document() {}
 
-func (r *reader) value(is field, text []byte, quoted bool) {
+func (r *promptReader) value(is field, text []byte, quoted bool) {
 	switch is {
 	case inModel:
 		if quoted {
@@ -125,9 +123,6 @@ func (r *reader) value(is field, text []byte, quoted bool) {
 		return
 	case inStream:
 		r.streams = string(text) == "true"
-		return
-	case inBackground:
-		r.later = string(text) == "true"
 		return
 	case inOptions:
 		r.options = true
@@ -160,7 +155,7 @@ func plain(text []byte) string {
 }
 
 func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error) {
-	r := readers.Get().(*reader)
+	r := readers.Get().(*promptReader)
 	defer readers.Put(r)
 	r.prompt, r.mostOutput = prompt{}, 0
 	r.scan.reset()

@@ -21,20 +21,23 @@ type call struct {
 	file     bool // its body is not text
 	asked    bool // the transport asked for the usage of its stream
 
-	before [calls]int // used of each limit when the latest attempt went, it included
-
-	seat seat // of the latest attempt
-
-	waits bool      // it keeps its account's place: it was not sent yet
-	sent  time.Time // the latest attempt; zero: none
+	waits bool // it keeps its account's place: it was not sent yet
 	left  atomic.Bool
+
+	// The latest attempt.
+	sent   time.Time  // zero: none
+	level  int        // calls of its key that were out then, it included
+	before [calls]int // used of each limit then, it included
+	spent  count      // what it used, as far as that is known
+	usage  Usage      // the same, for [WithUsage]
+
 	name  string // of the model, at its deployment
 	route *route // its way to one of several deployments; nil: there is one
 
 	key     Key
-	usage   Usage
-	reading *reading // of the latest response
-	one     reading  // the first of them: most calls have no other
+	reads   bool
+	reading reading // of the response, if reads
+	uses    [kinds]usage
 }
 
 type callKey struct{}
@@ -55,7 +58,7 @@ func (c *call) price(k kind) int {
 	a := c.account
 	switch {
 	case k == calls:
-		if a.isActive(requests) {
+		if a.limits[requests].size.Load() > 0 {
 			return 0
 		}
 		return 1
@@ -73,26 +76,21 @@ func (c *call) price(k kind) int {
 	}
 	input, output := c.input, c.output
 	if a.of.settles {
-		input, output = c.class.expect(&c.prompt, int(a.flight.out.Load()), a.of.now())
+		input, output = c.class.expect(&c.prompt, a.flight.Out(), a.of.now())
 	}
 	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
-}
-
-func (c *call) enter() (err error) {
-	if err = c.account.flight.enter(c.Context, &c.seat); err != nil {
-		return err
-	}
-	c.depart()
-	return nil
 }
 
 func (c *call) depart() {
 	if c.sent.IsZero() {
 		c.settleIn()
 	}
-	c.passes()
-	c.sent = c.account.of.now()
-	c.account.look(&c.before)
+	a := c.account
+	a.flight.pass(c, (*call).unheard)
+	c.class.first.pass(c, (*call).unseen)
+	c.sent, c.level = a.of.now(), a.flight.Out()
+	c.spend(c.failed())
+	a.look(&c.before)
 }
 
 // settleIn ends that the call keeps its account: its charges do from now on.
@@ -103,28 +101,20 @@ func (c *call) settleIn() {
 	}
 }
 
-func (c *call) used(k kind, r *http.Response) outbound.Usage {
-	if !c.account.of.settles && c.account.of.told == nil {
+func (c *call) used(k kind, _ *http.Response) outbound.Usage {
+	if !c.account.of.settles {
 		return nil
 	}
-	if c.reading == nil || c.reading.response != r {
-		c.reading = newReading(c, k, r)
-	}
-	return c.reading.of(k)
+	c.uses[k] = usage{c, k}
+	return &c.uses[k]
 }
 
+// lost is 0 for a call that was not sent.
 func (c *call) lost(k kind) (tokens int, known bool) {
-	if c.seat.level == 0 { // it was not sent
-		return 0, true
-	}
-	if !c.account.of.settles {
-		return 0, false
-	}
-	n := c.failed()
-	c.usage = Usage{Input: n.input, Output: n.output}
-	return k.of(n.input, n.output), true
+	return k.of(c.spent.input, c.spent.output), c.sent.IsZero() || c.account.of.settles
 }
 
+// failed is what a call without an answer is charged.
 func (c *call) failed() (n count) {
 	if !c.account.of.refunds {
 		n.input, n.output = c.class.guess(&c.prompt)
@@ -132,27 +122,40 @@ func (c *call) failed() (n count) {
 	return n
 }
 
+func (c *call) spend(n count) {
+	c.spent, c.usage = n, Usage{Input: n.input, Output: n.output}
+}
+
 func (c *call) answered(r *http.Response) {
 	a := c.account
+	if r.StatusCode < 500 {
+		c.spend(count{})
+	}
 	if r.StatusCode < 400 {
-		a.flight.accept(c.sent, c.seat.level)
+		a.flight.accept(c)
+		c.read(r)
 		return
 	}
 	now := a.of.now()
 	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
-		if rest := a.flight.refuse(c.sent, now, c.seat.level); rest > 0 {
-			a.of.after(rest, a.flight.bound.Load().open)
+		if rest := a.flight.refuse(c, now); rest > 0 {
+			c.stop(rest)
 		}
 	}
-	c.account.flight.leave(&c.seat)
-	if r.StatusCode == http.StatusTooManyRequests {
-		c.refused()
+	if r.StatusCode == http.StatusTooManyRequests && !c.most && !c.file && a.of.settles && a.flight.Out() > 1 {
+		c.class.refused(c.sent, now)
 	}
 }
 
-func (c *call) refused() {
-	if !c.most && !c.file && c.account.of.settles && c.account.flight.out.Load() > 1 {
-		c.class.refused(c.sent, c.account.of.now())
+// read finds the usage in a response's body, if it is wanted.
+func (c *call) read(r *http.Response) {
+	t := c.account.of
+	if t.told != nil || t.settles && c.account.countsTokens() {
+		c.reads = true
+		c.reading.begin(r, t, c)
+	}
+	if c.asked {
+		hideUsage(r)
 	}
 }
 
@@ -160,7 +163,6 @@ func (c *call) leave() {
 	if !c.left.CompareAndSwap(false, true) {
 		return
 	}
-	c.account.flight.leave(&c.seat)
 	if !c.sent.IsZero() {
 		if told := c.account.of.told; told != nil {
 			told(c.key, c.usage)
@@ -168,11 +170,19 @@ func (c *call) leave() {
 	}
 }
 
-// stopped stops the limits for a response that began well and was a refusal.
-func (c *call) stopped() {
+// over ends the call, unless the reading of its response will.
+func (c *call) over(response *http.Response) {
+	c.settleIn()
+	if response == nil || !c.reads {
+		c.leave()
+	}
+}
+
+// stop stops the key's calls.
+func (c *call) stop(d time.Duration) {
 	for _, k := range []kind{requests, calls} {
 		if l := c.account.limiter(k); l != nil {
-			(*engine.Limiter)(l).Stop(c.account.of.now().Add(time.Second))
+			(*engine.Limiter)(l).Stop(c.account.of.now().Add(d))
 		}
 	}
 }

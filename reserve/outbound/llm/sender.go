@@ -20,13 +20,9 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.route != nil {
 		r = c.route.goes(c, r)
 	}
-	if err := c.enter(); err != nil {
-		bodies.Close(r)
-		return nil, err
-	}
+	c.depart()
 	response, err := s.base.RoundTrip(r)
 	if err != nil {
-		c.account.flight.leave(&c.seat)
 		return response, err
 	}
 	if response.Request == nil || callOf(response.Request) != c {

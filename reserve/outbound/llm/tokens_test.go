@@ -12,7 +12,7 @@ import (
 func measured(t *testing.T, text string, n int) int {
 	body, err := json.Marshal(map[string]string{"input": text})
 	require.NoError(t, err)
-	r := reader{}
+	r := promptReader{}
 	r.scan.to, r.scan.shape, r.scan.traits = &r, promptShape, promptTrait
 	for len(body) > 0 {
 		n := min(n, len(body))

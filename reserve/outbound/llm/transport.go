@@ -54,7 +54,8 @@ type Transport struct {
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
 // four times as many were accepted. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
-// of the same kind disprove counts as chance, until the third in a row. Hooks are told of all refusals.
+// of the same kind disprove counts as chance, until the third in a row. The others wait for a place in flight in the
+// queue, where deadlines, [outbound.WithMaxWait] and the Waiting hook hold. Hooks are told of all refusals.
 // [outbound.WithRetries] sends a refused call again, and [outbound.Adaptive] finds a rate.
 //
 // It returns a *[reserve.ValueError] for the zero Provider, a negative limit, and what the options refuse.
@@ -110,8 +111,8 @@ func limitOf(k kind) outbound.Limit {
 		Cost:  func(r *http.Request) int { return callOf(r).price(k) },
 		Exact: k != calls,
 	}
+	l.Recost = l.Cost // other calls end while it waits, and tell limits or improve its estimate
 	if k.isTokens() {
-		l.Recost = l.Cost // other calls end while it waits, and improve its estimate
 		l.Lost = func(r *http.Request) (int, bool) { return callOf(r).lost(k) }
 		l.Used = func(r *http.Response) outbound.Usage { return callOf(r.Request).used(k, r) }
 	}
@@ -126,7 +127,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.ignored.add(unpaced)
 		response, err := t.base.RoundTrip(r)
 		if w := t.awaited.find(r); w != nil && err == nil && response.StatusCode == http.StatusOK {
-			w.read(response)
+			new(reading).begin(response, t, w)
 		}
 		return response, err
 	}
@@ -151,10 +152,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 		bodies.Close(send)
 		return nil, err
 	}
-	if response, err = t.paced.RoundTrip(send); err == nil {
-		c.receive(response)
-	}
-	return response, err
+	return t.paced.RoundTrip(send)
 }
 
 func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
@@ -189,23 +187,6 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 	c.key = key
 	c.account, c.waits = t.enter(key), true
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
-}
-
-func (c *call) receive(response *http.Response) {
-	if response.StatusCode < 400 {
-		c.meter(response, c.account.of.told != nil || c.background())
-	}
-	if c.asked {
-		hideUsage(response)
-	}
-}
-
-// over ends the call, unless the reading of its response will.
-func (c *call) over(response *http.Response) {
-	c.settleIn()
-	if response == nil || c.reading == nil || c.reading.response != response {
-		c.leave()
-	}
 }
 
 // Ignored returns what the transport has ignored so far.

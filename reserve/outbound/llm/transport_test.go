@@ -104,7 +104,7 @@ func (t *Transport) requireOver(tb testing.TB) {
 	defer t.table.mu.Unlock()
 	for _, a := range t.table.accounts {
 		require.Zero(tb, a.queued)
-		require.Zero(tb, a.flight.out.Load())
+		require.Zero(tb, a.flight.Out())
 	}
 }
 
