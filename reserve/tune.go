@@ -2,18 +2,11 @@ package reserve
 
 import "time"
 
-// SetRate changes the rate from now on. It changes neither promised times nor what is owed. At 1/s, after Acquire(8),
-// SetRate(2) leaves the next caller waiting the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with
-// the capacity: with a burst of 1 s, 6 of 10 become 12 of 20 at twice the rate. After a Retime they do not grow. +Inf
-// means no limit.
-//
-// To follow what a server allows, use [Limiter.Retime] alone, which changes the waits of waiting callers too. If
-// SetRate and Retime take turns, waits add up: at 100/s with 100 callers waiting, SetRate(200) leaves the last caller's
-// wait at 1 s, and Retime(100) then doubles it. Ten times in turn make it 17 minutes.
-//
-// A refund of what was sold before is worth as much as before, or with a capacity in permits, while something is owed
-// or waits, the lesser of both rates. At 5/s with WithCapacity(10) and 1 permit owed, a request for 3 gives back 600
-// ms; after SetRate(20) 150 ms.
+// SetRate changes the rate from now on. With a capacity that is a time (pace.WithBurst, the default, and warm-up), it
+// changes neither promised times nor what is owed: at 1/s, after Acquire(8), SetRate(2) leaves the next caller waiting
+// the same 8 s, and the one behind it waits 8.5 s. Stored permits scale with the capacity: 6 of 10 become 12 of 20 at
+// twice the rate. With a capacity in permits (pace.WithCapacity, pace.NewTokenBucket) it is [Limiter.Retime], and so it
+// is after a Retime. +Inf means no limit. Package window has its own rule.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) SetRate(permitsPerSecond float64) error {
@@ -24,14 +17,17 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 	return nil
 }
 
-// Retime changes the rate from now on, for waiting requests too. It keeps permits: the debt and all remaining waits are
-// multiplied by the old rate over the new, stored permits stay as far as they fit, and a refund gives back as many
-// permits as before. At 1/s, after Acquire(8), Retime(2) makes the next caller wait 4 s and the one behind it 4.5 s.
-// With 6 permits stored, it leaves 6. A warming-up limiter stays as cold as it is. After Retime, [Limiter.SetRate] adds
-// no stored permits; waits may add up: see there.
+// Retime changes the rate from now on, for waiting requests too: use it to follow what a server allows. It keeps
+// permits: the debt and all remaining waits are multiplied by the old rate over the new, stored permits stay as far as
+// they fit, and a refund gives back as many permits as before. At 1/s, after Acquire(8), Retime(2) makes the next caller
+// wait 4 s and the one behind it 4.5 s. With 6 of 10 permits stored, it leaves 6 of 20. A warming-up limiter stays as
+// cold as it is.
 //
-// A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. For a rate that is
-// not positive it returns a *[ValueError] and changes nothing.
+// A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. From then on the
+// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. So they can
+// be mixed: at 100/s with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1 s.
+//
+// For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
 	if err := checkRate("pace", permitsPerSecond); err != nil {
 		return err
@@ -41,9 +37,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 }
 
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
-// longest wait and slack, but not its [WithStored]. It treats promises, stored permits and an earlier [Limiter.Retime]
-// as [Limiter.SetRate] does: at 10/s with WithCapacity(10), 6 stored permits become 12 under a policy of
-// WithCapacity(20).
+// longest wait and slack, but not its [WithStored]. It keeps times or permits as [Limiter.SetRate] does, by the policy
+// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20).
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.

@@ -6,7 +6,13 @@ import (
 	"math"
 )
 
-const stateNumbers = 4
+// saved is the form of a saved ledger: FORMATS.md.
+type saved struct {
+	Stored float64
+	Owed   int64 // nanoseconds, as all below
+	Early  float64
+	Pause  int64
+}
 
 // AppendState appends what is left if all waiting requests give up now: what is stored, what is owed (including charges
 // behind them), and the rest of a pause. Times are relative to now. Later refunds of what was granted are worth
@@ -24,37 +30,25 @@ func (l *Ledger) AppendState(b []byte, now int64) []byte {
 		early, owed = 0, 0
 	}
 	if l.curve.unlimited() {
-		stored = l.curve.unlimitedStore()
+		stored = l.curve.Capacity
 	}
-	for _, n := range [stateNumbers]uint64{
-		math.Float64bits(stored), uint64(owed), math.Float64bits(early), uint64(l.origin(now) - now),
-	} {
-		b = binary.LittleEndian.AppendUint64(b, n)
-	}
+	b, _ = binary.Append(b, binary.LittleEndian, saved{stored, owed, early, l.origin(now) - now})
 	return b
 }
 
 // Load returns a ledger from what AppendState saved at the time then.
-func Load(curve *Curve, upfront bool, saved []byte, then int64) (*Ledger, error) {
-	if len(saved) != 8*stateNumbers {
+func Load(curve *Curve, upfront bool, state []byte, then int64) (*Ledger, error) {
+	var s saved
+	if n, err := binary.Decode(state, binary.LittleEndian, &s); err != nil || n < len(state) {
 		return nil, errors.New("they have another length than a limiter's that stores permits")
 	}
-	var n [stateNumbers]uint64
-	for i := range n {
-		n[i] = binary.LittleEndian.Uint64(saved[8*i:])
-	}
-	stored, owed := math.Float64frombits(n[0]), int64(n[1])
-	early, pause := math.Float64frombits(n[2]), int64(n[3])
-	if !(stored >= 0) || !(math.Abs(early) < 2) || owed < 0 || pause < 0 || pause > 7<<60 {
+	if !(s.Stored >= 0) || !(math.Abs(s.Early) < 2) || s.Owed < 0 || s.Pause < 0 || s.Pause > 7<<60 {
 		return nil, errors.New("they have a number that no limiter has")
 	}
-	if curve.unlimited() {
-		stored, owed, early = 0, 0, 0
-	}
-	l := State{stored: min(stored, curve.Capacity), empty: addSaturating(then, owed), early: early}.Ledger(curve, upfront)
+	l := State{s.Stored, addSaturating(then, s.Owed), s.Early}.Ledger(curve, upfront)
 	l.fill(then)
-	if pause > 0 {
-		l.Pause(then, then+pause)
+	if s.Pause > 0 {
+		l.Pause(then, then+s.Pause)
 	}
 	return &l, nil
 }

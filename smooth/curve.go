@@ -14,7 +14,8 @@ type Curve struct {
 	Refill float64
 	// Line is the price of stored permits; nil: they are free.
 	Line *LinearPrice
-	// AtRate returns the same curve at another rate.
+	// AtRate returns the same curve at another rate. If that has the same Capacity, the capacity is a number of permits,
+	// otherwise a time: see [Ledger.SetRate].
 	AtRate func(permitsPerSecond float64) *Curve
 }
 
@@ -42,14 +43,6 @@ func (c *Curve) Price(stored, wanted float64) (taken, cost float64) {
 }
 
 func (c *Curve) unlimited() bool { return c.Interval == 0 }
-
-// unlimitedStore is the store without a limit: its capacity, or 0 where stored permits have a price.
-func (c *Curve) unlimitedStore() float64 {
-	if c.Free() {
-		return c.Capacity
-	}
-	return 0
-}
 
 // span is 0 if permits lie beside the bucket: those with a price, or with 146 years to fill.
 func (c *Curve) span() int64 {

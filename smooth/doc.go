@@ -31,8 +31,9 @@
 //
 // # Other rates
 //
-// Retime keeps permits, and SetRate times: see there. A refund of what was sold before is worth as much as before, but
-// the lesser of the two where the capacity is in permits and SetRate comes while something is owed or waits.
+// A change of the rate keeps all times, or all permits: see SetRate. A refund of what was sold before is worth as much
+// as before. (Paid upfront, a request larger than the bucket gives back at most what the bucket held at its smallest,
+// from the request on until it was granted.)
 //
 // # Memory
 //

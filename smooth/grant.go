@@ -14,7 +14,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	if ready = max(now, l.promise(l.owed(), amount)); ready > latest {
 		return Slot{}, ready, false
 	}
-	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, worth: h.worth}
+	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, scale: h.scale}
 	slot.Number = l.sell(now, amount, 0, ready > now)
 	l.stored, l.early = l.stored-taken, early
 	return slot, ready, true
@@ -96,9 +96,6 @@ func (l *Ledger) advance(now int64) {
 				return
 			}
 			l.note(at)
-			if h.large != nil && h.large[1].number == h.queue.first().number {
-				h.large[0] = h.large[1]
-			}
 			l.empty += h.queue.pop(at)
 		}
 		l.waits = false
@@ -115,12 +112,9 @@ func (l *Ledger) fill(now int64) {
 	if l.empty >= full {
 		return
 	}
-	switch c := l.curve; {
-	case c.unlimited():
-		return
-	case l.span > 0:
+	if c := l.curve; l.span > 0 {
 		l.early = float64(c.Capacity*c.Interval) - float64(l.span) // so that it holds exactly what it can
-	default:
+	} else {
 		l.store(float64((float64(addSaturating(full, -l.empty)) + l.early) * c.Refill))
 		l.early = 0
 	}

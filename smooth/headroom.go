@@ -1,9 +1,6 @@
 package smooth
 
-import (
-	"math"
-	"sort"
-)
+import "sort"
 
 // A headroom is how many more nanoseconds the bucket could have held at a moment.
 type headroom struct {
@@ -42,24 +39,14 @@ func (s headrooms) merged() headrooms {
 	return s[:len(s)/2]
 }
 
-// since returns the index of the first headroom that bounds a request's refund.
-func (s headrooms) since(number uint64) int {
-	return sort.Search(len(s), func(i int) bool { return s[i].after >= number })
-}
-
-func (s headrooms) least(number uint64) int64 {
-	if i := s.since(number); i < len(s) {
-		return s[i].time
-	}
-	return math.MaxInt64
-}
-
-func (s *headrooms) subtract(number uint64, refund int64) {
+// refund takes a refund of a request off the headrooms since, as far as they go, and returns how far.
+func (s *headrooms) refund(number uint64, refund int64) int64 {
 	list := *s
-	i := list.since(number)
+	i := sort.Search(len(list), func(i int) bool { return list[i].after >= number })
 	if i == len(list) {
-		return
+		return refund
 	}
+	refund = min(refund, list[i].time)
 	for j := i; j < len(list); j++ {
 		list[j].time -= refund
 	}
@@ -68,4 +55,5 @@ func (s *headrooms) subtract(number uint64, refund int64) {
 		begin--
 	}
 	*s = append(list[:begin], list[i:]...)
+	return refund
 }

@@ -19,24 +19,13 @@ type Ledger struct {
 type history struct {
 	queue     queue
 	headrooms headrooms
-	number    uint64 // of the newest request. Those of charges are odd
-	worth     worth
-	large     *[2]large // the latest granted, and the first that waits; nil: none so far
-	moved     int64     // when waiting requests last got earlier times; none is granted before
-	until     int64     // the end of the latest pause
-	retimed   bool      // Retime was called
-	shrunk    uint64    // the newest request when SetRate last made collected time shrink
-}
-
-// A worth is what a nanosecond sold at the beginning is worth now, if granted or if still owed.
-type worth struct{ granted, owed float64 }
-
-// A large is a request, paid upfront, for which the bucket held more than its span. It was full: nothing older comes
-// back.
-type large struct {
-	number       uint64
-	amount, span int64
-	worth        worth // the history's, then
+	number    uint64  // of the newest request. Those of charges are odd
+	scale     float64 // what a nanosecond sold at the beginning is worth now
+	moved     int64   // when waiting requests last got earlier times; none is granted before
+	until     int64   // the end of the latest pause
+	retimed   bool    // Retime was called: from then on, each change of the rate keeps permits
+	shrunk    uint64  // the newest request that waited when the bucket last became smaller, in permits
+	least     float64 // how small it became while those waited: at the beginning's scale
 }
 
 // A Slot is a request's place in the order. Its time may become earlier: see [Ledger.Ready].
@@ -46,23 +35,20 @@ type Slot struct {
 
 	curve  *Curve  // that it was sold at
 	stored float64 // permits beside the bucket right before it
-	worth  worth   // the history's, then
+	scale  float64 // the history's, then
 }
 
 // New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit. With
 // upfront a request waits for its own cost, as in a classic token bucket; without, the next request does.
 func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
-	l := State{stored: min(stored, curve.Capacity), empty: now}.Ledger(curve, upfront)
-	if curve.unlimited() {
-		l.stored = 0
-	}
+	l := State{stored: stored, empty: now}.Ledger(curve, upfront)
 	l.fill(now)
 	return &l
 }
 
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{worth: worth{1, 1}, moved: math.MinInt64, until: math.MinInt64}
+		l.history = &history{scale: 1, moved: math.MinInt64, until: math.MinInt64}
 	}
 	return l.history
 }
@@ -87,11 +73,8 @@ func (l *Ledger) Ready(now int64, number uint64) (ready int64, known bool) {
 
 // Waits reports whether the request of that number waits.
 func (l *Ledger) Waits(now int64, number uint64) bool {
-	if l.advance(now); !l.waits {
-		return false
-	}
-	i, known := l.history.queue.index(number)
-	return known && i >= l.history.queue.granted
+	ready, known := l.Ready(now, number)
+	return known && ready > now
 }
 
 // Rate returns the fresh permits per second.
@@ -101,7 +84,7 @@ func (l *Ledger) Rate() float64 { return l.curve.Rate }
 func (l *Ledger) Stored(now int64) float64 {
 	l.advance(now)
 	if l.curve.unlimited() {
-		return l.curve.unlimitedStore()
+		return l.curve.Capacity
 	}
 	stored := l.stored
 	if time := l.rest(now); time > 0 && l.span > 0 {
@@ -162,25 +145,11 @@ func (l *Ledger) limit() int64 {
 	return l.span
 }
 
-// enlarge records a bucket larger than its span, unless the span was smaller before.
-func (h *history) enlarge(e entry, span int64) {
-	if h.large == nil {
-		h.large = new([2]large)
-	}
-	old := h.large[1]
-	if e.number != old.number || float64(old.span)*(h.worth.granted/old.worth.granted) > float64(span) {
-		h.large[1] = large{e.number, e.amount, span, h.worth}
-	}
-}
-
 func (l *Ledger) note(now int64) {
 	h := l.history
 	after := h.number
 	if l.waits {
-		first := h.queue.first()
-		if after = first.number - 1; l.upfront && l.level(now) > l.span {
-			h.enlarge(first, l.span)
-		}
+		after = h.queue.first().number - 1
 	}
 	h.headrooms.push(headroom{after, min(l.low, max(0, addSaturating(l.limit(), -l.level(now))))})
 	l.low = math.MaxInt64

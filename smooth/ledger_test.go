@@ -165,15 +165,10 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// A bucket that holds less after a change of the rate than those that wait have waited for.
+// With a capacity that is a time, SetRate makes no request that waits later or earlier.
 func TestRatesDelayNobodyThatWaits(t *testing.T) {
 	const s = 1000 * ms
-	var fixed func(rate float64) *Curve
-	fixed = func(rate float64) *Curve {
-		return &Curve{Rate: rate, Capacity: 10, Interval: 1e9 / rate, Refill: rate / 1e9, AtRate: fixed}
-	}
-	unlimited := fixed(1)
-	unlimited.Interval, unlimited.Refill, unlimited.Rate = 0, 0, math.Inf(1)
+	unlimited := &Curve{Rate: math.Inf(1), Capacity: math.Inf(1)}
 	for name, change := range map[string]func(l *Ledger){
 		"ten times faster": func(l *Ledger) { l.SetRate(0, 10) },
 		"ten times slower": func(l *Ledger) { l.SetRate(0, 0.1) },
@@ -181,7 +176,7 @@ func TestRatesDelayNobodyThatWaits(t *testing.T) {
 		"Retime, and back": func(l *Ledger) { l.Retime(0, 10); l.Retime(0, 1) },
 	} {
 		for _, pause := range []int64{0, 5 * s} {
-			l := New(fixed(1), 0, 8, pause == 0)
+			l := New(bursty(1, 10), 0, 8, pause == 0)
 			l.Pause(0, pause)
 			first, ready, _ := l.Reserve(0, 9, math.MaxInt64)
 			require.Equal(t, max(1*s, pause), ready, name)
@@ -248,7 +243,7 @@ func TestQueue(t *testing.T) {
 				if len(all) > 0 {
 					k := random.IntN(len(all))
 					i, _ := q.index(all[k].number)
-					q.leave(i, 0)
+					q.leave(i)
 					all = append(all[:k:k], all[k+1:]...)
 				}
 			}
@@ -288,7 +283,7 @@ func TestGivenUpTakeNoMemory(t *testing.T) {
 	leave := func(number uint64) {
 		i, known := q.index(number)
 		require.True(t, known)
-		q.leave(i, 0)
+		q.leave(i)
 	}
 	q.push(entry{1, 1})
 	for number := uint64(2); number < 100_000; number++ {
@@ -330,6 +325,12 @@ func TestQueueIsBounded(t *testing.T) {
 	require.LessOrEqual(t, cap(q.entries), 1024)
 }
 
+// least is the most that a request may get back.
+func least(s headrooms, number uint64) int64 {
+	s = slices.Clone(s)
+	return s.refund(number, math.MaxInt64)
+}
+
 // Headrooms against all of them.
 func TestHeadrooms(t *testing.T) {
 	for seed := range uint64(5) {
@@ -341,13 +342,12 @@ func TestHeadrooms(t *testing.T) {
 			s.push(headroom{number, time})
 			all = append(all, time)
 			of := uint64(random.IntN(len(all) + 1))
-			back := min(random.Int64N(10), s.least(of))
-			s.subtract(of, back)
+			back := s.refund(of, random.Int64N(10))
 			for i := of; i < uint64(len(all)); i++ {
 				all[i] -= back
 			}
 			for i := range all {
-				require.Equal(t, slices.Min(all[i:]), s.least(uint64(i)))
+				require.Equal(t, slices.Min(all[i:]), least(s, uint64(i)))
 			}
 		}
 	}
@@ -364,9 +364,9 @@ func TestHeadroomsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, len(s), maxHeadrooms)
 	}
 	for number := range uint64(10 * maxHeadrooms) {
-		require.LessOrEqual(t, s.least(number), int64(number+1))
+		require.LessOrEqual(t, least(s, number), int64(number+1))
 	}
-	require.Greater(t, s.least(10*maxHeadrooms-10), int64(10*maxHeadrooms-20))
+	require.Greater(t, least(s, 10*maxHeadrooms-10), int64(10*maxHeadrooms-20))
 }
 
 func TestTimesSaturate(t *testing.T) {
@@ -399,7 +399,7 @@ func TestManyChangesOfTheRate(t *testing.T) {
 		half, _, _ := l.Reserve(0, 4, math.MaxInt64)
 		behind, _, _ := l.Reserve(0, 1, math.MaxInt64)
 		l.SetRate(0, 20)
-		l.history.worth.granted = 1e-120 // as after many
+		l.history.scale = 1e-120 // as after many
 		l.Retime(0, 10)
 		first, _ := l.Ready(0, half.Number)
 		second, _ := l.Ready(0, behind.Number)

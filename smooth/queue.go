@@ -83,8 +83,8 @@ func (q *queue) skip() {
 	}
 }
 
-// leave removes a waiting request, and adds rest to the next amount, if any.
-func (q *queue) leave(i int, rest int64) {
+// leave removes a waiting request.
+func (q *queue) leave(i int) {
 	q.add(i, -q.entries[i].amount)
 	q.entries[i].amount = left
 	q.left++
@@ -93,12 +93,6 @@ func (q *queue) leave(i int, rest int64) {
 		q.left--
 	}
 	q.entries = q.entries[:n]
-	for ; rest > 0 && i < n; i++ {
-		if q.entries[i].amount != left {
-			q.add(i, rest)
-			break
-		}
-	}
 	q.skip()
 	if q.left > remembered && q.left > (n-q.granted)/2 {
 		q.compact()

@@ -10,30 +10,19 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)
 	h := l.history
+	scale := h.scale / slot.scale
 	used, part := slot.curve.Price(slot.stored, float64(kept))
 	taken, cost := slot.curve.Price(slot.stored, float64(slot.Permits))
-	cost = finite(cost)
-	worth := finite(cost * (h.worth.granted / slot.worth.granted))
-	back := 0.0 // the part of it that comes back
-	if part < cost {
-		back = 1 - part/cost
-	}
-	switch i, known := h.queue.index(slot.Number); {
-	case known && i >= h.queue.granted && kept == 0:
-		l.drop(i, cost*(h.worth.owed/slot.worth.owed))
-	case known && i >= h.queue.granted:
-		l.shorten(i, worth, back)
-	default:
-		most := h.headrooms.least(slot.Number)
-		if h.large != nil && slot.Number == h.large[0].number { // the bucket would have held less for less
-			large := h.large[0]
-			need := 0.0
-			if kept > 0 {
-				need = float64(large.amount) - (cost-part)*(large.worth.granted/slot.worth.granted)
+	if i, known := h.queue.index(slot.Number); known && i >= h.queue.granted {
+		l.shorten(i, (cost-part)*scale+l.early, kept == 0)
+	} else {
+		if l.upfront { // it held no more than fitted into the bucket
+			cost = min(cost, float64(slot.curve.span()))
+			if slot.Number <= h.shrunk {
+				cost = min(cost, h.least*slot.scale)
 			}
-			most = min(most, max(0, roundDown((float64(large.span)-need)*(h.worth.granted/large.worth.granted))))
 		}
-		l.repay(slot.Number, worth*back, most)
+		l.repay(slot.Number, (cost-part)*scale+l.early)
 	}
 	if permits := scaleStore(taken-used, slot.curve, l.curve); permits > 0 {
 		l.store(permits)
@@ -41,40 +30,33 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.rescheduled(now)
 }
 
-// drop removes a waiting request. The next pays what a change of the rate stretched.
-func (l *Ledger) drop(i int, cost float64) {
+// shorten takes a refund off a waiting request, or all of it.
+func (l *Ledger) shorten(i int, refund float64, all bool) {
 	q := &l.history.queue
 	amount := q.entries[i].amount
-	if rounded := cost - float64(amount); math.Abs(rounded) < 1 {
-		l.early += rounded
+	if all {
+		q.leave(i)
+	} else {
+		amount = max(0, min(amount, roundDown(refund)))
+		q.add(i, -amount)
 	}
-	q.leave(i, max(0, amount-1-roundUp(cost)))
+	l.carry(refund, amount)
 }
 
-func (l *Ledger) shorten(i int, worth, back float64) {
-	q := &l.history.queue
-	amount := q.entries[i].amount
-	refund := float64(min(worth, float64(amount))*back) + l.early
-	less := max(0, min(amount, roundDown(refund)))
-	q.add(i, -less)
-	l.carry(refund, less)
+// repay gives a refund of a granted request back.
+func (l *Ledger) repay(number uint64, refund float64) {
+	all := max(0, roundDown(refund))
+	time := l.history.headrooms.refund(number, all)
+	if l.empty -= time; time == all {
+		l.carry(refund, time)
+	}
 }
 
 // carry keeps a refund's rest of less than a nanosecond.
 func (l *Ledger) carry(refund float64, rounded int64) {
-	l.early = min(refund-float64(rounded), max(l.early, 1))
-}
-
-func (l *Ledger) repay(number uint64, refund float64, most int64) {
-	refund += l.early
-	time := max(0, roundDown(refund))
-	if time <= most {
-		l.carry(refund, time)
-	} else {
-		time = most
+	if rest := refund - float64(rounded); math.Abs(rest) < math.Abs(l.early)+2 { // else time has ended
+		l.early = rest
 	}
-	l.empty -= time
-	l.history.headrooms.subtract(number, time)
 }
 
 func (l *Ledger) rescheduled(now int64) {

@@ -17,7 +17,7 @@ func (l *Ledger) State() State {
 // Ledger returns a ledger in that state.
 func (s State) Ledger(curve *Curve, upfront bool) Ledger {
 	return Ledger{
-		curve: curve, stored: s.stored, empty: s.empty, early: s.early,
+		curve: curve, stored: min(s.stored, curve.Capacity, math.MaxFloat64), empty: s.empty, early: s.early,
 		span: curve.span(), low: math.MaxInt64, upfront: upfront,
 	}
 }

@@ -20,14 +20,6 @@ func roundUp(nanoseconds float64) int64 {
 // roundDown rounds down to nanoseconds. It saturates at 1<<62.
 func roundDown(nanoseconds float64) int64 { return -roundUp(-nanoseconds) }
 
-// finite returns the number, or the largest one. (The built-in min is slower.)
-func finite(x float64) float64 {
-	if x > math.MaxFloat64 {
-		return math.MaxFloat64
-	}
-	return x
-}
-
 // addSaturating returns t + d, at most the largest time, at least 146 years before the first: times must have
 // differences. D is more than -1<<63.
 func addSaturating(t, d int64) int64 {

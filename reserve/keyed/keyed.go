@@ -121,8 +121,8 @@ func (k *Limiters[K]) Peek(key K, n int) (wait time.Duration, err error) {
 func (k *Limiters[K]) Len() int { return k.keys().Len() }
 
 // Refresh asks the policy function for the key's policy again, and uses it at once, by [reserve.Limiter.SetPolicy]:
-// what the key owes and what was promised stays, and stored permits scale with the store. A key with 1/s and a store of
-// 10 that has 5 left, refreshed to 100/s and a store of 1000, has 500.
+// what the key owes and has stored stays, permits or times as its capacity is. A key with 1/s and WithCapacity(10) that
+// has 5 left, refreshed to 100/s and WithCapacity(1000), has 5; one that owes 5 owes 50 ms.
 //
 // A policy of another kind (a window instead of a bursty limiter) takes over when the last promised time has come, with
 // the same share of its store left. Refresh of a key that isn't remembered does nothing, and asks nothing.

@@ -138,12 +138,12 @@ func TestResume(t *testing.T) {
 }
 
 func TestSetPolicy(t *testing.T) {
-	t.Run("the store scales, and the rate is new", func(t *testing.T) {
+	t.Run("permits stay, and the rate is new", func(t *testing.T) {
 		s := limitertest.Bursty(t, 10, pace.WithCapacity(10), reserve.WithStored(5))
 		p := reserve.Must(pace.Bursty(20, pace.WithCapacity(40), reserve.WithClock(s.FakeClock)))
 		require.NoError(t, s.SetPolicy(p))
 		require.Equal(t, 20.0, s.Rate())
-		require.InDelta(t, 20, s.Stored(), 1e-6)
+		require.InDelta(t, 5, s.Stored(), 1e-6)
 		s.Advance(10 * time.Second)
 		require.InDelta(t, 40, s.Stored(), 1e-6)
 	})

@@ -27,6 +27,7 @@ type judge struct {
 	model    *model.Limiter
 	exact    bool
 	constant bool // the rate was never changed
+	retimed  bool
 	now      time.Duration
 	tickets  []*ticket
 	pauses   []stretch

@@ -104,9 +104,9 @@ func (j *judge) setRate(rate float64) {
 		return
 	}
 	j.note("setRate %v", rate)
+	j.rescaled(j.retimed || j.kind.fixed > 0, rate)
 	j.subject.(tuned).setRate(rate)
 	j.model.SetRate(rate)
-	j.constant, j.exact = false, false // what is stored scales by a quotient, which is rounded
 }
 
 func (j *judge) retime(rate float64) {
@@ -114,11 +114,16 @@ func (j *judge) retime(rate float64) {
 		return
 	}
 	j.note("retime %v", rate)
-	slower := rate < j.model.Rate()
+	j.retimed = j.retimed || rate != j.model.Rate()
+	j.rescaled(true, rate)
 	j.subject.(tuned).retime(rate)
 	j.model.Retime(rate)
+}
+
+// rescaled is for a change of the rate, which keeps permits or times. Times scale by a quotient, which is rounded.
+func (j *judge) rescaled(permits bool, rate float64) {
 	j.constant, j.exact = false, false
-	if slower {
+	if permits && rate < j.model.Rate() {
 		j.retold()
 	}
 }

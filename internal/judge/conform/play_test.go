@@ -164,7 +164,8 @@ func (p *player) changeRate(arg int) {
 		if !p.inPermits {
 			return
 		}
-		p.retimed(rate)
+		p.keepsPermits = true
+		p.retimed("Retime", rate)
 		err = p.knobs.Retime(rate)
 	case 3:
 		p.rateSet("SetPolicy", rate)
@@ -178,8 +179,13 @@ func (p *player) changeRate(arg int) {
 	}
 }
 
-// rateSet notes a change that keeps promises: what is owed at a higher rate may still be given.
+// rateSet notes a change that keeps promises: what is owed at a higher rate may still be given. With a capacity in
+// permits, and after a Retime, it is a Retime.
 func (p *player) rateSet(how string, rate float64) {
+	if p.keepsPermits || p.Variant.Capacity > 0 && p.Variant.Per == 0 {
+		p.retimed(how, rate)
+		return
+	}
 	c := change{at: p.now(), rate: rate}
 	if old := p.rate(); rate < old {
 		owed := time.Until(p.knobs.NextFree())
@@ -191,7 +197,7 @@ func (p *player) rateSet(how string, rate float64) {
 }
 
 // retimed notes a change that scales promises: what is owed at an older rate takes so much longer, or shorter.
-func (p *player) retimed(rate float64) {
+func (p *player) retimed(how string, rate float64) {
 	now, old := p.now(), p.rate()
 	for i, before := range p.rates {
 		if before.kept > 0 && before.expires+p.paused(before.at, now) >= now {
@@ -203,7 +209,7 @@ func (p *player) retimed(rate float64) {
 		g.interval *= old / rate
 		g.least = min(g.least, g.interval)
 	}
-	p.note("Retime %v", rate)
+	p.note("%s %v", how, rate)
 	p.rates = append(p.rates, change{at: now, rate: rate})
 }
 

@@ -19,8 +19,7 @@ import (
 // the capacity.
 //
 // A store in time (a burst) holds seconds as long as SetRate alone changes the rate, and permits once Retime has been
-// called: Retime keeps those, and SetRate adds none from then on. A program does one or the other: see
-// [Envelope.inPermits].
+// called: from then on SetRate keeps permits too. A program calls Retime first, or never: see [Envelope.inPermits].
 //
 // A promise that was made at a higher rate is kept. So where SetRate lowers the rate while
 // something is owed, what the old rate gives in the time owed is allowed as well: see
@@ -37,7 +36,8 @@ type Envelope struct {
 	// Explained is the largest excess that promises at a higher rate account for.
 	Explained float64
 
-	inPermits bool // and not in seconds
+	inPermits    bool // and not in seconds
+	keepsPermits bool // Retime was called
 
 	mu      sync.Mutex
 	begin   time.Time

@@ -12,10 +12,9 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 	level, at, capacity := l.start, 0.0, l.first
 	before := 0.0 // when the one before was granted
 	costs = map[int]float64{}
-	l.took = map[int]float64{}
 	for _, e := range l.past {
 		if e.went {
-			costs[e.id], l.took[e.id] = e.cost(), e.price(e.granted)
+			costs[e.id] = e.cost()
 		}
 	}
 	for _, r := range l.line {
@@ -55,45 +54,14 @@ func (l *Limiter) replay() (level float64, costs map[int]float64) {
 			level -= costs[e.id]
 			before = e.at
 		} else {
-			holds := min(level, e.level)
-			if head, _, ok := l.headAfter(i); ok {
-				holds = min(holds, max(capacity, costs[head.id])) // what the head doesn't need is lost
+			level *= e.scale
+			for id := range e.waited {
+				costs[id] *= e.scale
 			}
-			l.rescale(i, holds, costs)
-			level = max(0, level)*e.storeScale + min(0, level)*e.debtScale
 			if capacity = e.capacity; len(e.waited) == 0 {
 				level = min(level, capacity)
 			}
 		}
-	}
-}
-
-// rescale scales the costs of requests that waited at a change of the rate. What a request had collected is stored, and
-// the rest of its need is like a debt. If it left since, the next has it. No more is stored than was known then, or a
-// refund could make a request later.
-func (l *Limiter) rescale(change int, level float64, costs map[int]float64) {
-	e := l.past[change]
-	collect := func(r request) {
-		if e.waited[r.id] {
-			had := level
-			scaled := func(cost float64) float64 {
-				collected := max(0, min(had, cost))
-				level = had - cost
-				return collected*e.storeScale + (cost-collected)*e.debtScale
-			}
-			costs[r.id] = scaled(costs[r.id])
-			if r.refunded { // since it was granted: what it had collected it took
-				l.took[r.id] = scaled(l.took[r.id])
-			}
-		}
-	}
-	for _, later := range l.past[change:] {
-		if later.went {
-			collect(later.request)
-		}
-	}
-	for _, r := range l.line {
-		collect(r)
 	}
 }
 

@@ -51,7 +51,6 @@ type Limiter struct {
 
 	charges int
 	retimed bool
-	took    map[int]float64 // of replay: what requests cost when they were granted
 
 	stored float64 // of a warming-up limiter: permits
 }
@@ -63,8 +62,7 @@ type request struct {
 	permits  int // what is known now that it comes to
 	price    func(permits int) float64
 	settled  bool
-	refunded bool // after it was granted,
-	granted  int  // for so many
+	refunded bool // after it was granted
 
 	curve  *curve  // of a warming-up limiter: at the time of the sale,
 	stored float64 // and what was stored then
@@ -81,13 +79,11 @@ type event struct {
 	since float64 // when the line began that it stood in: the limiter's time
 
 	// A change of the rate:
-	storeScale float64      // a nanosecond that was stored becomes so many,
-	debtScale  float64      // and one of a debt so many;
-	capacity   float64      // this is what the bucket can hold from now on,
-	level      float64      // this is what it held, by what was known then,
-	waited     map[int]bool // and these requests waited,
-	head       int          // this one first,
-	need       float64      // which cost so much
+	scale    float64      // a nanosecond becomes so many;
+	capacity float64      // this is what the bucket can hold from now on,
+	waited   map[int]bool // and these requests waited,
+	head     int          // this one first,
+	need     float64      // which cost so much
 }
 
 func New(c Config) *Limiter {
@@ -240,7 +236,6 @@ func (l *Limiter) Settle(id, actual int) {
 		}
 	} else {
 		r.refunded = !slices.ContainsFunc(l.line, func(waits request) bool { return waits.id == id })
-		r.granted = r.permits
 		l.giveBack(r, max(0, actual))
 	}
 	l.line = slices.DeleteFunc(l.line, func(r request) bool { return r.permits == 0 })
@@ -278,16 +273,13 @@ func (l *Limiter) Resume() {
 	l.decide(l.letGo())
 }
 
-// SetRate keeps what is owed, and each wait. What is stored scales with the store, but does not grow after a Retime.
+// SetRate keeps all times. With a capacity in permits, or after a Retime, it is Retime.
 func (l *Limiter) SetRate(rate float64) {
-	scale := l.rate / rate // what a waiting request has collected is permits
-	if before := l.capacity(l.rate); before > 0 {
-		scale = l.capacity(rate) / before
+	if l.config.Warm == nil && l.config.Capacity(rate) == l.config.Capacity(l.rate) && l.config.Capacity(rate) > 0 || l.retimed {
+		l.changeRate(rate, l.rate/rate)
+	} else {
+		l.changeRate(rate, 1)
 	}
-	if l.retimed {
-		scale = min(scale, l.rate/rate)
-	}
-	l.changeRate(rate, scale, 1)
 }
 
 // Retime keeps all permits: stored, as far as they fit, owed, and waited for.
@@ -295,18 +287,14 @@ func (l *Limiter) Retime(rate float64) {
 	if rate != l.rate {
 		l.retimed = true
 	}
-	l.changeRate(rate, l.rate/rate, l.rate/rate)
+	l.changeRate(rate, l.rate/rate)
 }
 
-func (l *Limiter) changeRate(rate, storeScale, debtScale float64) {
+func (l *Limiter) changeRate(rate, scale float64) {
 	if l.config.Warm != nil {
 		l.restock(rate)
-		storeScale = debtScale // what is stored is not in the bucket
 	}
-	e := event{
-		at: l.now, since: l.since, storeScale: storeScale, debtScale: debtScale,
-		capacity: l.capacity(rate), level: l.level(), waited: map[int]bool{},
-	}
+	e := event{at: l.now, since: l.since, scale: scale, capacity: l.capacity(rate), waited: map[int]bool{}}
 	_, costs := l.replay()
 	for i, r := range l.line {
 		if e.waited[r.id] = true; i == 0 {

@@ -124,9 +124,13 @@ func TestPaidLater(t *testing.T) {
 		{name: "resumed", l: bucket(2, 2, false), steps: []step{
 			{"pause until", 1000, 0, nil}, {"reserve", 3, 0, line{1000}}, {"reserve", 1, 0, line{1000, 1010}}, {"pass", 5, 0, line{1000, 1010}}, {"resume", 0, 0, line{15}},
 		}, level: -10, goes: line{5, 15}},
-		{name: "a new rate, with debt", l: bucket(10, 0, false), steps: []step{
+		{name: "a new rate, with debt", l: New(Config{Rate: 1e8, Capacity: Burst(1e-7)}), steps: []step{
 			{"reserve", 2, 0, nil}, {"reserve", 1, 0, line{20}}, {"rate", 5, 0, line{20}}, {"reserve", 1, 0, line{20, 30}}, {"reserve", 1, 0, line{20, 30, 35}},
 			{"settle", 2, 0, line{20, 25}},
+		}, level: -20, goes: line{0}},
+		{name: "a new rate, with debt, of a capacity in permits", l: bucket(10, 0, false), steps: []step{
+			{"reserve", 2, 0, nil}, {"reserve", 1, 0, line{20}}, {"rate", 5, 0, line{10}}, {"reserve", 1, 0, line{10, 15}}, {"rate", 20, 0, line{40, 60}},
+			{"settle", 1, 1, line{20, 40}},
 		}, level: -20, goes: line{0}},
 		{name: "a new rate, with something stored", l: bucket(10, 8, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"rate", 5, 0, nil}, {"settle", 1, 0, nil}, // 40 scale to 20, 80 to 40
@@ -139,7 +143,7 @@ func TestPaidLater(t *testing.T) {
 		}, level: 50},
 		{name: "a refund is for who waited at the change and goes first", l: bucket(2.5, 2.5, true), steps: []step{ // queue 18236
 			{"reserve", 6, 0, line{35}}, {"reserve", 8, 0, line{35, 115}}, {"retime", 20, 0, line{70, 230}}, {"pass", 60, 0, line{70, 230}},
-			{"rate", 10, 0, line{70, 230}}, {"settle", 1, 0, line{110}}, {"settle", 2, 2, nil},
+			{"rate", 10, 0, line{65, 145}}, {"settle", 1, 0, line{85}}, {"settle", 2, 2, nil},
 		}, level: 5},
 		{name: "retimed", l: bucket(0, 0, false), steps: []step{
 			{"reserve", 4, 0, nil}, {"reserve", 2, 0, line{40}}, {"reserve", 1, 0, line{40, 60}}, {"pass", 20, 0, line{40, 60}},

@@ -62,6 +62,5 @@ func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
 		l.ledger.Retime(now, p.terms.Curve.Rate)
 	}
 	l.replace(now, p)
-	l.cold.sleepers.giveUp(l, now)
 	return ""
 }

@@ -11,16 +11,14 @@ func (l *Limiter) SetRate(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.ledger.SetRate(now, permitsPerSecond)
-	l.changed(now)
+	l.retimed(now)
 }
 
 func (l *Limiter) Retime(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.ledger.Retime(now, permitsPerSecond)
-	l.changed(now)
-	l.cold.sleepers.giveUp(l, now)
-	l.cold.sleepers.notify(true)
+	l.retimed(now)
 }
 
 // SetPolicy returns what policy would fit, if not this.
@@ -41,7 +39,7 @@ func (l *Limiter) replace(now int64, p *Policy) {
 	} else {
 		p.variant.Change(now, l.ledger)
 	}
-	l.changed(now)
+	l.retimed(now)
 }
 
 func (l *Limiter) PauseUntil(t time.Time) {
@@ -49,8 +47,7 @@ func (l *Limiter) PauseUntil(t time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Pause(now, until) {
-		l.cold.sleepers.giveUp(l, now)
-		l.cold.sleepers.notify(true)
+		l.delayed(now)
 	}
 }
 
@@ -64,8 +61,7 @@ func (l *Limiter) Stop(t time.Time) {
 		stop = o.Stop
 	}
 	if stop(now, until) {
-		l.cold.sleepers.giveUp(l, now)
-		l.cold.sleepers.notify(true)
+		l.delayed(now)
 	}
 }
 
@@ -84,6 +80,18 @@ func (l *Limiter) changed(now int64) {
 	l.cold.sleepers.notify(false)
 }
 
+// delayed follows times that may have become later.
+func (l *Limiter) delayed(now int64) {
+	l.cold.sleepers.giveUp(l, now)
+	l.cold.sleepers.notify(true)
+}
+
+// retimed follows times that may have moved either way.
+func (l *Limiter) retimed(now int64) {
+	l.changed(now)
+	l.delayed(now)
+}
+
 // Said tells a quota by the calendar how many permits a server has left until then.
 func (l *Limiter) Said(left float64, end time.Time) {
 	o, ok := l.ledger.(Observer)
@@ -94,6 +102,5 @@ func (l *Limiter) Said(left float64, end time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	o.Said(now, left, t)
-	l.changed(now)
-	l.cold.sleepers.giveUp(l, now)
+	l.retimed(now)
 }
