@@ -5,22 +5,19 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/smooth"
+	"github.com/nextfree/pace/reserve/internal/line"
 )
 
-// A ledger holds the present period, what is used of its quota, and the waiting requests. Times are Unix nanoseconds on
-// the wall clock, unless a comment says the limiter's.
+// A ledger holds the present period and what is used of its quota. Times are Unix nanoseconds on the wall clock, unless
+// a comment says the limiter's.
 type ledger struct {
+	line.Line[state]
 	*rule
-	wall    func(now int64) time.Time
-	offset  int64 // wall clock less the limiter's
-	skew    int64 // what the server's clock is ahead of the wall clock; offset includes it
-	now     int64
-	stopped int64 // no request is granted before; the limiter's time
+	wall func(now int64) time.Time
+	skew int64 // what the server's clock is ahead of the wall clock; Offset includes it
 
 	state    state  // after the requests that were granted
-	newest   uint64 // the number of the newest request
-	last     uint64 // of the newest one that was granted
+	last     uint64 // the number of the newest request that was granted
 	boundary uint64 // of the newest one that was granted before the present period
 	undo     int64  // state.paced as it was before the newest grant
 
@@ -30,10 +27,6 @@ type ledger struct {
 
 	// over holds requests of the present period beyond its quota, owed what earlier requests took of it.
 	over, owed []item
-
-	queue []request
-	known int // the states of so many in queue are known
-	empty int // so many in queue have no permits left
 }
 
 // A rule is immutable.
@@ -55,131 +48,115 @@ type state struct {
 
 var closed = span{math.MinInt64, math.MinInt64}
 
-// A request waits. Its state is the period's after its grant.
-type request struct {
-	number  uint64
-	permits int64
-	latest  int64 // it is granted no later: a time that was promised before a change of the rule
-	state
-}
+func (s state) When() int64 { return s.at }
 
 const (
-	never  = saturate.Never
-	asap   = math.MinInt64               // as latest: a charge, which waits only for the requests before it
-	keep   = 1024                        // the memory of so many requests is kept when none waits
+	never  = line.Never
 	jitter = int64(5 * time.Millisecond) // between the readings of the two clocks
 )
 
 func newLedger(r *rule, now int64, wall func(now int64) time.Time) *ledger {
 	t := unix(wall(now))
-	l := &ledger{rule: r, wall: wall, now: t, offset: saturate.Add(t, -now), stopped: math.MinInt64}
+	l := &ledger{rule: r, wall: wall}
+	l.Line = line.Of[state](l)
+	l.Now, l.Offset = t, saturate.Add(t, -now)
 	l.state = l.open(state{span: closed, paced: math.MinInt64, at: math.MinInt64}, t)
 	return l
 }
 
-func (l *ledger) advance(now int64) {
-	if step := unix(l.wall(now)) - saturate.Add(now, l.offset) + l.skew; step >= jitter || step <= -jitter {
+func (l *ledger) Advance(now int64) {
+	if step := unix(l.wall(now)) - l.toWall(now) + l.skew; step >= jitter || step <= -jitter {
 		l.shift(step)
 	}
-	l.now = l.toWall(now)
-	n := 0
-	for ; n < len(l.queue); n++ {
-		if l.known == n {
-			l.place()
-		}
-		if r := &l.queue[n]; r.permits == 0 {
-			l.empty--
-		} else if r.at > l.now {
-			break
-		} else {
-			l.grant(r.number, r.permits, r.state)
-		}
-	}
-	if n > 0 {
-		l.known -= n
-		l.queue = append(l.queue[:0], l.queue[n:]...)
-		if len(l.queue) == 0 && cap(l.queue) > keep {
-			l.queue = nil
-		}
-	}
-	l.begin(l.open(l.state, l.now))
+	l.Now = l.toWall(now)
+	l.Due(l.Now)
+	l.begin(l.open(l.state, l.Now))
 }
 
-func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
-	l.advance(now)
-	after := l.after(l.placed(), int64(permits), never)
-	if ready = l.toLimiter(after.at); ready > latest {
-		return smooth.Slot{}, ready, false
+func (l *ledger) toWall(t int64) int64 { return saturate.Add(t, l.Offset) }
+
+// shift moves promised times on the wall clock, which was set, so that they stay on the limiter's clock.
+func (l *ledger) shift(step int64) {
+	if l.state.paced > math.MinInt64 {
+		l.state.paced = saturate.Add(l.state.paced, step)
 	}
-	return smooth.Slot{Number: l.push(int64(permits), never, after), Permits: permits}, ready, true
+	l.Shift(step)
 }
 
-func (l *ledger) Take(now int64, permits int) bool {
-	l.advance(now)
-	if len(l.queue) > 0 {
-		return false
-	}
-	after := l.after(l.state, int64(permits), never)
-	if after.at > l.now {
-		return false
-	}
-	l.push(int64(permits), never, after)
-	return true
-}
-
-func (l *ledger) Charge(now int64, permits int) {
-	l.advance(now)
-	l.push(int64(permits), asap, l.after(l.placed(), int64(permits), asap))
-}
-
-func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
-	l.advance(now)
-	if len(l.queue) == 0 || number < l.queue[0].number || number > l.queue[len(l.queue)-1].number {
-		return 0, false
-	}
-	i := l.find(number)
-	if l.queue[i].number != number {
-		return 0, false
-	}
-	for l.known <= i {
-		l.place()
-	}
-	return l.toLimiter(l.queue[i].at), true
-}
-
-func (l *ledger) Waits(now int64, number uint64) bool {
-	l.advance(now)
-	i := l.find(number)
-	return i < len(l.queue) && l.queue[i].number == number
-}
+// Present implements [line.Kind].
+func (l *ledger) Present() state { return l.state }
 
 func (l *ledger) Rate() float64 { return l.rate }
 
 func (l *ledger) Stored(now int64) float64 {
-	l.advance(now)
-	if len(l.queue) > 0 {
+	if l.Advance(now); l.Len() > 0 {
 		return 0
 	}
 	return float64(max(0, l.quota-l.state.used))
 }
 
 func (l *ledger) Level(now int64) float64 {
-	l.advance(now)
-	level := float64(l.quota) - float64(l.state.used)
-	for i := range l.queue {
-		level -= float64(l.queue[i].permits)
-	}
-	return level
+	l.Advance(now)
+	return float64(l.quota) - float64(l.state.used) - float64(l.Permits(false))
 }
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
-func (l *ledger) NextFree(now int64) int64 {
-	l.advance(now)
-	return l.toLimiter(l.after(l.placed(), 1, never).at)
+// Forecast is too early with Spread above 1, as if all requests of a period went at the pace of the first, and for
+// FromFirst with a margin, whose periods begin ever later.
+func (l *ledger) Forecast(now int64, n int) int64 {
+	l.Advance(now)
+	s := l.After(l.Last(), 1, never)
+	for rest := int64(n) - 1; rest > 0; {
+		k := rest
+		if left := l.quota - s.used; left > 0 {
+			k = min(rest, left) // they fill the period
+		}
+		if k > 1 {
+			s = l.After(s, k-1, never)
+		}
+		s = l.After(s, 1, never)
+		rest -= k
+	}
+	return l.ToLimiter(s.at)
 }
 
-func (l *ledger) Idle(now int64) bool {
-	l.advance(now)
-	return len(l.queue) == 0 && now >= l.stopped
+func (l *ledger) TakeUpTo(now int64, n int) (taken int) {
+	if !math.IsInf(l.spread, 1) { // the next one is not granted at once
+		for taken < n && l.Take(now, 1) {
+			taken++
+		}
+		return taken
+	}
+	l.Advance(now)
+	n = int(min(int64(n), l.quota-l.state.used))
+	if n < 1 || !l.Take(now, n) {
+		return 0
+	}
+	return n
+}
+
+// Pause lets the periods go on.
+func (l *ledger) Pause(now, until int64) bool {
+	l.Advance(now)
+	if until <= max(now, l.Stopped) {
+		return false
+	}
+	l.Stopped = until
+	l.Unplace()
+	return true
+}
+
+func (l *ledger) Stop(now, until int64) bool { return l.Pause(now, until) }
+
+func (l *ledger) Paused() int64 { return l.Stopped }
+
+func (l *ledger) Resume(now int64) bool {
+	if l.Stopped <= now {
+		return false
+	}
+	l.Stopped = now
+	l.Unplace()
+	l.Advance(now)
+	return true
 }

@@ -146,7 +146,7 @@ func TestQueuesAgainstTheNaiveRule(t *testing.T) {
 			default:
 				if l.Take(now, 1) {
 					model.all = append(model.all, &asked{permits: 1})
-					slots = append(slots, smooth.Slot{Number: l.newest, Permits: 1})
+					slots = append(slots, smooth.Slot{Number: l.last, Permits: 1})
 					model.run(epoch+now, epoch+now)
 					require.True(t, model.all[len(model.all)-1].granted)
 				} else {
@@ -292,10 +292,10 @@ func TestClockIsSet(t *testing.T) {
 	require.True(t, l.Take(int64(h+h/2), 1)) // at 0:30
 	*wall = wall.Add(-h)                     // 23:30
 	require.True(t, l.Take(int64(h+h/2), 1), "what is left")
-	_, at := book(l, h+h/2, 2)
+	slot, at := book(l, h+h/2, 2)
 	require.Equal(t, 26*h, at, "a day later, and not at the midnight that comes twice")
 	*wall = wall.Add(23 * h) // the laptop slept
-	require.Equal(t, int64(3*h), func() int64 { r, _ := l.Ready(int64(h+h/2), l.newest); return r }())
+	require.Equal(t, int64(3*h), func() int64 { r, _ := l.Ready(int64(h+h/2), slot.Number); return r }())
 	l, wall = newTest(100, Daily(time.UTC, 0), 12, func(r *rule) { r.spread = 1 })
 	require.True(t, l.Take(0, 1))
 	next := l.NextFree(0)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // open returns the state at a time, of this period or a later one.
@@ -33,14 +34,14 @@ func (l *ledger) open(s state, t int64) state {
 	return s
 }
 
-// after returns the state after a request behind the requests that led to s.
-func (l *ledger) after(s state, permits, latest int64) state {
-	t := max(s.at, l.now)
-	if len(l.queue) == 0 {
-		t = l.now // the latest grant is later than now if the wall clock was set back
+// After implements [line.Kind].
+func (l *ledger) After(s state, permits, latest int64) state {
+	t := max(s.at, l.Now)
+	if l.Len() == 0 {
+		t = l.Now // the latest grant is later than now if the wall clock was set back
 	}
-	if latest != asap {
-		t = max(t, l.toWall(l.stopped))
+	if latest != line.Asap {
+		t = max(t, l.toWall(l.Stopped))
 	}
 	for {
 		if s = l.open(s, t); s.end == closed.end {
@@ -64,7 +65,7 @@ func (l *ledger) after(s state, permits, latest int64) state {
 
 func (l *ledger) opened(t int64) state {
 	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
-	if t == l.now {
+	if t == l.Now {
 		s.used = l.out
 	}
 	return s
@@ -95,7 +96,8 @@ func (l *ledger) pace(t, last, permits, left int64) int64 {
 	}
 }
 
-func (l *ledger) grant(number uint64, permits int64, after state) {
+// Grant implements [line.Kind].
+func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
 		l.begin(state{span: after.span, paced: l.state.paced})
@@ -123,38 +125,3 @@ func (l *ledger) begin(next state) {
 }
 
 // place computes the first unknown state.
-func (l *ledger) place() {
-	r := &l.queue[l.known]
-	before := l.frontier()
-	if r.state = before; r.permits > 0 {
-		r.state = l.after(before, r.permits, r.latest)
-	}
-	l.known++
-}
-
-// frontier returns the state after the requests whose states are known.
-func (l *ledger) frontier() state {
-	if l.known == 0 {
-		return l.state
-	}
-	return l.queue[l.known-1].state
-}
-
-func (l *ledger) placed() state {
-	for l.known < len(l.queue) {
-		l.place()
-	}
-	return l.frontier()
-}
-
-// push appends a request, and grants it if due.
-func (l *ledger) push(permits int64, latest int64, after state) (number uint64) {
-	l.newest++
-	if len(l.queue) == 0 && after.at <= l.now {
-		l.grant(l.newest, permits, after)
-	} else {
-		l.queue = append(l.queue, request{number: l.newest, permits: permits, latest: latest, state: after})
-		l.known = len(l.queue)
-	}
-	return l.newest
-}

@@ -10,18 +10,18 @@ import (
 // counts is not believed: calls may be on their way. A period of FromFirst ends when the server says. For others the
 // difference is that of the two clocks, if it is less than half a period.
 func (l *ledger) Said(now int64, left float64, reset int64) {
-	l.advance(now)
+	l.Advance(now)
 	end := l.toWall(reset)
-	if end <= l.now {
+	if end <= l.Now {
 		return
 	}
 	length := int64(l.period.nominal())
 	switch by := l.state.end - end; {
 	case l.period.kind == fromFirst:
 		if l.state.end == closed.end {
-			l.state = state{span: span{begin: l.now}, paced: l.now, at: l.state.at}
+			l.state = state{span: span{begin: l.Now}, paced: l.Now, at: l.state.at}
 		}
-		l.state.end = min(end, saturate.Add(l.now, length))
+		l.state.end = min(end, saturate.Add(l.Now, length))
 		l.said = l.state.end
 	case by >= length/2 || by <= -length/2:
 		return // it speaks of another period
@@ -29,11 +29,11 @@ func (l *ledger) Said(now int64, left float64, reset int64) {
 	default:
 		l.skew += by
 		l.shift(by)
-		l.now = l.toWall(now)
+		l.Now = l.toWall(now)
 	}
 	if left >= 0 && left < float64(l.quota) {
 		l.state.used = max(l.state.used, l.quota-int64(left))
 	}
-	l.known = 0
-	l.advance(now)
+	l.Unplace()
+	l.Advance(now)
 }

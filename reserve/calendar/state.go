@@ -5,19 +5,19 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // AppendState includes charges behind waiting requests. Times are the wall clock's.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
-	l.advance(now)
+	l.Advance(now)
 	s := l.state
-	s.at = l.now // no request waits
-	for _, r := range l.queue {
-		if r.latest == asap && r.permits > 0 {
-			s = l.after(s, r.permits, asap)
-		}
+	s.at = l.Now // no request waits
+	if charges := l.Permits(true); charges > 0 {
+		s = l.After(s, charges, line.Asap)
 	}
-	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.stopped, now))} {
+	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now))} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
@@ -41,15 +41,15 @@ func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*le
 		return l, nil // of another kind of period, and nothing used
 	}
 	l.state = of
-	if end := l.state.end; r.period.kind != fromFirst && end > l.now {
+	if end := l.state.end; r.period.kind != fromFirst && end > l.Now {
 		// The zone's rules, or the kind of period, may have changed.
-		if l.state.span = r.period.around(max(l.now, of.begin)); l.state.used > 0 && l.now < of.begin {
+		if l.state.span = r.period.around(max(l.Now, of.begin)); l.state.used > 0 && l.Now < of.begin {
 			l.state.span = of.span // the clock was set back: it goes on
 		}
 	}
-	if stopped := n[4] - l.offset; stopped > then {
-		l.stopped = stopped
+	if stopped := n[4] - l.Offset; stopped > then {
+		l.Stopped = stopped
 	}
-	l.state = l.open(l.state, l.now)
+	l.state = l.open(l.state, l.Now)
 	return l, nil
 }

@@ -52,6 +52,16 @@ func BenchmarkWindow(b *testing.B) {
 			_, _ = l.Reserve(ctx, 1+n*7919%5)
 		}
 	})
+	b.Run("NextFree and Stored beside 100000 of 1 to 5", func(b *testing.B) {
+		l := slow()
+		for n := range 100_000 {
+			_, _ = l.Reserve(ctx, 1+n*7919%5)
+		}
+		for b.Loop() {
+			_ = l.NextFree()
+			l.Stored()
+		}
+	})
 	b.Run("time.Since", func(b *testing.B) {
 		begin := time.Now()
 		for b.Loop() {

@@ -2,192 +2,299 @@ package window
 
 import (
 	"math"
+	"math/bits"
+	"sort"
 
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve/internal/line"
 	"github.com/nextfree/pace/smooth"
 )
 
-// A ledger lists the requests granted within the last per and the waiting ones, in order. The first waiting request is
-// granted at the first time t at which its permits and those granted in (t-per, t] are at most the window's size: see
-// place.go. Times are on the window's clock, which stands still during a pause.
+// A ledger logs what was granted within the last per. A request is granted at the first time t at which its permits and
+// those granted in (t-per, t] are at most the size. Times are on the window's clock, which stands still during a pause.
 type ledger struct {
-	config  *config // for requests from now on
-	rate    float64
-	margin  int64 // for which a permit counts longer than by the rate
-	until   int64 // the end of the latest pause
-	stopped int64 // no request is granted before; unlike in a pause, the window's clock runs on
-
-	ring    ring
-	granted int    // the first so many requests of the list are granted, the others wait
-	empty   int    // so many requests of the list have no permits left
-	number  uint64 // the newest request's number
-	forgot  uint64 // the number of the newest request that has left the list
-	longest int64  // the longest per of any request in the list
-
-	placed int   // the times of the first so many requests are known
-	floor  int64 // the other requests are not granted before this time
-	oldest int   // the first request in the stretch that was looked at last, which ends at placed
-	held   sum   // the permits in that stretch
-	uses   uses  // the permits that are not in the list: see use.go
-}
-
-// A config is immutable: each request points to its own.
-type config struct {
-	size   uint64
+	line.Line[state]
+	size   int64
 	per    int64
-	since  int64 // permits granted up to this time have left the window
-	behind int64 // how far the window's clock is behind the limiter's: the sum of the pauses so far
+	rate   float64
+	margin int64 // for which a permit counts longer than by the rate
+	until  int64 // the end of the latest pause, the limiter's time
+
+	log    line.Queue[grant]
+	left   uint64 // the sum at the newest grant that has left the log
+	forgot uint64 // its number
+	last   uint64 // the number of the newest request that was granted
+	out    int64  // permits in use, until now as far as is known: see use.go
+	using  int64  // the latest time at which they were in use
 }
+
+// A state is a request's, at its grant.
+type state struct {
+	at  int64
+	sum uint64 // permits granted up to it, since the beginning, modulo 2^64
+}
+
+func (s state) When() int64 { return s.at }
+
+// A grant is one of requests granted at one moment.
+type grant struct {
+	number uint64 // of the newest
+	state
+}
+
+const (
+	never   = saturate.Never    // the largest time
+	longest = math.MaxInt64 / 2 // the longest window and the longest pause: 146 years
+)
 
 func newLedger(now int64, size int, per int64, rate float64) *ledger {
-	return &ledger{
-		config: &config{size: uint64(size), per: per, since: math.MinInt64}, rate: rate,
-		until: now, stopped: now, floor: now, longest: per,
-	}
+	l := &ledger{size: int64(size), per: per, rate: rate, until: now}
+	l.Line = line.Of[state](l)
+	l.Now, l.Stopped = now, now
+	return l
 }
 
-func (l *ledger) Size() (capacity float64, largest int) {
-	return float64(l.config.size), int(l.config.size)
-}
-
-func (l *ledger) most() int { return int(l.config.size) }
-
-func (l *ledger) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
-	if permits > l.most() {
-		return smooth.Slot{}, never, false
-	}
-	l.advance(now)
-	at := l.next(uint64(permits), l.config)
-	if ready = saturate.Add(at, l.config.behind); ready > latest {
-		return smooth.Slot{}, ready, false
-	}
-	l.push(uint64(permits), at, l.config, !l.waiting() && ready <= now)
-	return smooth.Slot{Number: l.number, Permits: permits}, ready, true
-}
-
-func (l *ledger) Take(now int64, permits int) bool {
-	if now < l.Paused() || permits > l.most() {
-		return false
-	}
-	l.advance(now)
-	if used := l.used(); l.waiting() || used.exceeds(l.config.size-uint64(permits)) {
-		return false
-	}
-	l.push(uint64(permits), l.floor, l.config, true)
-	return true
-}
-
-// Charge counts the permits from when they are first in the queue.
-func (l *ledger) Charge(now int64, permits int) {
-	l.advance(now)
-	l.push(uint64(permits), l.next(uint64(permits), nil), nil, !l.waiting())
-}
-
-// push appends a request with a known time; now: it is granted at once.
-func (l *ledger) push(permits uint64, at int64, by *config, now bool) {
-	l.number++
-	if now {
-		by = l.config
-		if last := l.ring.length - 1; last >= 0 {
-			if r := l.ring.at(last); r.at == at && r.config == by && r.permits+permits > permits {
-				r.number = l.number
-				r.permits += permits
-				if l.oldest <= last {
-					l.held.add(permits)
-				}
-				return
-			}
-		}
-		l.granted++
-	}
-	l.ring.push(request{number: l.number, permits: permits, at: at, config: by})
-	l.placed++
-	l.held.add(permits)
-}
-
-func (l *ledger) Return(now int64, slot smooth.Slot, kept int) {
-	l.advance(now)
-	i, back := l.ring.find(slot.Number), uint64(slot.Permits-kept)
-	switch {
-	case slot.Number >= inUse:
-		l.uses.back(slot, back)
-		l.unplace(l.granted)
-	case slot.Number > l.forgot && i < l.ring.length:
-		l.unplace(max(i, l.granted))
-		l.remove(i, back)
-	}
-}
-
-func (l *ledger) remove(i int, back uint64) {
-	r := l.ring.at(i)
-	r.permits -= back
-	if l.oldest <= i && i < l.placed {
-		l.held.sub(back)
-	}
-	if r.permits == 0 {
-		if i >= l.granted {
-			r.config = nil // it needs no room
-		}
-		l.empty++
-		l.tidy()
-	}
-}
-
-func (l *ledger) Ready(now int64, number uint64) (ready int64, known bool) {
-	l.advance(now)
-	switch i := l.ring.find(number); {
-	case number <= l.forgot, i == l.ring.length:
-		return 0, false
-	case i < l.granted:
-		r := l.ring.at(i)
-		return r.at + r.config.behind, true
-	default:
-		for l.placed <= i {
-			l.place()
-		}
-		return saturate.Add(l.ring.at(i).at, l.config.behind), true
-	}
-}
-
-func (l *ledger) Waits(now int64, number uint64) bool {
-	l.advance(now)
-	i := l.ring.find(number)
-	return i >= l.granted && i < l.ring.length
-}
+func (l *ledger) Size() (capacity float64, largest int) { return float64(l.size), int(l.size) }
 
 func (l *ledger) Rate() float64 { return l.rate }
 
-func (l *ledger) Stored(now int64) float64 {
-	l.advance(now)
-	if used := l.used(); !l.waiting() && !used.exceeds(l.config.size) {
-		return float64(l.config.size - used.low)
+func (l *ledger) Advance(now int64) {
+	clock := max(now, l.until) + l.Offset
+	l.Held, l.using = now < l.until, clock
+	if l.out > 0 {
+		l.Unplace()
 	}
-	return 0
+	l.Due(clock)
+	l.Now = clock
+	// A request granted at this moment stays, even if the window has no length: it may get one.
+	gone, all := 0, l.log.All()
+	for gone < len(all) && all[gone].at <= clock-max(1, l.per) {
+		gone++
+	}
+	if gone > 0 {
+		l.left, l.forgot = all[gone-1].sum, all[gone-1].number
+		l.log.Drop(gone)
+	}
+}
+
+// Present returns the state after what was granted.
+func (l *ledger) Present() state {
+	if all := l.log.All(); len(all) > 0 {
+		return state{at: l.Now, sum: all[len(all)-1].sum}
+	}
+	return state{at: l.Now, sum: l.left}
+}
+
+// used returns the permits in the window. Ahead returns those in front of a request.
+func (l *ledger) used() int64 {
+	if l.per == 0 {
+		return 0
+	}
+	return l.ahead(l.Present())
+}
+
+func (l *ledger) ahead(prev state) int64 { return saturate.Add(int64(prev.sum-l.left), l.out) }
+
+// After implements [line.Kind]. A request for more than a window that has shrunk needs an empty window.
+func (l *ledger) After(prev state, permits, latest int64) state {
+	at, ahead := max(l.Now, prev.at), l.ahead(prev)
+	after := state{at: at, sum: prev.sum + uint64(min(permits, math.MaxInt64-ahead))}
+	if latest == line.Asap {
+		return after
+	}
+	if over := ahead + (min(permits, l.size) - l.size); over > 0 {
+		after.at = max(at, min(saturate.Add(l.oldest(over), l.per), latest))
+	}
+	after.at = max(after.at, saturate.Add(l.Stopped, l.Offset))
+	return after
+}
+
+// oldest returns the time of the newest of so many permits, the oldest. Permits in use count as of now.
+func (l *ledger) oldest(permits int64) int64 {
+	granted := int64(l.Present().sum - l.left)
+	has := func(s state) bool { return int64(s.sum-l.left) >= permits }
+	switch {
+	case permits <= granted:
+		all := l.log.All()
+		return all[sort.Search(len(all), func(i int) bool { return has(all[i].state) })].at
+	case permits <= saturate.Add(granted, l.out):
+		return l.using
+	default:
+		permits -= l.out
+		return l.Find(has).at
+	}
+}
+
+// Grant implements [line.Kind].
+func (l *ledger) Grant(number uint64, _ int64, after state) {
+	l.last = number
+	if all := l.log.All(); len(all) > 0 && all[len(all)-1].at == after.at {
+		all[len(all)-1] = grant{number, after}
+		return
+	}
+	l.log.Push(grant{number, after})
+}
+
+// Refund implements [line.Kind].
+func (l *ledger) Refund(slot smooth.Slot, kept int) {
+	back, all := int64(slot.Permits-kept), l.log.All()
+	switch {
+	case slot.Number == inUse:
+		l.out -= back
+	case slot.Number >= wasInUse:
+		at := int64(slot.Number<<2) >> 2
+		if i := sort.Search(len(all), func(i int) bool { return all[i].at >= at }); i < len(all) && all[i].at == at {
+			l.remove(i, back)
+		}
+	default:
+		l.withdraw(slot.Number, back)
+	}
+}
+
+// withdraw takes a granted request's permits from the log, if they are in it.
+func (l *ledger) withdraw(number uint64, permits int64) {
+	all := l.log.All()
+	i := sort.Search(len(all), func(i int) bool { return all[i].number >= number })
+	if number > l.forgot && i < len(all) {
+		l.remove(i, permits)
+	}
+}
+
+func (l *ledger) remove(i int, permits int64) {
+	all, before := l.log.All(), l.left
+	if i > 0 {
+		before = all[i-1].sum
+	}
+	back := min(uint64(permits), all[i].sum-before)
+	for j := i; j < len(all); j++ {
+		all[j].sum -= back
+	}
+	if all[i].sum == before {
+		l.log.Cut(i + copy(all[i:], all[i+1:]))
+	}
+}
+
+func (l *ledger) Stored(now int64) float64 {
+	if l.Advance(now); l.Len() > 0 {
+		return 0
+	}
+	return float64(max(0, l.size-l.used()))
 }
 
 func (l *ledger) Level(now int64) float64 {
-	l.advance(now)
-	used := float64(l.uses.out.low)
-	from := max(l.floor-l.config.per, l.config.since)
-	for _, u := range l.uses.ended {
-		if u.at > from {
-			used += float64(u.permits)
-		}
-	}
-	for i := range l.ring.length {
-		if r := l.ring.at(i); r.at > from || i >= l.granted {
-			used += float64(r.permits)
-		}
-	}
-	return float64(l.config.size) - used
+	l.Advance(now)
+	return float64(l.size) - float64(l.used()) - float64(l.Permits(false))
 }
 
-func (l *ledger) NextFree(now int64) int64 {
-	l.advance(now)
-	return saturate.Add(l.next(1, l.config), l.config.behind)
+func (l *ledger) TakeUpTo(now int64, permits int) int {
+	l.Advance(now)
+	if l.per == 0 && l.Len() == 0 && now >= l.Paused() { // there is no limit
+		return permits
+	}
+	permits = int(min(int64(permits), l.size-l.used()))
+	if permits < 1 || !l.Take(now, permits) {
+		return 0
+	}
+	return permits
 }
 
-func (l *ledger) Idle(now int64) bool {
-	l.advance(now)
-	return !l.waiting() && now >= l.Paused()
+func (l *ledger) Forecast(now int64, n int) int64 {
+	// A permit goes when the permit a whole window in front leaves.
+	size := int(l.size)
+	windows, last := (n-1)/size, (n-1)%size+1
+	ready := l.Behind(now, nil, last)
+	high, later := bits.Mul64(uint64(windows), uint64(l.per))
+	if high > 0 || later > math.MaxInt64 {
+		return never
+	}
+	return saturate.Add(ready, int64(later))
+}
+
+func (l *ledger) Pause(now, until int64) bool {
+	l.Advance(now)
+	until = min(until, longest) // so that nothing is lost when it is ended early
+	by := until - max(now, l.until)
+	if by <= 0 {
+		return false
+	}
+	l.until = until
+	l.delay(now, by)
+	l.Held = true
+	return true
+}
+
+// Stop lets no request go before a time while the window's clock goes on, as at a server that refuses.
+func (l *ledger) Stop(now, until int64) bool {
+	l.Advance(now)
+	until = min(until, longest)
+	if until <= max(now, l.Stopped) {
+		return false
+	}
+	l.Stopped = until
+	l.Unplace()
+	return true
+}
+
+// Said does nothing: a window is corrected by Charge.
+func (l *ledger) Said(int64, float64, int64) {}
+
+func (l *ledger) Paused() int64 { return max(l.until, l.Stopped) }
+
+func (l *ledger) Resume(now int64) bool {
+	pause, stop := l.until-now, l.Stopped > now
+	if stop {
+		l.Stopped = now
+		l.Unplace()
+	}
+	if pause > 0 {
+		l.until = now
+		l.delay(now, -pause)
+	}
+	return pause > 0 || stop
+}
+
+// delay sets the window's clock back. Waiting requests keep their times on it, unless a stop decides them.
+func (l *ledger) delay(now, by int64) {
+	if l.Stopped > now {
+		l.Unplace()
+	}
+	l.Offset -= by
+}
+
+func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
+	if permitsPerSecond != l.rate {
+		l.change(now, int(l.size), l.length(permitsPerSecond), permitsPerSecond)
+	}
+}
+
+func (l *ledger) Retime(now int64, permitsPerSecond float64) {
+	l.Advance(now)
+	l.SetRate(now, permitsPerSecond)
+	l.Release()
+}
+
+func (l *ledger) change(now int64, size int, per int64, rate float64) {
+	l.Advance(now)
+	l.Keep()
+	l.size, l.per, l.rate = int64(size), per, rate
+}
+
+func (l *ledger) length(permitsPerSecond float64) int64 {
+	per := length(int(l.size), permitsPerSecond)
+	if per > 0 {
+		per = min(saturate.Add(per, l.margin), longest)
+	}
+	return per
+}
+
+// length returns the nanoseconds of n permits at a rate: at least 1; 0 for +Inf.
+func length(n int, permitsPerSecond float64) int64 {
+	if math.IsInf(permitsPerSecond, 1) {
+		return 0
+	}
+	ns := math.Round(float64(n) / permitsPerSecond * 1e9)
+	if ns >= float64(longest) {
+		return longest
+	}
+	return max(1, int64(ns))
 }

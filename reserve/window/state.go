@@ -9,77 +9,46 @@ import (
 // AppendState appends the rest of a pause and of a stop, then the permits and age of each request granted within the
 // last per. The age counts from the end of use; permits in use, and charges that wait, have age 0.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
-	l.advance(now)
+	l.Advance(now)
 	b = binary.AppendUvarint(b, uint64(max(0, l.until-now)))
-	b = binary.AppendUvarint(b, uint64(max(0, l.stopped-now)))
-	add := func(permits uint64, at int64) {
+	b = binary.AppendUvarint(b, uint64(max(0, l.Stopped-now)))
+	add := func(permits, age int64) {
 		if permits > 0 {
-			b = binary.AppendUvarint(b, permits)
-			b = binary.AppendUvarint(b, uint64(max(0, l.floor-at)))
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(permits)), uint64(max(0, age)))
 		}
 	}
-	ended := l.uses.ended
-	for i := range l.granted {
-		r := l.ring.at(i)
-		for ; len(ended) > 0 && ended[0].at < r.at; ended = ended[1:] {
-			add(ended[0].permits, ended[0].at)
-		}
-		add(r.permits, r.at)
+	before := l.left
+	for _, g := range l.log.All() {
+		add(int64(g.sum-before), l.Now-g.at)
+		before = g.sum
 	}
-	for _, u := range ended {
-		add(u.permits, u.at)
-	}
-	add(l.uses.out.low, l.floor)
-	for i := l.granted; i < l.ring.length; i++ {
-		if r := l.ring.at(i); r.config == nil { // a charge, which counts from now on if all others leave
-			add(r.permits, l.floor)
-		}
-	}
+	add(l.out, 0)
+	add(l.Permits(true), 0)
 	return b
 }
 
 func (l *ledger) load(saved []byte) error {
-	next := func() (n int64, err error) {
-		u, size := binary.Uvarint(saved)
-		if size <= 0 || u > math.MaxInt64/2 {
-			return 0, errors.New("they have no number where a window's have one")
+	var failed error
+	next := func() int64 {
+		n, size := binary.Uvarint(saved)
+		if size <= 0 || n > math.MaxInt64/2 {
+			failed, saved = errors.New("they have no number where a window's have one"), nil
+			return 0
 		}
 		saved = saved[size:]
-		return int64(u), nil
+		return int64(n)
 	}
-	begin := l.floor
-	pause, err := next()
-	if err != nil {
-		return err
-	}
-	stop, err := next()
-	if err != nil {
-		return err
-	}
+	begin, pause := l.Now, next()
 	l.until += pause
-	l.stopped += stop
-	changed := *l.config
-	changed.behind += pause
-	l.config = &changed
-	last := int64(never)
-	for len(saved) > 0 {
-		permits, err := next()
-		if err != nil {
-			return err
-		}
-		age, err := next()
-		if err != nil {
-			return err
-		}
-		if permits == 0 || age > last {
-			return errors.New("they have requests that are not in order")
+	l.Offset -= pause
+	l.Stopped = begin + next()
+	for last := int64(never); failed == nil && len(saved) > 0; {
+		permits, age := next(), next()
+		if failed == nil && (permits == 0 || age > last) {
+			failed = errors.New("they have requests that are not in order")
 		}
 		last = age
-		l.number++
-		l.ring.push(request{number: l.number, permits: uint64(permits), at: begin - age, config: l.config})
-		l.granted++
-		l.placed++
-		l.held.add(uint64(permits))
+		l.Grant(0, 0, state{at: begin - age, sum: l.Present().sum + uint64(permits)})
 	}
-	return nil
+	return failed
 }

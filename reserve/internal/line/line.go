@@ -1,0 +1,299 @@
+// Package line is the line of requests in front of a limit that grants them in order, each whole: of windows and
+// calendars.
+package line
+
+import (
+	"iter"
+	"math"
+	"sort"
+
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/smooth"
+)
+
+const (
+	Never = saturate.Never // the largest time
+	Asap  = math.MinInt64  // the latest time of a charge: it waits only for the requests before it
+)
+
+// A State is a limit's after a request was granted at that time.
+type State interface{ When() int64 }
+
+// A Kind is the arithmetic of a limit.
+type Kind[S State] interface {
+	// Advance sets Now, and calls Due.
+	Advance(now int64)
+	// Present returns the state after the granted requests. After returns the state after a request behind prev, which
+	// is granted at latest, or as soon as there is room.
+	Present() S
+	After(prev S, permits, latest int64) S
+	// Grant makes the state after a request the present one. Refund takes back all permits of a granted request but
+	// the first kept ones.
+	Grant(number uint64, permits int64, after S)
+	Refund(slot smooth.Slot, kept int)
+
+	Paused() int64
+	Size() (capacity float64, largest int)
+}
+
+// A Line has the requests that wait, and is the part of a ledger that all kinds have in common. Times are the kind's,
+// those of the limiter and Offset, unless a comment says the limiter's.
+type Line[S State] struct {
+	Now     int64
+	Offset  int64
+	Stopped int64 // no request is granted before: the limiter's time
+	Held    bool  // no request is granted now
+
+	kind   Kind[S]
+	wait   Queue[request[S]]
+	known  int    // the states of the first so many are known
+	empty  int    // so many have no permits left
+	newest uint64 // the number of the newest request
+}
+
+type request[S State] struct {
+	number  uint64
+	permits int64
+	latest  int64 // a time that was promised before a change of the limit, Never, or Asap
+	state   S     // after it
+}
+
+// Of returns the line of a kind.
+func Of[S State](kind Kind[S]) Line[S] { return Line[S]{kind: kind, Stopped: math.MinInt64} }
+
+// Due grants the requests whose time has come at now.
+func (l *Line[S]) Due(now int64) {
+	n := 0
+	for all := l.wait.All(); n < len(all); n++ {
+		if l.known == n {
+			l.place()
+		}
+		r := &all[n]
+		if r.permits == 0 {
+			l.empty--
+		} else if r.state.When() > now || l.Held && r.latest != Asap {
+			break
+		} else {
+			l.kind.Grant(r.number, r.permits, r.state)
+		}
+	}
+	l.known -= n
+	l.wait.Drop(n)
+}
+
+func (l *Line[S]) place() {
+	r := &l.wait.All()[l.known]
+	r.state = l.frontier()
+	if r.permits > 0 {
+		r.state = l.kind.After(r.state, r.permits, r.latest)
+	}
+	l.known++
+}
+
+// frontier returns the state after the requests whose states are known.
+func (l *Line[S]) frontier() S {
+	if l.known == 0 {
+		return l.kind.Present()
+	}
+	return l.wait.All()[l.known-1].state
+}
+
+// Last returns the state after all requests.
+func (l *Line[S]) Last() S {
+	for l.known < l.Len() {
+		l.place()
+	}
+	return l.frontier()
+}
+
+// Unplace says that the states of waiting requests have changed.
+func (l *Line[S]) Unplace() { l.known = 0 }
+
+func (l *Line[S]) Len() int { return l.wait.Len() }
+
+// Permits returns how many permits wait; only charges: how many of them.
+func (l *Line[S]) Permits(only bool) (sum int64) {
+	for _, r := range l.wait.All() {
+		if !only || r.latest == Asap {
+			sum = saturate.Add(sum, r.permits)
+		}
+	}
+	return sum
+}
+
+// Find returns the first of the requests with known states for which f is true.
+func (l *Line[S]) Find(f func(S) bool) S {
+	all := l.wait.All()
+	return all[sort.Search(l.known, func(i int) bool { return f(all[i].state) })].state
+}
+
+// ToLimiter returns the limiter's time.
+func (l *Line[S]) ToLimiter(t int64) int64 {
+	if t == Never {
+		return Never
+	}
+	return saturate.Add(t, -l.Offset)
+}
+
+// Keep says that the limit changes: each waiting request is granted no later than is promised now.
+func (l *Line[S]) Keep() {
+	l.Last()
+	all := l.wait.All()
+	for i := range all {
+		all[i].latest = min(all[i].latest, all[i].state.When())
+	}
+	l.known = 0
+}
+
+// Release undoes Keep.
+func (l *Line[S]) Release() {
+	all := l.wait.All()
+	for i := range all {
+		if r := &all[i]; r.latest != Asap {
+			r.latest = Never
+		}
+	}
+	l.known = 0
+}
+
+// Shift moves promised times with the clock, which was set.
+func (l *Line[S]) Shift(step int64) {
+	l.Offset += step
+	all := l.wait.All()
+	for i := range all {
+		if r := &all[i]; r.latest != Asap && r.latest != Never {
+			r.latest = saturate.Add(r.latest, step)
+		}
+	}
+	l.known = 0
+}
+
+func (l *Line[S]) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
+	if _, largest := l.kind.Size(); permits > largest {
+		return smooth.Slot{}, Never, false
+	}
+	l.kind.Advance(now)
+	after := l.kind.After(l.Last(), int64(permits), Never)
+	if ready = l.ToLimiter(after.When()); ready > latest {
+		return smooth.Slot{}, ready, false
+	}
+	l.push(int64(permits), Never, after)
+	return smooth.Slot{Number: l.newest, Permits: permits}, ready, true
+}
+
+func (l *Line[S]) Take(now int64, permits int) bool {
+	l.kind.Advance(now)
+	if _, largest := l.kind.Size(); permits > largest || l.Len() > 0 || l.Held {
+		return false
+	}
+	after := l.kind.After(l.kind.Present(), int64(permits), Never)
+	if after.When() > l.Now {
+		return false
+	}
+	l.push(int64(permits), Never, after)
+	return true
+}
+
+func (l *Line[S]) Charge(now int64, permits int) {
+	l.kind.Advance(now)
+	l.push(int64(permits), Asap, l.kind.After(l.Last(), int64(permits), Asap))
+}
+
+// push appends a request, and grants it if due.
+func (l *Line[S]) push(permits, latest int64, after S) {
+	l.newest++
+	if l.Len() == 0 && after.When() <= l.Now && (!l.Held || latest == Asap) {
+		l.kind.Grant(l.newest, permits, after)
+		return
+	}
+	l.wait.Push(request[S]{number: l.newest, permits: permits, latest: latest, state: after})
+	l.known = l.Len()
+}
+
+func (l *Line[S]) Return(now int64, slot smooth.Slot, kept int) {
+	l.kind.Advance(now)
+	if i, ok := l.find(slot.Number); ok {
+		l.leave(i, int64(slot.Permits-kept))
+	} else {
+		l.kind.Refund(slot, kept)
+		l.known = 0
+	}
+	l.kind.Advance(now) // at this time, whenever the next call is
+}
+
+func (l *Line[S]) leave(i int, back int64) {
+	all := l.wait.All()
+	all[i].permits -= back
+	if l.known = min(l.known, i); all[i].permits > 0 {
+		return
+	}
+	l.empty++
+	n := len(all)
+	for ; n > 0 && all[n-1].permits == 0; n-- {
+		l.empty--
+	}
+	l.wait.Cut(n)
+	if 2*l.empty > n {
+		l.wait.Delete(func(r request[S]) bool { return r.permits == 0 })
+		l.empty, l.known = 0, 0
+	}
+	l.known = min(l.known, l.Len())
+}
+
+func (l *Line[S]) find(number uint64) (i int, ok bool) {
+	all := l.wait.All()
+	i = sort.Search(len(all), func(i int) bool { return all[i].number >= number })
+	return i, i < len(all) && all[i].number == number
+}
+
+func (l *Line[S]) Ready(now int64, number uint64) (ready int64, known bool) {
+	l.kind.Advance(now)
+	i, ok := l.find(number)
+	if !ok {
+		return 0, false
+	}
+	for l.known <= i {
+		l.place()
+	}
+	return l.ToLimiter(l.wait.All()[i].state.When()), true
+}
+
+func (l *Line[S]) Waits(now int64, number uint64) bool {
+	l.kind.Advance(now)
+	_, ok := l.find(number)
+	return ok
+}
+
+func (l *Line[S]) Idle(now int64) bool {
+	l.kind.Advance(now)
+	return l.Len() == 0 && now >= l.kind.Paused()
+}
+
+func (l *Line[S]) NextFree(now int64) int64 { return l.Behind(now, nil, 1) }
+
+func (l *Line[S]) Behind(now int64, ahead iter.Seq[int], permits int) int64 {
+	if _, largest := l.kind.Size(); permits > largest {
+		return Never
+	}
+	l.kind.Advance(now)
+	last := l.Last()
+	if ahead != nil {
+		defer l.cut(l.Len())
+		last = l.behind(last, ahead)
+	}
+	return l.ToLimiter(l.kind.After(last, int64(permits), Never).When())
+}
+
+func (l *Line[S]) behind(last S, ahead iter.Seq[int]) S {
+	for permits := range ahead {
+		last = l.kind.After(last, int64(permits), Never)
+		l.wait.Push(request[S]{permits: int64(permits), latest: Never, state: last})
+		l.known++
+	}
+	return last
+}
+
+func (l *Line[S]) cut(n int) {
+	l.wait.Cut(n)
+	l.known = n
+}

@@ -1,0 +1,39 @@
+package line
+
+import "slices"
+
+// A Queue is a list that loses items in front.
+type Queue[T any] struct {
+	list  []T
+	first int
+}
+
+// All returns the items, until the queue changes.
+func (q *Queue[T]) All() []T { return q.list[q.first:] }
+
+func (q *Queue[T]) Len() int { return len(q.list) - q.first }
+
+func (q *Queue[T]) Push(item T) { q.list = append(q.list, item) }
+
+// Drop removes the first n items, and gives memory back.
+func (q *Queue[T]) Drop(n int) {
+	if q.first += n; 2*q.first < len(q.list) {
+		return
+	}
+	const few = 1024
+	left := q.All()
+	if cap(q.list) > few && len(left) < cap(q.list)/8 {
+		q.list = slices.Clone(left)
+	} else {
+		q.list = append(q.list[:0], left...)
+	}
+	q.first = 0
+}
+
+// Cut keeps the first n items.
+func (q *Queue[T]) Cut(n int) { q.list = q.list[:q.first+n] }
+
+// Delete removes the items for which gone is true.
+func (q *Queue[T]) Delete(gone func(T) bool) {
+	q.list = q.list[:q.first+len(slices.DeleteFunc(q.All(), gone))]
+}
