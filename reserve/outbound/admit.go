@@ -47,7 +47,17 @@ func (c *call) admit() error {
 }
 
 func (c *call) wait() error {
-	defer c.waits()()
+	counted := c.states
+	for _, s := range counted {
+		s.waiting.Add(1)
+	}
+	w := c.watch()
+	defer func() {
+		for _, s := range counted {
+			s.waiting.Add(-1)
+		}
+		w.end()
+	}()
 	if err := c.backOff(); err != nil {
 		return err
 	}
@@ -87,6 +97,9 @@ func (c *call) ask() (err error) {
 	}
 	c.place = place
 	c.place.Rank, c.place.Permits = &c.rank, 1
+	if !again {
+		c.place.Memory = c.memory.parts[:]
+	}
 	if c.t.classes != nil {
 		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
 			return err

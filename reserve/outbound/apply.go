@@ -11,7 +11,11 @@ import (
 
 func (c *call) obey() verdict {
 	said := c.read()
-	v := c.t.decide(&said, c.concerned(), c.attempt)
+	all, rulings := c.concerned(), c.memory.rulings[:]
+	if clear(rulings); len(all) > len(rulings) {
+		rulings = make([]ruling, len(all))
+	}
+	v := c.t.decide(&said, all, c.attempt, rulings[:len(all)])
 	c.apply(&v, &said)
 	return v
 }

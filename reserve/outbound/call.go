@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -27,7 +28,10 @@ type call struct {
 	memory struct {
 		ways    [1]way
 		charges [few]charge
+		seats   [1]charge
 		states  [few]*limitState
+		parts   [few]queue.Part
+		rulings [few]ruling
 	}
 }
 
@@ -60,7 +64,7 @@ func (t *Transport) newCall(r *http.Request) *call {
 	}
 	c.ways, c.states = c.memory.ways[:], c.memory.states[:0]
 	c.way = &c.ways[0]
-	c.charges = c.memory.charges[:0]
+	c.charges, c.seats = c.memory.charges[:0], c.memory.seats[:0]
 	return c
 }
 

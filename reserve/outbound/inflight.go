@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"io"
-	"sync"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
@@ -18,16 +17,15 @@ func leave(seats []charge) {
 
 // placed returns a response's body whose Close gives the places back: until then the server may still work on it.
 func placed(of io.ReadCloser, seats []charge) io.ReadCloser {
-	return bodies.Instead(of, &placedBody{ReadCloser: of, seats: seats})
+	return bodies.Instead(of, &placedBody{of, seats})
 }
 
 type placedBody struct {
 	io.ReadCloser
-	once  sync.Once
 	seats []charge
 }
 
 func (b *placedBody) Close() error {
-	defer b.once.Do(func() { leave(b.seats) })
+	defer leave(b.seats)
 	return b.ReadCloser.Close()
 }

@@ -101,6 +101,6 @@ func TestDeratedOnceByAnOutage(t *testing.T) {
 		tr := reserve.Must(outbound.New(server, reserve.Must(pace.NewBursty(1, pace.WithBurst(0))), outbound.WithRetries(20)))
 		calls(t, tr, 12)
 		n := len(server.came)
-		require.InDelta(t, 1.04, (server.came[n-1] - server.came[n-11]).Seconds()/10, 0.01)
+		require.InDelta(t, 1.04, (server.came[n-1]-server.came[n-11]).Seconds()/10, 0.01)
 	})
 }

@@ -64,8 +64,9 @@ const (
 	lastBackoff  = time.Minute
 )
 
-func (r *rules) decide(s *reply.Reply, charges []charge, a attempt) verdict {
-	v := verdict{refused: s.Refused, refusals: a.refusals, rulings: make([]ruling, len(charges))}
+// decide returns what follows for the call, and for each charge in rulings.
+func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ruling) verdict {
+	v := verdict{refused: s.Refused, refusals: a.refusals, rulings: rulings}
 	switch {
 	case s.Cached:
 	case s.Refused:

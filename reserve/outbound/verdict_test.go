@@ -152,7 +152,7 @@ func TestDecide(t *testing.T) {
 		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			require.Equal(t, c.want, c.rules.decide(&c.says, c.charges, c.attempt))
+			require.Equal(t, c.want, c.rules.decide(&c.says, c.charges, c.attempt, make([]ruling, len(c.charges))))
 		})
 	}
 }

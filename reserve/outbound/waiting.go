@@ -49,21 +49,6 @@ func (c *call) reason() reason {
 	return r
 }
 
-// waits counts the call among those that wait, until the returned function is called. It tells the hook and the log.
-func (c *call) waits() (ended func()) {
-	states := c.states
-	for _, s := range states {
-		s.waiting.Add(1)
-	}
-	w := c.watch()
-	return func() {
-		for _, s := range states {
-			s.waiting.Add(-1)
-		}
-		w.end()
-	}
-}
-
 // A watch tells the hook and the log why a call waits, once a second.
 type watch struct {
 	reason

@@ -56,7 +56,7 @@ func (c *call) chargeWays() error {
 
 func (c *call) chargeWay() error {
 	t, own := c.t, c.way.upstream
-	c.charges, c.seats = c.charges[:0], nil
+	c.charges, c.seats = c.charges[:0], c.seats[:0]
 	for i := range t.inFlight {
 		if l := &t.inFlight[i]; l.cost(c.subject) > 0 {
 			key, _ := l.scope(c.subject)
