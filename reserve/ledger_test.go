@@ -1,7 +1,6 @@
 package reserve_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -25,25 +24,13 @@ func bareLimiter(clock clockwork.Clock) *reserve.Limiter {
 	}, 10, reserve.WithClock(clock))).Limiter()
 }
 
-// What a ledger can't do is done for it, or is an error: where it can't be asked ahead, requests are made and taken
-// back, a server's refusal is a pause, what a server says is not for it, and it can't be saved.
+// What a ledger can't do is nothing, or an error: a server's refusal is a pause, what a server says is not for it, and
+// it can't be saved.
 func TestABareLedger(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	l := bareLimiter(clock)
 	require.True(t, l.TryAcquire(5))
 	now := clock.Now()
-	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)))
-	require.Equal(t, 700*ms, reserve.Must(engineOf(l).Behind(slices.Values([]int{2}), 1)), "2 are made, and taken back")
-	require.Equal(t, now.Add(900*ms), l.Forecast(5), "the last of five")
-	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)), "nothing was taken")
-	require.Panics(t, func() {
-		_, _ = engineOf(l).Behind(func(yield func(int) bool) {
-			yield(7)
-			panic("evil")
-		}, 1)
-	})
-	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)), "nor was by a sequence that panics")
-
 	engineOf(l).Said(0, now.Add(time.Hour))
 	require.Equal(t, 500*ms, reserve.Must(l.Peek(1)))
 	engineOf(l).Stop(now.Add(time.Second))

@@ -133,7 +133,7 @@ type Variant struct {
 	// fails.
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
 	Change func(now int64, of Ledger)
-	// Load makes a ledger of what a [Saver] had appended at the time then: see [Limiter.AppendBinary]. If it is nil,
+	// Load makes a ledger of what AppendState had appended at the time then: see [Limiter.AppendBinary]. If it is nil,
 	// the variant's limiters have no state to save.
 	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
@@ -179,19 +179,10 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 }
 
 func (v *Variant) engine() engine.Variant {
-	e := engine.Variant{Package: v.Package, Limiter: v.Limiter, Recheck: v.Recheck, StallIsPause: v.StallIsPause}
-	if v.Ledger != nil {
-		e.Ledger = func(now int64, wall func(int64) time.Time) engine.Ledger { return v.Ledger(now, wall) }
+	return engine.Variant{
+		Package: v.Package, Limiter: v.Limiter, Ledger: v.Ledger, Change: v.Change, Load: v.Load,
+		Recheck: v.Recheck, StallIsPause: v.StallIsPause,
 	}
-	if v.Change != nil {
-		e.Change = func(now int64, of engine.Ledger) { v.Change(now, of) }
-	}
-	if v.Load != nil {
-		e.Load = func(state []byte, then int64, wall func(int64) time.Time) (engine.Ledger, error) {
-			return v.Load(state, then, wall)
-		}
-	}
-	return e
 }
 
 // apply changes the first settings that fit.

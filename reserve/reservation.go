@@ -75,17 +75,10 @@ func (r *Reservation) Begin() { r.engine().Begin() }
 // End says that the use of the permits is over: see [Reservation.Begin]. Without Begin it is Begin and End at once.
 func (r *Reservation) End() { r.engine().End() }
 
-// A Promise implements a Reservation for a [Reserver] outside this package, by methods of the same meaning: see
-// [NewReservation]. A Delay of 0 is leave to go: a promise that has only a forecast returns more. It may have the
-// methods Begin() and End() too.
-type Promise interface {
-	Permits() int
-	At() time.Time
-	Delay() time.Duration
-	Wait(ctx context.Context) error
-	Cancel()
-	Settle(actual int)
-}
+// A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. It has methods of the
+// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle, and may have Begin and End. A Delay of 0 is
+// leave to go: a promise that has only a forecast returns more.
+type Promise = engine.Promise
 
 // NewReservation returns a reservation that calls the promise. It panics if p is nil.
 func NewReservation(p Promise) Reservation {

@@ -15,7 +15,7 @@ func (e *StateError) Error() string { return "pace: these bytes are no state to 
 //
 // A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it: see FORMATS.md.
 //
-// It returns an error for a variant of your own whose [Ledger] is no [Saver].
+// It returns an error for a variant of your own without Load.
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }
 
 // Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved, as if idle since. The

@@ -10,11 +10,6 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-type ledger interface {
-	reserve.Ledger
-	reserve.Saver
-}
-
 // A journal is the state of a limiter in a [Store]: a saved ledger and the records since. A new request goes at once
 // if it delays no promise. Otherwise it is decided as of the moment at which the last waiting request is granted.
 // Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
@@ -30,10 +25,10 @@ type journal struct {
 
 	// While it decides.
 	now     int64
-	current ledger  // now, without the requests that wait
-	behind  ledger  // behind these, as of from; the same as current if no request waits
-	from    int64   // when the last of them is granted
-	waiting float64 // permits
+	current reserve.Ledger // now, without the requests that wait
+	behind  reserve.Ledger // behind these, as of from; the same as current if no request waits
+	from    int64          // when the last of them is granted
+	waiting float64        // permits
 }
 
 type limits struct{ rate, capacity float64 }
@@ -271,4 +266,4 @@ func (j *journal) fold(n int, at int64) error {
 	return nil
 }
 
-var _ ledger = (*smooth.Ledger)(nil)
+var _ reserve.Ledger = (*smooth.Ledger)(nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
+func (j *journal) restore(saved []byte, then int64, of limits) (reserve.Ledger, error) {
 	t := j.terms
 	if t.other != nil {
 		return t.other.ledger(saved, then)
@@ -25,7 +25,7 @@ func (j *journal) restore(saved []byte, then int64, of limits) (ledger, error) {
 }
 
 // replay makes the ledger as of now, without waiting requests that hold no permits yet.
-func (j *journal) replay() (ledger, error) {
+func (j *journal) replay() (reserve.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.limits)
 	if err == nil {
 		j.apply(l, j.then, j.limits, j.records[:j.begun()])
@@ -33,7 +33,7 @@ func (j *journal) replay() (ledger, error) {
 	return l, err
 }
 
-func (j *journal) apply(l ledger, at int64, of limits, records []record) {
+func (j *journal) apply(l reserve.Ledger, at int64, of limits, records []record) {
 	for _, r := range records {
 		switch r.kind {
 		case granted:
@@ -72,7 +72,7 @@ func (j *journal) collects(r record, of limits, earliest int64) int64 {
 
 // tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at
 // once: by the last one's time the store would have overflowed.
-func (j *journal) tail() ledger {
+func (j *journal) tail() reserve.Ledger {
 	if j.behind != nil {
 		return j.behind
 	}
@@ -151,7 +151,7 @@ type variant struct {
 	policy  *reserve.Policy
 }
 
-func (v *variant) ledger(saved []byte, then int64) (ledger, error) {
+func (v *variant) ledger(saved []byte, then int64) (reserve.Ledger, error) {
 	if len(saved) == 0 {
 		saved = nil
 	}
@@ -159,11 +159,7 @@ func (v *variant) ledger(saved []byte, then int64) (ledger, error) {
 	if err != nil {
 		return nil, &StateError{Size: len(saved), Why: err.Error()}
 	}
-	of, ok := l.(ledger)
-	if !ok {
-		return nil, &CurveError{Why: "its ledger can't be saved"}
-	}
-	return of, nil
+	return l, nil
 }
 
 func wall(t int64) time.Time { return time.Unix(0, t) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
 )
 
 func (j *journal) sell(w wanted) answer {
@@ -72,7 +73,7 @@ func (j *journal) keep(wait int64) time.Duration {
 	return time.Duration(min(d, longest))
 }
 
-func ready(l ledger, at int64, permits int) int64 {
+func ready(l reserve.Ledger, at int64, permits int) int64 {
 	_, ready, _ := l.Reserve(at, permits, math.MinInt64) // nothing is ready then, so it takes nothing
 	return ready
 }

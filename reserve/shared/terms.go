@@ -39,6 +39,9 @@ func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 
 // newVariant returns terms whose curve has only a rate and a capacity.
 func newVariant(p *reserve.Policy) (*terms, error) {
+	if !(*engine.Policy)(p).Saves() {
+		return nil, &CurveError{Why: "its ledger can't be saved"}
+	}
 	const epoch = int64(1e18)
 	v := &variant{open: func(saved []byte, then int64) (reserve.Ledger, error) {
 		return (*engine.Policy)(p).Ledger(saved, then, wall)

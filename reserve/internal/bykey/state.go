@@ -43,7 +43,7 @@ func (s *state) copied() *engine.Limiter {
 		return s.whole
 	}
 	l, t := s.ledger()
-	return s.policy.Grow(t.Now(), l)
+	return s.policy.With(t.Now(), &l)
 }
 
 func (s *state) tryAcquire(n int) bool {

@@ -14,47 +14,48 @@ func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 // reading keeps the distances of callers' times, though the wall clock may be set.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
+// lockAt is lock, for a caller's time.
+func (l *Limiter) lockAt(at time.Time) (now int64) {
+	t := l.reading(at)
+	l.mu.Lock()
+	return l.read(t)
+}
+
 // TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }
 
 // ReserveAt is Reserve at a time. R must be new.
 func (l *Limiter) ReserveAt(at time.Time, n int, maxWait time.Duration, r *Reservation) error {
-	t := l.reading(at)
-	l.mu.Lock()
+	now := l.lockAt(at)
 	defer l.mu.Unlock()
-	return l.promise(l.read(t), n, maxWait, never, r)
+	return l.promise(now, n, maxWait, never, r)
 }
 
 // SettleAt is Settle at a time.
 func (r *Reservation) SettleAt(at time.Time, actual int) {
-	t := r.limiter.reading(at)
-	r.limiter.mu.Lock()
+	now := r.limiter.lockAt(at)
 	defer r.limiter.mu.Unlock()
-	r.limiter.settle(r.limiter.read(t), r, actual)
+	r.limiter.settle(now, r, actual)
 }
 
 func (r *Reservation) ReadyAt(at time.Time) time.Time {
 	l := r.limiter
-	t := l.reading(at)
-	l.mu.Lock()
+	now := l.lockAt(at)
 	defer l.mu.Unlock()
-	return at.Add(time.Duration(r.at(l.read(t)) - t))
+	return at.Add(time.Duration(r.at(now) - l.reading(at)))
 }
 
 // LevelAt returns a snapshot's Level at a time.
 func (l *Limiter) LevelAt(at time.Time) float64 {
-	t := l.reading(at)
-	l.mu.Lock()
+	now := l.lockAt(at)
 	defer l.mu.Unlock()
-	return l.ledger.Level(l.read(t))
+	return l.ledger.Level(now)
 }
 
 // ReplaceAt is SetPolicy at a time, but waits scale with the rate, as with Retime.
 func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
-	t := l.reading(at)
-	l.mu.Lock()
+	now := l.lockAt(at)
 	defer l.mu.Unlock()
-	now := l.read(t)
 	if want := l.cold.policy.differs(p); want != "" {
 		return want
 	}

@@ -3,20 +3,13 @@ package engine
 import (
 	"context"
 	"iter"
-	"slices"
 	"time"
-
-	"github.com/nextfree/pace/smooth"
 )
 
 func (l *Limiter) Forecast(n int) time.Time {
-	n = max(1, n)
 	now := l.lock()
 	defer l.mu.Unlock()
-	if f, ok := l.ledger.(Forecaster); ok {
-		return l.clock.Time(f.Forecast(now, n))
-	}
-	return l.clock.Time(l.readyBehind(now, once(n-1), 1))
+	return l.clock.Time(l.ledger.Forecast(now, max(1, n)))
 }
 
 func (l *Limiter) TakeUpTo(n int) (taken int) {
@@ -30,15 +23,6 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 	taken = l.ledger.TakeUpTo(now, n)
 	l.granted += uint64(taken)
 	return taken
-}
-
-// once yields one size, or nothing if that is 0.
-func once(size int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if size > 0 {
-			yield(size)
-		}
-	}
 }
 
 // Behind returns how long a request for n permits would wait behind requests of the sizes ahead (each at least 1; nil:
@@ -55,44 +39,7 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 	if _, largest := l.ledger.Size(); n > largest {
 		return 0, l.cold.policy.errors.TooLarge(n, largest)
 	}
-	return max(0, until(l.readyBehind(now, ahead, n), now)), nil
-}
-
-func (l *Limiter) readyBehind(now int64, ahead iter.Seq[int], n int) (ready int64) {
-	if f, ok := l.ledger.(Forecaster); ok {
-		return f.Behind(now, ahead, n)
-	}
-	if ahead != nil {
-		defer l.ahead(now, ahead)()
-	}
-	_, ready, _ = l.ledger.Reserve(now, n, unknown) // no request is ready then, so it takes nothing
-	return ready
-}
-
-// ahead requests those sizes, in pieces that the ledger grants. Undo takes them back.
-func (l *Limiter) ahead(now int64, sizes iter.Seq[int]) (undo func()) {
-	var made []smooth.Slot
-	undo = func() {
-		for _, slot := range slices.Backward(made) {
-			l.ledger.Return(now, slot, 0)
-		}
-	}
-	complete := false
-	defer func() {
-		if !complete { // the sequence panicked
-			undo()
-		}
-	}()
-	_, largest := l.ledger.Size()
-	for size := range sizes {
-		for ; size > 0; size -= largest {
-			if slot, _, ok := l.ledger.Reserve(now, min(size, largest), never); ok {
-				made = append(made, slot)
-			}
-		}
-	}
-	complete = true
-	return undo
+	return max(0, until(l.ledger.Behind(now, ahead, n), now)), nil
 }
 
 // ReserveUncounted is Reserve; Snapshot counts its permits as granted only after Count or a Settle.

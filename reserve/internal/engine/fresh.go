@@ -31,11 +31,7 @@ type Fresh struct {
 
 // Fresh returns the state now of a limiter without requests since begin.
 func (p *Policy) Fresh(begin, now int64) Fresh {
-	if t := &p.terms; t.Curve != nil {
-		l := smooth.New(t.Curve, begin, t.Stored, t.Upfront)
-		return Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
-	}
-	l := p.variant.Ledger(begin, p.terms.Time)
+	l, _ := p.Ledger(nil, begin, p.terms.Time)
 	return Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
 }
 

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/nextfree/pace/smooth"
@@ -38,16 +38,20 @@ func (p *Policy) Terms() *Terms { return &p.terms }
 // Kind returns the variant's package, and what errors call its limiters.
 func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
 
-// Ledger returns a new ledger that is not smooth's, or one that AppendState saved at the time then. Wall returns the
-// wall clock's time.
+// Ledger returns a new ledger, or one that AppendState saved at the time then. Wall returns the wall clock's time.
 func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
+	t, v := &p.terms, &p.variant
 	switch {
+	case saved == nil && t.Curve != nil:
+		return smooth.New(t.Curve, then, t.Stored, t.Upfront), nil
 	case saved == nil:
-		return p.variant.Ledger(then, wall), nil
-	case p.variant.Load == nil:
-		return nil, fmt.Errorf("%s has no state that can be restored", p.variant.Limiter)
+		return v.Ledger(then, wall), nil
+	case t.Curve != nil:
+		return smooth.Load(t.Curve, t.Upfront, saved, then)
+	case !p.Saves():
+		return nil, errors.New(v.Limiter + " has no state that can be restored")
 	}
-	return p.variant.Load(saved, then, wall)
+	return v.Load(saved, then, wall)
 }
 
 // differs says what policy could replace p, or "" if other can.
@@ -70,22 +74,20 @@ func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
 // New returns a limiter without requests since begin.
 func (p *Policy) New(begin int64) *Limiter {
-	if t := &p.terms; t.Curve != nil {
-		return p.Grow(begin, *smooth.New(t.Curve, begin, t.Stored, t.Upfront))
-	}
-	return p.withLedger(begin, p.variant.Ledger(begin, p.terms.Time))
+	ledger, _ := p.Ledger(nil, begin, p.terms.Time) // a new one needs nothing that could fail
+	return p.With(begin, ledger)
 }
 
-func (p *Policy) withLedger(seen int64, ledger Ledger) *Limiter {
-	l := &Limiter{clock: p.terms.Clock, ledger: ledger, seen: seen, cold: &cold{policy: p}}
+// With returns a limiter with that ledger.
+func (p *Policy) With(now int64, ledger Ledger) (l *Limiter) {
+	if s, ok := ledger.(*smooth.Ledger); ok {
+		both := &smoothLimiter{ledger: *s}
+		l = &both.Limiter
+		l.ledger, l.cold = &both.ledger, &both.cold
+	} else {
+		l = &Limiter{ledger: ledger, cold: new(cold)}
+	}
+	l.clock, l.seen, l.cold.policy = p.terms.Clock, now, p
 	l.busy.Store(unknown)
 	return l
-}
-
-// Grow returns a limiter with that ledger, for a policy with a curve.
-func (p *Policy) Grow(now int64, ledger smooth.Ledger) *Limiter {
-	l := &smoothLimiter{Limiter: Limiter{clock: p.terms.Clock, seen: now}, ledger: ledger, cold: cold{policy: p}}
-	l.Limiter.ledger, l.Limiter.cold = &l.ledger, &l.cold
-	l.busy.Store(unknown)
-	return &l.Limiter
 }

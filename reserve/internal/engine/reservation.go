@@ -194,7 +194,7 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	switch {
 	case back > 0:
 		l.ledger.Return(now, r.slot, actual)
-		l.changed(now)
+		l.changed(now, false)
 	case actual > reserved:
 		l.charge(now, actual-reserved)
 	}

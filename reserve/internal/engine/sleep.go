@@ -94,7 +94,6 @@ func (l *Limiter) checkStall(t int64) {
 	if due = max(due, l.seen); known && t-due > max(stall, int64(l.slack())) {
 		e.stalled = true
 		l.ledger.Pause(due, t)
-		l.cold.sleepers.giveUp(l, t)
-		l.cold.sleepers.notify(true)
+		l.changed(t, true)
 	}
 }

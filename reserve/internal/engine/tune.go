@@ -11,14 +11,14 @@ func (l *Limiter) SetRate(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.ledger.SetRate(now, permitsPerSecond)
-	l.retimed(now)
+	l.changed(now, true)
 }
 
 func (l *Limiter) Retime(permitsPerSecond float64) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	l.ledger.Retime(now, permitsPerSecond)
-	l.retimed(now)
+	l.changed(now, true)
 }
 
 // SetPolicy returns what policy would fit, if not this.
@@ -39,29 +39,26 @@ func (l *Limiter) replace(now int64, p *Policy) {
 	} else {
 		p.variant.Change(now, l.ledger)
 	}
-	l.retimed(now)
+	l.changed(now, true)
 }
 
-func (l *Limiter) PauseUntil(t time.Time) {
-	until := l.clock.Since(t)
-	now := l.lock()
-	defer l.mu.Unlock()
-	if l.ledger.Pause(now, until) {
-		l.delayed(now)
-	}
-}
+func (l *Limiter) PauseUntil(t time.Time) { l.stop(t, l.ledger.Pause) }
 
 // Stop is PauseUntil for a server that refuses: permits used before leave a window meanwhile, as they do at the server.
 func (l *Limiter) Stop(t time.Time) {
+	if o, ok := l.ledger.(Observer); ok {
+		l.stop(t, o.Stop)
+	} else {
+		l.stop(t, l.ledger.Pause)
+	}
+}
+
+func (l *Limiter) stop(t time.Time, pause func(now, until int64) bool) {
 	until := l.clock.Since(t)
 	now := l.lock()
 	defer l.mu.Unlock()
-	stop := l.ledger.Pause
-	if o, ok := l.ledger.(Observer); ok {
-		stop = o.Stop
-	}
-	if stop(now, until) {
-		l.delayed(now)
+	if pause(now, until) {
+		l.changed(now, true)
 	}
 }
 
@@ -69,27 +66,18 @@ func (l *Limiter) Resume() {
 	now := l.lock()
 	defer l.mu.Unlock()
 	if l.ledger.Resume(now) {
-		l.changed(now)
+		l.changed(now, false)
 	}
 }
 
-// changed follows times that may have become earlier.
-func (l *Limiter) changed(now int64) {
+// changed follows times that may have become earlier, or later, too.
+func (l *Limiter) changed(now int64, later bool) {
 	l.free()
 	l.cold.sleepers.tell(l, now)
-	l.cold.sleepers.notify(false)
-}
-
-// delayed follows times that may have become later.
-func (l *Limiter) delayed(now int64) {
-	l.cold.sleepers.giveUp(l, now)
-	l.cold.sleepers.notify(true)
-}
-
-// retimed follows times that may have moved either way.
-func (l *Limiter) retimed(now int64) {
-	l.changed(now)
-	l.delayed(now)
+	if later {
+		l.cold.sleepers.giveUp(l, now)
+	}
+	l.cold.sleepers.notify(later)
 }
 
 // Said tells a quota by the calendar how many permits a server has left until then.
@@ -102,5 +90,5 @@ func (l *Limiter) Said(left float64, end time.Time) {
 	now := l.lock()
 	defer l.mu.Unlock()
 	o.Said(now, left, t)
-	l.retimed(now)
+	l.changed(now, true)
 }
