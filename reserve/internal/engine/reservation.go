@@ -108,26 +108,24 @@ func (r *Reservation) Settle(actual int) {
 	l.settle(now, r, actual)
 }
 
-func (r *Reservation) Begin() {
-	if r.promise == nil {
-		r.use(UseTracker.Begin)
-	} else if u, ok := (*r.promise).(interface{ Begin() }); ok {
-		u.Begin()
-	}
+func (r *Reservation) Begin() { r.use(UseTracker.Begin, user.Begin) }
+func (r *Reservation) End()   { r.use(UseTracker.End, user.End) }
+
+// A user is a promise of permits that are counted by use.
+type user interface {
+	Begin()
+	End()
 }
 
-func (r *Reservation) End() {
-	if r.promise == nil {
-		r.use(UseTracker.End)
-	} else if u, ok := (*r.promise).(interface{ End() }); ok {
-		u.End()
-	}
-}
-
-// use tells a ledger that counts by use.
-func (r *Reservation) use(tell func(l UseTracker, now int64, slot smooth.Slot) smooth.Slot) {
+// use tells a ledger that counts by use, or passes it on to the promise.
+func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot, pass func(user)) {
 	l := r.limiter
 	if l == nil {
+		if r.promise != nil {
+			if u, ok := (*r.promise).(user); ok {
+				pass(u)
+			}
+		}
 		return
 	}
 	now := l.lock()

@@ -51,15 +51,13 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 		e = new(sleeper)
 	}
 	e.Reset()
-	e.number, e.deadline, e.until, e.timed, e.left, e.stalled = number, deadline, never, false, false, false
+	e.number, e.deadline, e.until, e.left, e.stalled = number, deadline, never, false, false
+	if len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
+		s.compact()
+	}
 	i := len(s.list)
 	if i > s.head && s.list[i-1].number > number {
 		i = s.head + s.search(number)
-	}
-	if i == len(s.list) && len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
-		i = copy(s.list, s.list[s.head:])
-		clear(s.list[i:])
-		s.list, s.head = s.list[:i], 0
 	}
 	s.list = slices.Insert(s.list, i, e)
 	before := s.before(i)
@@ -103,18 +101,23 @@ func (s *sleepers) leave(e *sleeper) {
 	if s.head == len(s.list) && cap(s.list) > keptSleepers {
 		s.list, s.head = nil, 0
 	}
-	if live := s.list[s.head:]; s.left > 32 && s.left > len(live)/2 {
-		kept := s.list[:0]
-		for _, e := range live {
-			if e.left {
-				s.drop(e)
-			} else {
-				kept = append(kept, e)
-			}
-		}
-		clear(s.list[len(kept):])
-		s.list, s.head, s.left = kept, 0, 0
+	if s.left > 32 && s.left > (len(s.list)-s.head)/2 {
+		s.compact()
 	}
+}
+
+// compact takes those that have left out of the list.
+func (s *sleepers) compact() {
+	kept := s.list[:0]
+	for _, e := range s.list[s.head:] {
+		if e.left {
+			s.drop(e)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	clear(s.list[len(kept):])
+	s.list, s.head, s.left = kept, 0, 0
 }
 
 func (s *sleepers) drop(e *sleeper) {
