@@ -196,7 +196,7 @@ func firstAPIs() []API {
 			Refuse: func(f *refusal) { f.set(429, `{"ok":false,"error":"ratelimited"}`, "Retry-After", seconds(f.wait)) },
 		},
 		{
-			Name: "Discord", RTT: 90 * ms, Calls: 3000, Callers: 64, // for 40 channels Documented: discord,
+			Name: "Discord", RTT: 90 * ms, Calls: 3000, Callers: 64, Documented: discord,
 			Request: func(i int) (string, string, string) {
 				path := fmt.Sprintf("/api/v10/channels/%d/messages", 1000+i/5*7%40)
 				if i%5 == 0 {
