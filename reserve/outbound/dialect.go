@@ -9,7 +9,7 @@ import (
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
 // Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira, Okta, X, Zendesk, Atlassian Data Center,
-// AWS, MediaWiki, Salesforce and SEC EDGAR.
+// AWS, MediaWiki, Salesforce, Airtable and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -31,8 +31,6 @@ type Dialect struct {
 	Every time.Duration
 	// Refill is a bucket's rate per second, if the server tells only what is left: 25 for Azure's reads.
 	Refill float64
-	// Fill and Interval name headers: a bucket gets Fill permits in Interval seconds.
-	Fill, Interval string
 	// Read, if not nil, reads what is left from values such as "api-usage=18/15000". It may return nil. Each response
 	// calls it, under no lock.
 	Read func(h http.Header) []Left
@@ -47,23 +45,24 @@ type Dialect struct {
 	Key string
 	// Whole names a header: "true" or "global" says that a refusal concerns all calls.
 	Whole string
-	// Body, if not nil, reads at most 64 KiB of the body of a refusal or a 403, and reports whether there were too many
-	// requests.
+	// Body, if not nil, reads at most 64 KiB of the body of a refusal (by its status or a Sign) or a 403, and reports
+	// whether there were too many requests.
 	Body func(r *http.Response, body []byte) (RefusalBody, bool)
-	// Throttles reports which other responses Body reads, before the caller gets them: for servers that refuse with
-	// status 200.
-	Throttles func(r *http.Response) bool
 }
 
 // A Sign makes a response a refusal, for a [Dialect], if all its set fields hold.
 type Sign struct {
-	Status int // 400, 403, 200; 0: any
+	Status int // 400, 403, 200; 0: any; with a Body a refusal's, or 403
+	// Path is how the request's path ends.
+	Path string
 	// Header is present, with Value somewhere in it.
 	Header, Value string
 	// Body is a text in the first 64 KiB, which are read before the caller gets the response.
 	Body string
 	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool
+	// After is the Penalty of a [Limit], for everybody: 30 s at Airtable.
+	After time.Duration
 }
 
 // A Left is what headers say is left of a limit, for a [Dialect].
@@ -72,6 +71,7 @@ type Left struct {
 	Permits float64       // that are left
 	Limit   float64       // of so many; 0: not told
 	Reset   time.Duration // until the window ends or, of a Bucket, until it is full; 0: not told
+	Rate    float64       // at which a bucket refills, per second; 0: not told
 }
 
 // A RefusalBody is what the body of a refusal says, for a [Dialect].
@@ -84,8 +84,7 @@ type RefusalBody struct {
 func (d Dialect) expanded() reply.Dialect {
 	of := reply.Dialect{
 		Name: d.Name, Limit: d.Limit, Remaining: d.Remaining, Reset: d.Reset, Of: d.Of, Bucket: d.Bucket,
-		Every: d.Every, Refill: d.Refill, Fill: d.Fill, Interval: d.Interval,
-		Reason: d.Reason, Key: d.Key, Whole: d.Whole, Throttles: d.Throttles,
+		Every: d.Every, Refill: d.Refill, Reason: d.Reason, Key: d.Key, Whole: d.Whole,
 	}
 	for _, s := range d.Signs {
 		of.Signs = append(of.Signs, reply.Sign(s))

@@ -186,7 +186,7 @@ func unclear(s *reply.Reply, wanted time.Duration) bool {
 	return s.Status == http.StatusServiceUnavailable && wanted == 0
 }
 
-// wants returns the server's wait: its own, its limits', or else (own) the Penalty of the blamed limits.
+// wants returns the server's wait: its own, its limits', or else (own) the Penalty of the blamed limits, or a Sign's.
 func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	if s.Told && s.After > 0 {
 		return s.After, false
@@ -194,16 +194,13 @@ func wants(s *reply.Reply, charges []charge) (d time.Duration, own bool) {
 	if d = wantedBy(charges); !s.Told && d > 0 {
 		return d, false
 	}
+	d = s.Penalty
 	for i := range charges {
 		if blamed(charges, i, s) {
 			d = max(d, charges[i].limit.penalty)
-			own = own || charges[i].limit.penalty > 0
 		}
 	}
-	if !own {
-		return 0, false
-	}
-	return d, true
+	return d, d > 0
 }
 
 func wantedBy(charges []charge) (d time.Duration) {

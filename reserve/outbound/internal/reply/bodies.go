@@ -10,21 +10,6 @@ import (
 
 func decode(body []byte, to any) bool { return json.Unmarshal(body, to) == nil }
 
-// quotaIsUsedUp reads OpenAI's final refusals: no money left, or a request larger than its limit.
-func quotaIsUsedUp(_ *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		Error struct{ Code, Type, Message any }
-	}
-	if !decode(body, &b) {
-		return Refusal{}, false
-	}
-	message, _ := b.Error.Message.(string)
-	if b.Error.Code != "insufficient_quota" && b.Error.Type != "insufficient_quota" && !strings.HasPrefix(message, "Request too large") {
-		return Refusal{}, false
-	}
-	return Refusal{Final: true}, true
-}
-
 // spendCap reads Anthropic's spending limit: 429 without Retry-After.
 func spendCap(r *http.Response, body []byte) (Refusal, bool) {
 	var b struct {
@@ -49,24 +34,7 @@ func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: times(b.RetryAfter, time.Second), Whole: b.Global == true}, true
 }
 
-// secondaryLimit reads GitHub's secondary limits: a minute if there is no time, as documented.
-func secondaryLimit(r *http.Response, body []byte) (Refusal, bool) {
-	var b struct {
-		Message string
-		URL     string `json:"documentation_url"`
-	}
-	if !decode(body, &b) || !strings.Contains(strings.ToLower(b.Message), "secondary rate limit") &&
-		!strings.HasSuffix(b.URL, "secondary-rate-limits") {
-		return Refusal{}, false
-	}
-	if r.Header.Get("Retry-After") != "" || r.Header.Get("X-RateLimit-Remaining") == "0" || r.Header.Get("X-RateLimit-Remaining") == "" && r.Header.Get("X-RateLimit-Reset") != "" {
-		return Refusal{}, true
-	}
-	return Refusal{RetryAfter: time.Minute}, true
-}
-
-// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status, and the 403 reasons of Drive, Gmail,
-// YouTube and Calendar.
+// retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status.
 func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 	var b googleStatus
 	if !decode(body, &b) { // a stream's refusal is in a list
@@ -75,10 +43,6 @@ func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 			return Refusal{}, false
 		}
 		b = list[0]
-	}
-	for _, e := range b.Error.Errors {
-		final, known := googleReasons[e.Reason]
-		s.Final, ok = s.Final || final, ok || known
 	}
 	for _, d := range b.Error.Details {
 		wait, err := time.ParseDuration(d.RetryDelay)
@@ -95,7 +59,6 @@ func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 type googleStatus struct {
 	Error struct {
 		Details []googleDetail
-		Errors  []struct{ Reason string }
 	}
 }
 
@@ -112,17 +75,6 @@ func (d *googleDetail) daily() bool {
 		}
 	}
 	return false
-}
-
-// googleReasons tells which are final.
-var googleReasons = map[string]bool{
-	"userRateLimitExceeded": false, "rateLimitExceeded": false,
-	"quotaExceeded": true, "dailyLimitExceeded": true, "dailyLimitExceededUnreg": true,
-}
-
-func isShopifyGraphQL(r *http.Response) bool {
-	return r.StatusCode == http.StatusOK && r.Request != nil && strings.HasSuffix(r.Request.URL.Path, "/graphql.json") &&
-		r.Header.Get("X-Shopid") != ""
 }
 
 // throttleStatus reads Shopify's refusals of too expensive queries.

@@ -9,22 +9,24 @@ import (
 
 type body struct {
 	of    *http.Response
-	begin []byte
+	begin string
 	ready bool
 }
 
-func (b *body) bytes() []byte {
+func (b *body) text() string {
 	if !b.ready && b.of.Body != nil {
-		b.begin = peek(b.of)
+		b.begin = string(peek(b.of))
 	}
 	b.ready = true
 	return b.begin
 }
 
-func (b *body) sign(dialects []Dialect) *Sign {
+// sign returns the first sign that is there. Without a status it is in a refusal, or a 403.
+func (b *body) sign(dialects []Dialect, refused bool) *Sign {
 	for i := range dialects {
 		for j := range dialects[i].Signs {
-			if sign := &dialects[i].Signs[j]; sign.on(b) {
+			sign := &dialects[i].Signs[j]
+			if (sign.Status != 0 || sign.Body == "" || refused) && sign.on(b) {
 				return sign
 			}
 		}
@@ -36,25 +38,18 @@ func (s *Sign) on(b *body) bool {
 	if s.Status != b.of.StatusCode && s.Status != 0 {
 		return false
 	}
+	if s.Path != "" && (b.of.Request == nil || !strings.HasSuffix(b.of.Request.URL.Path, s.Path)) {
+		return false
+	}
 	if s.Header != "" {
 		if v := b.of.Header[s.Header]; len(v) == 0 || !strings.Contains(v[0], s.Value) {
 			return false
 		}
 	}
 	if s.Body != "" {
-		return strings.Contains(string(b.bytes()), s.Body)
+		return strings.Contains(b.text(), s.Body)
 	}
 	return s.Header != "" || s.Status != 0
-}
-
-// throttles reports whether a dialect wants the body though the status is no refusal.
-func (b *body) throttles(dialects []Dialect) bool {
-	for i := range dialects {
-		if d := &dialects[i]; d.Body != nil && d.Throttles != nil && d.Throttles(b.of) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *body) read(dialects []Dialect, s *Reply) {
@@ -63,10 +58,10 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		if d.Body == nil {
 			continue
 		}
-		if len(b.bytes()) == 0 {
+		if b.text() == "" {
 			return
 		}
-		said, ok := d.Body(b.of, b.bytes())
+		said, ok := d.Body(b.of, []byte(b.text()))
 		if !ok {
 			continue
 		}

@@ -14,10 +14,8 @@ type Dialect struct {
 	Bucket                  bool
 	Every                   time.Duration
 	Refill                  float64
-	Fill, Interval          string
 	Reason, Key, Whole      string
 	Body                    func(r *http.Response, body []byte) (Refusal, bool)
-	Throttles               func(r *http.Response) bool
 	Signs                   []Sign
 	Read                    func(h http.Header) []Left
 
@@ -28,10 +26,11 @@ type Dialect struct {
 
 // A Sign is outbound's.
 type Sign struct {
-	Status        int
-	Header, Value string
-	Body          string
-	Final         bool
+	Status              int
+	Path, Header, Value string
+	Body                string
+	Final               bool
+	After               time.Duration
 }
 
 // A Left is outbound's.
@@ -40,6 +39,7 @@ type Left struct {
 	Permits float64
 	Limit   float64
 	Reset   time.Duration
+	Rate    float64
 }
 
 // A Refusal is outbound's RefusalBody.
@@ -50,7 +50,7 @@ type Refusal struct {
 }
 
 // names are a dialect's headers for one limit, in canonical form.
-type names struct{ of, limit, remaining, reset, fill, interval string }
+type names struct{ of, limit, remaining, reset string }
 
 // Expanded returns the dialect with headers in canonical form, as [Read] needs it.
 func (d Dialect) Expanded() Dialect {
@@ -59,14 +59,14 @@ func (d Dialect) Expanded() Dialect {
 		of = []string{""}
 	}
 	d.names, d.rates = nil, d.Read == nil
-	for _, pattern := range []string{d.Limit, d.Remaining, d.Reset, d.Fill, d.Interval} {
+	for _, pattern := range []string{d.Limit, d.Remaining, d.Reset} {
 		d.rates = d.rates && (pattern == "" || strings.Contains(http.CanonicalHeaderKey(pattern), "Rate"))
 	}
 	for _, name := range of {
 		header := func(pattern string) string {
 			return http.CanonicalHeaderKey(strings.Replace(pattern, "*", name, 1))
 		}
-		d.names = append(d.names, names{name, header(d.Limit), header(d.Remaining), header(d.Reset), header(d.Fill), header(d.Interval)})
+		d.names = append(d.names, names{name, header(d.Limit), header(d.Remaining), header(d.Reset)})
 	}
 	for _, name := range []*string{&d.Reason, &d.Key, &d.Whole} {
 		*name = http.CanonicalHeaderKey(*name)

@@ -9,21 +9,31 @@ import (
 // Dialects are the known dialects, in the order of trying. Reset-After comes before Reset: no wrong clock changes it.
 var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
-		Of: []string{"requests", "tokens"}, Bucket: true, Body: quotaIsUsedUp},
+		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
+			{Body: `"insufficient_quota"`, Final: true},
+			{Body: `"Request too large`, Final: true},
+		}},
 	{Name: "Anthropic", Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining", Reset: "Anthropic-Ratelimit-*-Reset",
 		Of: []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
-	{Name: "Atlassian Data Center", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining",
-		Fill: "X-Ratelimit-Fillrate", Interval: "X-Ratelimit-Interval-Seconds", Bucket: true},
+	{Name: "Atlassian Data Center", Read: atlassian},
 	{Name: "Discord", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody,
 		Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
 	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
 	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
-	{Name: "GitHub and many others", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset", Body: secondaryLimit,
-		Key: "X-Ratelimit-Resource"},
+	{Name: "GitHub and many others", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset",
+		Key: "X-Ratelimit-Resource", Signs: []Sign{ // the documentation says a minute
+			{Body: "secondary rate limit", After: time.Minute},
+			{Body: "secondary-rate-limits", After: time.Minute},
+		}},
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk", Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
-	{Name: "Google", Body: retryInfo},
+	{Name: "Google", Body: retryInfo, Signs: []Sign{
+		{Body: `"userRateLimitExceeded"`},
+		{Body: `"rateLimitExceeded"`},
+		{Body: `"quotaExceeded"`, Final: true},
+		{Body: `"dailyLimitExceeded`, Final: true},
+	}},
 	{Name: "AWS", Signs: []Sign{
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "Throttl"},
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "TooManyRequests"},
@@ -40,11 +50,25 @@ var Dialects = expanded([]Dialect{
 		{Status: 403, Body: "TotalRequests Limit exceeded", Final: true},
 		{Status: 403, Body: `"REQUEST_LIMIT_EXCEEDED"`},
 	}},
-	{Name: "SEC EDGAR", Signs: []Sign{{Status: 403, Body: "Request Rate Threshold Exceeded"}}},
+	{Name: "SEC EDGAR", Signs: []Sign{{Status: 403, Body: "Request Rate Threshold Exceeded", After: 10 * time.Minute}}},
+	{Name: "Airtable", Signs: []Sign{{Status: 429, Body: `"RATE_LIMIT_REACHED"`, After: 30 * time.Second}}},
 	{Name: "Zendesk's exports", Read: zendesk},
 	{Name: "Shopify REST", Refill: 2, Read: shopify},
-	{Name: "Shopify GraphQL", Body: throttleStatus, Throttles: isShopifyGraphQL},
+	{Name: "Shopify GraphQL", Body: throttleStatus, Signs: []Sign{
+		{Status: 200, Path: "/graphql.json", Header: "X-Shopid", Body: `"THROTTLED"`},
+	}},
 }...)
+
+// atlassian reads a bucket that gets FillRate permits in each interval.
+func atlassian(h http.Header) []Left {
+	left, leftOK := number(get(h, "X-Ratelimit-Remaining"))
+	fill, _ := number(get(h, "X-Ratelimit-Fillrate"))
+	interval, _ := number(get(h, "X-Ratelimit-Interval-Seconds"))
+	if !leftOK || fill <= 0 || interval <= 0 {
+		return nil
+	}
+	return []Left{{Permits: left, Rate: fill / interval}}
+}
 
 // zendesk reads the limit of exports: "total=10; remaining=0; resets=57".
 func zendesk(h http.Header) []Left {

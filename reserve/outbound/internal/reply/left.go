@@ -31,18 +31,15 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool {
 	left, leftTold := number(get(h, names.remaining))
 	size, _ := number(get(h, names.limit))
-	switch {
-	case d.Fill != "":
-		return leftTold && readFill(h, names, left, s)
-	case d.Every > 0 || d.Refill > 0:
+	if d.Every > 0 || d.Refill > 0 {
 		if leftTold {
 			d.left(s, Left{Of: names.of, Permits: left, Limit: size})
 		}
 		return leftTold
 	}
-	last, epoch, ok := reset(get(h, names.reset), clock)
+	last, epoch, ok := untilThen(get(h, names.reset), clock)
 	switch {
-	case !ok || last > Longest:
+	case !ok || last <= 0 || last > Longest:
 		return false
 	case leftTold && d.Bucket:
 		s.limit(names.of).bucket(size, left, last)
@@ -59,27 +56,15 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool 
 	return true
 }
 
-func readFill(h http.Header, names *names, left float64, s *Reply) bool {
-	fill, _ := number(get(h, names.fill))
-	interval, _ := number(get(h, names.interval))
-	if !(fill > 0) || !(interval > 0) {
-		return false
-	}
-	l := s.limit(names.of)
-	l.Bucket, l.Left = true, left
-	l.allow(fill / interval)
-	return true
-}
-
 func (d *Dialect) left(s *Reply, left Left) {
 	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0 && left.Reset <= Longest) {
 		return
 	}
 	l := s.limit(left.Of)
-	switch {
-	case d.Refill > 0:
+	switch rate := max(d.Refill, left.Rate); {
+	case rate > 0:
 		l.Bucket, l.Left = true, left.Permits
-		l.allow(d.Refill)
+		l.allow(rate)
 	case d.Bucket:
 		l.bucket(left.Limit, left.Permits, left.Reset)
 	case left.Reset > 0:
@@ -136,21 +121,4 @@ func (l *Limit) allow(rate float64) {
 	if rate > 0 && rate <= fastest && (l.Rate == 0 || rate < l.Rate) {
 		l.Rate = rate
 	}
-}
-
-// reset reads when a window ends: seconds from now or since 1970, milliseconds since 1970, a duration ("6m0s"), or a
-// date.
-func reset(v string, clock clock) (d time.Duration, epoch, ok bool) {
-	v = strings.TrimSpace(v)
-	if n, ok := number(v); ok {
-		d, epoch = delayOrEpoch(n, clock.now())
-		return d, epoch, d > 0
-	}
-	if d, err := time.ParseDuration(v); err == nil {
-		return d, false, d > 0
-	}
-	if t, ok := date(v); ok {
-		d = until(t, clock.now())
-	}
-	return d, true, d > 0
 }

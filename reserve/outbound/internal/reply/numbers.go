@@ -1,8 +1,9 @@
 package reply
 
 import (
-	"math"
+	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -54,27 +55,11 @@ func (c clock) now() time.Time {
 // number reads digits with at most one decimal point between them. It may return +Inf.
 func number(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
-	whole, fraction, point := strings.Cut(s, ".")
-	if whole == "" || point && fraction == "" {
+	if s == "" || strings.Trim(s, "0123456789.") != "" || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") {
 		return 0, false
 	}
-	n, ok := digits(whole)
-	if _, fine := digits(fraction); !ok || !fine {
-		return 0, false
-	}
-	fraction = fraction[:min(len(fraction), 9)] // as far as nanoseconds
-	f, _ := digits(fraction)
-	return n + f/math.Pow10(len(fraction)), true
-}
-
-func digits(s string) (n float64, ok bool) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = float64(n*10) + float64(s[i]-'0')
-	}
-	return n, true
+	n, err := strconv.ParseFloat(s, 64) // fails for digits between others, and for too many
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // times returns n units as a time, at most a little more than Longest.

@@ -14,10 +14,11 @@ type Reply struct {
 	Final   bool          // no retry can mend it
 	After   time.Duration // for how long the server wants no other request, if Told
 	Told    bool
-	Key     Key    // which calls share the limits; zero: not told
-	Whole   bool   // the refusal concerns all calls
-	Reason  string // the name of the limit that refused; "": not told
-	Cached  bool   // all else is zero
+	Penalty time.Duration // the same, as the server documents it; 0: not known
+	Key     Key           // which calls share the limits; zero: not told
+	Whole   bool          // the refusal concerns all calls
+	Reason  string        // the name of the limit that refused; "": not told
+	Cached  bool          // all else is zero
 	Limits  []Limit
 }
 
@@ -84,11 +85,11 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	}
 	s.Refused = refused(r, &s)
 	body := body{of: r}
-	sign := body.sign(dialects)
+	sign := body.sign(dialects, s.Refused || r.StatusCode == http.StatusForbidden)
 	if sign != nil {
-		s.Refused = true
+		s.Refused, s.Final, s.Penalty = true, sign.Final, sign.After
 	}
-	if s.Refused || r.StatusCode == http.StatusForbidden || body.throttles(dialects) {
+	if s.Refused || r.StatusCode == http.StatusForbidden {
 		body.read(dialects, &s)
 	}
 	if d, name := told(r.Header, dialects, func(d *Dialect) string { return d.Key }); s.Key.Name == "" && d != nil {
@@ -98,8 +99,7 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 		s.Final = false
 		return s
 	}
-	s.Final = s.Final || sign != nil && sign.Final ||
-		r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
+	s.Final = s.Final || r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
 	_, s.Reason = told(r.Header, dialects, func(d *Dialect) string { return d.Reason })
 	for i := range dialects {
 		scope := get(r.Header, dialects[i].Whole)

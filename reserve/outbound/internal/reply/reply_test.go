@@ -250,7 +250,7 @@ func FuzzHeaders(f *testing.F) {
 			h := http.Header{}
 			for name, value := range map[string]string{
 				"Retry-After": retryAfter, "Date": date, "RateLimit-Policy": policy, "Retry-After-Ms": millis,
-				d.Remaining: remaining, d.Reset: reset, d.Limit: limit, d.Fill: limit, d.Interval: reset,
+				d.Remaining: remaining, d.Reset: reset, d.Limit: limit,
 			} {
 				if name != "" {
 					h.Set(strings.Replace(name, "*", "tokens", 1), value)

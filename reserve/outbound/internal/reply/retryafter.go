@@ -14,23 +14,28 @@ func readRetryAfter(h http.Header, clock clock) (after time.Duration, told bool)
 			return times(n, time.Millisecond), true
 		}
 	}
-	v := strings.TrimSpace(get(h, "Retry-After"))
-	if v == "" {
-		return 0, false
-	}
-	if n, ok := number(v); ok {
-		after, _ = delayOrEpoch(n, clock.now())
-	} else if d, ok := withUnit(v); ok {
-		after = d
-	} else if t, ok := date(v); ok {
-		after = until(t, clock.now())
-	} else {
-		return 0, false
-	}
-	if after > Longest {
+	after, _, told = untilThen(get(h, "Retry-After"), clock)
+	if !told || after > Longest {
 		return 0, false
 	}
 	return after, true
+}
+
+// untilThen reads seconds from now or since 1970 (an epoch), milliseconds since 1970, a duration ("6m0s", "5 seconds"),
+// or a date.
+func untilThen(v string, clock clock) (d time.Duration, epoch, ok bool) {
+	if v = strings.TrimSpace(v); v == "" {
+		return 0, false, false
+	}
+	if n, ok := number(v); ok {
+		d, epoch = delayOrEpoch(n, clock.now())
+		return d, epoch, true
+	}
+	if d, ok := withUnit(v); ok {
+		return d, false, true
+	}
+	t, ok := date(v)
+	return until(t, clock.now()), true, ok
 }
 
 // withUnit reads a duration with its unit, which no standard has: "5s", "5 seconds", "2 min".

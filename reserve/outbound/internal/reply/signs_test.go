@@ -19,7 +19,7 @@ func TestSigns(t *testing.T) {
 		header         []string
 		body           string
 		refused, final bool
-		after          time.Duration
+		after, penalty time.Duration
 	}{
 		{name: "Google, a user", status: 403, body: strings.ReplaceAll(google, "%s", "userRateLimitExceeded"), refused: true},
 		{name: "Google, a project", status: 403, body: strings.ReplaceAll(google, "%s", "rateLimitExceeded"), refused: true},
@@ -36,7 +36,11 @@ func TestSigns(t *testing.T) {
 			body: `[{"message":"ConcurrentRequests Limit exceeded.","errorCode":"REQUEST_LIMIT_EXCEEDED"}]`},
 		{name: "Salesforce, a day", status: 403, refused: true, final: true,
 			body: `[{"message":"TotalRequests Limit exceeded.","errorCode":"REQUEST_LIMIT_EXCEEDED"}]`},
-		{name: "SEC", status: 403, body: "<html><title>Request Rate Threshold Exceeded</title></html>", refused: true},
+		{name: "SEC", status: 403, body: "<html><title>Request Rate Threshold Exceeded</title></html>", refused: true, penalty: 10 * time.Minute},
+		{name: "Airtable", status: 429, body: `{"errors":[{"error":"RATE_LIMIT_REACHED"}]}`, refused: true, penalty: 30 * time.Second},
+		{name: "GitHub", status: 403, body: `{"message":"You have exceeded a secondary rate limit."}`, refused: true, penalty: time.Minute},
+		{name: "OpenAI", status: 429, body: `{"error":{"code": "insufficient_quota"}}`, refused: true, final: true},
+		{name: "a text of theirs", status: 200, body: `"insufficient_quota"`},
 		{name: "forbidden", status: 403, body: "<html>Forbidden</html>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,6 +49,7 @@ func TestSigns(t *testing.T) {
 			require.Equal(t, c.refused, s.Refused)
 			require.Equal(t, c.final, s.Final)
 			require.Equal(t, c.after, s.After)
+			require.Equal(t, c.penalty, s.Penalty)
 			body, err := io.ReadAll(r.Body)
 			require.NoError(t, err)
 			require.Equal(t, c.body, string(body), "the caller reads it, too")
