@@ -386,18 +386,18 @@ func TestEstimates(t *testing.T) {
 		input, output int
 		most          bool
 	}{
-		{OpenAI(), `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("abc ", 100) + `"}],"max_tokens":30}`, 103, 30, true},
+		{OpenAI(), `{"model":"gpt-5","messages":[{"role":"user","content":"` + strings.Repeat("abc ", 100) + `"}],"max_tokens":30}`, 104, 30, true},
 		{OpenAI(), `{"model":"m","messages":[],"max_completion_tokens":30,"n":3}`, 0, 90, true},
-		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 5, 4, true},
-		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 4, 7, true},
+		{OpenAI(), `{"model":"m","prompt":["` + strings.Repeat("a", 40) + `","b"],"max_tokens":1,"best_of":4,"n":2}`, 14, 4, true},
+		{OpenAI(), `{"model":"m","input":"` + strings.Repeat("a", 40) + `","max_output_tokens":7}`, 14, 7, true},
 		{OpenAI(), `{"model":"m","input":[[1,2,3],[4,5]]}`, 5, guessedOutput, false},
 		{OpenAI(), `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0KGgo", 1000) + `"}}]}]}`, imageTokens + 1, guessedOutput, false},
-		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 780, 1, true},
+		{OpenAI(), `{"model":"m","messages":[{"content":"` + strings.Repeat("語", 1000) + `"}],"max_tokens":1}`, 870, 1, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999,"n":99999}`, 0, maxTokens, true},
 		{OpenAI(), `{"model":"m","max_tokens":99999999999999999999,"n":999}`, 0, guessedOutput * maxChoices, false},
 		{Anthropic(), `{"model":"m","system":"abcd","max_tokens":8}`, 2, 8, true},
-		{Gemini(), `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generationConfig":{"maxOutputTokens":9,"candidateCount":2}}`, 2, 18, true},
-		{Bedrock(), `{"messages":[{"content":[{"text":"abcdefgh"}]}],"inferenceConfig":{"maxTokens":9}}`, 2, 9, true},
+		{Gemini(), `{"contents":[{"parts":[{"text":"abcdefgh"}]}],"generationConfig":{"maxOutputTokens":9,"candidateCount":2}}`, 3, 18, true},
+		{Bedrock(), `{"messages":[{"content":[{"text":"abcdefgh"}]}],"inferenceConfig":{"maxTokens":9}}`, 3, 9, true},
 		{OpenAI(), strings.Repeat("x", 400), 100, guessedOutput, false},
 	} {
 		r := httptest.NewRequest(http.MethodPost, api, strings.NewReader(c.body))

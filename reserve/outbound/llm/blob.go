@@ -1,6 +1,9 @@
 package llm
 
-import "bytes"
+import (
+	"regexp"
+	"strings"
+)
 
 // A PDF page has some 2,000 tokens and 50 KB, a second of sound 10 to 32 tokens and 16 KB, of video 300 and 250 KB.
 const (
@@ -9,28 +12,26 @@ const (
 	bytesPerSeconds = 800
 )
 
-// tokensOfBlob estimates a file of length characters of base64.
-func tokensOfBlob(text []byte, length int) int {
-	typed := ""
-	if before, after, ok := bytes.Cut(text, []byte(";base64,")); ok {
-		typed, text = string(before), after
+var (
+	base64Begins = regexp.MustCompile(`^(data:[^,]{0,90};base64,)?[A-Za-z0-9+/=_\\-]*$`)
+	// WAVE, MP3, Ogg, FLAC, MP4
+	soundBegins = regexp.MustCompile(`^(UklGR.{7}QVZF|SUQz|//[uvM]|T2dn|ZkxhQ|AAAA)`)
+)
+
+func isBase64(text []byte) bool { return base64Begins.Match(text) }
+
+// tokensOfBlob estimates a file of length characters of base64 that begin so.
+func tokensOfBlob(text string, length int) int {
+	form, data, typed := strings.Cut(text, ";base64,")
+	if !typed {
+		data = text
 	}
-	size := length / 4 * 3
-	begins := func(with ...string) bool {
-		for _, w := range with {
-			if bytes.HasPrefix(text, []byte(w)) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case begins("JVBER"): // %PDF
+	switch size := length / 4 * 3; {
+	case strings.HasPrefix(data, "JVBER"): // %PDF
 		return max(imageTokens, size/bytesPerPDF)
-	case bytes.HasPrefix([]byte(typed), []byte("data:text/")):
+	case typed && strings.HasPrefix(form, "data:text/"):
 		return size / bytesPerToken
-	case begins("UklGR") && len(text) >= 16 && string(text[12:16]) == "QVZF", // RIFF with WAVE
-		begins("SUQz", "//u", "//v", "//M", "T2dn", "ZkxhQ", "AAAA"): // MP3, Ogg, FLAC, MP4
+	case soundBegins.MatchString(data):
 		return max(1, size/bytesPerSeconds)
 	}
 	return imageTokens

@@ -63,8 +63,8 @@ type class struct {
 	untold        int32   // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for output without a maximum.
-	held  int32
-	since int64 // when held was raised, in nanoseconds since 1970
+	held  int
+	since time.Time // when held was raised
 
 	first gate // of calls whose input can't be estimated, as long as none has told a usage
 }
@@ -79,12 +79,15 @@ const maxClasses = 8
 func (k *class) expect(p *prompt, others int, now time.Time) (input, output int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.untold >= enough {
-		return p.input, max(p.output, k.holds(p, now))
+	input, output = p.input, p.output
+	if k.untold < enough {
+		input = k.input.expect(p.input, others)
+		if !p.most {
+			output = k.output.expect(p.output, others)
+		}
 	}
-	input, output = k.input.expect(p.input, others), p.output
 	if !p.most {
-		output = max(k.output.expect(p.output, others), k.holds(p, now))
+		output = max(output, k.holds(now))
 	}
 	return input, output
 }
@@ -143,30 +146,25 @@ func (k *class) isKnown() bool {
 }
 
 const (
-	firstHeld = 512
+	firstHeld = 1024
 	mostHeld  = 8192
-	heldFor   = 5 * time.Minute // without a refusal; then half of it
+	heldFor   = 5 * time.Minute
 )
 
-func (k *class) holds(p *prompt, now time.Time) int {
-	if k.held == 0 || p.most {
-		return 0
+func (k *class) holds(now time.Time) int {
+	if now.Sub(k.since) < heldFor {
+		return k.held
 	}
-	for k.held > 0 && now.UnixNano()-k.since > int64(heldFor) {
-		if k.held /= 2; k.held < firstHeld {
-			k.held = 0
-		}
-		k.since += int64(heldFor)
-	}
-	return int(k.held)
+	return 0
 }
 
-// refused adds a refusal of a call without a maximum that should have fitted. What servers reserve is undocumented.
+// refused adds a refusal of a call without a maximum that should have fitted. What servers reserve is undocumented. In
+// the first minute the server still counts calls that were estimated before.
 func (k *class) refused(sent, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if sent.UnixNano() < k.since && k.held > 0 {
+	if sent.Sub(k.since) < time.Minute {
 		return
 	}
-	k.held, k.since = min(max(firstHeld, 2*k.held), mostHeld), now.UnixNano()
+	k.held, k.since = min(max(firstHeld, 2*k.holds(now)), mostHeld), now
 }

@@ -47,7 +47,7 @@ func Example() {
 	}
 	defer response.Body.Close()
 	io.Copy(io.Discard, response.Body)
-	// Output: tokens 108 12
+	// Output: tokens 110 12
 }
 
 // The limits of a model that are not those of the others, and a longest wait, whose refusal an SDK

@@ -5,75 +5,15 @@ import (
 	"strings"
 )
 
-type shape struct {
-	is     field // 0: none
-	fields map[string]*shape
+// form says what a scanner looks for. (A decoder keeps whole strings, which may be files of many megabytes, and
+// encoding/json/jsontext is an experiment in Go 1.25.)
+type form struct {
+	fields     map[string]field // by path
+	traits     map[string]trait // by the last key
+	onlyOutput bool             // only isOutput counts as text
 }
 
-type path struct {
-	is   field
-	keys []string
-}
-
-func shapeOf(paths ...path) *shape {
-	root := &shape{}
-	for _, p := range paths {
-		at := root
-		for _, key := range p.keys {
-			next := at.fields[key]
-			if next == nil {
-				if at.fields == nil {
-					at.fields = map[string]*shape{}
-				}
-				next = &shape{}
-				at.fields[key] = next
-			}
-			at = next
-		}
-		at.is = p.is
-	}
-	return root
-}
-
-type listener interface {
-	// value gets a string as written between its quotes, or another literal. It must not keep text.
-	value(is field, text []byte, quoted bool)
-	// document ends a document, or an element of a list at the top.
-	document()
-}
-
-// scanner finds fields in JSON that comes in pieces, and measures text. It does not validate.
-type scanner struct {
-	shape      *shape
-	to         listener
-	traits     func(key []byte) trait // what a key says of its value
-	onlyOutput bool
-	broken     bool // what came is not JSON: the rest is ignored
-	loose      bool // something came that is in no object or list
-
-	state   state
-	depth   int
-	objects uint64            // which of the first 64 levels are objects
-	shapes  [maxShapes]*shape // of those of the first levels that are objects of interest
-	key     bool              // the next string is a key
-	target  *shape            // of the value that comes next; nil: of no interest
-	text    []byte            // of that value, or of a key
-	cut     bool              // it was too long
-	trait   trait             // of the latest key
-	length  int               // bytes of the string that is read
-	base64  bool              // it has the characters of base64 only
-	meter   meter             // of that string
-
-	size size
-}
-
-type size struct {
-	milli      int64 // thousandths of a token
-	texts      int   // strings that counted
-	blobs      int   // images, sounds and files, as base64
-	blobTokens int
-	state      bool // it refers to something that the server keeps
-}
+type field uint8
 
 type trait uint8
 
@@ -86,6 +26,64 @@ const (
 	isOutput        // text that a model has put out
 )
 
+// formOf takes keys with spaces between. A dot leads into an object.
+func formOf(fields map[field]string, traits map[trait]string) *form {
+	f := &form{fields: map[string]field{}, traits: map[string]trait{}}
+	for is, paths := range fields {
+		for path := range strings.FieldsSeq(paths) {
+			f.fields[strings.ReplaceAll(path, ".", separator)] = is
+		}
+	}
+	for is, keys := range traits {
+		for key := range strings.FieldsSeq(keys) {
+			f.traits[key] = is
+		}
+	}
+	return f
+}
+
+type listener interface {
+	// value gets a string as written between its quotes, or another literal. It must not keep text.
+	value(is field, text []byte, quoted bool)
+	// document ends a document, or an element of a list at the top.
+	document()
+}
+
+// scanner finds fields in JSON that comes in pieces, and measures text. It does not validate.
+type scanner struct {
+	*form
+	to     listener
+	broken bool // what came is not JSON: the rest is ignored
+	loose  bool // something came that is in no object or list
+
+	state  state
+	levels []level
+	path   []byte // the keys that lead to a value
+	key    bool   // the next string is a key
+	field  field  // of the value that comes next; 0: of no interest
+	trait  trait  // of the latest key
+	text   []byte // the begin of a string or another literal
+	length int    // bytes of it
+	file   bool   // it is one, in base64
+	meter  meter  // of it
+
+	size size
+}
+
+// level is an object or a list.
+type level struct {
+	object bool
+	path   int // bytes of the path that leads to it
+}
+
+type size struct {
+	milli      int64 // thousandths of a token
+	texts      int   // strings that counted
+	blobs      int   // images, sounds and files, as base64
+	blobTokens int
+	state      bool // it refers to something that the server keeps
+}
+
 type state uint8
 
 const (
@@ -96,7 +94,9 @@ const (
 )
 
 const (
-	maxShapes = 8
+	separator = "\x00"       // in a path
+	maxPath   = 8            // keys
+	maxLevels = 10_000       // as in encoding/json
 	maxText   = 6 * maxModel // bytes of a value of interest: a name in escapes
 	// Keys this deep belong to a tool's schema, which a model reads.
 	deepKey = 6
@@ -105,10 +105,10 @@ const (
 )
 
 func (s *scanner) reset() {
-	*s = scanner{shape: s.shape, to: s.to, traits: s.traits, onlyOutput: s.onlyOutput, text: s.text[:0]}
+	*s = scanner{form: s.form, to: s.to, text: s.text[:0], levels: s.levels[:0], path: s.path[:0]}
 }
 
-func (s *scanner) whole() bool { return !s.broken && s.depth == 0 && s.state == outside }
+func (s *scanner) whole() bool { return !s.broken && len(s.levels) == 0 && s.state == outside }
 
 func (s *scanner) write(p []byte) {
 	for len(p) > 0 && !s.broken {
@@ -129,66 +129,41 @@ func (s *scanner) write(p []byte) {
 }
 
 func (s *scanner) inString(p []byte) int {
-	n := special(p)
-	s.take(p[:n])
-	if n == len(p) {
-		return n
+	n := bytes.IndexAny(p, `"\`)
+	if n < 0 {
+		s.take(p)
+		return len(p)
 	}
 	if p[n] == '"' {
+		s.take(p[:n])
 		s.endString()
 	} else {
-		s.take(p[n : n+1])
+		s.take(p[:n+1])
 		s.state = inEscape
 	}
 	return n + 1
 }
 
-func (s *scanner) inBare(p []byte) (n int) {
-	for n < len(p) && barely[p[n]] {
-		n++
+func (s *scanner) inBare(p []byte) int {
+	n := bytes.IndexAny(p, " \t\r\n,:[]{}\"")
+	if n < 0 {
+		s.take(p)
+		return len(p)
 	}
 	s.take(p[:n])
-	if n < len(p) {
-		s.endBare()
-	}
+	s.endBare()
 	return n
 }
-
-func special(p []byte) int {
-	const far = 512
-	for at := 0; ; at += far {
-		part := p[at:min(len(p), at+far)]
-		end := bytes.IndexByte(part, '"')
-		if end < 0 {
-			end = len(part)
-		}
-		if escape := bytes.IndexByte(part[:end], '\\'); escape >= 0 {
-			return at + escape
-		}
-		if end < len(part) || at+far >= len(p) {
-			return at + end
-		}
-	}
-}
-
-var barely = func() (b [256]bool) {
-	for c := range b {
-		b[c] = !strings.ContainsRune(" \t\r\n,:[]{}\"", rune(c))
-	}
-	return b
-}()
 
 func (s *scanner) structure(c byte) {
 	switch c {
 	case ' ', '\t', '\r', '\n':
-	case '{':
-		s.push(true)
-	case '[':
-		s.push(false)
+	case '{', '[':
+		s.push(c == '{')
 	case '}', ']':
 		s.pop(c == '}')
 	case ',':
-		s.target, s.key = nil, s.isObject(s.depth)
+		s.field, s.key = 0, s.inObject()
 	case ':':
 		s.key = false
 	case '"':
@@ -198,143 +173,111 @@ func (s *scanner) structure(c byte) {
 	}
 }
 
-func (s *scanner) isObject(depth int) bool {
-	return depth >= 1 && depth <= 64 && s.objects&(1<<(depth-1)) != 0
+func (s *scanner) inObject() bool {
+	n := len(s.levels)
+	return n > 0 && s.levels[n-1].object
 }
+
+// isDocument reports whether a value is one: at the top, or in a list there.
+func (s *scanner) isDocument() bool { return len(s.levels) == 0 || len(s.levels) == 1 && !s.inObject() }
 
 func (s *scanner) push(object bool) {
-	inner := s.target
-	if s.depth == 0 || s.depth == 1 && !s.isObject(1) {
-		inner = s.shape // a document, or an element of a list of documents
+	if s.isDocument() {
+		s.path = s.path[:0]
+	} else if !s.inObject() {
+		s.path = append(s.path[:s.levels[len(s.levels)-1].path], '[') // nothing in a list is of interest
 	}
-	if s.depth++; s.depth <= 64 {
-		s.objects &^= 1 << (s.depth - 1)
-		if object {
-			s.objects |= 1 << (s.depth - 1)
-		}
-	}
-	if s.depth <= maxShapes {
-		if !object {
-			inner = nil
-		}
-		s.shapes[s.depth-1] = inner
-	}
-	if s.trait == isRef {
-		s.size.state = true
-	}
-	s.target, s.key = nil, object
-}
-
-func (s *scanner) pop(object bool) {
-	if s.depth == 0 || s.depth <= 64 && s.isObject(s.depth) != object {
+	if len(s.levels) == maxLevels {
 		s.broken = true
 		return
 	}
-	s.depth--
-	s.target, s.key = nil, false
-	if s.depth == 0 || s.depth == 1 && !s.isObject(1) {
+	s.levels = append(s.levels, level{object, len(s.path)})
+	s.size.state = s.size.state || s.trait == isRef
+	s.field, s.key = 0, object
+}
+
+func (s *scanner) pop(object bool) {
+	if len(s.levels) == 0 || s.inObject() != object {
+		s.broken = true
+		return
+	}
+	s.levels = s.levels[:len(s.levels)-1]
+	s.field, s.key = 0, false
+	if s.isDocument() {
 		s.to.document()
 	}
 }
 
 func (s *scanner) begin(state state) {
-	s.loose = s.loose || s.depth == 0
-	s.state, s.text, s.cut = state, s.text[:0], false
-	s.length, s.base64, s.meter = 0, true, meter{}
+	s.loose = s.loose || len(s.levels) == 0
+	s.state, s.text, s.length, s.file, s.meter = state, s.text[:0], 0, false, meter{}
 }
 
 func (s *scanner) take(part []byte) {
-	if s.state != inBare && !s.key && (!s.onlyOutput || s.trait == isOutput) {
-		s.measure(part)
-	}
+	s.text = append(s.text, part[:min(len(part), maxText-len(s.text))]...)
 	s.length += len(part)
-	if !s.key && (s.target == nil || s.target.is == 0) && s.trait != isAddress && s.trait != isTool && s.trait != isBlob {
+	if s.state == inBare || s.key || s.onlyOutput && s.trait != isOutput {
 		return
 	}
-	if len(s.text)+len(part) > maxText {
-		s.cut, part = true, part[:maxText-len(s.text)]
+	if !s.file {
+		s.meter.write(part)
+		s.file = s.length >= leastBlob && (s.trait == isBlob || s.trait == isAddress) && isBase64(s.text)
 	}
-	s.text = append(s.text, part...)
 }
-
-func (s *scanner) measure(part []byte) {
-	if s.trait == isBlob || s.trait == isAddress {
-		if s.base64 && s.length >= 4*leastBlob {
-			return // it is a file: its text is of no interest
-		}
-		for i := 0; i < len(part) && s.base64; i++ {
-			s.base64 = inBase64[part[i]] || s.length+i < longestType && inType[part[i]]
-		}
-	}
-	s.meter.write(part)
-}
-
-// longestType bounds "data:image/png;base64,".
-const longestType = 100
-
-var inBase64, inType = func() (b, t [256]bool) {
-	for c := range b {
-		b[c] = classOf[c] == lower || classOf[c] == upper || classOf[c] == digit
-	}
-	for _, c := range `+/=-_\` {
-		b[c] = true
-	}
-	for _, c := range ":;,." {
-		t[c] = true
-	}
-	return b, t
-}()
 
 func (s *scanner) endString() {
 	s.state = outside
-	if s.key {
+	switch {
+	case s.key:
 		s.endKey()
 		return
-	}
-	switch {
-	case s.target != nil:
-	case (s.trait == isBlob || s.trait == isAddress) && s.base64 && s.length >= leastBlob:
+	case s.field != 0:
+	case s.file:
 		s.size.blobs++
-		s.size.blobTokens += tokensOfBlob(s.text, s.length)
-	case s.onlyOutput && (s.trait != isOutput || s.length == 0):
-	default:
+		s.size.blobTokens += tokensOfBlob(string(s.text), s.length)
+	case !s.onlyOutput || s.trait == isOutput && s.length > 0:
 		s.size.milli += s.meter.milli
 		s.size.texts++
 	}
-	if !s.size.state {
-		s.size.state = s.trait == isRef && s.length > 0 || s.trait == isAddress && isURL(s.text) ||
-			s.trait == isTool && isServerTool(s.text)
+	switch s.trait {
+	case isRef:
+		s.size.state = s.size.state || s.length > 0
+	case isAddress:
+		s.size.state = s.size.state || isURL(s.text)
+	case isTool:
+		s.size.state = s.size.state || serverTools.Match(s.text)
 	}
 	s.tell(true)
 }
 
 func (s *scanner) endKey() {
-	s.target, s.trait = nil, isText
-	if s.cut {
-		return
+	s.field, s.trait = 0, s.traits[string(s.text)]
+	if s.length > maxText {
+		s.trait = isText
 	}
-	if s.depth >= 1 && s.depth <= maxShapes {
-		if at := s.shapes[s.depth-1]; at != nil {
-			s.target = at.fields[string(s.text)]
+	if n := len(s.levels); n > 0 && n <= maxPath && s.length <= maxText {
+		if s.path = s.path[:s.levels[n-1].path]; len(s.path) > 0 {
+			s.path = append(s.path, separator...)
 		}
+		s.path = append(s.path, s.text...)
+		s.field = s.fields[string(s.path)]
 	}
-	s.trait = s.traits(s.text)
-	if s.depth >= deepKey && !s.onlyOutput {
+	if len(s.levels) >= deepKey && !s.onlyOutput {
 		s.size.milli += int64(s.length) * 1000 / bytesPerToken
 	}
 }
 
 func (s *scanner) endBare() {
 	s.state = outside
-	if s.depth >= 2 && s.target == nil && len(s.text) == 0 { // a token of an input that is given in tokens
+	if len(s.levels) >= 2 && s.field == 0 { // a token of an input that is given in tokens
 		s.size.milli += 1000
 	}
 	s.tell(false)
 }
 
 func (s *scanner) tell(quoted bool) {
-	if s.target != nil && s.target.is != 0 {
-		s.to.value(s.target.is, s.text, quoted)
+	if s.field != 0 {
+		s.to.value(s.field, s.text, quoted)
 	}
-	s.target = nil
+	s.field = 0
 }

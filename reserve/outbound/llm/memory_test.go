@@ -31,7 +31,7 @@ func TestForgottenKeys(t *testing.T) {
 			return int64(m.HeapAlloc)
 		}
 		before := memory()
-		const n = 5000
+		const n = 10_000
 		for i := range n {
 			_, err := post(transport, api, fmt.Sprintf(`{"model":"%d"}`, i))
 			require.NoError(t, err)

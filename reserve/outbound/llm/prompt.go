@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 )
 
-type field uint8
-
 const (
-	_ field = iota
-	inModel
+	inModel field = iota + 1
 	inMaxOutput
 	inChoices
 	inStream
@@ -33,39 +31,23 @@ const (
 	maxTokens = 1 << 24
 )
 
-var promptShape = shapeOf(
-	path{inModel, []string{"model"}}, path{inModel, []string{"model_id"}},
-	path{inMaxOutput, []string{"max_tokens"}}, path{inMaxOutput, []string{"max_completion_tokens"}},
-	path{inMaxOutput, []string{"max_output_tokens"}}, path{inMaxOutput, []string{"max_tokens_to_sample"}},
-	path{inMaxOutput, []string{"max_gen_len"}}, path{inMaxOutput, []string{"maxTokens"}},
-	path{inMaxOutput, []string{"inferenceConfig", "maxTokens"}},
-	path{inMaxOutput, []string{"generationConfig", "maxOutputTokens"}},
-	path{inMaxOutput, []string{"generation_config", "max_output_tokens"}},
-	path{inMaxOutput, []string{"textGenerationConfig", "maxTokenCount"}},
-	path{inMaxOutput, []string{"parameters", "maxOutputTokens"}},
-	path{inMaxOutput, []string{"options", "num_predict"}},
-	path{inChoices, []string{"n"}}, path{inChoices, []string{"best_of"}}, path{inChoices, []string{"num_generations"}},
-	path{inChoices, []string{"generationConfig", "candidateCount"}},
-	path{inChoices, []string{"generation_config", "candidate_count"}},
-	path{inStream, []string{"stream"}}, path{inOptions, []string{"stream_options", "include_usage"}},
-	path{inReasoning, []string{"reasoning_effort"}}, path{inReasoning, []string{"reasoning", "effort"}},
-	path{inPrompt, []string{"prompt", "id"}},
-)
-
-func promptTrait(key []byte) trait {
-	switch string(key) {
-	case "data", "bytes", "file_data", "fileData", "b64_json", "images":
-		return isBlob
-	case "url", "image_url", "uri", "fileUri", "file_uri", "file_url", "server_url":
-		return isAddress
-	case "previous_response_id", "conversation", "conversation_id", "file_id", "file_ids", "vector_store_ids", "thread_id",
-		"assistant_id", "cachedContent", "cached_content", "container", "session_id", "mcp_servers":
-		return isRef
-	case "type":
-		return isTool
-	}
-	return isText
-}
+var promptForm = formOf(map[field]string{
+	inModel: "model model_id",
+	inMaxOutput: "max_tokens max_completion_tokens max_output_tokens max_tokens_to_sample max_gen_len maxTokens " +
+		"inferenceConfig.maxTokens generationConfig.maxOutputTokens generation_config.max_output_tokens " +
+		"textGenerationConfig.maxTokenCount parameters.maxOutputTokens options.num_predict",
+	inChoices:   "n best_of num_generations generationConfig.candidateCount generation_config.candidate_count",
+	inStream:    "stream",
+	inOptions:   "stream_options.include_usage",
+	inReasoning: "reasoning_effort reasoning.effort",
+	inPrompt:    "prompt.id",
+}, map[trait]string{
+	isBlob:    "data bytes file_data fileData b64_json images",
+	isAddress: "url image_url uri fileUri file_uri file_url server_url",
+	isRef: "previous_response_id conversation conversation_id file_id file_ids vector_store_ids thread_id assistant_id " +
+		"cachedContent cached_content container session_id mcp_servers",
+	isTool: "type",
+})
 
 // isURL is false for a data URL.
 func isURL(text []byte) bool {
@@ -73,16 +55,7 @@ func isURL(text []byte) bool {
 	return found && len(before) < 10 && string(before) != "data"
 }
 
-func isServerTool(name []byte) bool {
-	for _, prefix := range []string{
-		"web_search", "web_fetch", "file_search", "code_interpreter", "code_execution", "mcp", "google_search",
-	} {
-		if bytes.HasPrefix(name, []byte(prefix)) {
-			return true
-		}
-	}
-	return false
-}
+var serverTools = regexp.MustCompile(`^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|google_search)`)
 
 type prompt struct {
 	model         string
@@ -108,7 +81,7 @@ type promptReader struct {
 
 var readers = sync.Pool{New: func() any {
 	r := &promptReader{buffer: make([]byte, 16<<10)}
-	r.scan.to, r.scan.shape, r.scan.traits = r, promptShape, promptTrait
+	r.scan.to, r.scan.form = r, promptForm
 	return r
 }}
 

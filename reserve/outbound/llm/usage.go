@@ -28,57 +28,43 @@ type Usage struct {
 	Output      int // reasoning included
 }
 
-// usageShape has the places of all providers' usages, which don't contradict each other.
-var usageShape = shapeOf(func() []path {
-	paths := []path{
-		{ofType, []string{"type"}},
-		{ofID, []string{"id"}}, {ofStatus, []string{"status"}}, // OpenAI's background responses
-		{ofError, []string{"error", "type"}}, {ofError, []string{"error", "code"}}, {ofError, []string{"error", "status"}},
-		{ofError, []string{"response", "error", "code"}},
-	}
-	add := func(at []string, is field, names ...string) {
-		for _, name := range names {
-			paths = append(paths, path{is, append(at[:len(at):len(at)], name)})
+// usageForm has the places of all providers' usages, which don't contradict each other.
+var usageForm = func() *form {
+	under := func(names string, objects ...string) (paths string) {
+		for _, at := range objects {
+			for name := range strings.FieldsSeq(names) {
+				paths += " " + at + "." + name
+			}
 		}
+		return paths
 	}
-	for _, at := range [][]string{
-		{"usage"}, {"response", "usage"}, {"message", "usage"}, {"x_groq", "usage"}, // OpenAI, Anthropic, Mistral, Groq
-		{"usage", "tokens"}, {"delta", "usage", "tokens"}, // Cohere
-		{"meta", "tokens"}, {"meta", "billed_units"}, {"response", "meta", "tokens"},
-	} {
-		add(at, ofInput, "prompt_tokens", "input_tokens", "inputTokens")
-		add(at, ofCacheWrite, "cache_creation_input_tokens", "cacheWriteInputTokens")
-		add(at, ofCacheRead, "cache_read_input_tokens", "cacheReadInputTokens")
-		add(at, ofCached, "prompt_cache_hit_tokens") // DeepSeek
-		for _, details := range []string{"prompt_tokens_details", "input_tokens_details"} {
-			paths = append(paths, path{ofCached, append(at[:len(at):len(at)], details, "cached_tokens")})
-		}
-		add(at, ofOutput, "completion_tokens", "output_tokens", "outputTokens")
-		add(at, ofTotal, "total_tokens")
+	common := func(names string) string {
+		return under(names, "usage", "response.usage", "message.usage", "x_groq.usage", // OpenAI, Anthropic, Mistral, Groq
+			"usage.tokens", "delta.usage.tokens", "meta.tokens", "meta.billed_units", "response.meta.tokens") // Cohere
 	}
-	add([]string{"usageMetadata"}, ofInput, "promptTokenCount") // Gemini
-	add([]string{"usageMetadata"}, ofCacheWrite, "toolUsePromptTokenCount")
-	add([]string{"usageMetadata"}, ofCached, "cachedContentTokenCount")
-	add([]string{"usageMetadata"}, ofOutput, "candidatesTokenCount")
-	add([]string{"usageMetadata"}, ofThought, "thoughtsTokenCount")
-	add([]string{"usageMetadata"}, ofTotal, "totalTokenCount")
-	add([]string{"amazon-bedrock-invocationMetrics"}, ofInput, "inputTokenCount")
-	add([]string{"amazon-bedrock-invocationMetrics"}, ofOutput, "outputTokenCount")
-	add([]string{"amazon-bedrock-invocationMetrics"}, ofCacheWrite, "cacheWriteInputTokenCount")
-	add([]string{"amazon-bedrock-invocationMetrics"}, ofCacheRead, "cacheReadInputTokenCount")
-	add(nil, ofInput, "prompt_eval_count") // Ollama
-	add(nil, ofOutput, "eval_count")
-	return paths
-}()...)
-
-func usageTrait(key []byte) trait {
-	switch string(key) {
-	case "content", "text", "delta", "arguments", "partial_json", "input", "thinking", "reasoning_content", "reasoning",
-		"refusal", "completion", "generation", "outputText", "response":
-		return isOutput
-	}
-	return isText
-}
+	gemini := func(name string) string { return under(name, "usageMetadata") }
+	bedrock := func(name string) string { return under(name, "amazon-bedrock-invocationMetrics") }
+	f := formOf(map[field]string{
+		ofType: "type", ofID: "id", ofStatus: "status",
+		ofError: "error.type error.code error.status response.error.code",
+		ofInput: common("prompt_tokens input_tokens inputTokens") + gemini("promptTokenCount") + bedrock("inputTokenCount") +
+			" prompt_eval_count", // Ollama
+		ofCacheWrite: common("cache_creation_input_tokens cacheWriteInputTokens") + gemini("toolUsePromptTokenCount") +
+			bedrock("cacheWriteInputTokenCount"),
+		ofCacheRead: common("cache_read_input_tokens cacheReadInputTokens") + bedrock("cacheReadInputTokenCount"),
+		ofCached: common("prompt_cache_hit_tokens prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens") +
+			gemini("cachedContentTokenCount"),
+		ofOutput: common("completion_tokens output_tokens outputTokens") + gemini("candidatesTokenCount") +
+			bedrock("outputTokenCount") + " eval_count",
+		ofThought: gemini("thoughtsTokenCount"),
+		ofTotal:   common("total_tokens") + gemini("totalTokenCount"),
+	}, map[trait]string{
+		isOutput: "content text delta arguments partial_json input thinking reasoning_content reasoning refusal completion " +
+			"generation outputText response",
+	})
+	f.onlyOutput = true
+	return f
+}()
 
 type count struct {
 	input, output int
@@ -98,6 +84,8 @@ type counter struct {
 	scan    scanner
 	ignored *ignored
 	text    [64]byte // of scan
+	levels  [8]level // of scan
+	path    [64]byte // of scan
 
 	has    [usageFields]bool // in this document
 	said   [usageFields]int  // in this document
@@ -116,8 +104,8 @@ type counter struct {
 }
 
 func (c *counter) begin(ignored *ignored) {
-	c.scan.shape, c.scan.to, c.scan.text = usageShape, c, c.text[:0]
-	c.scan.traits, c.scan.onlyOutput = usageTrait, true
+	c.scan.form, c.scan.to = usageForm, c
+	c.scan.text, c.scan.levels, c.scan.path = c.text[:0], c.levels[:0], c.path[:0]
 	c.ignored = ignored
 }
 
