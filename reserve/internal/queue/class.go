@@ -37,21 +37,29 @@ type Counts struct {
 
 type class struct {
 	Class
-	number int
-	share
-	aged    share // of requests that have waited for MaxAge; it has no level if MaxAge is not set
+	order   *order
+	flow          // among the classes of its priority
+	aged    flow  // of requests that have waited for MaxAge; it has no level if MaxAge is not set
 	waiting list  // in the order in which they came
 	asked   asked // by those
 
-	virtual      float64
-	period       uint64             // how often no request waited any more
-	tenants      map[string]*tenant // that wait, or whose tag is above virtual
-	nameless     tenant
-	peak         int // of tenants since the map was made
+	of           level              // the tenants
+	nameless     *tenant            // of requests without a tenant
+	tenants      map[string]*tenant // the others that wait, or whose tag is above virtual
 	active, idle heapOf[float64, tenant]
 
 	lapse  heapOf[int64, Place] // places that must go by a time
 	counts Counts
+}
+
+// A tenant is a flow of a class.
+type tenant struct {
+	flow
+	name    string
+	weight  float64
+	line    list  // its requests
+	permits int64 // of these
+	node    node[float64, tenant]
 }
 
 // asked is what places ask of the first limits of their options, then of their own permits, then their number.
@@ -81,39 +89,39 @@ func (c *class) count(p *Place, sign int64) {
 }
 
 // old returns the oldest request if it has waited for MaxAge, or nil.
-func (c *class) old(now int64) *Place {
+func (c *class) old() *Place {
 	if c.aged.level == nil {
 		return nil
 	}
 	p := c.waiting.head
-	if p != nil && now-p.rank.Arrived < int64(c.MaxAge) {
+	if p != nil && c.order.now-p.rank.Arrived < int64(c.MaxAge) {
 		p = nil
 	}
 	c.aged.wait(p != nil)
 	return p
 }
 
-func (c *class) shareOf(p *Place) *share {
+func (c *class) flowOf(p *Place) *flow {
 	if p.wasAged {
 		return &c.aged
 	}
-	return &c.share
+	return &c.flow
 }
 
 // turn returns the turn of a class with requests.
-func (c *class) turn(now int64) turn {
-	if p := c.old(now); p != nil {
+func (c *class) turn() turn {
+	if p := c.old(); p != nil {
 		return turn{p, c.Priority + 1, c.aged.start}
 	}
-	return turn{c.active[0].of.line.head, c.Priority, c.share.start}
+	return turn{c.active[0].of.line.head, c.Priority, c.start}
 }
 
 // first returns the turn of the first request that others don't pass.
-func (c *class) first(now int64) turn {
+func (c *class) first() turn {
 	if c.waiting.length == 0 {
 		return turn{}
 	}
-	t := c.turn(now)
+	t := c.turn()
 	switch t.place.pass {
 	case passOne:
 		t.place = c.firstBehind()
@@ -142,42 +150,37 @@ func (c *class) firstBehind() *Place {
 }
 
 func (c *class) push(p *Place) {
-	t := c.known(p.Tenant)
-	if t == nil {
-		t = c.newTenant(p.Tenant, c.virtual)
-	}
 	if p.Weight == 0 {
 		p.Weight = 1
 	}
+	t := c.tenantOf(p.Tenant)
 	p.tenant, t.weight = t, p.Weight
-	t.line.insert(p)
 	c.waiting.insert(p)
+	t.line.insert(p)
 	c.count(p, 1)
+	c.wait(true)
+	t.wait(true)
 	c.keep(t)
 }
 
-func (c *class) known(name string) *tenant {
-	if name != "" {
-		return c.tenants[name]
+func (c *class) tenantOf(name string) *tenant {
+	if name == "" {
+		return c.nameless
 	}
-	if c.nameless.node.heap == nil {
-		return nil
+	t := c.tenants[name]
+	if t == nil {
+		if c.tenants == nil {
+			c.tenants = map[string]*tenant{}
+		}
+		t = c.newTenant(name)
+		c.tenants[name] = t
 	}
-	return &c.nameless
+	return t
 }
 
-func (c *class) newTenant(name string, start float64) *tenant {
-	t := &c.nameless
-	if name != "" {
-		if c.tenants == nil {
-			c.tenants, c.peak = map[string]*tenant{}, 0
-		}
-		t = new(tenant)
-		c.tenants[name] = t
-		c.peak = max(c.peak, len(c.tenants))
-	}
-	t.name, t.period, t.line.kind, t.node.of = name, c.period, 1, t
-	t.begin(start)
+func (c *class) newTenant(name string) *tenant {
+	t := &tenant{flow: flow{level: &c.of}, name: name, line: list{kind: 1}}
+	t.node.of = t
 	return t
 }
 
@@ -187,7 +190,7 @@ func (c *class) keep(t *tenant) {
 	if p := t.line.head; p != nil {
 		t.node.number = p.rank.Number
 		c.active.put(&t.node)
-	} else if t.start > c.virtual {
+	} else if t.start > c.of.virtual {
 		c.idle.put(&t.node)
 	} else {
 		t.node.leave()
@@ -195,64 +198,51 @@ func (c *class) keep(t *tenant) {
 	}
 }
 
-func (c *class) charge(p *Place) {
-	p.tenant.charge(&c.virtual, cost(p.Permits, p.Weight))
-	p.tenantStretch = p.tenant.stretch
-	for len(c.idle) > 0 && c.idle[0].key <= c.virtual {
+func (c *class) grant(p *Place) {
+	p.wasAged = c.old() == p
+	f, t := c.flowOf(p), p.tenant
+	p.stretch, p.tenantStretch = f.stretch, t.stretch
+	f.charge(cost(p.Permits, c.Weight))
+	t.charge(cost(p.Permits, p.Weight))
+	for len(c.idle) > 0 && c.idle[0].key <= c.of.virtual {
 		c.keep(c.idle[0].of)
 	}
+	c.remove(p)
 }
 
-// settle corrects a tenant's tag. Without waiting requests it owes what is above virtual time.
-func (c *class) settle(p *Place, more float64) {
-	t := c.known(p.Tenant)
-	if t == nil {
-		if more <= 0 || c.waiting.length == 0 {
-			return
-		}
-		start := 0.0
-		if p.tenant.period == c.period {
-			start = p.tenant.start // it was forgotten because this was not above virtual time
-		}
-		t = c.newTenant(p.Tenant, start)
+// settle corrects the tags of a request's class and tenant.
+func (c *class) settle(p *Place, more int) {
+	c.flowOf(p).settle(p.stretch, cost(more, c.Weight))
+	if c.waiting.length == 0 {
+		return
 	}
-	stretch := t.stretch - 1 // another one
-	if p.tenant == t {
-		stretch = p.tenantStretch
-	}
-	t.settle(stretch, more)
+	t := c.tenantOf(p.Tenant)
+	t.start = max(t.start, p.tenant.start) // else it was forgotten because this was not above virtual time
+	t.settle(p.tenantStretch, cost(more, p.Weight))
 	c.keep(t)
 }
 
-// kept is how many tenants a reused map may have held.
-const kept = 64
-
-func (c *class) remove(now int64, p *Place) {
+func (c *class) remove(p *Place) {
+	t := p.tenant
 	c.count(p, -1)
 	c.waiting.remove(p)
-	p.tenant.line.remove(p)
-	c.keep(p.tenant)
-	c.old(now)
-	if c.waiting.length > 0 {
-		return
+	t.line.remove(p)
+	t.wait(t.line.length > 0)
+	c.wait(c.waiting.length > 0)
+	c.old()
+	c.keep(t)
+	if c.waiting.length == 0 && c.tenants != nil {
+		c.tenants, c.idle, c.active = nil, nil, nil // none owes anything
 	}
-	c.share.wait(false)
-	c.virtual = 0 // no tenant owes anything
-	c.period++
-	c.nameless.node.leave()
-	if c.peak > kept {
-		c.tenants, c.idle, c.active = nil, nil, nil
-		return
-	}
-	clear(c.tenants)
-	clear(c.idle)
-	c.idle = c.idle[:0]
 }
 
 // before returns the permits of the class's requests that go before p: exactly, where each tenant's are of one size.
 func (c *class) before(p *Place) float64 {
 	own := p.tenant
-	mine := own.before(p)
+	mine := own.permits
+	for other := p; other != nil; other = own.line.next(other) {
+		mine -= counted(other.Permits)
+	}
 	before, tag := float64(mine), own.start+float64(mine)/own.weight
 	if len(c.active) > 1 {
 		for _, n := range c.active {

@@ -22,7 +22,7 @@ func (q *Queue) Enter(ctx context.Context, p *Place, maxWait time.Duration) erro
 	}
 	q.waiting.Add(1)
 	hopeless, _ := q.hopeless(p.begin)
-	look := hopeless != nil || q.order.first(p.begin) == p
+	look := hopeless != nil || q.order.first() == p
 	q.mu.Unlock()
 	if look {
 		if err := q.look(ctx); err != nil {
@@ -62,7 +62,7 @@ func (q *Queue) Refusal(ctx context.Context, p *Place, maxWait time.Duration) er
 	if err := q.push(p, maxWait); err != nil {
 		return err
 	}
-	defer q.order.remove(p.begin, p)
+	defer q.order.of(p).remove(p)
 	if wait := q.forecast(p); add(p.begin, wait) > p.latest {
 		return p.late(p.begin, wait)
 	}
@@ -85,7 +85,10 @@ func (q *Queue) push(p *Place, maxWait time.Duration) error {
 	if at := add(p.begin, max(0, maxWait)); maxWait < reserve.Forever && at <= p.latest {
 		p.latest, p.byDeadline = at, false
 	}
-	return q.order.push(p.begin, p)
+	if !q.order.push(p) {
+		return q.set.Full(p.Class)
+	}
+	return nil
 }
 
 // fits returns the error of a place that no option ever grants, or nil.

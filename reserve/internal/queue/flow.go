@@ -2,28 +2,61 @@ package queue
 
 import "math"
 
-// A flow is a class among those of its priority, or a tenant of a class, by start-time fair queueing: see [order].
+// A level is the flows that share something: the classes of a priority, or the tenants of a class, by start-time fair
+// queueing: see [order].
+type level struct {
+	virtual float64
+	base    float64 // virtual when a flow last began to wait and none had waited: then no flow owed anything
+	highest float64 // of all tags
+	waiting int     // flows
+	stretch uint64  // the latest
+}
+
 type flow struct {
+	level *level
+	waits bool
 	start float64 // the tag of its next request
 	// A stretch begins when the flow was idle and virtual time passed its tag: then it owes nothing.
-	stretch uint32
+	stretch uint64
 	floor   float64 // the tag at which the stretch began
 }
 
-func (f *flow) begin(tag float64) { f.start, f.floor, f.stretch = tag, tag, f.stretch+1 }
-
-// settle corrects the tag after a request of that stretch cost more. Forgiven cost is no credit.
-func (f *flow) settle(stretch uint32, more float64) {
-	if more >= 0 {
-		f.start += more
-	} else if stretch == f.stretch {
-		f.start = max(f.floor, f.start+more)
+func (f *flow) wait(waits bool) {
+	l := f.level
+	switch {
+	case f.waits == waits:
+	case !waits:
+		if l.waiting--; l.waiting == 0 {
+			l.virtual, l.base = l.highest, l.highest
+		}
+	default:
+		l.waiting++
+		if f.start <= l.virtual {
+			l.stretch++
+			f.start, f.floor, f.stretch = l.virtual, l.virtual, l.stretch
+		}
 	}
+	f.waits = waits
 }
 
-func (f *flow) charge(virtual *float64, cost float64) {
-	*virtual = max(*virtual, f.start)
+func (f *flow) charge(cost float64) {
+	l := f.level
+	l.virtual = max(l.virtual, f.start)
 	f.start += cost
+	l.highest = max(l.highest, f.start)
+}
+
+// settle corrects the tag after a request of that stretch cost more. Forgiven cost is no credit.
+func (f *flow) settle(stretch uint64, more float64) {
+	l := f.level
+	switch {
+	case l.waiting == 0: // no flow owes anything
+	case more >= 0:
+		f.start = max(f.start, l.base) + more
+	case stretch == f.stretch:
+		f.start = max(f.floor, f.start+more)
+	}
+	l.highest = max(l.highest, f.start)
 }
 
 // part returns how much of a flow's waiting permits goes before a request with that tag, and with the same one if ties
@@ -44,59 +77,4 @@ const dearest = 1e12
 
 func cost(permits int, weight float64) float64 {
 	return max(-dearest, min(float64(permits)/weight, dearest))
-}
-
-// A level is the classes of a priority.
-type level struct {
-	virtual float64
-	waiting int // shares
-	shares  []*share
-}
-
-// A share is a class's part in a level.
-type share struct {
-	flow
-	level *level
-	waits bool
-}
-
-func (s *share) wait(waits bool) {
-	if s.waits == waits {
-		return
-	}
-	s.waits = waits
-	l := s.level
-	if waits {
-		l.waiting++
-		if s.start <= l.virtual {
-			s.begin(l.virtual)
-		}
-		return
-	}
-	if l.waiting--; l.waiting == 0 { // no class owes anything
-		l.virtual = 0
-		for _, other := range l.shares {
-			other.begin(0)
-		}
-	}
-}
-
-// A tenant is a flow of a class. One without a name is the class's only one.
-type tenant struct {
-	flow
-	name    string
-	weight  float64
-	period  uint64 // of the class, to which the tag belongs
-	line    list   // its requests
-	permits int64  // of these
-	node    node[float64, tenant]
-}
-
-// before returns the permits of the requests in front of p.
-func (t *tenant) before(p *Place) int64 {
-	permits := t.permits
-	for ; p != nil; p = t.line.next(p) {
-		permits -= counted(p.Permits)
-	}
-	return permits
 }

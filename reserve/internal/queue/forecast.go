@@ -88,7 +88,7 @@ func (q *Queue) base(now int64) (d time.Duration) {
 // forecast returns a waiting place's wait if no other arrives.
 func (q *Queue) forecast(p *Place) (longest time.Duration) {
 	now := q.now()
-	all, ofClass := q.order.ahead(now, p)
+	all, ofClass := q.order.ahead(p)
 	if len(p.Options) > 1 {
 		return q.fillUp(p, all[ofPermits])
 	}
@@ -101,7 +101,7 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 			ahead = &ofClass
 		}
 		places := ahead[ofPlaces]
-		sum := ahead[min(i, tracked)] // of the permits themselves, where that is not tracked
+		sum := ahead[min(i, tracked)]      // of the permits themselves, where that is not tracked
 		for k := range len(q.passed) + 1 { // the limit knows of their holds
 			h := q.bound
 			if k > 0 {
@@ -126,7 +126,7 @@ const manySizes = 1000
 
 // sizes returns what the places before p have yet to reserve at a limit, up to a sum.
 func (q *Queue) sizes(p *Place, limit int, sum float64) iter.Seq[int] {
-	own := q.order.classes[p.Class]
+	own := q.order.of(p)
 	return func(yield func(int) bool) {
 		left := sum
 		for _, c := range q.order.classes {

@@ -14,95 +14,80 @@ import (
 // virtual time, or at its own tag if larger. So of two flows that both wait, neither gets ahead of the other by more
 // than one request of each.
 type order struct {
+	now     int64
 	classes []*class
-	full    func(class int) error
 }
 
-func newOrder(classes []Class, full func(class int) error) order {
-	o := order{full: full}
+func newOrder(classes []Class) *order {
+	o := &order{}
 	levels := map[int]*level{}
-	join := func(s *share, priority int) {
+	at := func(priority int) *level {
 		if levels[priority] == nil {
 			levels[priority] = new(level)
 		}
-		s.level = levels[priority]
-		s.level.shares = append(s.level.shares, s)
+		return levels[priority]
 	}
-	for i, spec := range classes {
+	for _, spec := range classes {
+		c := &class{Class: spec, order: o, flow: flow{level: at(spec.Priority)}}
 		if spec.Weight == 0 {
-			spec.Weight = 1
+			c.Weight = 1
 		}
-		c := &class{Class: spec, number: i}
-		join(&c.share, spec.Priority)
 		if spec.MaxAge > 0 {
-			join(&c.aged, spec.Priority+1)
+			c.aged.level = at(spec.Priority + 1)
 		}
+		c.nameless = c.newTenant("")
 		o.classes = append(o.classes, c)
 	}
 	return o
 }
 
-func (o *order) age(now int64) {
+// at says what time it is.
+func (o *order) at(now int64) {
+	o.now = now
 	for _, c := range o.classes {
-		c.old(now)
+		c.old()
 	}
 }
 
-// push adds a place, or returns why not.
-func (o *order) push(now int64, p *Place) error {
-	o.age(now)
-	c := o.classes[p.Class]
+func (o *order) of(p *Place) *class { return o.classes[p.Class] }
+
+// push adds a place, and reports whether its class has room.
+func (o *order) push(p *Place) bool {
+	c := o.of(p)
 	if c.MaxQueue > 0 && c.waiting.length >= c.MaxQueue {
 		c.counts.Refused += uint64(p.Permits)
-		return o.full(c.number)
+		return false
 	}
-	p.join(now)
-	c.share.wait(true)
+	p.join(o.now)
 	c.push(p)
-	return nil
-}
-
-// remove takes out a place that is not granted.
-func (o *order) remove(now int64, p *Place) {
-	o.age(now)
-	o.classes[p.Class].remove(now, p)
+	return true
 }
 
 // grant takes out a place that goes, and charges it.
-func (o *order) grant(now int64, p *Place) {
-	o.age(now)
-	c := o.classes[p.Class]
-	p.wasAged = c.old(now) == p
+func (o *order) grant(p *Place) {
+	c := o.of(p)
 	c.counts.Granted += uint64(p.Permits)
-	c.counts.LongestWait = max(c.counts.LongestWait, time.Duration(now-p.rank.Arrived))
-	s := c.shareOf(p)
-	p.stretch = s.stretch
-	s.charge(&s.level.virtual, cost(p.Permits, c.Weight))
-	c.charge(p)
-	c.remove(now, p)
+	c.counts.LongestWait = max(c.counts.LongestWait, time.Duration(o.now-p.rank.Arrived))
+	c.grant(p)
 }
 
 // resize makes a waiting place ask for that many permits.
 func (o *order) resize(p *Place, permits int) {
-	c := o.classes[p.Class]
+	c := o.of(p)
 	c.count(p, -1)
 	p.Permits = permits
 	c.count(p, 1)
 }
 
 // settle charges a granted place with more permits; negative: fewer.
-func (o *order) settle(now int64, p *Place, more int) {
-	o.age(now)
-	c := o.classes[p.Class]
+func (o *order) settle(p *Place, more int) {
+	c := o.of(p)
 	if more < 0 {
 		c.counts.GivenBack += uint64(-more)
 	} else {
 		c.counts.Granted += uint64(more)
 	}
-	if s := c.shareOf(p); s.level.waiting > 0 { // else no class owes anything
-		s.settle(p.stretch, cost(more, c.Weight))
-	}
-	c.settle(p, cost(more, p.Weight))
+	c.settle(p, more)
 }
 
 // A turn is a request that may be first, and its tag.
@@ -125,10 +110,10 @@ func (t turn) before(other turn) bool {
 }
 
 // first returns the place that goes if permits are free now, but for places that others pass; or nil.
-func (o *order) first(now int64) *Place {
+func (o *order) first() *Place {
 	var first turn
 	for _, c := range o.classes {
-		if t := c.first(now); t.before(first) {
+		if t := c.first(); t.before(first) {
 			first = t
 		}
 	}
@@ -137,7 +122,7 @@ func (o *order) first(now int64) *Place {
 
 // certain reports whether first goes before p unless it leaves, with the permits of all such places.
 func (o *order) certain(first, p *Place) (permits int64, ok bool) {
-	own := o.classes[p.Class]
+	own := o.of(p)
 	highest := own.Priority
 	if own.aged.level != nil {
 		highest++
@@ -147,21 +132,21 @@ func (o *order) certain(first, p *Place) (permits int64, ok bool) {
 			permits += c.asked[ofPermits]
 		}
 	}
-	return permits, o.classes[first.Class].Priority > highest
+	return permits, o.of(first).Priority > highest
 }
 
 // ahead returns what all places that go before p, if no other arrives, ask, and those of its class: exactly, where each
 // flow's requests are of one size.
-func (o *order) ahead(now int64, p *Place) (all, ofClass [tracked + 2]float64) {
-	own := o.classes[p.Class]
-	before, turn := own.before(p), own.turn(now)
+func (o *order) ahead(p *Place) (all, ofClass [tracked + 2]float64) {
+	own := o.of(p)
+	before, turn := own.before(p), own.turn()
 	turn.start += before / own.Weight
 	for _, c := range o.classes {
 		if c.waiting.length == 0 {
 			continue
 		}
 		part := 0.0
-		switch of := c.turn(now); {
+		switch of := c.turn(); {
 		case c == own && before > 0:
 			part = before / float64(c.asked[ofPermits]-p.asks(ofPermits))
 		case c == own || of.priority < turn.priority:
@@ -184,11 +169,11 @@ func (o *order) ahead(now int64, p *Place) (all, ofClass [tracked + 2]float64) {
 }
 
 // changes returns when the first may change although no place comes or goes, or never.
-func (o *order) changes(now int64) int64 {
+func (o *order) changes() int64 {
 	at := int64(saturate.Never)
 	for _, c := range o.classes {
 		if p := c.waiting.head; c.aged.level != nil && p != nil {
-			if aged := p.rank.Arrived + int64(c.MaxAge); aged > now {
+			if aged := p.rank.Arrived + int64(c.MaxAge); aged > o.now {
 				at = min(at, aged)
 			}
 		}

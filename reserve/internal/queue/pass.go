@@ -41,7 +41,7 @@ func (p *Place) partial(l *Limit) bool {
 // stillFirst reports whether a place with passClass is the first of its class.
 func (q *Queue) stillFirst(now int64, p *Place) bool {
 	p.pass = noPass
-	first := q.order.classes[p.Class].first(now)
+	first := q.order.of(p).first()
 	p.pass = passClass
 	return first.place == p
 }
@@ -50,7 +50,7 @@ func (q *Queue) stillFirst(now int64, p *Place) bool {
 func (q *Queue) rejoin(now int64, p *Place) bool {
 	h, old := p.hold, q.bound
 	q.unbind(p)
-	if q.order.first(now) != p {
+	if q.order.first() != p {
 		p.state, p.hold = waiting, nil
 		return q.takeBack(h)
 	}

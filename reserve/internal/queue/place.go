@@ -41,8 +41,8 @@ type Place struct {
 	counted       [tracked]int64 // what its class has counted of it
 	lapse         node[int64, Place]
 	wasAged       bool   // when it went
-	stretch       uint32 // of its class, when it went
-	tenantStretch uint32 // of its tenant
+	stretch       uint64 // of its class, when it went
+	tenantStretch uint64 // of its tenant
 
 	latest     int64 // when it must go, or never
 	byDeadline bool  // of its context, or of one that waits for it

@@ -50,7 +50,7 @@ type Queue struct {
 	binding lock // held while the queue reserves; taken before mu
 
 	mu        sync.Mutex
-	order     order
+	order     *order
 	seen      int64    // the latest reading of the clock
 	bound     *hold    // of the first
 	passed    []*Place // that others pass; each has a hold
@@ -97,7 +97,7 @@ func New(set Settings, options ...[]Option) *Queue {
 	if set.Classes == nil {
 		set.Classes = make([]Class, 1)
 	}
-	q := &Queue{order: newOrder(set.Classes, set.Full), set: set, timed: never, notBefore: math.MinInt64}
+	q := &Queue{order: newOrder(set.Classes), set: set, timed: never, notBefore: math.MinInt64}
 	if set.Clock != nil {
 		q.clock = engine.On(set.Clock)
 	}
@@ -178,5 +178,6 @@ func (q *Queue) Counts() (all []Counts) {
 
 func (q *Queue) now() int64 {
 	q.seen = max(q.seen, q.clock.Now())
+	q.order.at(q.seen)
 	return q.seen
 }

@@ -97,7 +97,7 @@ func (q *Queue) step() (more bool) {
 			return true
 		}
 	}
-	first := q.order.first(now)
+	first := q.order.first()
 	if h := q.bound; h != nil && h.place != first {
 		return q.takeBack(q.release(h.place))
 	}
@@ -159,7 +159,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	p := h.place
 	q.unbind(p)
 	q.over(p)
-	q.order.grant(now, p)
+	q.order.grant(p)
 	p.state = granted
 	p.at = add(now, delay)
 	p.signal()
@@ -175,7 +175,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	}
 	extra := p.extra
 	if extra > 0 {
-		q.order.settle(now, p, extra)
+		q.order.settle(p, extra)
 	}
 	q.mu.Unlock()
 	h.granted()
@@ -215,7 +215,7 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 		if p.pass == noPass {
 			q.bound = h
 		}
-		if h.full && h.asked <= h.slack && p.pass == noPass && q.order.first(now) == p {
+		if h.full && h.asked <= h.slack && p.pass == noPass && q.order.first() == p {
 			q.grant(now, h, h.asked)
 			return
 		}
@@ -259,7 +259,7 @@ const soon = time.Millisecond
 func (q *Queue) arm(now int64) {
 	h := q.bound
 	q.deaf.Store(h != nil && h.place.sleepers > 0 && !q.several && len(q.passed) == 0 && len(h.parts) == 1)
-	at := q.order.changes(now)
+	at := q.order.changes()
 	for _, c := range q.order.classes {
 		if len(c.lapse) > 0 {
 			at = min(at, add(c.lapse[0].key, 1))

@@ -124,7 +124,8 @@ func (p *Place) Charge(actual int) {
 // correct settles the account of a granted place.
 func (p *Place) correct(actual int) {
 	if p.settled = true; actual != p.Permits {
-		p.queue.order.settle(p.queue.now(), p, actual-p.Permits)
+		p.queue.now()
+		p.queue.order.settle(p, actual-p.Permits)
 	}
 }
 
@@ -166,6 +167,7 @@ func (p *Place) Settle(actual int) {
 
 // leave takes out a place that is not granted, and returns its hold for left. The queue's lock is held.
 func (q *Queue) leave(p *Place, why error, refused bool) *hold {
+	q.now()
 	h := q.release(p)
 	if h != nil {
 		p.at = q.clock.Since(h.time())
@@ -175,9 +177,9 @@ func (q *Queue) leave(p *Place, why error, refused bool) *hold {
 		p.stop() // no caller waits for the limit's answer
 	}
 	q.over(p)
-	q.order.remove(q.now(), p)
+	q.order.of(p).remove(p)
 	if refused {
-		q.order.classes[p.Class].counts.Refused += uint64(p.Permits)
+		q.order.of(p).counts.Refused += uint64(p.Permits)
 	}
 	p.state, p.err = over, why
 	p.signal()
@@ -196,7 +198,7 @@ func (q *Queue) over(p *Place) {
 // lapses keeps the place among those with a deadline. The queue's lock is held.
 func (q *Queue) lapses(p *Place) {
 	p.lapse.key, p.lapse.of = p.latest, p
-	q.order.classes[p.Class].lapse.put(&p.lapse)
+	q.order.of(p).lapse.put(&p.lapse)
 }
 
 // left cancels a hold, nil if none, and looks. Where a limit may block, nobody waits for that.
