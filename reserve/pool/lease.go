@@ -1,16 +1,15 @@
 package pool
 
 import (
-	"context"
-	"time"
-
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A Lease is a reservation at a member of a pool. It must not be copied after use. The zero value promises nothing. All
-// methods may be called at the same time.
+// A Lease is a reservation at a member of a pool. Its At and Delay may change, and are a forecast while others are in
+// front. If the permits certainly come too late, Wait returns a *[reserve.WaitError]. It must not be copied after use.
+// The zero value promises nothing. All methods may be called at the same time.
 type Lease[T any] struct {
+	reserve.Reservation
 	place   *queue.Place
 	members *members[T]
 }
@@ -30,47 +29,4 @@ func (l *Lease[T]) Member() int {
 		return -1
 	}
 	return l.place.Option()
-}
-
-// Permits returns how many permits were reserved.
-func (l *Lease[T]) Permits() int {
-	if l.place == nil {
-		return 0
-	}
-	return l.place.Permits
-}
-
-// At returns when the permits may be used. It may change; while others are in front it is a forecast.
-func (l *Lease[T]) At() time.Time {
-	if l.place == nil {
-		return time.Time{}
-	}
-	return l.place.At()
-}
-
-// Delay returns how long it is until At; never negative.
-func (l *Lease[T]) Delay() time.Duration {
-	if l.place == nil {
-		return 0
-	}
-	return l.place.Delay()
-}
-
-// Wait blocks until the permits may be used. If the context ends first, it gives them back and returns the cause. If
-// they certainly come too late, it returns a *[reserve.WaitError].
-func (l *Lease[T]) Wait(ctx context.Context) error {
-	if l.place == nil {
-		return reserve.ErrCancelled
-	}
-	return l.place.Wait(ctx)
-}
-
-// Cancel is Settle(0).
-func (l *Lease[T]) Cancel() { l.Settle(0) }
-
-// Settle says how many permits were used: see [reserve.Reservation.Settle].
-func (l *Lease[T]) Settle(actual int) {
-	if l.place != nil {
-		l.place.Settle(actual)
-	}
 }

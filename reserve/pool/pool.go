@@ -109,14 +109,14 @@ func (p *Pool[T]) Sticky(key string) *Pool[T] { return &Pool[T]{members: p.membe
 
 // Acquire waits for n permits (at least 1) of the earliest member. For errors see [Pool.ReserveWithin].
 func (p *Pool[T]) Acquire(ctx context.Context, n int) (Lease[T], error) {
-	l, err := p.ReserveWithin(ctx, n, reserve.Forever)
+	place, err := p.enter(ctx, p.key, n, reserve.Forever)
 	if err == nil {
-		err = l.Wait(ctx)
+		err = place.Wait(ctx)
 	}
 	if err != nil {
 		return Lease[T]{}, err
 	}
-	return l, nil
+	return p.lease(place), nil
 }
 
 // ReserveWithin reserves n permits (at least 1) of the earliest member, if that is within maxWait and the context's
@@ -129,7 +129,11 @@ func (p *Pool[T]) ReserveWithin(ctx context.Context, n int, maxWait time.Duratio
 	if err != nil {
 		return Lease[T]{}, err
 	}
-	return Lease[T]{place: place, members: p.members}, nil
+	return p.lease(place), nil
+}
+
+func (m *members[T]) lease(place *queue.Place) Lease[T] {
+	return Lease[T]{Reservation: place.Reservation(), place: place, members: m}
 }
 
 func (m *members[T]) enter(ctx context.Context, key string, n int, maxWait time.Duration) (*queue.Place, error) {

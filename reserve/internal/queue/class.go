@@ -192,8 +192,7 @@ func (c *class) keep(t *tenant) {
 		c.active.put(&t.node)
 	} else if t.start > c.of.virtual {
 		c.idle.put(&t.node)
-	} else {
-		t.node.leave()
+	} else if t.node.leave(); t != c.nameless {
 		delete(c.tenants, t.name)
 	}
 }

@@ -15,18 +15,18 @@ const patience = 4
 type hold struct {
 	place  *Place
 	option int
-	parts  []Part
+	parts  []part
 	last   int // of parts: the one to wait for
 	rounds uint8
 	full   bool
 	slack  time.Duration // how long before its time it is granted
 	asked  time.Duration // the delay when it was made
 	epoch  int64         // of the queue, when other options were compared last
-	one    [1]Part
+	few    [2]part
 }
 
-// A Part is a reservation at one limit.
-type Part struct {
+// A part is a reservation at one limit.
+type part struct {
 	r      *reserve.Reservation // nil: there is none
 	memory reserve.Reservation  // of the first one, for which a caller may still wait
 	taken  bool                 // memory is

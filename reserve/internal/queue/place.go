@@ -25,8 +25,6 @@ type Place struct {
 	// Renew is called before each reservation, and may change the limits' permits; its error ends the place. It must
 	// not call the queue. May be nil.
 	Renew func() error
-	// Memory is used for an option with several limits, if long enough.
-	Memory []Part
 
 	// What other places look at, in one cache line.
 	rank  Rank
@@ -48,7 +46,7 @@ type Place struct {
 	byDeadline bool  // of its context, or of one that waits for it
 	state      state
 	pass       pass
-	used       bool // own and Memory are taken
+	used       bool // own is taken
 	settled    bool
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
@@ -99,21 +97,16 @@ const (
 // newHold returns an empty hold. The caller holds binding.
 func (p *Place) newHold(option int) *hold {
 	h := &p.own
-	n := len(p.Options[option].Limits)
-	memory := p.Memory
 	if p.used {
-		h, memory = new(hold), nil
-	}
-	h.place, h.option = p, option
-	switch {
-	case n <= len(h.one):
-		h.parts = h.one[:n]
-	case n <= len(memory):
-		h.parts = memory[:n]
-	default:
-		h.parts = make([]Part, n)
+		h = new(hold)
 	}
 	p.used = true
+	h.place, h.option = p, option
+	if n := len(p.Options[option].Limits); n <= len(h.few) {
+		h.parts = h.few[:n]
+	} else {
+		h.parts = make([]part, n)
+	}
 	return h
 }
 

@@ -197,8 +197,9 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 	q.mu.Unlock()
 	h, err := q.attempt(ctx, p, h, maxWait)
 	q.mu.Lock()
-	now := q.now()
-	if q.distant {
+	now := begin
+	if q.blocks {
+		now = q.now()
 		q.cost += (now - begin - q.cost) / 4
 	}
 	switch {
