@@ -97,9 +97,6 @@ func (c *call) ask() (err error) {
 	}
 	c.place = place
 	c.place.Rank, c.place.Permits = &c.rank, 1
-	if !again {
-		c.place.Memory = c.memory.parts[:]
-	}
 	if c.t.classes != nil {
 		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
@@ -30,7 +29,6 @@ type call struct {
 		charges [few]charge
 		seats   [1]charge
 		states  [few]*limitState
-		parts   [few]queue.Part
 		rulings [few]ruling
 	}
 }
