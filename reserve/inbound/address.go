@@ -34,7 +34,7 @@ func IPv6Prefix(bits int) AddressOption {
 
 // RemoteAddr is the address at the other end of the connection, for programs without a proxy.
 func RemoteAddr(opts ...AddressOption) (Address, error) {
-	return newAddress(opts, func(r *http.Request) (netip.Addr, error) { return peer(r) })
+	return newAddress(opts, peer)
 }
 
 // TrustedHeader is the address in a header that the proxy sets and overwrites: CF-Connecting-IP, X-Real-IP. More or
@@ -82,21 +82,20 @@ func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, erro
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 func peer(r *http.Request) (netip.Addr, error) {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%w: the connection is from %s", ErrNoAddress, shorten(r.RemoteAddr))
+	addr, ok := parseAddress(r.RemoteAddr)
+	if !ok {
+		return addr, fmt.Errorf("%w: the connection is from %s", ErrNoAddress, shorten(r.RemoteAddr))
 	}
-	return ap.Addr().Unmap().WithZone(""), nil
+	return addr, nil
 }
 
 // parseAddress also accepts a port and brackets, as some proxies write them.
 func parseAddress(s string) (netip.Addr, bool) {
 	s = strings.TrimSpace(s)
-	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
-		if ap, err := netip.ParseAddrPort(s); err == nil {
-			return ap.Addr().Unmap().WithZone(""), true
-		}
-		s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+	if host, bracket := strings.CutPrefix(s, "["); bracket {
+		s, _, _ = strings.Cut(host, "]")
+	} else if strings.Count(s, ":") == 1 {
+		s, _, _ = strings.Cut(s, ":")
 	}
 	addr, err := netip.ParseAddr(s)
 	return addr.Unmap().WithZone(""), err == nil
