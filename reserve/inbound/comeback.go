@@ -44,7 +44,13 @@ func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 		l.epoch = time.Now()
 	}
 	if interval > 0 {
-		due := l.refused(wait)
+		now := time.Since(l.epoch)
+		if l.over(now) {
+			l.last = 0
+		}
+		l.waits.Store(true)
+		due := saturate.Add(now, wait) // when the client could be served
+		l.spare = due
 		next := max(due, saturate.Add(l.last, interval))
 		if next-due <= longestQueue {
 			l.last = next
@@ -58,18 +64,6 @@ func (l *comeback) next(wait, interval, jitter time.Duration) time.Duration {
 	part := float64(l.told*golden>>11) / (1 << 53)
 	l.told++
 	return min(saturate.Add(wait, time.Duration(part*float64(jitter))), longestWait)
-}
-
-// refused returns when the client could be served. The queue must be locked.
-func (l *comeback) refused(wait time.Duration) (due time.Duration) {
-	now := time.Since(l.epoch)
-	if l.over(now) {
-		l.last = 0
-	}
-	l.waits.Store(true)
-	due = saturate.Add(now, wait)
-	l.spare = due
-	return due
 }
 
 func (l *comeback) passed(interval time.Duration) {

@@ -25,7 +25,14 @@ type Refusal struct {
 	Err        *TierError // of the tier that decided
 
 	body   []byte    // room for it; nil: a caller's own Refusal
-	values [2]string // of Content-Type, and of X-Content-Type-Options
+	values [4]string // of header fields: under a flood most requests are refused
+	used   int
+}
+
+func (f *Refusal) set(h http.Header, field, value string) {
+	v := f.values[f.used : f.used+1 : f.used+1]
+	v[0], h[field] = value, v
+	f.used = (f.used + 1) % len(f.values)
 }
 
 // ServeHTTP writes a problem (RFC 9457), or a line of text if the client asks for text and not for JSON.
@@ -33,8 +40,8 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	title := http.StatusText(f.Status)
 	h, body := w.Header(), f.body[:0]
 	if wantsText(r) {
-		f.values = [2]string{"text/plain; charset=utf-8", "nosniff"}
-		h["X-Content-Type-Options"] = f.values[1:2:2]
+		f.set(h, "Content-Type", "text/plain; charset=utf-8")
+		f.set(h, "X-Content-Type-Options", "nosniff")
 		body = append(body, title...)
 		if len(f.Tiers) > 0 {
 			body = append(f.appendTiers(append(body, " ("...)), ')')
@@ -46,7 +53,7 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = append(body, '\n')
 	} else {
 		// Nothing here needs escaping: see wellNamed.
-		f.values[0] = "application/problem+json"
+		f.set(h, "Content-Type", "application/problem+json")
 		body = append(append(body, `{"type":"`...), f.kind()...)
 		body = append(append(append(body, `","title":"`...), title...), `","status":`...)
 		body = strconv.AppendInt(body, int64(f.Status), 10)
@@ -58,7 +65,6 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body = append(body, "}\n"...)
 	}
-	h["Content-Type"] = f.values[0:1:1]
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(body)
 }
@@ -107,41 +113,31 @@ func waitOf(err error) (time.Duration, bool) {
 }
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, claims []claim, tier int, err error) {
-	room := &struct { // in one piece: under a flood most requests are refused
+	room := &struct { // in one piece
 		Refusal
-		err    TierError
-		names  [4]string
-		values [2]string // of Cache-Control and Retry-After
-		body   [256]byte
+		err   TierError
+		names [4]string
+		body  [256]byte
 	}{err: TierError{Tier: m.tiers[tier].name, Err: err}}
 	f := &room.Refusal
 	f.Err, f.body = &room.err, room.body[:0]
-	longest, h := tier, w.Header()
-	var interval time.Duration
+	longest, h, interval := tier, w.Header(), time.Duration(0)
 	wait, refused := waitOf(err)
-	switch {
-	case refused:
+	if refused {
 		f.Wait, f.Tiers = wait, append(room.names[:0], m.tiers[tier].name)
 		longest = m.violated(r, claims, tier, f)
 		interval = m.tiers[longest].interval(claims[longest].cost)
-	default:
+	} else if challenge, ok := unauthorized(err); ok {
+		f.Status = http.StatusUnauthorized
+		h.Set("WWW-Authenticate", challenge)
+	} else {
 		f.Status = http.StatusServiceUnavailable
-		if challenge, ok := unauthorized(err); ok {
-			f.Status = http.StatusUnauthorized
-			h.Set("WWW-Authenticate", challenge)
-		}
 	}
-	wait = f.Wait
-	if m.tarpitDelay > 0 {
-		wait = max(0, wait-m.delay(r.Context()))
-	}
-	values := &room.values
-	values[0] = "no-store"
-	h["Cache-Control"] = values[0:1:1]
+	wait = max(0, f.Wait-m.delay(r.Context()))
+	f.set(h, "Cache-Control", "no-store")
 	if f.Status != http.StatusUnauthorized && f.Status != http.StatusRequestEntityTooLarge {
 		f.RetryAfter = int(ceilSeconds(m.comebacks[longest].next(wait, interval, m.jitter)))
-		values[1] = strconv.Itoa(f.RetryAfter)
-		h["Retry-After"] = values[1:2:2]
+		f.set(h, "Retry-After", strconv.Itoa(f.RetryAfter))
 	}
 	if refused {
 		m.refusedFields(h, claims, longest, f.RetryAfter)
@@ -195,7 +191,7 @@ func wantsText(r *http.Request) bool {
 	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
 }
 
-// delay holds a refusal back, and returns for how long.
+// delay holds a refusal back in the tarpit, and returns for how long.
 func (m *Middleware) delay(ctx context.Context) time.Duration {
 	defer m.delayed.Add(-1)
 	if m.delayed.Add(1) > m.tarpitMost {

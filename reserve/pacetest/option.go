@@ -12,18 +12,24 @@ import (
 var valueError = invalid.In("pacetest")
 
 // An Option changes one setting of [New].
-type Option func(*Server) error
+type Option func(*settings) error
+
+type settings struct {
+	dialect Dialect
+	handler http.Handler
+	limits  []limit
+}
 
 // New returns a server with a limit of that rule, for "requests". A bad option or rule is a *[reserve.ValueError].
 func New(rule Rule, opts ...Option) (*Server, error) {
-	s := &Server{handler: http.HandlerFunc(readAll)}
+	s := &Server{settings: settings{handler: http.HandlerFunc(readAll)}}
 	one := func(*http.Request) int { return 1 }
 	opts = append([]Option{WithDialect(RetryAfter), WithLimit("requests", rule, one)}, opts...)
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, valueError("an option", nil, "one that is not nil")
 		}
-		if err := opt(s); err != nil {
+		if err := opt(&s.settings); err != nil {
 			return nil, err
 		}
 	}
@@ -39,7 +45,7 @@ func readAll(_ http.ResponseWriter, r *http.Request) {
 // WithLimit adds a limit with a name, such as "tokens". A call takes its cost, nothing at less than 1. All limits
 // let a call in, or none takes anything.
 func WithLimit(name string, rule Rule, cost func(*http.Request) int) Option {
-	return func(s *Server) error {
+	return func(s *settings) error {
 		switch {
 		case rule.err != nil:
 			return rule.err
@@ -55,7 +61,7 @@ func WithLimit(name string, rule Rule, cost func(*http.Request) int) Option {
 
 // WithDialect sets how the server says what it allows. Default: [RetryAfter].
 func WithDialect(d Dialect) Option {
-	return func(s *Server) error {
+	return func(s *settings) error {
 		d.Status = cmp.Or(d.Status, http.StatusTooManyRequests)
 		if d.Status < 200 || d.Status > 999 {
 			return valueError("the status of WithDialect", d.Status, "an HTTP status")
@@ -68,7 +74,7 @@ func WithDialect(d Dialect) Option {
 // WithHandler sets the handler of accepted calls. Until it returns they are in flight. Default: it reads the body,
 // and answers with 200 and no body.
 func WithHandler(h http.Handler) Option {
-	return func(s *Server) error {
+	return func(s *settings) error {
 		if isnil.Value(h) {
 			return valueError("WithHandler", nil, "a handler")
 		}

@@ -2,6 +2,7 @@ package pacetest
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -14,9 +15,8 @@ type Rule struct {
 // A rule is used under one server's lock.
 type rule interface {
 	state(now time.Time, n int) State
-	take(now time.Time, n int)
-	// settle changes the cost of a call accepted at a time.
-	settle(now, at time.Time, more int)
+	// take takes n permits, which may be negative, for a call accepted at a time.
+	take(now, at time.Time, n int)
 }
 
 // A State is what a limit says when a call arrives.
@@ -38,7 +38,7 @@ func Window(n int, per time.Duration) Rule {
 // FixedWindow has room for n permits in each window of per. Windows begin at multiples of per since the zero time:
 // with an hour, at each full hour of UTC. Up to 2n pass around such a moment.
 func FixedWindow(n int, per time.Duration) Rule {
-	return Rule{func() rule { return &fixed{n: n, per: per} }, checkWindow("FixedWindow", n, per)}
+	return Rule{func() rule { return &window{n: n, per: per, fixed: true} }, checkWindow("FixedWindow", n, per)}
 }
 
 // Bucket has room for size permits at once, and gets permitsPerSecond back. It starts full.
@@ -79,6 +79,7 @@ func checkWindow(name string, n int, per time.Duration) error {
 type window struct {
 	n     int
 	per   time.Duration
+	fixed bool // a call counts as of the last multiple of per
 	taken []taken
 	sum   int // of taken
 }
@@ -111,47 +112,23 @@ func (w *window) until(now time.Time, n int) time.Duration {
 	return 0
 }
 
-func (w *window) take(now time.Time, n int) {
-	w.taken = append(w.taken, taken{now, n})
+func (w *window) take(now, at time.Time, n int) {
+	if w.fixed {
+		at = at.Truncate(w.per)
+	}
+	if now.Sub(at) >= w.per {
+		return
+	}
 	w.sum += n
-}
-
-func (w *window) settle(_, at time.Time, more int) {
-	for i := range w.taken {
-		if t := &w.taken[i]; t.at.Equal(at) { // of two calls at the same time, it does not matter which
-			t.n += more
-			w.sum += more
-			return
-		}
+	i := len(w.taken)
+	for i > 0 && w.taken[i-1].at.After(at) {
+		i--
 	}
-}
-
-type fixed struct {
-	n     int
-	per   time.Duration
-	begin time.Time
-	taken int
-}
-
-func (f *fixed) state(now time.Time, n int) State {
-	if begin := now.Truncate(f.per); !begin.Equal(f.begin) {
-		f.begin, f.taken = begin, 0
+	if i > 0 && w.taken[i-1].at.Equal(at) {
+		w.taken[i-1].n += n // of two calls at the same time, it does not matter which
+		return
 	}
-	end := f.begin.Add(f.per).Sub(now)
-	left := f.n - f.taken
-	s := State{Limit: f.n, Left: max(0, left), Rate: float64(f.n) / f.per.Seconds(), Next: end}
-	if s.Refused = n > left; s.Refused && n <= f.n {
-		s.Wait = end
-	}
-	return s
-}
-
-func (f *fixed) take(_ time.Time, n int) { f.taken += n }
-
-func (f *fixed) settle(_, at time.Time, more int) {
-	if !at.Before(f.begin) {
-		f.taken += more
-	}
+	w.taken = slices.Insert(w.taken, i, taken{at, n})
 }
 
 type bucket struct {
@@ -177,11 +154,9 @@ func (b *bucket) until(level float64) time.Duration {
 	return time.Duration(math.Ceil(max(0, level-b.level) / b.rate * float64(time.Second)))
 }
 
-func (b *bucket) take(_ time.Time, n int) { b.level -= float64(n) }
-
-func (b *bucket) settle(now, _ time.Time, more int) {
+func (b *bucket) take(now, _ time.Time, n int) {
 	b.state(now, 0)
-	b.level = min(b.size, b.level-float64(more))
+	b.level = min(b.size, b.level-float64(n))
 }
 
 type inFlight struct{ n, busy int }
@@ -190,12 +165,9 @@ func (f *inFlight) state(_ time.Time, n int) State {
 	return State{Limit: f.n, Left: max(0, f.n-f.busy), Refused: n > f.n-f.busy}
 }
 
-func (f *inFlight) take(_ time.Time, n int) { f.busy += n }
-
-func (f *inFlight) settle(_, _ time.Time, more int) { f.busy += more }
+func (f *inFlight) take(_, _ time.Time, n int) { f.busy += n }
 
 type unlimited struct{}
 
-func (unlimited) state(time.Time, int) State   { return State{} }
-func (unlimited) take(time.Time, int)          {}
-func (unlimited) settle(_, _ time.Time, _ int) {}
+func (unlimited) state(time.Time, int) State { return State{} }
+func (unlimited) take(_, _ time.Time, _ int) {}

@@ -12,11 +12,9 @@ import (
 // A Server is an http.Handler that limits its callers, and remembers all calls. All methods may be called
 // concurrently.
 type Server struct {
-	dialect Dialect
-	handler http.Handler
+	settings // the limits are guarded by mu
 
 	mu       sync.Mutex
-	limits   []limit
 	script   []Answer
 	stopped  time.Time // all calls are refused until then
 	calls    []Call
@@ -96,10 +94,11 @@ func (s *Server) decide(h http.Header, r *http.Request, a *Answer) (c *charge, a
 }
 
 func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (c *charge, accepted bool) {
-	states := make([]State, len(s.limits))
+	states, costs := make([]State, len(s.limits)), make([]int, len(s.limits))
 	worst := 0 // the limit that refuses for the longest time
-	for i := range s.limits {
-		states[i] = s.limits[i].before(now, r)
+	for i, l := range s.limits {
+		costs[i] = max(0, l.cost(r))
+		states[i] = l.look(now, costs[i], costs[i])
 		if state := &states[i]; state.Refused && (!states[worst].Refused || state.Wait > states[worst].Wait) {
 			worst = i
 		}
@@ -109,10 +108,10 @@ func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (
 		w.Refused, w.Limit, w.Left, w.Wait, w.Next = true, max(1, w.Limit), 0, a.After, a.After
 	}
 	if !w.Refused {
-		c = &charge{server: s, at: now}
-		for i := range s.limits {
-			c.costs = append(c.costs, states[i].Cost)
-			states[i] = s.limits[i].take(now, states[i].Cost)
+		c = &charge{server: s, at: now, costs: costs}
+		for i, l := range s.limits {
+			l.take(now, now, costs[i])
+			states[i] = l.look(now, 0, costs[i])
 		}
 	}
 	for i := range states {
@@ -124,16 +123,9 @@ func (s *Server) ask(h http.Header, r *http.Request, a *Answer, now time.Time) (
 	return c, c != nil
 }
 
-func (l *limit) before(now time.Time, r *http.Request) State {
-	cost := max(0, l.cost(r))
-	state := l.state(now, cost)
-	state.Name, state.Cost = l.name, cost
-	return state
-}
-
-func (l *limit) take(now time.Time, cost int) State {
-	l.rule.take(now, cost)
-	state := l.state(now, 0)
+// look returns the state for a call of n that costs cost.
+func (l *limit) look(now time.Time, n, cost int) State {
+	state := l.state(now, n)
 	state.Name, state.Cost = l.name, cost
 	return state
 }

@@ -32,7 +32,7 @@ func Settle(r *http.Request, limit string, n int) {
 	}
 	for i, l := range s.limits {
 		if l.name == limit {
-			l.settle(time.Now(), c.at, max(0, n)-c.costs[i])
+			l.take(time.Now(), c.at, max(0, n)-c.costs[i])
 			c.costs[i] = max(0, n)
 			return
 		}

@@ -15,23 +15,29 @@ import (
 // methods may be called at the same time, by many clients.
 type Retryer struct {
 	aws.RetryerV2
-	by       reserve.Reserver
-	longest  time.Duration
-	adaptive bool
-	finder   *finder // nil: not adaptive
+	settings
+	by     reserve.Reserver
+	finder *finder // nil: not adaptive
 }
 
 // An Option changes one setting of [New].
-type Option func(*Retryer)
+type Option func(*settings) error
+
+type settings struct {
+	longest  time.Duration
+	adaptive bool
+}
 
 // WithMaxRetryAfter sets for how long a service can stop the limiter at a time. Negative counts as 0. Default: 5
 // minutes.
-func WithMaxRetryAfter(d time.Duration) Option { return func(r *Retryer) { r.longest = max(0, d) } }
+func WithMaxRetryAfter(d time.Duration) Option {
+	return func(s *settings) error { s.longest = max(0, d); return nil }
+}
 
 // Adaptive finds the rate that the service accepts, as outbound.Adaptive does: throttling errors cut the limiter's
 // rate, and what is accepted raises it, never above the rate that the limiter has now. That must be finite. The limiter
 // must have Rate and Retime, and is for this retryer alone.
-func Adaptive() Option { return func(r *Retryer) { r.adaptive = true } }
+func Adaptive() Option { return func(s *settings) error { s.adaptive = true; return nil } }
 
 // New returns a retryer around inner (nil: retry.NewStandard()) whose attempts each take one permit of by. Give each
 // service, region or account a limiter and a retryer.
@@ -45,12 +51,14 @@ func New(inner aws.RetryerV2, by reserve.Reserver, opts ...Option) (*Retryer, er
 	if inner == nil {
 		inner = retry.NewStandard()
 	}
-	r := &Retryer{RetryerV2: inner, by: by, longest: 5 * time.Minute}
+	r := &Retryer{RetryerV2: inner, settings: settings{longest: 5 * time.Minute}, by: by}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, &reserve.ValueError{Package: "paceaws", Name: "an option", Value: nil, Want: "one that is not nil"}
 		}
-		opt(r)
+		if err := opt(&r.settings); err != nil {
+			return nil, err
+		}
 	}
 	if !r.adaptive {
 		return r, nil

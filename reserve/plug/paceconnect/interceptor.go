@@ -15,17 +15,19 @@ import (
 // An Interceptor is a connect.Interceptor that paces a client's calls and limits a handler's. It comes from
 // [NewInterceptor]. All methods may be called at the same time.
 type Interceptor struct {
-	paced    *outbound.Transport // nil: clients are not paced
-	limits   *inbound.Middleware // nil: handlers are not limited
-	messages bool
+	paced  *outbound.Transport // nil: clients are not paced
+	limits *inbound.Middleware // nil: handlers are not limited
+	settings
 }
 
 // An Option changes one setting of [NewInterceptor].
-type Option func(*Interceptor)
+type Option func(*settings) error
+
+type settings struct{ messages bool }
 
 // PerMessage has each message that a client's stream sends wait for permits, and the stream itself
 // for none. Default: the stream waits, once.
-func PerMessage() Option { return func(i *Interceptor) { i.messages = true } }
+func PerMessage() Option { return func(s *settings) error { s.messages = true; return nil } }
 
 // NewInterceptor returns an interceptor that paces clients as the transport paces requests, and
 // limits handlers as the middleware does. Either may be nil, for the side that it is not for. The
@@ -42,7 +44,9 @@ func NewInterceptor(paced *outbound.Transport, limits *inbound.Middleware, opts 
 		if opt == nil {
 			return nil, &reserve.ValueError{Package: "paceconnect", Name: "an option", Value: nil, Want: "one that is not nil"}
 		}
-		opt(i)
+		if err := opt(&i.settings); err != nil {
+			return nil, err
+		}
 	}
 	return i, nil
 }
