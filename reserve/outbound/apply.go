@@ -54,6 +54,11 @@ func (c *call) match(s *reply.Reply) {
 	}
 	for i := range all {
 		a := &all[i]
+		if s.Undated && s.Refused && blamed(all, i, s) {
+			until := reply.Limit{Ends: s.After, Stop: s.After}
+			a.state.clock.correct(&until, c.sent, c.heard, true)
+			s.After = until.Stop
+		}
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
 		}

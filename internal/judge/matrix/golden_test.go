@@ -65,6 +65,8 @@ var figures = map[string][2]float64{
 	"N7 refused calls count/known":                                           {1.052, 0.002},
 	"N7 refused calls count/60 % too high":                                   {1.066, 0.006},
 	"N7 refused calls count/unknown":                                         {1.074, 0.011},
+	"N9d Retry-After is a date, 0s ahead, no Date/unknown":                   {1.002, 0.011},
+	"N9d Retry-After is a date, 1h0m0s ahead, no Date/unknown":               {2.703, 0.009},
 	"N9n clock an hour ahead, no Date/known":                                 {1.103, 0.000},
 	"N9n clock an hour ahead, no Date/60 % too high":                         {1.090, 0.000},
 	"N9n clock an hour ahead, no Date/unknown":                               {1.085, 0.010},

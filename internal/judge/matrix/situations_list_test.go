@@ -104,6 +104,10 @@ func Situations() (all []Situation) {
 	k := Kind{Name: "N9n", New: newWindowsAhead(time.Hour), Ideal: evenIdeal, Undated: true}
 	add("N9n clock an hour ahead, no Date", k, ahead, Known, TooHigh, Unknown)
 	add("N9n right clock, no Date", Kind{Name: "N9n", New: newWindowsAhead(0), Ideal: evenIdeal, Undated: true}, ahead, Known, TooHigh, Unknown)
+	for _, off := range []time.Duration{time.Hour, 0} {
+		k := Kind{Name: "N9d", New: newDatesAhead(off), Ideal: evenIdeal, Undated: true}
+		add(fmt.Sprintf("N9d Retry-After is a date, %v ahead, no Date", off), k, ahead, Unknown)
+	}
 	add("N14 the rate changes every 2 min", Kind{Name: "N14", New: newChanging, Ideal: changingIdeal}, lasting(10, 720), TooHigh, Unknown)
 	slow := lasting(8./60, 1800)
 	slow.Goroutines = 12
@@ -236,6 +240,21 @@ func newWindowsAhead(ahead time.Duration) func(time.Time, Setting) Judge {
 		inner := newWindows(begin.Add(ahead), s)
 		return judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
 			return inner.Answer(now.Add(ahead), r, h)
+		})
+	}
+}
+
+// newDatesAhead counts in windows, and says only in a refusal when the next one begins: as a date by a clock that is
+// ahead.
+func newDatesAhead(ahead time.Duration) func(time.Time, Setting) Judge {
+	return func(begin time.Time, s Setting) Judge {
+		inner := newQuietWindows(begin, s)
+		return judge(func(now time.Time, r *http.Request, h http.Header) (time.Duration, int, string) {
+			takes, status, body := inner.Answer(now, r, h)
+			if after, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
+				h.Set("Retry-After", now.Add(ahead+time.Duration(after)*time.Second).UTC().Format(http.TimeFormat))
+			}
+			return takes, status, body
 		})
 	}
 }

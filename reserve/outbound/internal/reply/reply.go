@@ -14,6 +14,7 @@ type Reply struct {
 	Final   bool          // no retry can mend it
 	After   time.Duration // for how long the server wants no other request, if Told
 	Told    bool
+	Undated bool          // After is until a point in time, and there is no Date to check the local clock
 	Penalty time.Duration // the same, as the server documents it; 0: not known
 	Key     Key           // which calls share the limits; zero: not told
 	Whole   bool          // the refusal concerns all calls
@@ -79,7 +80,7 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	}
 	s.Status = r.StatusCode
 	clock := clock{r.Header, received}
-	s.After, s.Told = readRetryAfter(r.Header, clock)
+	readRetryAfter(r.Header, clock, &s)
 	if !readDraft(r.Header, &s) {
 		readDialects(r.Header, clock, dialects, &s)
 	}

@@ -8,17 +8,16 @@ import (
 )
 
 // readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after Azure's and OpenAI's more precise milliseconds.
-func readRetryAfter(h http.Header, clock clock) (after time.Duration, told bool) {
+func readRetryAfter(h http.Header, clock clock, s *Reply) {
 	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if n, ok := number(get(h, name)); ok && n*float64(time.Millisecond) <= float64(Longest) {
-			return times(n, time.Millisecond), true
+			s.After, s.Told = times(n, time.Millisecond), true
+			return
 		}
 	}
-	after, _, told = untilThen(get(h, "Retry-After"), clock)
-	if !told || after > Longest {
-		return 0, false
+	if after, epoch, ok := untilThen(get(h, "Retry-After"), clock); ok && after <= Longest {
+		s.After, s.Told, s.Undated = after, true, epoch && get(h, "Date") == ""
 	}
-	return after, true
 }
 
 // untilThen reads seconds from now or since 1970 (an epoch), milliseconds since 1970, a duration ("6m0s", "5 seconds"),
