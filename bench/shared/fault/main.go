@@ -5,6 +5,7 @@
 //	go run ./fault                        # in bench/shared: all faults, about a minute
 //	go run ./fault -only cut,reset        # some
 //	go run ./fault -server valkey-server  # another server from PATH
+//	go run ./fault -crowd                 # no faults: one hot key of 1, 8 and 32 processes, in each store
 //
 // It needs redis-server and redis-cli, and PostgreSQL in /usr/lib/postgresql. The exit status is 1 if a row misses by a
 // wide margin: see row.misses.
@@ -33,6 +34,7 @@ func main() {
 	only := flag.String("only", "", "names of faults, or beginnings of them, separated by commas; default: all")
 	atOnce := flag.Int("parallel", 2, "how many faults at a time")
 	nats := flag.String("nats", "", "be a NATS server: its address and folder, separated by a comma (internal)")
+	crowd := flag.Bool("crowd", false, "instead of faults, measure one hot key of many processes")
 	flag.Parse()
 	if *nats != "" {
 		serveNATS(*nats)
@@ -48,6 +50,17 @@ func main() {
 	}
 	if len(chosen) == 0 {
 		log.Fatalf("fault: no fault is called %q", *only)
+	}
+	if *crowd {
+		for _, f := range chosen {
+			if f.name != "none" && !strings.HasSuffix(f.name, ": none") {
+				continue
+			}
+			if err := crowds(f, *program); err != nil {
+				log.Fatalf("fault: %s: %v", f.name, err)
+			}
+		}
+		return
 	}
 	results := make([]chan []row, len(chosen))
 	slots := make(chan struct{}, max(1, *atOnce))

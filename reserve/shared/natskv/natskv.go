@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"regexp"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,10 +38,8 @@ type store struct {
 	js     jetstream.JetStream
 	bucket string
 	turns  turns.Turns // callers of one process would only get in each other's way
-	crowd  turns.Crowd // and processes
-
-	mu sync.Mutex
-	kv jetstream.KeyValue // nil: the server has not been asked for it
+	crowd  crowd       // and processes
+	kv     atomic.Pointer[jetstream.KeyValue]
 }
 
 // Update implements [shared.Store].
@@ -54,12 +52,11 @@ func (s *store) Update(
 	}
 	defer leave()
 	hash := sha256.Sum256([]byte(key))
-	u := update{store: s, key: hex.EncodeToString(hash[:16])}
-	before := s.js.Conn().LastError()
+	name, before := hex.EncodeToString(hash[:16]), s.js.Conn().LastError()
 	for lost := 0; ; lost++ {
-		s.crowd.Wait(ctx, key, lost)
+		s.crowd.wait(ctx, key, lost)
 		begin := time.Now()
-		is, err := u.read(ctx)
+		kv, is, err := s.read(ctx, name)
 		if err != nil {
 			return s.failed(ctx, key, "read", err, before, false)
 		}
@@ -69,12 +66,17 @@ func (s *store) Update(
 			return err
 		case is.ttl > 0 && keep > is.ttl:
 			return &shared.ConfigError{Key: key, Err: &TTLError{Bucket: s.bucket, TTL: is.ttl, Need: keep}}
+		case !s.js.Conn().IsConnected(): // it might be sent later
+			err = nats.ErrDisconnected
+		case is.revision == 0:
+			_, err = kv.Create(ctx, name, value)
+		default:
+			_, err = kv.Update(ctx, name, value, is.revision)
 		}
-		err = u.write(ctx, is, value)
 		if err != nil && !conflict(err) {
 			return s.failed(ctx, key, "write", err, before, perhapsWritten(err))
 		}
-		if s.crowd.Tried(key, err == nil, time.Since(begin)); err == nil {
+		if s.crowd.tried(key, err == nil, time.Since(begin)); err == nil {
 			return nil
 		}
 	}
@@ -97,66 +99,33 @@ type entry struct {
 	ttl      time.Duration
 }
 
-type update struct {
-	*store
-	key string
-}
-
-func (u *update) read(ctx context.Context) (entry, error) {
-	kv, err := u.open(ctx)
-	if err != nil {
-		return entry{}, err
+func (s *store) read(ctx context.Context, name string) (kv jetstream.KeyValue, e entry, err error) {
+	if !s.js.Conn().IsConnected() {
+		return nil, e, nats.ErrDisconnected
 	}
-	var e entry
-	stream, err := u.js.Stream(ctx, "KV_"+u.bucket)
+	if known := s.kv.Load(); known != nil {
+		kv = *known
+	} else if kv, err = s.js.KeyValue(ctx, s.bucket); err != nil {
+		return nil, e, err
+	} else {
+		s.kv.Store(&kv)
+	}
+	stream, err := s.js.Stream(ctx, "KV_"+s.bucket)
 	if err != nil {
-		return e, err
+		return nil, e, err
 	}
 	info := stream.CachedInfo()
 	if e.now, e.ttl = info.TimeStamp, info.Config.MaxAge; e.now.IsZero() {
-		return e, errOld
+		return nil, e, errOld
 	}
 	// After the time, so that few others write before this writes. A time a little before the value's counts as no
 	// time.
-	got, err := kv.Get(ctx, u.key)
+	got, err := kv.Get(ctx, name)
 	switch {
 	case err == nil:
 		e.value, e.revision = got.Value(), got.Revision()
-	case !errors.Is(err, jetstream.ErrKeyNotFound):
-		return e, err
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		err = nil
 	}
-	return e, nil
-}
-
-// open fails without a connection: a write might be sent later.
-func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
-	if c := s.js.Conn(); !c.IsConnected() {
-		return nil, nats.ErrDisconnected
-	}
-	s.mu.Lock()
-	kv := s.kv
-	s.mu.Unlock()
-	if kv != nil {
-		return kv, nil
-	}
-	kv, err := s.js.KeyValue(ctx, s.bucket)
-	if err == nil {
-		s.mu.Lock()
-		s.kv = kv
-		s.mu.Unlock()
-	}
-	return kv, err
-}
-
-func (u *update) write(ctx context.Context, was entry, value []byte) error {
-	kv, err := u.open(ctx)
-	if err != nil {
-		return err
-	}
-	if was.revision == 0 {
-		_, err = kv.Create(ctx, u.key, value)
-	} else {
-		_, err = kv.Update(ctx, u.key, value, was.revision)
-	}
-	return err
+	return kv, e, err
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/proxy"
 	"github.com/nextfree/pace/reserve/shared/internal/storetest"
 	"github.com/nextfree/pace/reserve/shared/natskv"
 )
@@ -211,7 +210,7 @@ func TestKilled(t *testing.T) {
 // A connection breaks while a value is written: nobody can tell whether that was done, so it is not done again.
 func TestCutDuringWrite(t *testing.T) {
 	s := start(t, t.TempDir(), nil)
-	p := proxy.New(t, s.Addr().String())
+	p := storetest.NewProxy(t, s.Addr().String())
 	js, near := connect(t, "nats://"+p.Addr()), connect(t, s.ClientURL())
 	bucket(t, near, "limits", 0)
 	far, err := natskv.Open(js, "limits")
@@ -221,11 +220,11 @@ func TestCutDuringWrite(t *testing.T) {
 	_, _, err = add(t.Context(), far, "k", "a")
 	require.NoError(t, err)
 	for i, tt := range []struct {
-		trap func(*proxy.Conversation, []byte)
+		trap func(*storetest.Conversation, []byte)
 		want string
 	}{
-		{(*proxy.Conversation).SendUnanswered, "ab;"},
-		{func(c *proxy.Conversation, _ []byte) { c.Cut() }, "ab;;"},
+		{(*storetest.Conversation).SendUnanswered, "ab;"},
+		{func(c *storetest.Conversation, _ []byte) { c.Cut() }, "ab;;"},
 	} {
 		require.Eventually(t, js.Conn().IsConnected, 20*time.Second, 5*time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -250,7 +249,7 @@ func TestPermissionViolationOfLongAgo(t *testing.T) {
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true,
 		NoSigs: true, Users: user("$KV.limits.>")}
 	s := start(t, o.StoreDir, func(of *server.Options) { *of = *o })
-	p := proxy.New(t, s.Addr().String())
+	p := storetest.NewProxy(t, s.Addr().String())
 	js := connect(t, "nats://"+p.Addr(), nats.UserInfo("pace", ""))
 	bucket(t, js, "limits", 0)
 	store, err := natskv.Open(js, "limits")
@@ -270,7 +269,7 @@ func TestPermissionViolationOfLongAgo(t *testing.T) {
 		return ok && err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	require.ErrorIs(t, js.Conn().LastError(), nats.ErrPermissionViolation, "it remembers")
-	p.On("HPUB $KV.limits.", func(*proxy.Conversation, []byte) {}) // it is lost, and the connection stays
+	p.On("HPUB $KV.limits.", func(*storetest.Conversation, []byte) {}) // it is lost, and the connection stays
 	ok, err := l.TryAcquire(t.Context(), 1)
 	require.NoError(t, err)
 	require.True(t, ok)

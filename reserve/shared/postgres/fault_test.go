@@ -16,20 +16,20 @@ import (
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/shared"
-	"github.com/nextfree/pace/reserve/shared/internal/proxy"
+	"github.com/nextfree/pace/reserve/shared/internal/storetest"
 	"github.com/nextfree/pace/reserve/shared/postgres"
 )
 
 // A table is one of a server, behind a proxy.
 type table struct {
 	*server
-	proxy *proxy.Proxy
+	proxy *storetest.Proxy
 	db    *sql.DB // not through the proxy
 	store shared.Store
 }
 
 func newTable(t *testing.T, s *server) *table {
-	p := proxy.New(t, "127.0.0.1:"+s.port)
+	p := storetest.NewProxy(t, "127.0.0.1:"+s.port)
 	far := s.open("pace", p.Addr())
 	t.Cleanup(func() { far.Close() })
 	tb := &table{server: s, proxy: p, db: s.connect(t)}
@@ -62,9 +62,9 @@ func TestCutDuringCommit(t *testing.T) {
 	tb := newTable(t, start(t))
 	want := ""
 	for _, word := range []string{"INSERT", "UPDATE"} {
-		for i, trap := range []func(*proxy.Conversation, []byte){
-			(*proxy.Conversation).SendUnanswered,
-			func(c *proxy.Conversation, _ []byte) { c.Cut() },
+		for i, trap := range []func(*storetest.Conversation, []byte){
+			(*storetest.Conversation).SendUnanswered,
+			func(c *storetest.Conversation, _ []byte) { c.Cut() },
 		} {
 			if word == "INSERT" {
 				_, err := tb.db.Exec("DELETE FROM limits")
@@ -89,7 +89,7 @@ func TestCutAndReplaced(t *testing.T) {
 	require.NoError(t, err)
 	_, err = add(t.Context(), other, "k", "a")
 	require.NoError(t, err)
-	tb.proxy.On("UPDATE", func(c *proxy.Conversation, sent []byte) {
+	tb.proxy.On("UPDATE", func(c *storetest.Conversation, sent []byte) {
 		c.Send(sent)
 		if _, err := add(context.Background(), other, "k", "c"); err != nil {
 			t.Error(err)
@@ -115,7 +115,7 @@ func TestLateWrite(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	gone, arrived := make(chan struct{}), make(chan struct{})
-	tb.proxy.On("UPDATE", func(c *proxy.Conversation, sent []byte) {
+	tb.proxy.On("UPDATE", func(c *storetest.Conversation, sent []byte) {
 		<-gone
 		c.Send(sent)
 		c.Cut()
@@ -136,7 +136,7 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	end := make(chan struct{})
-	tb.proxy.On("SELECT", func(*proxy.Conversation, []byte) {
+	tb.proxy.On("SELECT", func(*storetest.Conversation, []byte) {
 		cancel(stop)
 		<-end
 	})

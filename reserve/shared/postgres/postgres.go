@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -27,17 +28,23 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 		return nil, &reserve.ValueError{Package: "postgres", Name: "database", Value: nil, Want: "a database"}
 	}
 	s := &store{db: db, table: table}
-	for _, opt := range opts {
-		if opt.set != nil {
-			opt.set(s)
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, &reserve.ValueError{Package: "postgres", Name: fmt.Sprint("option ", i+1), Want: "an option"}
+		}
+		if err := opt(&s.settings); err != nil {
+			return nil, err
 		}
 	}
 	returning := " RETURNING set_config('synchronous_commit', 'off', true)" // for this transaction
 	if s.durable {
 		returning = ""
 	}
-	s.selects = `SELECT clock_timestamp(), t.value, t.version, t.expires > clock_timestamp()
-		FROM (SELECT 1) one LEFT JOIN ` + name + ` t ON t.key = $1`
+	row := `SELECT value, version, expires FROM ` + name + ` WHERE key = $1`
+	s.selects = `WITH t AS (` + row + `)` + looks
+	// A process that stops while it has the row loses it after a second.
+	s.locks = `WITH t AS (` + row + ` FOR UPDATE)` + looks + `,
+		(SELECT set_config('idle_in_transaction_session_timeout', '1000', true)) most`
 	s.updates = `UPDATE ` + name + `
 		SET value = $2, version = $3, expires = clock_timestamp() + $4::bigint * interval '1 microsecond'
 		WHERE key = $1 AND clock_timestamp() <= $5 AND version = $6` + returning
@@ -50,13 +57,23 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 	return s, nil
 }
 
+const looks = ` SELECT clock_timestamp(), t.value, t.version, t.expires > clock_timestamp()
+	FROM (SELECT 1) one LEFT JOIN t ON true`
+
 // An Option changes one setting of a store.
-type Option struct{ set func(*store) }
+type Option func(*settings) error
+
+type settings struct{ durable bool }
 
 // Durable makes each write obey the connection's synchronous_commit, which is on by default: permits are granted
 // when the server's disk has them. In a measurement that cost two thirds of one caller's decisions a second.
 // Default: synchronous_commit = off.
-func Durable() Option { return Option{func(s *store) { s.durable = true }} }
+func Durable() Option {
+	return func(s *settings) error {
+		s.durable = true
+		return nil
+	}
+}
 
 // Schema returns the statement that makes a table, for a migration.
 func Schema(table string) (string, error) {
@@ -104,12 +121,13 @@ func quote(table string) (string, error) {
 }
 
 type store struct {
-	db                        *sql.DB
-	table                     string
-	durable                   bool
-	selects, updates, inserts string
-	turns                     turns.Turns // callers of one process would only get in each other's way
-	crowd                     turns.Crowd // and processes
+	settings
+	db                               *sql.DB
+	table                            string
+	selects, locks, updates, inserts string
+	turns                            turns.Turns // callers of one process would only get in each other's way
+
+	contended [64]atomic.Int64 // until then (Unix nanoseconds) other processes write rows of that hash
 }
 
 // Update implements [shared.Store].
@@ -122,11 +140,9 @@ func (s *store) Update(
 	}
 	defer leave()
 	hash := sha256.Sum256([]byte(key))
-	u := update{store: s, key: hash[:16]}
+	u := update{store: s, key: hash[:16], until: &s.contended[hash[0]%64]}
 	var lost error // of a write that may have been done
-	for tries := 0; ; tries++ {
-		s.crowd.Wait(ctx, key, tries)
-		begin := time.Now()
+	for {
 		is, err := u.read(ctx)
 		switch {
 		case err != nil && again(err):
@@ -134,24 +150,26 @@ func (s *store) Update(
 		case err != nil:
 			return s.failed(key, "read", err, lost != nil)
 		case u.wrote(is):
-			return nil
+			return is.rollback(ctx)
 		case lost != nil && (is.exists != u.was.exists || is.version != u.was.version):
+			_ = is.rollback(ctx)
 			return s.failed(key, "write", lost, true) // another process may have replaced what was written
-		case lost == nil:
-			var keep time.Duration
+		}
+		var keep time.Duration
+		if lost == nil {
 			if u.value, keep, err = f(is.now, is.value); err != nil {
+				_ = is.rollback(ctx)
 				return err
 			}
-			u.plan(ctx, is, keep)
+			u.keep, u.version = max(0, keep), rand.Int64()
 		}
+		u.was = is
 		done, err := u.write(ctx)
-		if err == nil || again(err) {
-			s.crowd.Tried(key, done && err == nil, time.Since(begin))
-		}
 		switch {
 		case done && err == nil:
 			return nil
 		case err == nil || again(err): // another process was first
+			u.until.Store(time.Now().Add(contention).UnixNano())
 		case perhapsWritten(err) && ctx.Err() == nil:
 			lost = err
 		default:
@@ -168,42 +186,65 @@ func (s *store) failed(key, op string, err error, written bool) error {
 	return e
 }
 
+// contention is how long a row is locked while it is read and written, once another process was first: processes that
+// compare and swap a hot row lose most of their writes.
+const contention = time.Second
+
 type row struct {
 	now     time.Time // the server's, when it was read
 	value   []byte    // nil: none that counts
 	exists  bool
 	version int64
+	tx      *sql.Tx // has it locked; nil: no lock
+}
+
+func (r *row) rollback(ctx context.Context) error {
+	if r.tx == nil {
+		return nil
+	}
+	_, err := within(ctx, func() (bool, error) { return true, r.tx.Rollback() })
+	return err
 }
 
 // An update has a new version each time, which tells whether it was written. A second write does nothing.
 type update struct {
 	*store
-	key      []byte
-	was      row
-	value    []byte
-	keep     time.Duration
-	version  int64
-	notAfter time.Time // by the server's clock: then the caller has left
-}
-
-func (u *update) plan(ctx context.Context, was row, keep time.Duration) {
-	u.was, u.keep, u.version = was, max(0, keep), rand.Int64()
-	u.notAfter = was.now.Add(24 * time.Hour)
-	if by, limited := ctx.Deadline(); limited {
-		u.notAfter = was.now.Add(time.Until(by))
-	}
+	key     []byte
+	until   *atomic.Int64
+	was     row
+	value   []byte
+	keep    time.Duration
+	version int64
 }
 
 func (u *update) wrote(is row) bool { return u.value != nil && is.exists && is.version == u.version }
 
+// querier is an sql.DB, Conn or Tx.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// read reads the row. A transaction that has it locked ends with the context, if not before.
 func (u *update) read(ctx context.Context) (row, error) {
 	return within(ctx, func() (r row, err error) {
+		statement, from := u.selects, querier(u.db)
+		if time.Now().UnixNano() < u.until.Load() {
+			if r.tx, err = u.db.BeginTx(ctx, nil); err != nil {
+				return r, err
+			}
+			statement, from = u.locks, r.tx
+		}
 		var version sql.NullInt64
 		var counts sql.NullBool
-		err = u.db.QueryRowContext(ctx, u.selects, u.key).Scan(&r.now, &r.value, &version, &counts)
+		err = from.QueryRowContext(ctx, statement, u.key).Scan(&r.now, &r.value, &version, &counts)
 		r.exists, r.version = version.Valid, version.Int64
 		if !counts.Bool {
 			r.value = nil
+		}
+		if r.tx != nil && (err != nil || !r.exists) { // there is nothing to lock
+			_ = r.tx.Rollback()
+			r.tx = nil
 		}
 		return r, err
 	})
@@ -211,11 +252,20 @@ func (u *update) read(ctx context.Context) (row, error) {
 
 // write reports whether it replaced the row: not if another process was first, or if it is too late.
 func (u *update) write(ctx context.Context) (bool, error) {
-	statement, args := u.inserts, []any{u.key, u.value, u.version, u.keep.Microseconds(), u.notAfter}
+	notAfter := u.was.now.Add(24 * time.Hour) // by the server's clock
+	if by, limited := ctx.Deadline(); limited {
+		notAfter = u.was.now.Add(time.Until(by))
+	}
+	statement, args := u.inserts, []any{u.key, u.value, u.version, u.keep.Microseconds(), notAfter}
 	if u.was.exists {
 		statement, args = u.updates, append(args, u.was.version)
 	}
-	return within(ctx, func() (bool, error) {
+	return within(ctx, func() (done bool, err error) {
+		if tx := u.was.tx; tx != nil { // the lock ends with the same trip; the transaction after it is empty
+			_, err = tx.ExecContext(ctx, literally(statement, args)+"; COMMIT AND CHAIN")
+			_ = tx.Rollback()
+			return err == nil && ctx.Err() == nil, err
+		}
 		// sql.DB repeats a statement whose answer was lost, where lib/pq says only that the connection is bad. Then
 		// another process would seem to have been first.
 		conn, err := u.db.Conn(ctx)
@@ -223,13 +273,32 @@ func (u *update) write(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		defer conn.Close()
-		result, err := conn.ExecContext(ctx, statement, args...)
-		if err != nil {
-			return false, err
-		}
-		n, err := result.RowsAffected()
-		return n == 1, err
+		return execute(ctx, conn, statement, args)
 	})
+}
+
+func execute(ctx context.Context, on querier, statement string, args []any) (bool, error) {
+	result, err := on.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// literally puts the arguments into a statement: without any, a driver sends several statements at once.
+func literally(statement string, args []any) string {
+	for i, arg := range args {
+		text := fmt.Sprint(arg)
+		switch arg := arg.(type) {
+		case []byte:
+			text = fmt.Sprintf("decode('%x', 'hex')", arg)
+		case time.Time:
+			text = arg.UTC().Format("'" + time.RFC3339Nano + "'::timestamptz")
+		}
+		statement = strings.ReplaceAll(statement, fmt.Sprint("$", i+1), text)
+	}
+	return statement
 }
 
 // within ends with the context: lib/pq waits for a stopped server.

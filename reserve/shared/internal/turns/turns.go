@@ -1,4 +1,4 @@
-// Package turns orders goroutines that want the same key, first come, first served, and spreads processes that do.
+// Package turns orders goroutines that want the same key, first come, first served.
 package turns
 
 import (

@@ -1,4 +1,4 @@
-package turns
+package natskv
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// A Crowd spreads the attempts of many processes that replace one value by compare and swap. Without it, N processes
+// A crowd spreads the attempts of many processes that replace one value by compare and swap. Without it, N processes
 // make about N/2 attempts for each successful write. Before an attempt, each process waits for a random part of its
 // spread, which grows by a quarter with each lost attempt, and vanishes in the time of 200 attempts. So all
 // processes lose equally often: with 32, about half of the attempts (TestCrowd). A lone process does not wait.
 //
-// Each process has one for each store. The zero Crowd is ready to use, and safe for concurrent use.
-type Crowd struct {
+// Each process has one for each store. The zero crowd is ready to use, and safe for concurrent use.
+type crowd struct {
 	mu      sync.Mutex
 	spreads [64]spread // by the key's hash
 }
@@ -33,12 +33,12 @@ var (
 	begin = time.Now()
 )
 
-func (c *Crowd) of(key string) *spread {
+func (c *crowd) of(key string) *spread {
 	return &c.spreads[maphash.String(seed, key)%uint64(len(c.spreads))]
 }
 
-// Wait waits before an attempt, or until the context ends. An update that has lost some attempts waits less.
-func (c *Crowd) Wait(ctx context.Context, key string, lost int) {
+// wait waits before an attempt, or until the context ends. An update that has lost some attempts waits less.
+func (c *crowd) wait(ctx context.Context, key string, lost int) {
 	c.mu.Lock()
 	width := c.of(key).width / time.Duration(1+lost)
 	c.mu.Unlock()
@@ -47,8 +47,8 @@ func (c *Crowd) Wait(ctx context.Context, key string, lost int) {
 	}
 }
 
-// Tried reports how an attempt went, and how long it took.
-func (c *Crowd) Tried(key string, won bool, took time.Duration) {
+// tried reports how an attempt went, and how long it took.
+func (c *crowd) tried(key string, won bool, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, now := c.of(key), time.Since(begin)

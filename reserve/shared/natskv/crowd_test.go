@@ -1,4 +1,4 @@
-package turns
+package natskv
 
 import (
 	"sync/atomic"
@@ -19,10 +19,10 @@ func TestCrowd(t *testing.T) {
 			begin := time.Now()
 			for range processes {
 				go func() {
-					var c Crowd
+					var c crowd
 					lost, since := 0, time.Now()
 					for time.Since(begin) < 10*time.Second {
-						c.Wait(t.Context(), "key", lost)
+						c.wait(t.Context(), "key", lost)
 						from := time.Now()
 						time.Sleep(trip / 2)
 						was := version.Load()
@@ -40,7 +40,7 @@ func TestCrowd(t *testing.T) {
 							lost++
 						}
 						time.Sleep(trip / 2)
-						c.Tried("key", won, time.Since(from))
+						c.tried("key", won, time.Since(from))
 					}
 				}()
 			}
