@@ -30,16 +30,13 @@ const (
 	reasons
 )
 
-type ignored struct {
-	counts [reasons]atomic.Uint64
-}
+type ignored [reasons]atomic.Uint64
 
-func (i *ignored) add(why reason) { i.counts[why].Add(1) }
+func (i *ignored) add(why reason) { i[why].Add(1) }
 
 func (i *ignored) read() Ignored {
-	n := func(why reason) uint64 { return i.counts[why].Load() }
 	return Ignored{
-		Negative: n(negative), Absurd: n(absurd), Broken: n(broken), Encoded: n(encoded),
-		Missing: n(missing), Limits: n(badLimit), Unpaced: n(unpaced), Crowded: n(crowded),
+		Negative: i[negative].Load(), Absurd: i[absurd].Load(), Broken: i[broken].Load(), Encoded: i[encoded].Load(),
+		Missing: i[missing].Load(), Limits: i[badLimit].Load(), Unpaced: i[unpaced].Load(), Crowded: i[crowded].Load(),
 	}
 }

@@ -98,14 +98,13 @@ func (a *account) hold(k kind) {
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
-	p, rate := a.of.policy(k, n)
+	p, rate := a.of.policy(k, int(n))
 	l := m.own.Load()
 	if m.share != nil {
 		m.share.window = n
 	}
 	if l == nil {
-		l = p.Limiter()
-		m.own.Store(l)
+		m.own.Store(p.Limiter())
 		return
 	}
 	bucket, grows := a.of.hasBucket(k), rate > l.Rate()
@@ -143,7 +142,7 @@ func (a *account) observe(c *call, r *http.Response) {
 		case first:
 			(*engine.Limiter)(l).Charge(c.price(h.kind))
 		case counted && left <= n:
-			a.divide(h.kind, n, left, c, isRefusal(r))
+			a.divide(h.kind, n, left, c, isRefusal(r.StatusCode))
 		}
 	}
 	if told || r.StatusCode < 300 {

@@ -17,6 +17,13 @@ var valueError = invalid.In("llm")
 // An Option changes one setting of [New].
 type Option func(*settings) error
 
+func set(change func(*settings)) Option {
+	return func(s *settings) error {
+		change(s)
+		return nil
+	}
+}
+
 type settings struct {
 	limits     map[string]Limits // by model
 	estimate   func(r *http.Request, body []byte) (input, output int)
@@ -63,12 +70,7 @@ func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Opti
 
 // WithMargin sets how much longer each window is than the provider's. A negative margin counts as 0. Default: 250 ms,
 // which costs 0.4 % of a limit a minute.
-func WithMargin(d time.Duration) Option {
-	return func(s *settings) error {
-		s.margin = max(0, d)
-		return nil
-	}
-}
+func WithMargin(d time.Duration) Option { return set(func(s *settings) { s.margin = max(0, d) }) }
 
 // WithRequestWindow sets the time over which the provider counts requests: at 600 a minute, 10 s means 100 in any 10 s.
 // The margin is added: 1 s costs 20 % of the rate. Default: a minute; for [AzureOpenAI] 10 s.
@@ -99,22 +101,12 @@ func WithBucket(capacity time.Duration) Option {
 
 // WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call is charged
 // its uncorrected estimate, and keeps it. Default: the preset's.
-func WithSettling(settles bool) Option {
-	return func(s *settings) error {
-		s.settles = settles
-		return nil
-	}
-}
+func WithSettling(settles bool) Option { return set(func(s *settings) { s.settles = settles }) }
 
 // AnswerRefusals answers a call that is too large or can't go in time with a response instead of an error: status 429,
 // a body in the provider's form, and "x-should-retry: false". OpenAI's and Anthropic's clients return it at once; an
 // error they try three times in vain. The end of a context remains an error.
-func AnswerRefusals() Option {
-	return func(s *settings) error {
-		s.answer = true
-		return nil
-	}
-}
+func AnswerRefusals() Option { return set(func(s *settings) { s.answer = true }) }
 
 // WithLimiters sets the function that returns the limiter of a limit and key, such as one that many machines share. The
 // limit is "requests", "tokens", "input-tokens", "output-tokens", "requests-per-day", "tokens-per-day" or "images". The
@@ -126,10 +118,7 @@ func AnswerRefusals() Option {
 // On Redis use shared.New with a timeout of some seconds. A call asks Redis twice, one call after the other: 300 calls
 // took 13 s in one process, and 63 s where Redis was 100 ms away.
 func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
-	return func(s *settings) error {
-		s.limiters = f
-		return nil
-	}
+	return set(func(s *settings) { s.limiters = f })
 }
 
 // WithKey sets the function that says whose quota a request uses, given its own key. Default: that key. At OpenAI and
@@ -149,23 +138,13 @@ func WithKey(f func(r *http.Request, key Key) Key) Option {
 // RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
 // estimate, once, because the provider may have done its work. At 110,000 tokens a minute, 400 calls of 1,100 tokens
 // take 4 minutes with it and 11 without, if two of three attempts break.
-func RefundFailures() Option {
-	return func(s *settings) error {
-		s.refunds = true
-		return nil
-	}
-}
+func RefundFailures() Option { return set(func(s *settings) { s.refunds = true }) }
 
 // AskForUsage asks for the usage of streams. It is recommended for [OpenAI], [AzureOpenAI] and similar servers. It adds
 // stream_options.include_usage to streamed chat completions without stream_options, and takes the usage out of the
 // stream again. Otherwise such a stream is charged its estimate and its text, which lacks reasoning. Default: the
 // request goes as it is, because some servers refuse stream_options.
-func AskForUsage() Option {
-	return func(s *settings) error {
-		s.asks = true
-		return nil
-	}
-}
+func AskForUsage() Option { return set(func(s *settings) { s.asks = true }) }
 
 // WithUsage sets a function that is told once what each sent call used, when its response has ended or the call has
 // failed. Without a usage in the response, that is the estimate charged; a refused call used nothing. The key is
@@ -183,23 +162,13 @@ func WithUsage(f func(key Key, u Usage)) Option {
 // CacheReadsCount counts input read from a cache as other input. Anthropic's table of limits marks the models that
 // count it, among them Claude Haiku 3.5. Default: it costs nothing at Anthropic and Bedrock. OpenAI and Google always
 // count it.
-func CacheReadsCount() Option {
-	return func(s *settings) error {
-		s.cacheReads = true
-		return nil
-	}
-}
+func CacheReadsCount() Option { return set(func(s *settings) { s.cacheReads = true }) }
 
 // RefuseTooLarge makes a call larger than a limit of tokens fail at once with a *[TooLargeError], for providers that
 // always refuse it. A call is larger if half of its estimated prompt plus the output that it allows exceeds the limit.
 // Default: at [OpenAI] and [AzureOpenAI] it fails if a response has told the limit. Other calls go when the limit is
 // full.
-func RefuseTooLarge() Option {
-	return func(s *settings) error {
-		s.large = true
-		return nil
-	}
-}
+func RefuseTooLarge() Option { return set(func(s *settings) { s.large = true }) }
 
 // WithMaxKeys sets how many keys have limits of their own. Past it, a new key replaces a key that has been idle for as
 // long as its limits look back, even if its responses are not closed. If none is idle, it shares a set of limits with
@@ -217,10 +186,7 @@ func WithMaxKeys(n int) Option {
 
 // WithOutbound passes options to the [outbound.Transport] that paces: hooks, a logger, retries, the longest wait.
 func WithOutbound(opts ...outbound.Option) Option {
-	return func(s *settings) error {
-		s.outbound = append(s.outbound, opts...)
-		return nil
-	}
+	return set(func(s *settings) { s.outbound = append(s.outbound, opts...) })
 }
 
 // WithClasses orders waiting calls as package fair does, instead of first come, first served: people before a batch,

@@ -17,8 +17,8 @@ type preset struct {
 	window time.Duration
 	// refusesLarge: a call above a limit is refused whenever it comes.
 	refusesLarge bool
-	// refusal makes a refusal's body, and may set headers.
-	refusal func(message string) (body any, headers map[string]string)
+	refusal      string // its body, as a format for the message
+	amazon       string // the X-Amzn-Errortype of it
 }
 
 // OpenAI is the API of OpenAI, and of servers that speak nearly so: Mistral, Cohere, Ollama, Groq, OpenRouter, vLLM.
@@ -31,18 +31,8 @@ func OpenAI() Provider { return Provider{&openAI} }
 var openAI = preset{
 	name: "OpenAI", credential: byHeaders("Authorization", "Openai-Organization", "Openai-Project"),
 	settles: true, refusesLarge: true,
-	tells: []kind{requests, tokens},
-	refusal: func(message string) (any, map[string]string) {
-		type inner struct {
-			Message string  `json:"message"`
-			Type    string  `json:"type"`
-			Param   *string `json:"param"`
-			Code    string  `json:"code"`
-		}
-		return struct {
-			Error inner `json:"error"`
-		}{inner{Message: message, Type: "requests", Code: "rate_limit_exceeded"}}, nil
-	},
+	tells:   []kind{requests, tokens},
+	refusal: `{"error":{"message":%s,"type":"requests","param":null,"code":"rate_limit_exceeded"}}`,
 }
 
 // AzureOpenAI is OpenAI's API at Azure. A call is charged its prompt and the most that it may put out; as Azure
@@ -67,16 +57,7 @@ func Anthropic() Provider { return Provider{&anthropic} }
 var anthropic = preset{
 	name: "Anthropic", credential: byHeaders("X-Api-Key", "Authorization"),
 	settles: true, tells: []kind{requests, inputTokens, outputTokens},
-	refusal: func(message string) (any, map[string]string) {
-		type inner struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		}
-		return struct {
-			Type  string `json:"type"`
-			Error inner  `json:"error"`
-		}{"error", inner{"rate_limit_error", message}}, nil
-	},
+	refusal: `{"type":"error","error":{"type":"rate_limit_error","message":%s}}`,
 }
 
 // Gemini is Google's API of the Gemini models, at the Gemini API or Vertex AI. Its tokens a minute count input:
@@ -86,16 +67,7 @@ func Gemini() Provider { return Provider{&gemini} }
 
 var gemini = preset{
 	name: "Gemini", credential: geminiCredential, settles: true,
-	refusal: func(message string) (any, map[string]string) {
-		type inner struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-			Status  string `json:"status"`
-		}
-		return struct {
-			Error inner `json:"error"`
-		}{inner{429, message, "RESOURCE_EXHAUSTED"}}, nil
-	},
+	refusal: `{"error":{"code":429,"message":%s,"status":"RESOURCE_EXHAUSTED"}}`,
 }
 
 // Bedrock is AWS's runtime API for models: Converse and InvokeModel, with their streams. A call holds its input, cached
@@ -106,11 +78,7 @@ func Bedrock() Provider { return Provider{&bedrock} }
 
 var bedrock = preset{
 	name: "Bedrock", credential: bedrockCredential, settles: true,
-	counts: [2]string{"X-Amzn-Bedrock-Input-Token-Count", "X-Amzn-Bedrock-Output-Token-Count"},
-	refusal: func(message string) (any, map[string]string) {
-		// Not a ThrottlingException: AWS's SDKs ask again after that.
-		return struct {
-			Message string `json:"message"`
-		}{message}, map[string]string{"X-Amzn-Errortype": "ServiceQuotaExceededException"}
-	},
+	counts:  [2]string{"X-Amzn-Bedrock-Input-Token-Count", "X-Amzn-Bedrock-Output-Token-Count"},
+	refusal: `{"message":%s}`,
+	amazon:  "ServiceQuotaExceededException", // AWS's SDKs ask again after a ThrottlingException
 }

@@ -1,9 +1,9 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,26 +17,17 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 	if !errors.As(err, &wait) && !errors.As(err, &large) {
 		return nil
 	}
-	content, headers := t.preset.refusal("pace: " + strings.TrimPrefix(err.Error(), "pace: "))
-	text, err := json.Marshal(content)
-	if err != nil {
-		return nil
-	}
+	message, _ := json.Marshal("pace: " + strings.TrimPrefix(err.Error(), "pace: "))
+	text := fmt.Sprintf(t.preset.refusal, message)
 	h := http.Header{"Content-Type": {"application/json"}, "X-Should-Retry": {"false"}}
-	for name, value := range headers {
-		h.Set(name, value)
+	if t.preset.amazon != "" {
+		h.Set("X-Amzn-Errortype", t.preset.amazon)
 	}
 	return &http.Response{
 		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
+		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r,
 	}
 }
 
-func isRefusal(r *http.Response) bool {
-	switch r.StatusCode {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
-		return true
-	}
-	return false
-}
+func isRefusal(status int) bool { return status == 429 || status == 503 || status == 529 }

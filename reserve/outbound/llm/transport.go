@@ -19,7 +19,7 @@ type Transport struct {
 	paced  *outbound.Transport
 
 	table     table
-	policies  policies // guarded by the table's lock
+	latest    [calls]latest // guarded by the table's lock
 	unlimited *reserve.Policy
 	ignored   *ignored
 	awaited   awaited
@@ -83,7 +83,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 	}
 	t := &Transport{preset: p.preset, given: l, base: base, ignored: new(ignored)}
 	t.settings = settings{margin: 250 * time.Millisecond, window: p.window, settles: p.settles, maxKeys: 1024}
-	t.table.accounts, t.policies = map[Key]*account{}, policies{}
+	t.table.accounts = map[Key]*account{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
 			return nil, err
