@@ -12,9 +12,16 @@ import (
 // The names that most programs need, so that they import this package alone. Package reserve defines them, and its
 // documentation has their methods and details.
 type (
-	// A Limiter hands out permits at a rate: see [reserve.Limiter].
+	// A Limiter hands out permits at a rate. Its methods are at [reserve.Limiter]:
+	//
+	//	Acquire, TryAcquire, TakeUpTo, Wait, Allow                take permits
+	//	Reserve, ReserveWithin                                    promise them
+	//	SetRate, Retime, SetPolicy, PauseUntil, Resume            change the limiter
+	//	Rate, Stored, NextFree, Peek, Forecast, Snapshot          look, and take nothing
+	//	AppendBinary                                              saves it
 	Limiter = reserve.Limiter
-	// A Reservation is a promise of permits at a known time: see [reserve.Reservation].
+	// A Reservation is a promise of permits at a known time. Its methods are at [reserve.Reservation]: Permits, At,
+	// Delay, Wait, Cancel, Settle, Begin and End.
 	Reservation = reserve.Reservation
 	// A Policy says what is limited. It makes limiters: see [reserve.Policy].
 	Policy = reserve.Policy

@@ -17,9 +17,9 @@ var valueError = invalid.In("pace")
 // At 5/s, after 3 s of idleness, 5 permits are stored. A sixth request goes at once as well, because the first fresh
 // permit is prepaid. The seventh waits 200 ms. A new limiter has nothing stored.
 //
-// It returns a *[reserve.ValueError] for a rate that is not positive (+Inf is no limit), and a *[reserve.OptionError]
-// for an option that does not apply: [WithBurst], [WithCapacity], [reserve.WithStored], [reserve.PayUpfront],
-// [reserve.WithMaxWait], [reserve.WithSlack] and [reserve.WithClock] do.
+// It returns a *[ValueError] for a rate that is not positive (+Inf is no limit), and a *[OptionError]
+// for an option that does not apply: [WithBurst], [WithCapacity], [WithStored], [PayUpfront],
+// [WithMaxWait], [reserve.WithSlack] and [WithClock] do.
 func NewBursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := Bursty(permitsPerSecond, opts...)
 	if err != nil {
@@ -42,9 +42,9 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 //
 // At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
 //
-// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [reserve.WithStored](capacity), [reserve.PayUpfront]()),
+// It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()),
 // with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a
-// *[reserve.ValueError].
+// *[ValueError].
 func NewTokenBucket(permitsPerSecond, capacity float64, opts ...reserve.Option) (*reserve.Limiter, error) {
 	p, err := TokenBucket(permitsPerSecond, capacity, opts...)
 	if err != nil {

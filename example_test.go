@@ -12,7 +12,6 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/warmup"
 )
 
@@ -62,7 +61,7 @@ func Example_firstProgram() {
 // The worked example of the package comment, on a fake clock.
 func ExampleNewBursty() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewBursty(5, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewBursty(5, pace.WithClock(clock)))
 	clock.Advance(3 * time.Second)
 	fmt.Println("stored:", limiter.Stored())
 
@@ -85,9 +84,9 @@ func ExampleNewBursty() {
 
 func ExampleWithBurst() {
 	clock := clockwork.NewFakeClock()
-	none := reserve.Must(pace.NewBursty(100, pace.WithBurst(0), reserve.WithClock(clock)))
-	some := reserve.Must(pace.NewBursty(100, pace.WithBurst(200*time.Millisecond), reserve.WithClock(clock)))
-	fixed := reserve.Must(pace.NewBursty(100, pace.WithCapacity(7), reserve.WithClock(clock)))
+	none := pace.Must(pace.NewBursty(100, pace.WithBurst(0), pace.WithClock(clock)))
+	some := pace.Must(pace.NewBursty(100, pace.WithBurst(200*time.Millisecond), pace.WithClock(clock)))
+	fixed := pace.Must(pace.NewBursty(100, pace.WithCapacity(7), pace.WithClock(clock)))
 	clock.Advance(time.Hour)
 	fmt.Println(none.Stored(), some.Stored(), fixed.Stored())
 	// Output: 0 20 7
@@ -97,10 +96,10 @@ func ExampleWithBurst() {
 // prepaid. Without a burst it is one.
 func ExampleWithBurst_atOnce() {
 	clock := clockwork.NewFakeClock()
-	byDefault := reserve.Must(pace.NewBursty(50, reserve.WithClock(clock)))
-	evenly := reserve.Must(pace.NewBursty(50, pace.WithBurst(0), reserve.WithClock(clock)))
+	byDefault := pace.Must(pace.NewBursty(50, pace.WithClock(clock)))
+	evenly := pace.Must(pace.NewBursty(50, pace.WithBurst(0), pace.WithClock(clock)))
 	clock.Advance(time.Second)
-	for _, limiter := range []*reserve.Limiter{byDefault, evenly} {
+	for _, limiter := range []*pace.Limiter{byDefault, evenly} {
 		atOnce := 0
 		for limiter.Allow() {
 			atOnce++
@@ -115,7 +114,7 @@ func ExampleWithBurst_atOnce() {
 // A token bucket is full at the start, and a request waits for its own permits.
 func ExampleNewTokenBucket() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewTokenBucket(10, 5, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewTokenBucket(10, 5, pace.WithClock(clock)))
 	for _, permits := range []int{3, 4, 20} { // 20 are more than it holds
 		r, err := limiter.Reserve(ctx, permits)
 		if err != nil {
@@ -131,7 +130,7 @@ func ExampleNewTokenBucket() {
 
 func Example_warmUp() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(warmup.New(2, 4*time.Second, reserve.WithClock(clock)))
+	limiter := pace.Must(warmup.New(2, 4*time.Second, pace.WithClock(clock)))
 	for range 8 {
 		r, _ := limiter.Reserve(ctx, 1)
 		fmt.Print(r.Delay(), " ")
@@ -143,11 +142,11 @@ func Example_warmUp() {
 // Doing something else instead of waiting too long. A refusal takes nothing, and
 // says what the wait would have been.
 func Example_refusal() {
-	limiter := reserve.Must(pace.NewBursty(1, reserve.WithClock(clockwork.NewFakeClock())))
+	limiter := pace.Must(pace.NewBursty(1, pace.WithClock(clockwork.NewFakeClock())))
 	limiter.TryAcquire(8)
 
 	_, err := limiter.ReserveWithin(ctx, 1, 2*time.Second)
-	var refused *reserve.WaitError
+	var refused *pace.WaitError
 	if errors.As(err, &refused) {
 		fmt.Println("come back in", refused.Wait)
 	}
@@ -155,7 +154,7 @@ func Example_refusal() {
 
 	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	limiter = reserve.Must(pace.NewBursty(1))
+	limiter = pace.Must(pace.NewBursty(1))
 	limiter.TryAcquire(8)
 	_, err = limiter.Acquire(soon, 1) // at once, not after 2 s
 	fmt.Println("the deadline was the reason:", errors.Is(err, context.DeadlineExceeded))
@@ -168,10 +167,10 @@ func Example_refusal() {
 // 100 callers queue, and all give up, the first one first.
 func Example_givingBack() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewBursty(10, pace.WithClock(clock)))
 	limiter.Allow()
 
-	queue := make([]*reserve.Reservation, 100)
+	queue := make([]*pace.Reservation, 100)
 	for i := range queue {
 		r, _ := limiter.Reserve(ctx, 1)
 		queue[i] = &r
@@ -189,7 +188,7 @@ func Example_givingBack() {
 // Somebody in the queue gives up, and those behind it move up.
 func Example_movingUp() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewBursty(10, pace.WithClock(clock)))
 	limiter.Allow()
 	first, _ := limiter.Reserve(ctx, 5)
 	second, _ := limiter.Reserve(ctx, 1)
@@ -210,7 +209,7 @@ func Example_movingUp() {
 func Example_cancelAfterUse() {
 	calls := func(cancel bool) (calls int) {
 		clock := clockwork.NewFakeClock()
-		limiter := reserve.Must(pace.NewTokenBucket(10, 1, reserve.WithClock(clock)))
+		limiter := pace.Must(pace.NewTokenBucket(10, 1, pace.WithClock(clock)))
 		for begin := clock.Now(); clock.Since(begin) < 10*time.Second; calls++ {
 			r, _ := limiter.Reserve(ctx, 1)
 			clock.Advance(r.Delay())
@@ -231,7 +230,7 @@ func Example_cancelAfterUse() {
 // An estimate is reserved before the call, and settled when the response tells what it cost.
 func Example_settle() {
 	clock := clockwork.NewFakeClock()
-	tokens := reserve.Must(pace.NewBursty(reserve.Per(60_000, time.Minute), reserve.WithClock(clock)))
+	tokens := pace.Must(pace.NewBursty(pace.Per(60_000, time.Minute), pace.WithClock(clock)))
 
 	r, err := tokens.Reserve(ctx, 500)
 	if err != nil {
@@ -246,14 +245,14 @@ func Example_settle() {
 	// Output: the next one waits 800ms
 }
 
-func limiterDelay(l *reserve.Limiter, clock clockwork.Clock) time.Duration {
+func limiterDelay(l *pace.Limiter, clock clockwork.Clock) time.Duration {
 	return l.NextFree().Sub(clock.Now())
 }
 
 // A rate changes for requests from now on, and with Retime for waiting requests, too.
 func Example_rates() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewBursty(1, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewBursty(1, pace.WithClock(clock)))
 	limiter.TryAcquire(8)
 	r, _ := limiter.Reserve(ctx, 1)
 
@@ -267,20 +266,20 @@ func Example_rates() {
 // Ten a second, and a thousand an hour: both or neither.
 func Example_all() {
 	clock := clockwork.NewFakeClock()
-	second := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
-	hour := reserve.Must(pace.NewBursty(reserve.Per(1000, time.Hour), pace.WithCapacity(1000),
-		reserve.WithStored(1000), reserve.WithClock(clock)))
-	both := reserve.All(second, hour)
+	second := pace.Must(pace.NewBursty(10, pace.WithClock(clock)))
+	hour := pace.Must(pace.NewBursty(pace.Per(1000, time.Hour), pace.WithCapacity(1000),
+		pace.WithStored(1000), pace.WithClock(clock)))
+	both := pace.All(second, hour)
 
 	for range 3 {
-		r, _ := both.ReserveWithin(ctx, 1, reserve.Forever)
+		r, _ := both.ReserveWithin(ctx, 1, pace.Forever)
 		fmt.Print(r.Delay(), " ")
 	}
 	_, err := both.ReserveWithin(ctx, 1, 0)
 	fmt.Println(err)
 	fmt.Println("left this hour:", hour.Stored())
 
-	waited, err := reserve.Acquire(ctx, reserve.All(hour), 1) // waits, for any Reserver
+	waited, err := pace.Acquire(ctx, pace.All(hour), 1) // waits, for any Reserver
 	fmt.Println(waited, err)
 	// Output:
 	// 0s 100ms 200ms pace: a wait of 300ms for limit "1 of 2" is longer than the longest allowed, 0s
@@ -292,7 +291,7 @@ func Example_all() {
 // spacing stays.
 func Example_pause() {
 	clock := clockwork.NewFakeClock()
-	limiter := reserve.Must(pace.NewBursty(10, reserve.WithClock(clock)))
+	limiter := pace.Must(pace.NewBursty(10, pace.WithClock(clock)))
 	limiter.Allow()
 	first, _ := limiter.Reserve(ctx, 1)
 	second, _ := limiter.Reserve(ctx, 1)
