@@ -36,7 +36,7 @@ func (l *Ledger) behind(now int64, before, permits float64) int64 {
 		_, first, _ = l.price(before)
 	}
 	_, all, _ := l.price(min(before+permits, math.MaxFloat64))
-	return max(now, l.promise(addSaturating(l.owed(), first), all-first))
+	return max(now, l.promise(l.owed()+first, all-first))
 }
 
 // TakeUpTo takes as many of n permits as would be granted now one by one, and returns how many. At 1/s with 5.5 stored
