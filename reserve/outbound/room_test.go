@@ -81,6 +81,16 @@ func TestRoomAfterAStop(t *testing.T) {
 	})
 }
 
+// The same without a time: only the refused call waits, but no more are out than were accepted. Before, the server
+// refused 120 calls.
+func TestRoomAfterABareRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &busy{judge: func(working int, h http.Header) int { return map[bool]int{true: 200, false: 429}[working < 10] }}
+		took := many(t, reserve.Must(New(server, nil, WithRetries(9))), 2000)
+		require.LessOrEqual(t, server.denied, 20, "of %d calls, in %v", server.calls, took)
+	})
+}
+
 // After a stop one call goes first. While it is refused nobody else is sent.
 func TestOneGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
