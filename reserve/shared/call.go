@@ -120,7 +120,7 @@ func timedOut(err error, after time.Duration) error {
 func (l *Limiter) until(list []*request, begin int64) int64 {
 	latest := begin
 	for _, r := range list {
-		latest = max(latest, cmp.Or(r.by, r.deadline))
+		latest = max(latest, cmp.Or(r.by, never))
 	}
 	return min(latest, begin+int64(l.timeout))
 }

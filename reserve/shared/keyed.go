@@ -70,36 +70,47 @@ func (f forKey) ReserveWithin(ctx context.Context, n int, maxWait time.Duration)
 	return f.limiters.ReserveWithin(ctx, f.key, n, maxWait)
 }
 
+// use calls do with the limiter of a key.
+func use[T any](k *Keyed, key string, do func(*Limiter) (T, error)) (result T, err error) {
+	e, err := k.enter(key)
+	if err != nil {
+		return result, err
+	}
+	defer k.leave(e)
+	return do(e.Limiter)
+}
+
 // ReserveWithin is [Limiter.ReserveWithin] of a key.
 func (k *Keyed) ReserveWithin(
 	ctx context.Context, key string, n int, maxWait time.Duration,
 ) (reserve.Reservation, error) {
-	e, err := k.enter(key)
-	if err != nil {
-		return reserve.Reservation{}, err
-	}
-	defer k.leave(e)
-	return e.ReserveWithin(ctx, n, maxWait)
+	return use(k, key, func(l *Limiter) (reserve.Reservation, error) { return l.ReserveWithin(ctx, n, maxWait) })
 }
 
 // Acquire is [Limiter.Acquire] of a key.
 func (k *Keyed) Acquire(ctx context.Context, key string, n int) (waited time.Duration, err error) {
-	e, err := k.enter(key)
-	if err != nil {
-		return 0, err
-	}
-	defer k.leave(e)
-	return e.Acquire(ctx, n)
+	return use(k, key, func(l *Limiter) (time.Duration, error) { return l.Acquire(ctx, n) })
 }
 
 // TryAcquire is [Limiter.TryAcquire] of a key.
 func (k *Keyed) TryAcquire(ctx context.Context, key string, n int) (bool, error) {
-	e, err := k.enter(key)
-	if err != nil {
-		return false, err
-	}
-	defer k.leave(e)
-	return e.TryAcquire(ctx, n)
+	return use(k, key, func(l *Limiter) (bool, error) { return l.TryAcquire(ctx, n) })
+}
+
+// Snapshot is [Limiter.Snapshot] of a key.
+func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
+	return use(k, key, func(l *Limiter) (Snapshot, error) { return l.Snapshot(ctx) })
+}
+
+// Decide is [Limiter.Decide] of a key.
+func (k *Keyed) Decide(ctx context.Context, key string, n int) (Decision, error) {
+	return use(k, key, func(l *Limiter) (Decision, error) { return l.Decide(ctx, n) })
+}
+
+// Reset is [Limiter.Reset] of a key.
+func (k *Keyed) Reset(ctx context.Context, key string) error {
+	_, err := use(k, key, func(l *Limiter) (struct{}, error) { return struct{}{}, l.Reset(ctx) })
+	return err
 }
 
 // Len returns the number of keys that this process remembers.

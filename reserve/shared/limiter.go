@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,9 +137,13 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	}
 	maxWait := max(0, min(time.Duration(r.maxWait), l.maxWait))
 	r.maxWait = int64(maxWait)
-	asking, cancel := l.hurry(ctx, r)
-	defer cancel()
-	if err := l.do(asking, r); err != nil {
+	if until, limited := ctx.Deadline(); limited {
+		now, left := l.now(), max(0, int64(time.Until(until)))
+		if r.deadline = saturate.Add(now, left); l.mode != closed {
+			r.by = now + left/4*3 // the rest is for the fallback
+		}
+	}
+	if err := l.do(ctx, r); err != nil {
 		return l.unanswered(ctx, r, maxWait, err)
 	}
 	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
@@ -162,30 +167,14 @@ func (l *Limiter) check(n int) error {
 	return nil
 }
 
-// hurry leaves a fallback a quarter of the caller's time.
-func (l *Limiter) hurry(ctx context.Context, r *request) (asking context.Context, cancel context.CancelFunc) {
-	until, limited := ctx.Deadline()
-	if !limited {
-		return ctx, func() {}
-	}
-	now := l.now()
-	left := max(0, int64(time.Until(until)))
-	r.deadline = saturate.Add(now, left)
-	patience := left / 4 * 3
-	if l.mode == closed || patience >= int64(l.timeout) {
-		return ctx, func() {}
-	}
-	r.by = now + patience
-	return context.WithTimeoutCause(ctx, time.Duration(patience), errPatience)
-}
-
 func (l *Limiter) unanswered(
 	ctx context.Context, r *request, maxWait time.Duration, why error,
 ) (reserve.Promise, error) {
-	if why == errPatience { // the request may be under way still
-		r = buys(r.permits, 0, r.deadline)
-	} else if _, unavailable := why.(*UnavailableError); !unavailable {
+	if _, unavailable := why.(*UnavailableError); !unavailable {
 		return nil, why
+	}
+	if errors.Is(why, errPatience) { // the request may be under way still
+		r = buys(r.permits, 0, r.deadline)
 	}
 	// The caller's context is about to say so.
 	if r.deadline != never && l.mode == closed && l.now() >= r.deadline {
@@ -205,41 +194,34 @@ func refused(ctx context.Context, r *request, maxWait time.Duration) error {
 	return e
 }
 
-// do sends a request. If it returns the context's end, the request may be under way: the caller must not touch it.
+// do sends a request. If it returns the context's end or errPatience, the request may be under way: the caller must
+// not touch it.
 func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
 	}
+	now, timeout := l.now(), int64(l.timeout)
+	r.by = min(cmp.Or(r.by, r.deadline), saturate.Add(now, 2*timeout))
 	n := l.node()
-	probe, err := l.enter(ctx, n, r)
+	probe, probed, err := n.circuit.enter(now)
+	switch {
+	case probe:
+		err = l.try(ctx, n, min(r.by, now+timeout))
+	case probed != nil: // another caller's probe
+		wake.Sleep(ctx, time.Duration(min(r.by-now, timeout)), probed)
+		err = cmp.Or(done.Cause(ctx), n.circuit.outcome())
+	}
 	if err != nil {
 		return err
 	}
-	if probe {
-		now, until := l.now(), cmp.Or(r.by, r.deadline)
-		if err := l.try(ctx, n, min(until, saturate.Add(now, int64(l.timeout)))); err != nil {
-			return err
-		}
-		r.by = min(until, saturate.Add(now, int64(l.timeout)/2*3))
+	if probe || probed != nil {
+		r.by = min(r.by, now+timeout/2*3)
 	}
-	if err := l.queue.do(ctx, r, l.send); err != nil {
+	patience := time.Duration(r.by - l.now())
+	if err := l.queue.do(ctx, r, patience, l.send); err == errPatience {
+		return &UnavailableError{Key: l.key, Timeout: patience.Round(time.Millisecond), Err: err}
+	} else if err != nil {
 		return err
 	}
 	return r.err
-}
-
-// enter asks the circuit. It waits for another caller's probe, within the request's own time and the timeout.
-func (l *Limiter) enter(ctx context.Context, n *node, r *request) (probe bool, err error) {
-	now, timeout := l.now(), int64(l.timeout)
-	probe, probed, err := n.circuit.enter(now)
-	if probed == nil {
-		return probe, err
-	}
-	until := cmp.Or(r.by, r.deadline)
-	wake.Sleep(ctx, time.Duration(min(saturate.Add(until, -now), timeout)), probed)
-	if err := done.Cause(ctx); err != nil {
-		return false, err
-	}
-	r.by = min(until, saturate.Add(now, timeout/2*3))
-	return false, n.circuit.outcome()
 }

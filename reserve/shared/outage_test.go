@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +47,9 @@ func (s *generous) Eval(ctx context.Context, _ *Script, _ string, arg []byte) ([
 		<-ctx.Done()
 		time.Sleep(time.Millisecond)
 	}
+	s.counts.Lock()
 	deaf := s.deaf || s.late || s.moody && second
+	s.counts.Unlock()
 	now := time.Now().UnixMicro()
 	answer := doubles(nil, float64(now))
 	requests, _, notAfter := asked(arg)
@@ -429,4 +432,39 @@ func TestTimedOut(t *testing.T) {
 		require.ErrorAs(t, err, &unavailable)
 		require.Zero(t, unavailable.Timeout)
 	})
+}
+
+// However often a slow server's answers are lost, no caller waits for longer than two timeouts: for another caller's
+// call or probe, and for its own call.
+func TestNoCallerWaitsForLong(t *testing.T) {
+	for name, mode := range map[string]Option{"closed": FailClosed(), "open": FailOpen(), "local": Local(0.5)} {
+		outage(t, mode, func(t *testing.T, l *Limiter, s *generous) {
+			s.trip = 40 * time.Millisecond
+			var longest atomic.Int64
+			var all sync.WaitGroup
+			begin := time.Now()
+			for i := range 12 {
+				all.Go(func() {
+					for time.Since(begin) < 10*time.Second {
+						from := time.Now()
+						_, _ = l.ReserveWithin(t.Context(), 1, 0)
+						took := int64(time.Since(from))
+						for was := longest.Load(); took > was && !longest.CompareAndSwap(was, took); {
+							was = longest.Load()
+						}
+						time.Sleep(time.Duration(1+i) * time.Millisecond)
+					}
+				})
+			}
+			for n := range 50 {
+				time.Sleep(time.Duration(61+n%7*31) * time.Millisecond)
+				s.counts.Lock()
+				s.deaf = n%2 == 0
+				s.counts.Unlock()
+			}
+			all.Wait()
+			t.Log(name, time.Duration(longest.Load()))
+			require.LessOrEqual(t, time.Duration(longest.Load()), 2*l.timeout, name)
+		})
+	}
 }

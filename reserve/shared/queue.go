@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 )
@@ -30,7 +31,7 @@ const (
 type request struct {
 	purchase         // of no permits: none
 	change           // the zero change: none
-	by       int64   // the answer is wanted by then, on the limiter's clock; 0: by the purchase's deadline
+	by       int64   // the answer is wanted by then, on the limiter's clock
 	err      error   // there was no answer
 	charged  bool    // although there was none the store may have granted the permits
 	seen     outlook // before the requests of the list
@@ -80,8 +81,11 @@ const (
 
 const never = saturate.Never
 
-// do returns the context's cause if that ends first. A call's error is in the request.
-func (q *queue) do(ctx context.Context, r *request, send func(context.Context, []*request) error) error {
+// do returns the context's cause if that ends first, and errPatience after the patience. A call's error is in the
+// request.
+func (q *queue) do(
+	ctx context.Context, r *request, patience time.Duration, send func(context.Context, []*request) error,
+) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
 	if q.calls < q.allowed() {
@@ -91,16 +95,21 @@ func (q *queue) do(ctx context.Context, r *request, send func(context.Context, [
 	}
 	r.waiter.wake = make(chan struct{}, 1)
 	q.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	for {
+		var over error
 		select {
 		case <-r.waiter.wake:
-			q.mu.Lock()
+		case <-late.C:
+			over = errPatience
 		case <-ctx.Done():
-			q.mu.Lock()
-			if r.waiter.stage != answered {
-				q.leave(ctx, r, send)
-				return context.Cause(ctx)
-			}
+			over = context.Cause(ctx)
+		}
+		q.mu.Lock()
+		if over != nil && r.waiter.stage != answered {
+			q.leave(ctx, r, send)
+			return over
 		}
 		switch r.waiter.stage {
 		case leads:
@@ -211,22 +220,24 @@ func (q *queue) finish(r *request) {
 	}
 }
 
-// handOver wakes the next leader. If no caller waits for the requests that are left, it reports false: this caller
-// takes them.
+// handOver wakes the next leader: the request with the most time, so that no caller has to wait for another's. If no
+// caller waits for the requests that are left, it reports false: this caller takes them.
 func (q *queue) handOver() bool {
 	q.calls--
+	var next *request
 	for _, r := range q.waiting {
-		if q.calls >= q.allowed() {
+		if q.calls >= q.allowed() || r.waiter.stage == leads {
 			return true
 		}
-		if r.waiter.wake != nil {
-			if r.waiter.stage == waits {
-				r.waiter.stage = leads
-				q.calls++
-				r.waiter.wake <- struct{}{}
-			}
-			return true
+		if r.waiter.wake != nil && (next == nil || r.by > next.by) {
+			next = r
 		}
 	}
-	return len(q.waiting) == 0 || q.calls > 0
+	if next == nil {
+		return len(q.waiting) == 0 || q.calls > 0
+	}
+	next.waiter.stage = leads
+	q.calls++
+	next.waiter.wake <- struct{}{}
+	return true
 }

@@ -49,7 +49,7 @@ func join(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
 	for i := range n {
 		wg.Go(func() {
 			r := buys(1+i, 0, 0)
-			if err := q.do(context.Background(), r, s.send); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
+			if err := q.do(context.Background(), r, time.Hour, s.send); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
 				t.Error(i, err, r.err)
 			}
 		})
@@ -115,7 +115,7 @@ func TestQueueIsLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
 			wg.Go(func() {
 				defer cancel()
-				if err := q.do(ctx, buys(permits, 0, 0), s.send); !errors.Is(err, gone) {
+				if err := q.do(ctx, buys(permits, 0, 0), time.Hour, s.send); !errors.Is(err, gone) {
 					t.Error(permits, err)
 				}
 			})
@@ -123,7 +123,7 @@ func TestQueueIsLeft(t *testing.T) {
 		}
 		leave(100, 500*time.Millisecond) // from the queue
 		wg.Go(func() {
-			if err := q.do(context.Background(), buys(7, 0, 0), s.send); err != nil {
+			if err := q.do(context.Background(), buys(7, 0, 0), time.Hour, s.send); err != nil {
 				t.Error(err)
 			}
 		})

@@ -77,22 +77,8 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 	if err := l.do(ctx, r); err != nil {
 		return Snapshot{}, err
 	}
-	return l.snapshot(r.after), nil
-}
-
-func (l *Limiter) snapshot(o outlook) Snapshot {
-	t := l.terms.Load()
-	return Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: o.level, Wait: time.Duration(o.wait)}
-}
-
-// Snapshot is [Limiter.Snapshot] of a key.
-func (k *Keyed) Snapshot(ctx context.Context, key string) (Snapshot, error) {
-	e, err := k.enter(key)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	defer k.leave(e)
-	return e.Snapshot(ctx)
+	t, o := l.terms.Load(), r.after
+	return Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: o.level, Wait: time.Duration(o.wait)}, nil
 }
 
 // Reset makes the limiter new for all processes: full (a warming-up one: cold), and nothing owed. Promised times
@@ -103,16 +89,6 @@ func (l *Limiter) Reset(ctx context.Context) error {
 		l.owed.permits.Store(0)
 	}
 	return err
-}
-
-// Reset is [Limiter.Reset] of a key.
-func (k *Keyed) Reset(ctx context.Context, key string) error {
-	e, err := k.enter(key)
-	if err != nil {
-		return err
-	}
-	defer k.leave(e)
-	return e.Reset(ctx)
 }
 
 // A Decision is the answer to [Limiter.Decide].
@@ -150,14 +126,4 @@ func (l *Limiter) Decide(ctx context.Context, n int) (Decision, error) {
 		d.Left, d.Wait = r.after.left, time.Duration(r.again)
 	}
 	return d, nil
-}
-
-// Decide is [Limiter.Decide] of a key.
-func (k *Keyed) Decide(ctx context.Context, key string, n int) (Decision, error) {
-	e, err := k.enter(key)
-	if err != nil {
-		return Decision{}, err
-	}
-	defer k.leave(e)
-	return e.Decide(ctx, n)
 }
