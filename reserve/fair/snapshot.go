@@ -19,11 +19,8 @@ type ClassSnapshot struct {
 
 // Snapshot returns the queue's state now. It takes nothing.
 func (q *Queue) Snapshot() (s Snapshot) {
-	for i, c := range q.queue.Counts() {
-		s.Classes = append(s.Classes, ClassSnapshot{
-			Class: q.classes[i].Name, Waiting: c.Waiting, Tenants: c.Tenants,
-			Granted: c.Granted, Refused: c.Refused, GivenBack: c.GivenBack, LongestWait: c.LongestWait,
-		})
+	for _, c := range q.queue.Counts() {
+		s.Classes = append(s.Classes, ClassSnapshot(c))
 	}
 	return s
 }

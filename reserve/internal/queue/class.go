@@ -28,8 +28,9 @@ func (c Class) Own() []Limit {
 	return limits
 }
 
-// Counts are those of a class: see fair.ClassSnapshot.
+// Counts are fair.ClassSnapshot.
 type Counts struct {
+	Class                       string
 	Waiting, Tenants            int
 	Granted, Refused, GivenBack uint64
 	LongestWait                 time.Duration

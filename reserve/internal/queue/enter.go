@@ -97,7 +97,10 @@ func (p *Place) fits() (err error) {
 		if p.Except != nil && p.Except(i) {
 			continue
 		}
-		size := o.tooLarge(p)
+		var size error
+		for j := 0; j < len(o.Limits) && size == nil; j++ {
+			size = o.Limits[j].tooLarge(p)
+		}
 		if size == nil {
 			return nil
 		}
@@ -106,15 +109,6 @@ func (p *Place) fits() (err error) {
 		}
 	}
 	return err
-}
-
-func (o *Option) tooLarge(p *Place) error {
-	for i := range o.Limits {
-		if err := o.Limits[i].tooLarge(p); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // refuse takes out a place, unless it has been granted meanwhile.

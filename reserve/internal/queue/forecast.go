@@ -66,7 +66,7 @@ func (q *Queue) best(now int64, p *Place) int64 {
 			return add(now, q.behind(l, nil, float64(ahead)-float64(its), own, d))
 		}
 	}
-	if l.Own || own < its && !l.paidLater() {
+	if l.Own || own < its { // that may be free earlier
 		return now
 	}
 	return add(now, d)

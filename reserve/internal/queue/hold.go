@@ -172,21 +172,6 @@ func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
 func (h *hold) time() time.Time { return h.awaited().At() }
 
-// wouldWait returns how long it is until all limits have room, as far as they tell.
-func (h *hold) wouldWait() time.Duration {
-	longest := h.delay()
-	for i, l := range h.limits() {
-		if h.parts[i].r == nil {
-			d, err := l.wait(h.place.queue, l.permits(h.place))
-			if err != nil {
-				return reserve.Forever
-			}
-			longest = max(longest, d)
-		}
-	}
-	return longest
-}
-
 // wait waits for all parts, and gives all back if that fails.
 func (h *hold) wait(ctx context.Context) error {
 	for i := range h.parts {
@@ -201,13 +186,18 @@ func (h *hold) wait(ctx context.Context) error {
 
 func (h *hold) has(limit int) bool { return limit < len(h.parts) && h.parts[limit].r != nil }
 
-// at returns which part is at a limit, or -1.
-func (h *hold) at(l *Limit) int {
-	if h != nil {
-		for j := range h.parts {
-			if h.parts[j].r != nil && l.same(h.limits()[j]) {
-				return j
-			}
+// at returns which part is at a limit of an option, or -1.
+func (h *hold) at(option, limit int) int {
+	if h == nil {
+		return -1
+	}
+	if h.option == option && h.has(limit) {
+		return limit
+	}
+	l := &h.place.Options[option].Limits[limit]
+	for j := range h.parts {
+		if h.has(j) && l.same(h.limits()[j]) {
+			return j
 		}
 	}
 	return -1

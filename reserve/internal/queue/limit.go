@@ -134,13 +134,7 @@ func tooMany(err error) int {
 
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (err error) {
 	if by, ok := l.By.(*reserve.Limiter); ok { // what is handed on before it goes does not count as granted
-		own := (*engine.Limiter)(by)
-		if c := 0.0; l.Clip && n > 1 {
-			if c = own.Outlook().Capacity; c >= 1 && float64(n) > c {
-				n = int(c)
-			}
-		}
-		err = own.ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(r))
+		err = (*engine.Limiter)(by).ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(r))
 	} else {
 		*r, err = l.By.ReserveWithin(ctx, n, maxWait)
 	}
@@ -158,17 +152,6 @@ func (l *Limit) rate() float64 {
 		}
 	}
 	return 0
-}
-
-// paidLater reports whether a request's time does not depend on its size.
-func (l *Limit) paidLater() bool {
-	by, ok := l.By.(*reserve.Limiter)
-	if !ok {
-		return false
-	}
-	one, err := by.Peek(1)
-	all, err2 := by.Peek(math.MaxInt32)
-	return err == nil && err2 == nil && all <= one // time passes meanwhile
 }
 
 // tooLarge returns the error of a place that the limit never grants, or nil.

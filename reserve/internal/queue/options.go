@@ -31,14 +31,15 @@ func (o *Option) asked() bool {
 	return true
 }
 
-func (o *Option) wait(p *Place, h *hold) (longest time.Duration) {
-	for i := range o.Limits {
-		l := &o.Limits[i]
-		if j := h.at(l); j >= 0 {
+// wait returns how long it is until all limits of an option have room, as far as they tell. The place may have a hold.
+func (p *Place) wait(option int, h *hold) (longest time.Duration) {
+	limits := p.Options[option].Limits
+	for i := range limits {
+		if j := h.at(option, i); j >= 0 {
 			longest = max(longest, min(h.delayOf(j), someday))
 			continue
 		}
-		d, err := l.wait(p.queue, l.permits(p))
+		d, err := limits[i].wait(p.queue, limits[i].permits(p))
 		if err != nil {
 			return reserve.Forever
 		}
@@ -73,15 +74,10 @@ func (q *Queue) choices(p *Place, h *hold) []choice {
 	all := make([]choice, len(p.Options))
 	now := q.clock.Now()
 	for i := range p.Options {
-		o := &p.Options[i]
 		if all[i] = (choice{i, reserve.Forever}); p.Except != nil && p.Except(i) {
 			continue
 		}
-		if h != nil && h.option == i {
-			all[i].wait = min(h.wouldWait(), someday)
-			continue
-		}
-		if all[i].wait = o.wait(p, h); !o.asked() {
+		if all[i].wait = p.wait(i, h); (h == nil || h.option != i) && !p.Options[i].asked() {
 			all[i].wait = max(all[i].wait, time.Duration(saturate.Add(q.options[i].known.Load(), -now)))
 		}
 	}

@@ -50,7 +50,6 @@ type Place struct {
 	settled    bool
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
-	extra      int           // permits that are charged beyond Permits when it goes
 	sleepers   int           // in Wait
 	changed    chan struct{} // closed when the state or the hold changes; may be nil
 	stop       func()        // ends a call to a limit that may block; may be nil

@@ -167,7 +167,7 @@ func (q *Queue) Counts() (all []Counts) {
 	now := q.now()
 	for _, c := range q.order.classes {
 		counts := c.counts
-		counts.Waiting, counts.Tenants = c.waiting.length, len(c.active)+len(c.idle)
+		counts.Class, counts.Waiting, counts.Tenants = c.Name, c.waiting.length, len(c.active)+len(c.idle)
 		if p := c.waiting.head; p != nil {
 			counts.LongestWait = max(counts.LongestWait, time.Duration(now-p.rank.Arrived))
 		}

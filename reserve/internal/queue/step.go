@@ -173,15 +173,8 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 			q.notBefore = add(at, time.Duration(float64(time.Second)/rate))
 		}
 	}
-	extra := p.extra
-	if extra > 0 {
-		q.order.settle(p, extra)
-	}
 	q.mu.Unlock()
 	h.granted()
-	if extra > 0 {
-		h.settle(p.Permits + extra)
-	}
 }
 
 // bind reserves for a place, or fills its hold. An error or a panic ends the place. It unlocks the queue.

@@ -152,14 +152,11 @@ func (p *Place) Settle(actual int) {
 	}
 	p.settled = true
 	var released *hold
-	switch {
-	case actual == 0:
+	if actual == 0 {
 		released = q.leave(p, reserve.ErrCancelled, false)
-	case actual < p.Permits:
+	} else {
 		q.order.resize(p, actual)
 		released = q.release(p)
-	default:
-		p.extra = actual - p.Permits
 	}
 	q.mu.Unlock()
 	q.left(released)
