@@ -117,37 +117,28 @@ func (c *class) turn() turn {
 	return turn{c.active[0].of.line.head, c.Priority, c.start}
 }
 
-// first returns the turn of the first request that others don't pass.
-func (c *class) first() turn {
+// first returns the turn of the first request that others don't pass; none behind one that waits for the class's limit.
+func (c *class) first() (t turn) {
 	if c.waiting.length == 0 {
-		return turn{}
+		return t
 	}
-	t := c.turn()
-	switch t.place.pass {
-	case passOne:
-		t.place = c.firstBehind()
-	case passClass:
-		t.place = nil
+	if t = c.turn(); !t.place.passed {
+		return t
 	}
-	return t
-}
-
-// firstBehind is first if some are passed.
-func (c *class) firstBehind() *Place {
 	var first turn
 	for _, n := range c.active {
 		p := n.of.line.head
-		for p != nil && p.pass == passOne {
-			p = n.of.line.next(p)
+		for ; p != nil && p.passed; p = n.of.line.next(p) {
+			if p.hold.own() {
+				return turn{}
+			}
 		}
-		if p != nil && p.pass == passClass {
-			return nil
-		}
-		if t := (turn{p, 0, n.of.start}); t.before(first) {
-			first = t
+		if other := (turn{p, 0, n.of.start}); other.before(first) {
+			first = other
 		}
 	}
-	return first.place
+	t.place = first.place
+	return t
 }
 
 func (c *class) push(p *Place) {

@@ -56,7 +56,7 @@ func (q *Queue) best(now int64, p *Place) int64 {
 		return now
 	case h.place == p:
 		return add(now, d)
-	case q.several || p.pass != noPass || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
+	case q.several || p.passed || len(p.Options) != 1 || len(p.Options[0].Limits) != len(h.parts):
 		return now
 	}
 	l := &p.Options[0].Limits[h.last]

@@ -168,6 +168,9 @@ func (h *hold) granted() {
 	}
 }
 
+// own reports whether it waits for the limit of a class.
+func (h *hold) own() bool { return h != nil && !h.full && h.limits()[h.last].Own }
+
 func (h *hold) awaited() *reserve.Reservation { return h.parts[h.last].r }
 
 func (h *hold) time() time.Time { return h.awaited().At() }

@@ -12,17 +12,10 @@ const mostPassed = 16
 // letsPass reports whether others pass a bound place from now on.
 func (q *Queue) letsPass(p *Place) bool {
 	h := p.hold
-	if p.pass != noPass || len(q.passed) >= mostPassed || h.delay() <= h.slack {
+	if p.passed || len(q.passed) >= mostPassed || h.delay() <= h.slack || !h.own() && !p.partial(&h.limits()[h.last]) {
 		return false
 	}
-	switch l := &h.limits()[h.last]; {
-	case !h.full && l.Own:
-		p.pass = passClass
-	case p.partial(l):
-		p.pass = passOne
-	default:
-		return false
-	}
+	p.passed = true
 	q.passed = append(q.passed, p)
 	q.bound = nil
 	return true
@@ -38,11 +31,11 @@ func (p *Place) partial(l *Limit) bool {
 	return false
 }
 
-// stillFirst reports whether a place with passClass is the first of its class.
-func (q *Queue) stillFirst(now int64, p *Place) bool {
-	p.pass = noPass
+// stillFirst reports whether a place that waits for its class's limit is the first of its class.
+func (q *Queue) stillFirst(p *Place) bool {
+	p.passed = false
 	first := q.order.of(p).first()
-	p.pass = passClass
+	p.passed = true
 	return first.place == p
 }
 
@@ -85,18 +78,10 @@ func (q *Queue) unbind(p *Place) {
 	if q.bound != nil && q.bound.place == p {
 		q.bound = nil
 	}
-	if p.pass != noPass {
-		p.pass = noPass
+	if p.passed {
+		p.passed = false
 		q.passed = slices.DeleteFunc(q.passed, func(other *Place) bool { return other == p })
 	}
-}
-
-// detach takes a waiting place's hold. Others may still pass it.
-func (q *Queue) detach(p *Place) {
-	if q.bound == p.hold {
-		q.bound = nil
-	}
-	p.state, p.hold = waiting, nil
 }
 
 // release takes and returns the hold of a place that nobody passes any more.

@@ -45,7 +45,7 @@ type Place struct {
 	latest     int64 // when it must go, or never
 	byDeadline bool  // of its context, or of one that waits for it
 	state      state
-	pass       pass
+	passed     bool // others pass it, because it waits for something that they don't need
 	used       bool // own is taken
 	settled    bool
 	hold       *hold         // if it is bound or granted
@@ -82,15 +82,6 @@ const (
 	bound
 	granted
 	over
-)
-
-// A pass says which places pass a place, because it waits for something that they don't need.
-type pass uint8
-
-const (
-	noPass pass = iota
-	passOne
-	passClass // but for the other places of its class
 )
 
 // newHold returns an empty hold. The caller holds binding.

@@ -136,18 +136,18 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.bind(p, nil, p.remaining(now))
 		return true
 	}
-	if p.pass == passClass && !q.stillFirst(now, p) || q.better(h) {
+	if p.passed && h.own() && !q.stillFirst(p) || q.better(h) {
 		return q.takeBack(q.release(p))
 	}
 	switch delay := h.delay(); {
 	case delay > h.slack:
 		return false
-	case p.pass != noPass && !h.full:
+	case p.passed && !h.full:
 		return q.rejoin(now, p)
 	case h.full:
 		q.grant(now, h, delay)
 	default:
-		q.detach(p)
+		q.release(p)
 		h.epoch = -1 // another option may be earlier by now
 		q.bind(p, h, p.remaining(now))
 	}
@@ -206,10 +206,10 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 		q.takeBack(q.leave(p, err, true))
 	default:
 		p.hold, p.state = h, bound
-		if p.pass == noPass {
+		if !p.passed {
 			q.bound = h
 		}
-		if h.full && h.asked <= h.slack && p.pass == noPass && q.order.first() == p {
+		if h.full && h.asked <= h.slack && !p.passed && q.order.first() == p {
 			q.grant(now, h, h.asked)
 			return
 		}
