@@ -40,7 +40,7 @@ func (c *call) admit() error {
 		if a.rate != nil {
 			a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
 		} else {
-			c.t.derated.hold(a, c.sent)
+			a.hold(c.sent)
 		}
 	}
 	return nil

@@ -73,7 +73,8 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 		}
 		c.unblock()
 		for i := range c.charges {
-			c.t.derated.accept(&c.charges[i], c.sent, c.heard)
+			a := &c.charges[i]
+			a.derated(func(r *adapt.Rate) { r.Accepted(c.heard, c.sent, float64(a.Permits)) })
 		}
 	}
 	c.stops(v, false) // before a new rate lets the next call go
@@ -101,7 +102,7 @@ func (c *call) stops(v *verdict, owed bool) {
 			continue
 		}
 		if ruling.blamed && a.rate == nil {
-			c.t.derated.refuse(a, func(rate *adapt.Rate) { rate.Refused(c.heard, c.sent, c.heard.Add(v.stop), false) })
+			a.derate(func(rate *adapt.Rate) { rate.Refused(c.heard, c.sent, c.heard.Add(v.stop), false) })
 		}
 		wait := ruling.stop
 		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {

@@ -38,7 +38,7 @@ func (c *call) unblock() {
 		case a.rate != nil:
 			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
 		default:
-			c.t.derated.refuse(a, func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
+			a.derate(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (c *call) use(a *charge) {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
 	}
-	a.room = c.t.roomOf(a)
+	a.room = a.roomOf()
 }
 
 // sit adds a limit on calls in flight, with places of its own or of the transport's (nil).

@@ -41,17 +41,22 @@ func newRoom() *room {
 }
 
 // roomOf returns the room of a limit; nil if it has a rate, or one is being found and no window is known.
-func (t *Transport) roomOf(a *charge) *room {
+func (a *charge) roomOf() *room {
 	by, ok := a.By.(interface{ Rate() float64 })
 	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
 		return nil
 	}
-	key := keys{a.limit, a.key}
-	r, ok := t.rooms.get(key)
-	if window := a.said != nil && a.said.Ends > 0; !ok && (a.rate == nil || window) {
-		r = t.rooms.getOr(key, newRoom)
+	if window := a.said != nil && a.said.Ends > 0; a.state.room.Load() == nil && (a.rate == nil || window) {
+		a.state.room.CompareAndSwap(nil, newRoom())
 	}
-	return r
+	return a.state.room.Load()
+}
+
+// bounded reports whether there was a refusal.
+func (r *room) bounded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n < boundless
 }
 
 func (r *room) refused(sent, heard time.Time, stop time.Duration) {
@@ -105,7 +110,7 @@ func (c *call) makeRoom(v *verdict) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
 		if a.room == nil {
-			a.room = c.t.roomOf(a)
+			a.room = a.roomOf()
 		}
 		switch {
 		case a.room == nil:

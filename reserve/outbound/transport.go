@@ -24,9 +24,7 @@ type Transport struct {
 	unlimited   *reserve.Policy
 	controllers memory[*controller]
 	states      limitStates
-	waiting     atomic.Int64  // calls in their own backoff
-	rooms       memory[*room] // of limits without a rate
-	derated     derated
+	waiting     atomic.Int64 // calls in their own backoff
 	learned     *learned
 	whole       bool // one of the limits holds for all calls
 }
