@@ -24,9 +24,8 @@ type Attempt struct {
 func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 	c := t.newCall(r)
 	c.unsent = false
-	going := false
 	defer func() {
-		if !going { // refused, or a hook has panicked
+		if c.phase != out { // refused, or a hook has panicked
 			defer c.release()
 			c.end()
 		}
@@ -38,8 +37,6 @@ func (t *Transport) Begin(r *http.Request) (*Attempt, error) {
 		return nil, c.refuse(err)
 	}
 	c.goes()
-	c.count(1)
-	c.phase, going = out, true
 	return &Attempt{call: c}, nil
 }
 

@@ -16,8 +16,7 @@ func Body(r *http.Request) []byte {
 		return nil
 	}
 	if c, ok := r.Context().Value(contentKey{}).(*content); ok && c.of == r {
-		c.once.Do(func() { c.bytes = readBody(r) })
-		return c.bytes
+		return c.read()
 	}
 	return readBody(r)
 }
@@ -36,9 +35,8 @@ func readBody(r *http.Request) []byte {
 }
 
 type content struct {
-	of    *http.Request
-	once  sync.Once
-	bytes []byte
+	of   *http.Request
+	read func() []byte
 }
 
 type contentKey struct{}
@@ -49,5 +47,6 @@ func withContent(r *http.Request) *http.Request {
 	}
 	c := new(content)
 	c.of = r.WithContext(context.WithValue(r.Context(), contentKey{}, c))
+	c.read = sync.OnceValue(func() []byte { return readBody(c.of) })
 	return c.of
 }

@@ -19,10 +19,9 @@ type call struct {
 	named  []charge      // what the response concerns, if it names other limits; nil: charges
 	states []*limitState // each limit and key once
 
-	turn             // admit.go
-	sending          // this file
-	attempt  attempt // verdict.go, retry.go
-	failedAt []failedAt
+	turn            // admit.go
+	sending         // this file
+	attempt attempt // verdict.go, retry.go
 
 	memory struct {
 		ways    [1]way
@@ -78,8 +77,6 @@ func (c *call) exchange() (v verdict, err error) {
 
 func (c *call) send() (err error) {
 	c.goes()
-	c.unsent, c.phase = false, out
-	c.count(1)
 	defer c.count(-1)
 	c.response, err = c.t.base.RoundTrip(c.outgoing)
 	switch {
@@ -100,6 +97,8 @@ func (c *call) goes() {
 	if hook := c.t.hooks.Waited; hook != nil {
 		hook(c.request, waited)
 	}
+	c.unsent, c.phase = false, out
+	c.count(1)
 }
 
 // deliver gives the caller the response, with the places in flight until the body is closed.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/internal/queue"
@@ -42,11 +41,11 @@ func (c *call) classOf() (class int, tenant string, err error) {
 		class = 0
 	}
 	if class < 0 {
-		names := make([]string, len(c.t.classes))
-		for i, of := range c.t.classes {
-			names[i] = fmt.Sprintf("%q", of.Name)
+		want := "one of"
+		for _, of := range c.t.classes {
+			want += fmt.Sprintf(" %q", of.Name)
 		}
-		return 0, "", valueError("the class", name, "one of "+strings.Join(names, ", "))
+		return 0, "", valueError("the class", name, want)
 	}
 	return class, tenant, nil
 }

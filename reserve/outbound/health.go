@@ -8,55 +8,38 @@ import (
 	"time"
 )
 
-type outcome int
-
-const (
-	unknown outcome = iota // nothing
-	healthy
-	broken
-)
-
-func (c *call) outcomeOf(v *verdict, err error) outcome {
-	switch {
-	case err != nil && c.request.Context().Err() != nil: // the caller gave up
-		return unknown
-	case err != nil:
-		return broken
-	case v.refused && (v.stop > 0 || c.response.StatusCode < 500):
-		return unknown
+// judge tells the upstreams how they served the call, and reports whether this one failed.
+func (c *call) judge(v *verdict, err error) (failed bool) {
+	gaveUp := err != nil && c.request.Context().Err() != nil
+	if gaveUp || v.refused && (v.stop > 0 || c.response.StatusCode < 500) {
+		return false // it says nothing
 	}
-	switch status := c.response.StatusCode; {
-	case status >= 500, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound:
-		return broken
+	if err != nil || isFailure(c.response.StatusCode) {
+		c.failed = c.sent
+		c.rests(c.way, false)
+		return true
 	}
-	return healthy
-}
-
-func (c *call) judge(of outcome) {
-	u, now := c.t.upstreams, c.t.now()
-	switch of {
-	case broken:
-		c.failedAt = append(c.failedAt, failedAt{c.upstream.number, c.sent})
-		u.rests(c.upstream.number, now, c.upstream.health.Failed(c.sent, now, false))
-	case healthy:
-		if c.upstream.health.Worked(c.sent) {
-			c.upstream.pause.Resume()
+	if c.upstream.health.Worked(c.sent) {
+		c.upstream.pause.Resume()
+	}
+	for _, w := range c.served {
+		if !w.failed.IsZero() {
+			c.rests(w, true)
+			w.failed = time.Time{}
 		}
-		for _, f := range c.failedAt {
-			u.rests(f.member, now, u.all[f.member].health.Failed(f.sent, now, true))
-		}
-		c.failedAt = nil
 	}
+	return false
 }
 
-type failedAt struct {
-	member int
-	sent   time.Time
+func isFailure(status int) bool {
+	return status >= 500 || status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound
 }
 
-func (u *upstreams) rests(member int, now time.Time, rest time.Duration) {
-	if rest > 0 && len(u.all) > 1 {
-		u.all[member].pause.PauseUntil(now.Add(rest))
+// rests stops an upstream that failed, for as long as its health says.
+func (c *call) rests(w *way, sure bool) {
+	now := c.t.now()
+	if rest := w.upstream.health.Failed(w.failed, now, sure); rest > 0 && len(c.ways) > 1 {
+		w.upstream.pause.PauseUntil(now.Add(rest))
 	}
 }
 
@@ -65,9 +48,8 @@ func (c *call) another(v *verdict, err error) bool {
 	if c.upstream == nil {
 		return false
 	}
-	of := c.outcomeOf(v, err)
-	c.judge(of)
-	if !v.refused && !(of == broken && c.harmless(err)) {
+	failed := c.judge(v, err)
+	if !v.refused && !(failed && c.harmless(err)) {
 		return false
 	}
 	c.refused = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
@@ -19,8 +20,9 @@ type way struct {
 	own      int           // the number of the caller's
 	seats    []charge      // the limits on calls in flight
 	planned  plan
-	refused  bool // the upstream has refused the call, or failed to serve it
-	large    bool // a limit is too small for the call
+	refused  bool      // the upstream has refused the call, or failed to serve it
+	failed   time.Time // when an attempt went out that it failed to serve; zero: none
+	large    bool      // a limit is too small for the call
 }
 
 func (c *call) prepare() error {
