@@ -52,13 +52,6 @@ func (a *charge) roomOf() *room {
 	return a.state.room.Load()
 }
 
-// bounded reports whether there was a refusal.
-func (r *room) bounded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n < boundless
-}
-
 func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

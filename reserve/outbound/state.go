@@ -97,7 +97,7 @@ type limitStates struct {
 	sweep int // the size at which idle ones are forgotten
 }
 
-// idleStates is how many states are kept even if idle, some 500 bytes each; up to maxKeys, if something was learned.
+// idleStates is how many states are kept even if idle, some 2,000 bytes each.
 const idleStates = 1024
 
 // stateOf returns the state of a limit and a key, for a user more.
@@ -125,22 +125,13 @@ func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
 }
 
 func (t *limitStates) forget(now time.Time) {
-	full := len(t.of) >= maxKeys
-	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool {
-		return k.key != any(sharedKey{}) && !s.needed(now) && (full || !s.learned())
-	})
+	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool { return k.key != any(sharedKey{}) && !s.needed(now) })
 	t.sweep = 2 * len(t.of)
 }
 
 func (l *limitState) needed(now time.Time) bool {
 	block := l.block.Load()
 	return l.users.Load() > 0 || !l.stop(now).IsZero() || l.taken() > 0 || block != nil && block.On()
-}
-
-// learned reports whether the server's refusals have told something of the limit.
-func (l *limitState) learned() bool {
-	room := l.room.Load()
-	return l.derated.Load() != nil || room != nil && room.bounded()
 }
 
 // taken returns how many of its places in flight are taken.
