@@ -47,11 +47,6 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	switch size := m.size.Load(); {
 	case a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0:
 		return
-	case a.of.hasBucket(k):
-		if d := int(a.limiter(k).Snapshot().Level) - int(left); d > int(n)/noise {
-			(*engine.Limiter)(a.limiter(k)).Charge(d)
-		}
-		return
 	case m.share == nil:
 		m.share = &share{ours: float64(size), window: size, at: a.of.now()}
 	}
@@ -93,7 +88,7 @@ func (s *share) learn(t telling, size float64) {
 			s.ours *= 1 - yields*since
 		}
 		s.ours += free
-	case t.now.Sub(s.seen) > 2*time.Minute:
+	case t.now.Sub(s.seen) > 70*time.Second:
 		s.ours = size
 	default:
 		s.ours += max(0, free)

@@ -351,10 +351,10 @@ func TestNeighbour(t *testing.T) {
 		failed int
 		most   float64 // refused
 	}{
-		{"as it comes", false, nil, 12, 0.34},
-		{"with retries", false, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.34},
-		{"as it comes, a bucket", true, nil, 12, 0.36},
-		{"WithBucket, a bucket", true, []Option{WithBucket(time.Minute)}, 18, 0.45},
+		{"as it comes", false, nil, 12, 0.32},
+		{"with retries", false, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.32},
+		{"as it comes, a bucket", true, nil, 12, 0.33},
+		{"WithBucket, a bucket", true, []Option{WithBucket(time.Minute)}, 12, 0.33},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &backend{tpm: 60_000, rpm: 1e6, bucket: c.bucket, says: openAIs, flight: 20 * time.Millisecond}
@@ -372,7 +372,8 @@ func TestNeighbour(t *testing.T) {
 	}
 }
 
-// Two programs of ours begin together at one quota, and want more than there is.
+// Two programs of ours begin together at one quota, and want more than there is. The first 30 of each are refused (7 %)
+// before it can know.
 func TestTwoPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{tpm: 60_000, rpm: 1e6, says: openAIs, flight: 20 * time.Millisecond}
@@ -385,8 +386,8 @@ func TestTwoPrograms(t *testing.T) {
 			defer b.mu.Unlock()
 			both := float64(b.tokensBy["one"] + b.tokensBy["two"])
 			t.Logf("of %d%% that were used, %v", int(both/6000), b.tokensBy)
-			require.GreaterOrEqual(t, both, 0.84*600_000)
-			require.InDelta(t, 0.5, float64(b.tokensBy["one"])/both, 0.13)
+			require.GreaterOrEqual(t, both, 0.95*600_000)
+			require.InDelta(t, 0.5, float64(b.tokensBy["one"])/both, 0.1)
 		}()
 		for _, r := range b.run(t, one, two) {
 			require.Zero(t, r.failed)
