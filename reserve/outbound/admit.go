@@ -110,7 +110,7 @@ func (c *call) ask() (err error) {
 		if a := w.dearest(); a != nil {
 			c.place.Permits = max(c.place.Permits, a.Permits)
 		}
-		if c.hasLearned(w) || w.changes() {
+		if c.t.learned.alone || c.t.learned.any.Load() || w.changes() {
 			c.place.Renew = c.renew
 		}
 		limits := c.limits[:0]
@@ -160,7 +160,7 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 // renew updates the estimates of the first call, or returns an error if its limits have changed.
 func (c *call) renew() error {
 	for o, w := range c.served {
-		if c.hasLearned(w) && c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
+		if c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
 			return errChanged
 		}
 		for i := range w.charges {

@@ -23,12 +23,12 @@ type learned struct {
 	whole    limit // of all calls of an account
 	bucket   limit // of calls that share one
 
-	routes  memory[route]    // by the hash of a method and path, or of all paths with one prefix
-	names   memory[*names]   // by account
-	firsts  memory[string]   // the first name that was heard of, by account and the caller's own limit
-	several atomic.Bool      // fast path: an account has several names
-	bounded memory[struct{}] // accounts whose calls the host limits together
-	any     atomic.Bool      // fast path: there are such accounts
+	routes memory[route]  // by the hash of a method and path, or of all paths with one prefix
+	names  memory[*names] // by account
+	firsts memory[string] // the first name that was heard of, by account and the caller's own limit
+
+	alone bool        // the caller has no limits
+	any   atomic.Bool // fast path: of some account they hold beside the caller's
 }
 
 type bucket struct {
@@ -47,8 +47,9 @@ type route struct {
 	said   time.Time // first
 }
 
-func newLearned(policy *reserve.Policy) *learned {
+func newLearned(policy *reserve.Policy, alone bool) *learned {
 	l := &learned{
+		alone:    alone,
 		accounts: keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
 		buckets:  keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
 		bucket:   limit{cost: one},
@@ -58,13 +59,18 @@ func newLearned(policy *reserve.Policy) *learned {
 }
 
 type plan struct {
-	key     reply.Key // zero: not known
-	bounded bool      // the host limits the account's calls together
+	key   reply.Key // zero: not known
+	whole bool      // the host limits the account's calls together
 }
 
 func (l *learned) plan(r *http.Request) (p plan) {
-	if l.any.Load() {
-		_, p.bounded = l.bounded.get(account(r))
+	if !l.alone && !l.any.Load() {
+		return p
+	}
+	n, ok := l.names.get(account(r))
+	p.whole = ok && n.whole.Load()
+	if !l.alone && !(ok && n.several.Load()) {
+		return p
 	}
 	var room [maxRoutes]uint64
 	for _, hash := range slices.Backward(routesOf(r, room[:0])) {
@@ -124,14 +130,10 @@ func routesOf(r *http.Request, hashes []uint64) []uint64 {
 
 func (c *call) plan() {
 	l, r := c.t.learned, c.subject
-	learns, none := c.learns(), len(c.t.limits) == 0
 	c.charges, c.named = c.charges[:c.own], nil
-	if !learns && (c.t.whole || !l.any.Load()) {
-		return
-	}
 	c.planned = l.plan(r)
-	known := learns && c.planned.key != reply.Key{}
-	if none && !known || c.planned.bounded && !c.t.whole {
+	known := c.planned.key != reply.Key{}
+	if l.alone && !known || c.planned.whole && !c.t.whole {
 		c.charge(&l.whole, account(r), l.accounts.For(account(r)), 1)
 	}
 	if known {
@@ -148,35 +150,20 @@ func bucketOf(r *http.Request, key reply.Key) bucket {
 	return of
 }
 
-func (c *call) hasLearned(w *way) bool { return len(w.charges) > w.own || c.learns() }
-
-// learns reports whether named limits hold for the call: beside limits of the caller's, if the server has named two to
-// the calls of one of them.
-func (c *call) learns() bool {
-	if len(c.t.limits) == 0 {
-		return true
-	}
-	if !c.t.learned.several.Load() || c.t.upstreams != nil {
-		return false
-	}
-	n, ok := c.t.learned.names.get(account(c.request))
-	return ok && n.several.Load()
-}
-
 func (c *call) listen(s *reply.Reply) {
 	l, r := c.t.learned, c.subject
 	c.named = nil
 	if len(c.charges) == 0 {
 		return
 	}
-	of := c.routeOf(s)
+	of, learns := c.routeOf(s)
 	if s.Key = of.key; named(c.charges, s.Key.Name) >= 0 { // the caller's own
 		for i := range s.Limits {
 			if s.Limits[i].Name == "" {
 				s.Limits[i].Name = s.Key.Name
 			}
 		}
-	} else if of != (route{}) && c.learns() {
+	} else if learns {
 		l.learn(r, of)
 		// A limit that has room did not refuse the call.
 		s.Whole = s.Whole || s.Refused && s.HasRoom() && s.Key != reply.Key{}
@@ -191,7 +178,7 @@ func (c *call) listen(s *reply.Reply) {
 
 func (c *call) listenToWhole() {
 	l, who := c.t.learned, account(c.subject)
-	l.bounded.set(who, struct{}{})
+	l.namesOf(who).whole.Store(true)
 	l.any.Store(true)
 	if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
 		c.name(&l.whole, who, l.accounts.For(who), 0)
@@ -210,7 +197,8 @@ func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
 
 // names are the limits of an account that responses have told apart.
 type names struct {
-	several atomic.Bool // for the calls of one limit of the caller's
+	several atomic.Bool // two, for the calls of one limit of the caller's
+	whole   atomic.Bool // the host limits all calls together
 
 	mu      sync.Mutex
 	known   map[string]struct{}
@@ -225,13 +213,18 @@ const (
 	steady = 2 * offBy
 )
 
-// routeOf returns which limit a response speaks of. The key is zero if it does not tell, or there is only one.
-func (c *call) routeOf(s *reply.Reply) (of route) {
+func (l *learned) namesOf(who string) *names {
+	return l.names.getOr(who, func() *names { return new(names) })
+}
+
+// routeOf returns which limit a response speaks of, and whether that holds beside the caller's. The key is zero if the
+// response does not tell, or there is only one.
+func (c *call) routeOf(s *reply.Reply) (of route, learns bool) {
 	if s.Key == (reply.Key{}) && len(s.Limits) == 0 {
-		return of
+		return of, false
 	}
 	l, who := c.t.learned, account(c.subject)
-	n := l.names.getOr(who, func() *names { return new(names) })
+	n := l.namesOf(who)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if of.key = s.Key; of.key.Name == "" {
@@ -239,22 +232,22 @@ func (c *call) routeOf(s *reply.Reply) (of route) {
 	}
 	if _, known := n.known[of.key.Name]; !known && of.key.Name != "" {
 		if len(n.known) >= maxNames {
-			return route{}
+			return route{}, false
 		}
 		if n.known == nil {
 			n.known = map[string]struct{}{}
 		}
 		n.known[of.key.Name] = struct{}{}
 	}
-	if own := c.charges[:c.own]; len(own) > 0 && of.key.Name != "" && !n.several.Load() {
+	if own := c.charges[:c.own]; len(own) > 0 && of.key.Name != "" && !n.several.Load() && c.t.upstreams == nil {
 		a := &own[target(own, "", "")]
 		first := l.firsts.getOr(keys{keys{a.limit, a.key}, who}, func() string { return of.key.Name })
 		if first != of.key.Name {
 			n.several.Store(true)
-			l.several.Store(true)
+			l.any.Store(true)
 		}
 	}
-	return of
+	return of, l.alone || n.several.Load()
 }
 
 // unnamed names a limit by its size, and by its window if those of two paths end at different times. Another limit may

@@ -239,7 +239,7 @@ func TestDiscordsBuckets(t *testing.T) {
 
 // Where two names share a prefix nothing is predicted; where all have one name a new path has it, too.
 func TestPrefixes(t *testing.T) {
-	l := newLearned(queue.Unlimited(nil))
+	l := newLearned(queue.Unlimited(nil), true)
 	request := func(method, url string) *http.Request { return httptest.NewRequest(method, url, nil) }
 	name := func(method, url string) string { return l.plan(request(method, url)).key.Name }
 	learn := func(method, url, name string) { l.learn(request(method, url), route{key: reply.Key{Name: name}}) }
@@ -270,7 +270,7 @@ func TestPrefixes(t *testing.T) {
 
 // A million paths of one host take no more memory than maxKeys entries.
 func TestManyPaths(t *testing.T) {
-	l := newLearned(queue.Unlimited(nil))
+	l := newLearned(queue.Unlimited(nil), true)
 	r := httptest.NewRequest(http.MethodGet, "http://a/", nil)
 	for i := range 4 * maxKeys {
 		r.URL.Path = "/repos/" + strconv.Itoa(i)

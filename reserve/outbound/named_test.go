@@ -144,7 +144,7 @@ func TestNamesAsKeys(t *testing.T) {
 				waits(t, tr, path)
 			}
 		}
-		require.False(t, tr.learned.several.Load())
+		require.False(t, tr.learned.any.Load())
 	})
 }
 

@@ -74,7 +74,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	if err := t.checkRetries(); err != nil {
 		return nil, err
 	}
-	t.learned = newLearned(t.unlimited)
+	t.learned = newLearned(t.unlimited, len(t.limits) == 0)
 	for i := range t.limits {
 		t.whole = t.whole || t.limits[i].whole
 	}

@@ -2,6 +2,7 @@ package reply
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -16,7 +17,7 @@ import (
 // It reports whether the server told what is left. Dialects has earlier drafts' fields.
 func readDraft(h http.Header, s *Reply) (read bool) {
 	policies, fields := h["Ratelimit-Policy"], h["Ratelimit"]
-	if len(policies) == 0 && len(fields) == 0 {
+	if size := len(strings.Join(policies, ",")) + len(strings.Join(fields, ",")); size == 0 || size > maxField {
 		return false
 	}
 	others := readPolicies(policies, s)
@@ -74,35 +75,26 @@ func readPolicies(fields []string, s *Reply) (others map[string]bool) {
 
 // readDraft7 reads draft 7's RateLimit: limit=20, remaining=19, reset=1.
 func readDraft7(fields []string, s *Reply) bool {
-	if size(fields) > maxField {
-		return false
-	}
 	d, err := httpsfv.UnmarshalDictionary(fields)
 	if err != nil {
 		return false
 	}
-	var r, t int64
-	for _, m := range []struct {
-		name  string
-		value *int64
-	}{{"remaining", &r}, {"reset", &t}} {
-		member, _ := d.Get(m.name)
+	value := func(name string) (int64, bool) {
+		member, _ := d.Get(name)
 		item, _ := member.(httpsfv.Item)
 		n, ok := item.Value.(int64)
-		if !ok || n < 0 {
-			return false
-		}
-		*m.value = n
+		return n, ok && n >= 0
 	}
-	s.limit("").left(float64(r), times(float64(t), time.Second), false)
-	return true
+	r, left := value("remaining")
+	t, last := value("reset")
+	if left && last {
+		s.limit("").left(float64(r), times(float64(t), time.Second), false)
+	}
+	return left && last
 }
 
 // items returns a list's items; none if the field is malformed, as RFC 9651 requires.
 func items(fields []string) (items []httpsfv.Item) {
-	if len(fields) == 0 || size(fields) > maxField {
-		return nil
-	}
 	members, err := httpsfv.UnmarshalList(fields)
 	if err != nil {
 		return nil
@@ -113,13 +105,6 @@ func items(fields []string) (items []httpsfv.Item) {
 		}
 	}
 	return items
-}
-
-func size(fields []string) (n int) {
-	for _, f := range fields {
-		n += len(f) + 1
-	}
-	return n
 }
 
 // name returns a policy's name: a String or, from some servers, a Token.
