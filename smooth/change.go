@@ -51,10 +51,7 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	l.stored = min(l.stored, curve.Capacity, math.MaxFloat64)
 	before := float64(l.span) * scale
 	if l.curve, l.span = curve, curve.span(); l.waits && float64(l.span) < before-1-scale {
-		if h.queue.first().number > h.shrunk {
-			h.least = math.MaxFloat64
-		}
-		h.shrunk, h.least = h.number, min(h.least, float64(l.span)/h.scale)
+		h.shrink(l.span)
 	}
 	if old.unlimited() { // debt is still paid; what was sold for nothing, or before, does not come back
 		if l.stored = 0; curve.Free() {
@@ -65,6 +62,14 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 		h.headrooms.push(headroom{h.number, 0})
 	}
 	l.rescheduled(now)
+}
+
+// shrink notes that the bucket became smaller while requests wait.
+func (h *history) shrink(span int64) {
+	if h.queue.first().number > h.shrunk {
+		h.least = math.MaxFloat64
+	}
+	h.shrunk, h.least = h.number, min(h.least, float64(span)/h.scale)
 }
 
 func (l *Ledger) stretch(now int64, scale float64) {

@@ -25,6 +25,7 @@ const (
 	undoing                      // cancelling the newest, while it waits
 	pauses
 	rates
+	crowded // a request waits at each change of the rate
 )
 
 // A program does random operations to both sides of a judge.
@@ -139,6 +140,9 @@ func (p *program) pauseOrResume(arg int) {
 
 func (p *program) changeRate(arg int) {
 	rate := p.kind.rate * []float64{0.5, 1, 2}[arg%3]
+	for i := 0; i < 3 && p.with&crowded != 0 && p.model.Quiet(); i++ {
+		p.reserve(7*(i+1)*p.kind.unit, reserve.Forever)
+	}
 	switch {
 	case p.with&rates == 0:
 	case arg&64 != 0:

@@ -95,17 +95,13 @@ func (r *Reservation) Wait(ctx context.Context) error {
 }
 
 func (r *Reservation) Settle(actual int) {
-	switch {
-	case r.promise != nil:
+	if r.promise != nil {
 		(*r.promise).Settle(actual)
-		return
-	case r.limiter == nil:
-		return
+	} else if l := r.limiter; l != nil {
+		now := l.lock()
+		defer l.mu.Unlock()
+		l.settle(now, r, actual)
 	}
-	l := r.limiter
-	now := l.lock()
-	defer l.mu.Unlock()
-	l.settle(now, r, actual)
 }
 
 func (r *Reservation) Begin() { r.use(UseTracker.Begin, user.Begin) }
