@@ -23,6 +23,7 @@ type ledger struct {
 
 	out    int64  // permits in use: see use.go
 	opener uint64 // the number of the request that opened the present period
+	early  early  // of FromFirst: calls that may have opened the server's next period
 	said   int64  // the period's end by what a server said
 
 	// over holds requests of the present period beyond its quota, owed what earlier requests took of it.

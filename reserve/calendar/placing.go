@@ -48,7 +48,7 @@ func (l *ledger) After(s state, permits, latest int64) state {
 			t = max(t, min(s.paced, latest))
 			s = l.opened(t)
 		}
-		last, left := s.end-l.margin, l.quota-s.used
+		last, left := l.untilAtLeast(s)-l.margin, l.quota-s.used
 		at := max(t, s.paced)
 		if (permits > left && s.used > 0) || at >= last {
 			at = s.end
@@ -61,14 +61,6 @@ func (l *ledger) After(s state, permits, latest int64) state {
 		}
 		t = max(s.end, min(l.usedUpTo(s), latest))
 	}
-}
-
-func (l *ledger) opened(t int64) state {
-	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
-	if t == l.Now {
-		s.used = l.out
-	}
-	return s
 }
 
 // usedUpTo returns the end of the last period that is used up, or of this one.
@@ -101,7 +93,7 @@ func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
 		l.begin(state{span: after.span, paced: l.state.paced})
-		l.opener = number
+		l.opener, l.early.permits = number, 0
 	}
 	l.undo, l.state, l.last = l.state.paced, after, number
 	if after.used > l.quota {
@@ -120,6 +112,9 @@ func (l *ledger) begin(next state) {
 		}
 		l.owed, l.over = append([]item(nil), items[i:]...), nil
 		l.boundary = l.last
+		if l.state.span != closed {
+			l.early.from = saturate.Add(l.state.begin, int64(l.period.length))
+		}
 	}
 	l.state = next
 }

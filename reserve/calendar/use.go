@@ -1,6 +1,9 @@
 package calendar
 
-import "github.com/nextfree/pace/smooth"
+import (
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/smooth"
+)
 
 // inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.
 const inUse = 1 << 63
@@ -22,9 +25,45 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	}
 	slot.Number &^= inUse
 	l.out -= int64(slot.Permits)
+	if l.period.kind == fromFirst && (l.state.end == closed.end || l.Now >= l.untilAtLeast(l.state)) {
+		l.early.permits += int64(slot.Permits)
+		l.early.until = l.Now + int64(l.period.length)
+	}
 	if l.period.kind == fromFirst && slot.Number == l.opener && l.state.end != l.said && l.Now < l.state.end {
 		l.state.end = l.Now + int64(l.period.length)
 	}
 	l.Unplace() // a period to come begins with less
 	return slot
+}
+
+// A server opens a period of FromFirst when its first call arrives, between its sending and its answer, so its end is as
+// uncertain. Then nothing is granted, and a call that is out counts in the next period, which it may have opened.
+
+type early struct {
+	permits int64 // of calls that were out when the server's period may have ended
+	from    int64 // when the server's next period began, at the earliest
+	until   int64 // when it has ended, at the latest
+}
+
+// untilAtLeast returns when the server's period ends at the earliest.
+func (l *ledger) untilAtLeast(s state) int64 {
+	if l.period.kind == fromFirst && s.end != l.said {
+		return min(s.end, saturate.Add(s.begin, int64(l.period.length)))
+	}
+	return s.end
+}
+
+// opened returns the state of a period of FromFirst whose first request is granted at a time.
+func (l *ledger) opened(t int64) state {
+	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
+	if t == l.Now {
+		s.used = l.out
+	}
+	if t < l.early.until {
+		s.used += l.early.permits
+	}
+	if s.used > 0 && saturate.Add(l.early.from, int64(l.period.length)) > t {
+		s.begin = min(t, l.early.from)
+	}
+	return s
 }

@@ -47,30 +47,24 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	e.policy = policy
 }
 
-// carry returns a successor of another kind: with the same share of its store left, and no grant before all promises
-// are due.
+// carry returns a successor of another kind: with the same share of its store left (all if there is no store and
+// nothing is owed), and no grant before all promises are due.
 func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
 	f := k.untouched(policy)
 	to := policy.New(f.begin)
-	before, now := from.Outlook(), to.Outlook()
-	if n := math.Floor(now.Stored * (1 - left(before))); n >= 1 {
+	before, now, left := from.Outlook(), to.Outlook(), 1.0
+	if before.Capacity > 0 && !math.IsInf(before.Capacity, 1) {
+		left = before.Stored / before.Capacity
+	} else if before.Wait > 0 {
+		left = 0
+	}
+	if n := math.Floor(now.Stored * (1 - left)); n >= 1 {
 		to.Charge(int(min(n, math.MaxInt32)))
 	}
 	if before.Wait > 0 {
 		to.Stop(from.NextFree())
 	}
 	return to
-}
-
-// left returns which part of its store a limiter has left: all if it has no store and owes nothing.
-func left(o engine.Outlook) float64 {
-	if o.Capacity > 0 && !math.IsInf(o.Capacity, 1) {
-		return o.Stored / o.Capacity
-	}
-	if o.Wait > 0 {
-		return 0
-	}
-	return 1
 }
 
 // ticks is how many parts a time to live has. An entry's tick has 16 bits, which begin again after 2048 times to live.
