@@ -67,7 +67,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 	if err := apply(&m.settings, opts); err != nil {
 		return nil, err
 	}
-	m.queue.places = m.queuePlaces
+	m.queue.places, m.queue.byPlace = m.queuePlaces, map[place]int{}
 	if !byKey {
 		m.policies = m.policyField(nil)
 	}
@@ -99,13 +99,10 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	if len(m.tiers) > len(few) {
 		claims = make([]claim, len(m.tiers))
 	}
-	body, ok := m.admit(w, r, claims)
-	switch {
+	switch body, ok := m.admit(w, r, claims); {
 	case !ok:
-	case m.chargesAfter:
+	case m.chargesAfter || body != nil:
 		m.serveAndCharge(&responseWriter{ResponseWriter: w, body: body}, r, next, claims)
-	case body != nil:
-		next.ServeHTTP(&responseWriter{ResponseWriter: w, body: body}, r)
 	default:
 		next.ServeHTTP(w, r)
 	}

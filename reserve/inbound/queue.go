@@ -21,7 +21,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting int
-	byKey   map[place]int // how many of them wait with each key
+	byPlace map[place]int // how many of them wait there
 
 	queued atomic.Uint64
 	waits  histogram
@@ -38,18 +38,10 @@ func (q *queue) join(p place) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	left := q.places - q.waiting
-	if left < 1 {
+	if left < 1 || p.key != 0 && q.byPlace[p] >= left {
 		return false
 	}
-	if p.key != 0 {
-		if q.byKey[p] >= left {
-			return false
-		}
-		if q.byKey == nil {
-			q.byKey = map[place]int{}
-		}
-		q.byKey[p]++
-	}
+	q.byPlace[p]++
 	q.waiting++
 	return true
 }
@@ -58,11 +50,8 @@ func (q *queue) leave(p place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting--
-	if p.key == 0 {
-		return
-	}
-	if q.byKey[p]--; q.byKey[p] == 0 {
-		delete(q.byKey, p)
+	if q.byPlace[p]--; q.byPlace[p] == 0 {
+		delete(q.byPlace, p)
 	}
 }
 
