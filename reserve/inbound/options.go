@@ -117,7 +117,7 @@ type tierSettings struct {
 }
 
 // MaxKeys sets for how many keys a [PerKey] tier has room, 1 or more. A key whose limiter is full again needs none.
-// A key takes some 100 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
+// A key takes some 115 bytes, and some 490 while a later tier, a wait or a window needs its limiter. Default: 1<<20.
 func MaxKeys(n int) TierOption {
 	return func(s *tierSettings) error {
 		if n < 1 {
