@@ -68,15 +68,15 @@ func (l *Limiter) Look() (stored, debt float64, atOnce int64, err error) {
 	err = l.do(context.Background(), r)
 	t := l.terms.Load()
 	if _, store := l.nodes.single.keeper.(*storeKeeper); store {
-		_, cost := t.curve.Price(r.seen.stored, 1)
-		if debt = float64(r.seen.wait); t.upfront {
+		_, cost := t.curve.Price(r.after.stored, 1)
+		if debt = float64(r.after.wait); t.upfront {
 			debt -= cost
 		}
-	} else if r.seen.queued {
-		debt = (r.seen.left - r.seen.level) * t.curve.Interval
-		atOnce = int64(r.seen.left)
+	} else if r.after.queued {
+		debt = (r.after.left - r.after.level) * t.curve.Interval
+		atOnce = int64(r.after.left)
 	}
-	return r.seen.stored, debt, atOnce, err
+	return r.after.stored, debt, atOnce, err
 }
 
 // Pause pauses the limiter for so many nanoseconds of the script's clock; 0 ends the pause.

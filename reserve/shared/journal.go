@@ -78,7 +78,6 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	if err := j.open(len(o.asked)); err != nil {
 		return false, 0, err
 	}
-	o.before = j.look()
 	for _, w := range o.asked {
 		a := j.sell(w)
 		written = written || a.granted

@@ -23,11 +23,11 @@ type order struct {
 	charges  []charge
 	asked    []wanted
 
-	decided       int64 // when
-	late          bool  // it was after notAfter: there is no more to the answer
-	before, after outlook
-	answers       []answer // to what was asked
-	buffer        []byte   // the keeper's
+	decided int64 // when
+	late    bool  // it was after notAfter: there is no more to the answer
+	after   outlook
+	answers []answer // to what was asked
+	buffer  []byte   // the keeper's
 }
 
 // A wanted is a request for permits within limit. If look is set, the answer says how long as many would wait after
@@ -96,7 +96,7 @@ func (o *order) write(list []*request, now int64) {
 func (o *order) give(list []*request, decided int64) {
 	answers := o.answers
 	for _, r := range list {
-		r.seen, r.after = o.before, o.after
+		r.after = o.after
 		if r.permits > 0 {
 			r.answer, answers = answers[0], answers[1:]
 			r.ready = saturate.Add(decided, r.wait)

@@ -37,19 +37,11 @@ type entry struct {
 
 // NewKeyed returns limiters of a policy. Its errors are [New]'s.
 func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
-	s, err := newSettings(opts)
-	if err != nil {
-		return nil, err
-	}
-	n, err := ofScripter(client, &s, true)
-	if err != nil {
-		return nil, err
-	}
-	return newMany(s, n, policy)
+	return newMany(ofScripter(client, true), policy, opts)
 }
 
-func newMany(s settings, n *nodes, policy *reserve.Policy) (*Keyed, error) {
-	t, err := describe(policy, n)
+func newMany(of opener, policy *reserve.Policy, opts []Option) (*Keyed, error) {
+	s, n, t, err := prepare(of, policy, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -50,19 +50,11 @@ type Limiter struct {
 // part of a store to start with (reserve.WithStored), and a *[reserve.ValueError] for a bad value of an option, for
 // a nil client, policy or option, and for a client whose settings would break the promises.
 func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
-	s, err := newSettings(opts)
-	if err != nil {
-		return nil, err
-	}
-	n, err := ofScripter(client, &s, false)
-	if err != nil {
-		return nil, err
-	}
-	return newOne(s, n, name, policy)
+	return newOne(ofScripter(client, false), name, policy, opts)
 }
 
-func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter, error) {
-	t, err := describe(policy, n)
+func newOne(of opener, name string, policy *reserve.Policy, opts []Option) (*Limiter, error) {
+	s, n, t, err := prepare(of, policy, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +62,16 @@ func newOne(s settings, n *nodes, name string, policy *reserve.Policy) (*Limiter
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
 	return newLimiter(s, n, &counters{}, name, (*engine.Policy)(policy).Terms().MaxWait, t), nil
+}
+
+func prepare(of opener, policy *reserve.Policy, opts []Option) (s settings, n *nodes, t *terms, err error) {
+	if s, err = newSettings(opts); err == nil {
+		n, err = of(&s)
+	}
+	if err == nil {
+		t, err = describe(policy, n)
+	}
+	return s, n, t, err
 }
 
 func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {

@@ -26,30 +26,34 @@ type nodes struct {
 	byName map[string]*node
 }
 
-func ofScripter(client Scripter, s *settings, pipelined bool) (*nodes, error) {
-	if isnil.Value(client) {
-		return nil, valueError("client", nil, "a client")
-	}
-	if c, ok := client.(interface{ Check() error }); ok {
-		if err := c.Check(); err != nil {
-			return nil, err
+type opener func(*settings) (*nodes, error)
+
+func ofScripter(client Scripter, pipelined bool) opener {
+	return func(s *settings) (*nodes, error) {
+		if isnil.Value(client) {
+			return nil, valueError("client", nil, "a client")
 		}
-	}
-	n := &nodes{open: func() *node {
-		c := client
-		if pipelined {
-			c = gather(client, s.timeout)
+		if c, ok := client.(interface{ Check() error }); ok {
+			if err := c.Check(); err != nil {
+				return nil, err
+			}
 		}
-		return s.newNode("Redis", &scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
-	}}
-	if c, ok := client.(interface{ Reload(context.Context) }); ok {
-		n.reload = c.Reload
+		n := &nodes{open: func() *node {
+			c := client
+			if pipelined {
+				c = gather(client, s.timeout)
+			}
+			return s.newNode("Redis", &scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
+		}}
+		if c, ok := client.(interface{ Reload(context.Context) }); ok {
+			n.reload = c.Reload
+		}
+		if c, ok := client.(interface{ Node(key string) string }); ok {
+			n.locate, n.byName = c.Node, map[string]*node{}
+		}
+		n.single = n.open()
+		return n, nil
 	}
-	if c, ok := client.(interface{ Node(key string) string }); ok {
-		n.locate, n.byName = c.Node, map[string]*node{}
-	}
-	n.single = n.open()
-	return n, nil
 }
 
 func (s *settings) newNode(name string, k keeper) *node {

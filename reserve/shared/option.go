@@ -62,9 +62,9 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithTimeout sets how long the store may take to answer. With another caller's call or probe before its own, a
-// request waits twice that at most. It should be longer than a round trip and any pause of the server or of this machine: with 50 ms, 29 % of the calls failed
-// on a busy laptop. A call that its callers end earlier counts as failed only after a quarter of the timeout. At
-// least 1 ms. Default: 500 ms.
+// request waits for at most twice that. It should be longer than a round trip and any pause of the server or of this
+// machine: with 50 ms, 29 % of the calls failed on a busy laptop. A call that its callers end earlier counts as failed
+// only after a quarter of the timeout. At least 1 ms. Default: 500 ms.
 func WithTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Millisecond { // as of WithTimeout(5), which means 5 ns
@@ -88,9 +88,11 @@ func WithMaxKeys(n int) Option {
 }
 
 // FailClosed refuses every request with an *[UnavailableError] while the store fails. It is the default.
-func FailClosed() Option {
+func FailClosed() Option { return failing(closed) }
+
+func failing(as mode) Option {
 	return func(s *settings) error {
-		s.mode = closed
+		s.mode = as
 		return nil
 	}
 }
@@ -100,12 +102,7 @@ func FailClosed() Option {
 // The permits are charged when the store is back: of single calls that failed in full, of an outage (an open
 // circuit) up to a capacity, less what calls without an answer may have charged. The store gets at most three
 // quarters of a caller's time until its deadline.
-func FailOpen() Option {
-	return func(s *settings) error {
-		s.mode = open
-		return nil
-	}
-}
+func FailOpen() Option { return failing(open) }
 
 // Local limits each process alone while the store fails, at a share of the rate in (0, 1]. It begins with nothing
 // stored, and first waits until the debt that the store's last answer showed has been paid. With 4 processes at

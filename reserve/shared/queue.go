@@ -34,8 +34,7 @@ type request struct {
 	by       int64   // the answer is wanted by then, on the limiter's clock
 	err      error   // there was no answer
 	charged  bool    // although there was none the store may have granted the permits
-	seen     outlook // before the requests of the list
-	after    outlook // and after them
+	after    outlook // the requests of the list
 	waiter   waiter  // guarded by the queue's lock
 }
 

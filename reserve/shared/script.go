@@ -126,7 +126,6 @@ func (o *order) read(answer []byte) error {
 	if n > sold {
 		s.debt, s.deferred = at(4), at(5)
 	}
-	o.before = s.outlook(o.terms)
 	for i, w := range o.asked {
 		wait := 0.0
 		if n > sold {

@@ -73,11 +73,11 @@ type Snapshot struct {
 // Snapshot returns the state of the limiter. It takes nothing, and makes one call. At 10/s, with 10 stored, after a
 // TryAcquire(6) Level is 4 and Wait 0; after another TryAcquire(9) Level is -5 and Wait 500 ms.
 func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
-	r := looks()
-	if err := l.do(ctx, r); err != nil {
+	o, err := l.look(ctx)
+	if err != nil {
 		return Snapshot{}, err
 	}
-	t, o := l.terms.Load(), r.after
+	t := l.terms.Load()
 	return Snapshot{Rate: t.curve.Rate, Capacity: t.curve.Capacity, Level: o.level, Wait: time.Duration(o.wait)}, nil
 }
 

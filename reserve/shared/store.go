@@ -40,36 +40,22 @@ var ErrNotWritten = errors.New("shared: nothing was written")
 // NewIn is [New] for a [Store]. The policy may also be a window's, a calendar's, or any that can be saved
 // ([reserve.Limiter.AppendBinary]): 5,000 a day for all processes and runs of a program together.
 func NewIn(store Store, name string, policy *reserve.Policy, opts ...Option) (*Limiter, error) {
-	s, err := newSettings(opts)
-	if err != nil {
-		return nil, err
-	}
-	n, err := ofStore(store, &s)
-	if err != nil {
-		return nil, err
-	}
-	return newOne(s, n, name, policy)
+	return newOne(ofStore(store), name, policy, opts)
 }
 
 // NewKeyedIn is [NewKeyed] for a [Store].
 func NewKeyedIn(store Store, policy *reserve.Policy, opts ...Option) (*Keyed, error) {
-	s, err := newSettings(opts)
-	if err != nil {
-		return nil, err
-	}
-	n, err := ofStore(store, &s)
-	if err != nil {
-		return nil, err
-	}
-	return newMany(s, n, policy)
+	return newMany(ofStore(store), policy, opts)
 }
 
-func ofStore(store Store, s *settings) (*nodes, error) {
-	if isnil.Value(store) {
-		return nil, valueError("store", nil, "a store")
+func ofStore(store Store) opener {
+	return func(s *settings) (*nodes, error) {
+		if isnil.Value(store) {
+			return nil, valueError("store", nil, "a store")
+		}
+		pkg, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", store), "*"), ".")
+		return &nodes{single: s.newNode("package "+pkg+"'s store", &storeKeeper{store: store, clock: s.clock})}, nil
 	}
-	pkg, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", store), "*"), ".")
-	return &nodes{single: s.newNode("package "+pkg+"'s store", &storeKeeper{store: store, clock: s.clock})}, nil
 }
 
 type storeKeeper struct {

@@ -41,20 +41,25 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 
 // Stored returns the number of permits that are stored now. It takes nothing.
 func (l *Limiter) Stored(ctx context.Context) (float64, error) {
-	r := looks()
-	if err := l.do(ctx, r); err != nil {
-		return 0, err
-	}
-	return r.seen.stored, nil
+	o, err := l.look(ctx)
+	return o.stored, err
 }
 
 // NextFree returns when a request for one permit, made now, would be granted. It takes nothing.
 func (l *Limiter) NextFree(ctx context.Context) (time.Time, error) {
-	r := looks()
-	if err := l.do(ctx, r); err != nil {
+	o, err := l.look(ctx)
+	if err != nil {
 		return time.Time{}, err
 	}
-	return time.Now().Add(time.Duration(r.seen.wait)), nil
+	return time.Now().Add(time.Duration(o.wait)), nil
+}
+
+func (l *Limiter) look(ctx context.Context) (outlook, error) {
+	r := looks()
+	if err := l.do(ctx, r); err != nil {
+		return outlook{}, err
+	}
+	return r.after, nil
 }
 
 // PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
