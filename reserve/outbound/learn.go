@@ -267,13 +267,13 @@ func (c *call) unnamed(n *names, s *reply.Reply) (of route) {
 	case before.ends.After(heard.Add(offBy)):
 		n.rolling = true
 	}
-	if len(n.windows) >= maxNames {
+	ends, known := n.windows[size]
+	switch {
+	case n.windows == nil:
+		n.windows = map[float64][]time.Time{}
+	case !known && len(n.windows) >= maxNames:
 		return of
 	}
-	if n.windows == nil {
-		n.windows = map[float64][]time.Time{}
-	}
-	ends := n.windows[size]
 	if n.rolling || of.window >= len(ends) {
 		of.window = 0
 	}

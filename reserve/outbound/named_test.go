@@ -101,6 +101,30 @@ func TestRollingWindowIsOne(t *testing.T) {
 	})
 }
 
+// A server that tells of another size in each response costs a bounded memory, too. The first ones stay apart.
+func TestHostileSizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := said{}
+		tr := reserve.Must(New(server, nil))
+		for i := range 2 * maxNames {
+			path := fmt.Sprint("/", i)
+			server[path] = []string{"X-RateLimit-Limit", fmt.Sprint(100 + i), "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", "300"}
+			waits(t, tr, path)
+		}
+		n, _ := tr.learned.names.get("a.test:80")
+		require.Len(t, n.windows, maxNames)
+		require.LessOrEqual(t, len(n.known), maxNames)
+		for range 2 {
+			waits(t, tr, "/1")
+			waits(t, tr, "/2")
+		}
+		server["/1"][3] = "0"
+		waits(t, tr, "/1")
+		require.Zero(t, waits(t, tr, "/2"))
+		require.Equal(t, 5*time.Minute, waits(t, tr, "/1"))
+	})
+}
+
 // A server that names two limits to the calls of one key tells more apart than the caller's keys do.
 func TestNamesBesideKeys(t *testing.T) {
 	for name, opt := range map[string]Option{
