@@ -629,3 +629,34 @@ func TestGuavasFormulas(t *testing.T) {
 	}
 	require.Greater(t, waits, 10_000)
 }
+
+// fixed is bursty, with a capacity that is a number of permits at any rate.
+func fixed(rate, capacity float64) *Curve {
+	return &Curve{
+		Rate: rate, Capacity: capacity, Interval: Interval(rate),
+		AtRate: func(r float64) *Curve { return fixed(r, capacity) },
+	}
+}
+
+// What was sold before a time without a limit does not come back, and what is sold after it does.
+func TestRefundAfterATimeWithoutLimit(t *testing.T) {
+	l := New(fixed(10, 10), 0, 10, false)
+	before, _, _ := l.Reserve(0, 5, 0)
+	l.Retime(0, math.Inf(1))
+	l.Retime(0, 10)
+	require.Equal(t, 10.0, l.Stored(0))
+	after, _, _ := l.Reserve(0, 8, 0)
+	l.Return(0, before, 0)
+	require.InDelta(t, 2, l.Stored(0), 1e-6)
+	l.Return(0, after, 0)
+	require.InDelta(t, 10, l.Stored(0), 1e-6)
+}
+
+// A smaller store holds less, also where permits lie beside the bucket, and a price scales with the store.
+func TestASmallerStore(t *testing.T) {
+	l := New(fixed(1e-7, 1e6), 0, 1e6, true)
+	l.SetCurve(0, fixed(2e-7, 5e5))
+	require.False(t, l.Take(0, 6e5))
+	require.True(t, l.Take(0, 5e5))
+	require.Equal(t, 2.0, scaleStore(1, fixed(1, 10), fixed(1, 20)))
+}
