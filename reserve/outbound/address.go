@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,23 +39,6 @@ func withBodyOf(r, other *http.Request) *http.Request {
 	own := r.WithContext(r.Context())
 	own.Body, own.GetBody, own.ContentLength = other.Body, other.GetBody, other.ContentLength
 	return own
-}
-
-func (c *call) answer(r *http.Response) {
-	if c.upstream == nil {
-		return
-	}
-	r.Header.Del("Set-Cookie")
-	r.Request = c.caller
-	if location := r.Header.Get("Location"); location != "" {
-		if to, err := c.outgoing.URL.Parse(location); err == nil {
-			own, within := c.upstream.own(to, c.caller.URL)
-			r.Header.Set("Location", own.String())
-			if !within {
-				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), leaves{}, true))
-			}
-		}
-	}
 }
 
 // leaves is the context key of requests whose response redirects out of the upstreams.
@@ -103,12 +85,4 @@ func elsewhere(r *http.Request) bool {
 
 func sameServer(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && hostAndPort(a) == hostAndPort(b)
-}
-
-func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
-	response, err := t.base.RoundTrip(r)
-	if response != nil && response.Request == nil {
-		response.Request = r // elsewhere needs it
-	}
-	return response, err
 }

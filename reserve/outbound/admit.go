@@ -90,89 +90,6 @@ func (c *call) acquire(maxWait time.Duration) error {
 	return c.place.Wait(ctx)
 }
 
-func (c *call) ask() (err error) {
-	place, again := &c.first, c.place != nil
-	if again { // the queue may still use the first
-		place = new(queue.Place)
-	}
-	c.place = place
-	c.place.Rank, c.place.Permits = &c.rank, 1
-	if c.t.classes != nil {
-		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
-			return err
-		}
-	}
-	c.place.Options = c.only[:]
-	if again || len(c.ways) > 1 {
-		c.place.Options = make([]queue.Option, len(c.ways))
-	}
-	for i, w := range c.served {
-		if a := w.dearest(); a != nil {
-			c.place.Permits = max(c.place.Permits, a.Permits)
-		}
-		if c.t.learned.alone || c.t.learned.any.Load() || w.changes() {
-			c.place.Renew = c.renew
-		}
-		limits := c.limits[:0]
-		if again || i > 0 {
-			limits = nil
-		}
-		c.place.Options[i].Limits = c.asks(w, limits)
-	}
-	if c.t.upstreams != nil {
-		c.choices()
-	}
-	c.line = c.t.lines.enter(c)
-	return nil
-}
-
-// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pause), and
-// last the class's limits, which are Own.
-func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
-	for i := range w.charges {
-		a := &w.charges[i]
-		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true})
-	}
-	for i := range w.seats {
-		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
-	}
-	for i := range w.charges {
-		a := &w.charges[i]
-		if a.rate != nil && a.rate.unknown() {
-			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
-		}
-		if a.room != nil {
-			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
-		}
-		if a.state.pause != nil {
-			limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
-		}
-	}
-	if w.upstream != nil && !w.charges[0].limit.upstream {
-		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
-	}
-	if c.t.classes != nil {
-		limits = append(limits, queue.Class(c.t.classes[c.place.Class]).Own()...)
-	}
-	return limits
-}
-
-// renew updates the estimates of the first call, or returns an error if its limits have changed.
-func (c *call) renew() error {
-	for o, w := range c.served {
-		if c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
-			return errChanged
-		}
-		for i := range w.charges {
-			if a := &w.charges[i]; a.limit.again != nil {
-				a.Permits = max(1, a.limit.again(w.subject))
-				c.place.SetPermits(o, i, a.Permits)
-			}
-		}
-	}
-	return nil
-}
-
 // take hands out the reservations of the call's place, in the order of asks.
 func (c *call) take() {
 	option := c.place.Option()
@@ -194,12 +111,4 @@ func (c *call) take() {
 			c.gates = append(c.gates, held)
 		}
 	}
-}
-
-func (c *call) giveBack() {
-	c.place.Cancel()
-	for i := range c.seats {
-		c.seats[i].Held = nil
-	}
-	c.gates = nil
 }

@@ -1,6 +1,8 @@
 package outbound
 
 import (
+	"cmp"
+	"math"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -170,5 +172,38 @@ func (c *call) learn(a *charge, r *ruling) {
 	})
 	if hook := c.t.hooks.RateChanged; hook != nil && from != to {
 		hook(c.request, a.name(), from, to)
+	}
+}
+
+// leftFor returns how many calls of this cost the response says are left.
+func (a *charge) leftFor(took time.Duration) int {
+	l := a.said
+	if l == nil || l.Left < 0 || a.limit.exact {
+		return boundless
+	}
+	left := l.Left / float64(max(1, a.Permits))
+	if l.Bucket {
+		left += l.Rate * took.Seconds() // refilled meanwhile
+	}
+	if left >= math.MaxInt32 {
+		return boundless
+	}
+	return int(left)
+}
+
+func (c *call) makeRoom(v *verdict) {
+	for i, all := 0, c.concerned(); i < len(all); i++ {
+		a, ruling := &all[i], &v.rulings[i]
+		if a.room == nil {
+			a.room = a.roomOf()
+		}
+		switch {
+		case a.room == nil:
+		case !v.refused:
+			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
+		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil: // one goes at a time, or by the rate
+		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
+			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, v.after))
+		}
 	}
 }

@@ -1,11 +1,8 @@
 package outbound
 
 import (
-	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 // A call is a request on its way through the transport. Each attempt passes these stages.
@@ -66,94 +63,3 @@ func (t *Transport) newCall(r *http.Request) *call {
 }
 
 func (c *call) free() bool { return c.t.upstreams == nil && len(c.charges) == 0 && len(c.seats) == 0 }
-
-func (c *call) exchange() (v verdict, err error) {
-	if err = c.send(); err != nil {
-		c.end() // before it is planned anew
-		return v, err
-	}
-	return c.obey(), nil
-}
-
-func (c *call) send() (err error) {
-	c.goes()
-	defer c.count(-1)
-	c.response, err = c.t.base.RoundTrip(c.outgoing)
-	switch {
-	case err != nil:
-		return err
-	case c.response == nil:
-		return valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")
-	case c.response.Body == nil:
-		c.response.Body = http.NoBody
-	}
-	c.answer(c.response)
-	return nil
-}
-
-func (c *call) goes() {
-	waited := c.sent.Sub(c.begin)
-	c.t.log.waited(c.sent, c.request, waited)
-	if hook := c.t.hooks.Waited; hook != nil {
-		hook(c.request, waited)
-	}
-	c.unsent, c.phase = false, out
-	c.count(1)
-}
-
-// deliver gives the caller the response, with the places in flight until the body is closed.
-func (c *call) deliver() *http.Response {
-	response := c.response
-	c.response = nil
-	if len(c.seats) > 0 {
-		response.Body = placed(response.Body, c.seats)
-		c.seats = nil
-	}
-	return response
-}
-
-// end ends an attempt, also after a panic. It settles an attempt without a response at its cost. A second end does
-// nothing.
-func (c *call) end() {
-	phase := c.phase
-	c.phase = idle
-	defer leave(c.seats)
-	defer c.endProbes()
-	defer c.closeBodies()
-	switch phase {
-	case granted:
-		c.giveBack()
-	case out:
-		for i := range c.charges {
-			c.charges[i].Held.End() // of all, before a user's Lost, which may panic
-		}
-		for i := range c.charges {
-			c.lose(&c.charges[i])
-		}
-	}
-}
-
-func (c *call) endProbes() {
-	for _, held := range c.gates {
-		held.Cancel()
-	}
-	c.gates = nil
-}
-
-func (c *call) closeBodies() {
-	if c.unsent {
-		c.unsent = false
-		bodies.Close(c.outgoing)
-	}
-	if c.response != nil {
-		c.response.Body.Close()
-		c.response = nil
-	}
-}
-
-func (c *call) refuse(err error) error {
-	if hook := c.t.hooks.Refused; hook != nil {
-		hook(c.request, err)
-	}
-	return err
-}

@@ -35,32 +35,6 @@ func (a *charge) name() string {
 	return a.limit.name
 }
 
-func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
-	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
-	c.use(&c.charges[len(c.charges)-1])
-}
-
-func (c *call) use(a *charge) {
-	if c.watchState(a); a.limit.upstream {
-		return
-	}
-	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive {
-		a.rate = c.t.controllerOf(adaptable, a)
-		a.state.rate.Store(a.rate)
-	}
-	a.room = a.roomOf()
-}
-
-// sit adds a limit on calls in flight, with places of its own or of the transport's (nil).
-func (c *call) sit(l *limit, key any, places reserve.Reserver) {
-	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
-	if places == nil {
-		c.watchState(&a)
-		a.By = a.state.by
-	}
-	c.seats = append(c.seats, a)
-}
-
 // id tells limits and keys of a line's calls apart.
 func (a *charge) id() any {
 	if a.state == nil {
@@ -82,21 +56,4 @@ func (a *charge) keep() {
 	if a.Held.Permits() < a.Permits {
 		a.Held.Settle(a.Permits)
 	}
-}
-
-func (c *call) lose(a *charge) {
-	if a.limit.lost != nil {
-		if n, known := a.limit.lost(c.subject); known {
-			c.settled(a, n)
-			return
-		}
-	}
-	a.keep()
-}
-
-func (c *call) concerned() []charge {
-	if c.named != nil {
-		return c.named
-	}
-	return c.charges
 }

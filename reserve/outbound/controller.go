@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
@@ -28,18 +29,6 @@ type controller struct {
 
 func newController(l tunable) *controller {
 	return &controller{limiter: l, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
-}
-
-// controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
-// other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's.
-func (t *Transport) controllerOf(l tunable, a *charge) *controller {
-	var key any = keys{a.limit, a.key}
-	if shared, ok := l.(*reserve.Limiter); ok {
-		key = shared
-	}
-	c := t.controllers.getOr(key, func() *controller { return newController(l) })
-	c.follow()
-	return c
 }
 
 func (c *controller) follow() {
@@ -114,3 +103,12 @@ func (c *controller) restore() {
 
 // probes reports whether a call finds out the rate now.
 func (c *controller) probes() bool { return c.unknown() && c.probe.Out() > 0 }
+
+type pausable interface{ PauseUntil(t time.Time) }
+
+// A refused limit of a fixed rate is derated by the law of adaptive rates. Its limiter keeps its rate, but each call
+// holds it longer.
+type derating struct {
+	mu   sync.Mutex
+	rate adapt.Rate
+}

@@ -1,18 +1,10 @@
 package outbound
 
 import (
-	"sync"
 	"time"
 
 	"github.com/nextfree/pace/reserve/internal/adapt"
 )
-
-// A refused limit of a fixed rate is derated by the law of adaptive rates. Its limiter keeps its rate, but each call
-// holds it longer.
-type derating struct {
-	mu   sync.Mutex
-	rate adapt.Rate
-}
 
 // derate derates a limit.
 func (a *charge) derate(something func(*adapt.Rate)) {

@@ -26,3 +26,20 @@ type Hooks struct {
 	// Settled: an attempt used so many permits of a limit, after an estimate.
 	Settled func(r *http.Request, limit string, estimated, used int)
 }
+
+// A Waiting says what a call waits for. See [Hooks].
+type Waiting struct {
+	Limit string    // the limit's name, as hooks show it
+	Until time.Time // about when the call goes; zero: not known
+	Why   Why
+}
+
+// Why is why a call waits.
+type Why string
+
+const (
+	Paced   Why = "paced"   // the limit's own rate
+	Stopped Why = "stopped" // the server said until when
+	Crowded Why = "crowded" // no place in flight is free: see WithMaxInFlight
+	Probing Why = "probing" // another call finds the rate
+)

@@ -3,9 +3,7 @@ package outbound
 import (
 	"maps"
 	"sync"
-	"time"
 
-	"github.com/nextfree/pace/reserve/fair"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
@@ -29,22 +27,6 @@ func (k *lineKey) add(number int, id any) {
 	k.of[number%len(k.of)] = id
 }
 
-func (c *call) lineKey() (k lineKey) {
-	n := 0
-	for _, w := range c.served {
-		for _, list := range [][]charge{w.charges, w.seats} { // a full host stops no other
-			for i := range list {
-				k.add(n, list[i].id())
-				n++
-			}
-		}
-		if w.upstream != nil && w.upstream.Prepare == nil {
-			break // the others have the same
-		}
-	}
-	return k
-}
-
 type lines struct {
 	mu sync.Mutex
 	of map[lineKey]*line
@@ -52,8 +34,8 @@ type lines struct {
 
 const idleLines = 16
 
-func (s *lines) enter(c *call) *line {
-	key := c.lineKey()
+// enter returns the line of a key for a call more, or a fresh one.
+func (s *lines) enter(key lineKey, fresh func(kept bool) *line) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.of[key]
@@ -61,7 +43,7 @@ func (s *lines) enter(c *call) *line {
 		if s.of == nil {
 			s.of = map[lineKey]*line{}
 		}
-		l = c.t.newLine(c, len(s.of) < idleLines)
+		l = fresh(len(s.of) < idleLines)
 		l.key, s.of[key] = key, l
 	}
 	l.calls++
@@ -81,38 +63,4 @@ func (s *lines) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.of, func(_ lineKey, l *line) bool { return l.calls == 0 })
-}
-
-// soon is how early a call is granted, so that waking late loses nothing.
-const soon = 50 * time.Millisecond
-
-// newLine returns a line for calls like this one. Only a kept line watches its limits: watchers stay there.
-func (t *Transport) newLine(c *call, kept bool) *line {
-	var watched [][]queue.Option
-	if kept || t.upstreams != nil || !c.local() {
-		watched = append(watched, c.place.Options)
-	}
-	set := queue.Settings{Clock: t.clock, Slack: soon}
-	if u := t.upstreams; u != nil {
-		set.Prefers, set.Granted = u.sticky.Prefers, u.sticky.Granted
-	}
-	if t.classes != nil {
-		set.Slack = 0 // a more urgent call may come
-		set.Full = func(class int) error {
-			return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
-		}
-	}
-	for _, c := range t.classes {
-		set.Classes = append(set.Classes, queue.Class(c))
-	}
-	return &line{Queue: queue.New(set, watched...)}
-}
-
-func (c *call) local() bool {
-	for i := range c.charges {
-		if _, ok := c.charges[i].By.(pausable); !ok {
-			return false
-		}
-	}
-	return true
 }

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"cmp"
 	"math"
 	"sync"
 	"time"
@@ -40,18 +39,6 @@ func newRoom() *room {
 	return &room{places: queue.NewPlaces(boundless), n: boundless, most: boundless, left: boundless}
 }
 
-// roomOf returns the room of a limit; nil if it has a rate, or one is being found and no window is known.
-func (a *charge) roomOf() *room {
-	by, ok := a.By.(interface{ Rate() float64 })
-	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
-		return nil
-	}
-	if window := a.said != nil && a.said.Ends > 0; a.state.room.Load() == nil && (a.rate == nil || window) {
-		a.state.room.CompareAndSwap(nil, newRoom())
-	}
-	return a.state.room.Load()
-}
-
 func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,37 +68,4 @@ func (r *room) accepted(sent, heard time.Time, left int) {
 	}
 	r.left = max(1, min(r.left, left)) // a call that was sent before may have arrived after
 	r.places.Resize(min(r.n, r.left))
-}
-
-// leftFor returns how many calls of this cost the response says are left.
-func (a *charge) leftFor(took time.Duration) int {
-	l := a.said
-	if l == nil || l.Left < 0 || a.limit.exact {
-		return boundless
-	}
-	left := l.Left / float64(max(1, a.Permits))
-	if l.Bucket {
-		left += l.Rate * took.Seconds() // refilled meanwhile
-	}
-	if left >= math.MaxInt32 {
-		return boundless
-	}
-	return int(left)
-}
-
-func (c *call) makeRoom(v *verdict) {
-	for i, all := 0, c.concerned(); i < len(all); i++ {
-		a, ruling := &all[i], &v.rulings[i]
-		if a.room == nil {
-			a.room = a.roomOf()
-		}
-		switch {
-		case a.room == nil:
-		case !v.refused:
-			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
-		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil: // one goes at a time, or by the rate
-		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
-			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, v.after))
-		}
-	}
 }

@@ -100,30 +100,6 @@ type limitStates struct {
 // idleStates is how many states are kept even if idle, some 2,000 bytes each.
 const idleStates = 1024
 
-// stateOf returns the state of a limit and a key, for a user more.
-func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
-	key, states := keys{a.limit, a.key}, &t.states
-	states.mu.Lock()
-	defer states.mu.Unlock()
-	s := states.of[key]
-	if s == nil {
-		if len(states.of) >= max(states.sweep, idleStates) {
-			states.forget(t.now())
-			t.lines.forget()
-		}
-		if states.of == nil {
-			states.of = map[keys]*limitState{}
-		}
-		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, places: a.limit.places, pause: t.pauseOf(a)}
-		if s.places > 0 {
-			s.by = queue.NewPlaces(s.places)
-		}
-		states.of[key] = s
-	}
-	s.users.Add(1)
-	return s
-}
-
 func (t *limitStates) forget(now time.Time) {
 	maps.DeleteFunc(t.of, func(k keys, s *limitState) bool { return k.key != any(sharedKey{}) && !s.needed(now) })
 	t.sweep = 2 * len(t.of)
@@ -146,21 +122,6 @@ func (t *limitStates) all() []*limitState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Collect(maps.Values(t.of))
-}
-
-func (c *call) watchState(a *charge) {
-	if a.state = c.t.stateOf(a, c.subject); slices.Contains(c.states, a.state) {
-		a.state.users.Add(-1)
-		return
-	}
-	c.states = append(c.states, a.state)
-}
-
-func (c *call) release() {
-	for _, s := range c.states {
-		s.users.Add(-1)
-	}
-	c.states = nil
 }
 
 // credentials matches the names of headers that hold some.
@@ -217,10 +178,4 @@ func (l *limitState) until(now time.Time) time.Time {
 func (l *limitState) probing() bool {
 	c := l.rate.Load()
 	return c != nil && c.probes()
-}
-
-func (c *call) count(n int64) {
-	for i := range c.charges {
-		c.charges[i].state.out.Add(n)
-	}
 }

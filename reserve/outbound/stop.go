@@ -10,8 +10,6 @@ import (
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 
-type pausable interface{ PauseUntil(t time.Time) }
-
 // stop lets nothing go before a time: queued calls keep their distances.
 func (a *charge) stop(until time.Time) {
 	a.state.stopped.Store(until.UnixNano())
@@ -25,17 +23,6 @@ func (a *charge) stop(until time.Time) {
 	default:
 		a.state.pause.PauseUntil(until)
 	}
-}
-
-// pauseOf returns the limiter whose pause stops a limit as well; nil: none.
-func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
-	if a.limit.upstream {
-		return t.upstreams.all[a.key.(int)].pause
-	}
-	if _, ok := a.By.(pausable); ok || a.limit.places > 0 {
-		return nil
-	}
-	return t.unlimited.Limiter()
 }
 
 // holdBlocked is the time between calls to a blocked key, unless one is refused before.

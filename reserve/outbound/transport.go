@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -82,45 +83,63 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	return t, nil
 }
 
-// RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline
-// (http.Client's Timeout sets it), [WithMaxWait], or the limiter's own longest wait, it takes nothing and returns a
-// *[reserve.WaitError] at once. If the context ends while it waits, it returns the context's cause. It does not change
-// the request and always closes its body. An error response, such as 429, is returned as a response.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.upstreams != nil && elsewhere(r) {
-		return t.passOn(r)
-	}
-	c := t.newCall(r)
-	defer c.release()
-	defer c.end()
-	if err := c.prepare(); err != nil {
-		return nil, c.refuse(err)
-	}
-	if c.free() {
-		c.unsent = false
-		return t.base.RoundTrip(r)
-	}
-	t.budget.request()
-	for {
-		if err := c.admit(); err != nil {
-			return nil, c.refuse(err)
-		}
-		v, err := c.exchange()
-		switch {
-		case c.another(&v, err), v.again && c.again(v.resume):
-		case err != nil:
-			return nil, err
-		default:
-			return c.deliver(), nil
-		}
-	}
-}
-
-// CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks.
-func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
 func (t *Transport) now() time.Time { return t.watch.Now() }
+
+// NewUpstreams returns a transport that uses several keys or deployments as one: each request goes to the upstream that
+// has permits first. Parameter base is as in [New].
+//
+//	keys := []outbound.Upstream{
+//		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyA}}, By: limiterA},
+//		{Base: api, Header: http.Header{"Authorization": {"Bearer " + keyB}}, By: limiterB},
+//	}
+//	transport, err := outbound.NewUpstreams(nil, keys)
+//
+// Only one upstream is charged, chosen at the last moment; pool.WithKey in a request's context prefers the upstream
+// that served that key last. A refusal stops its upstream. If a request has no body, or has GetBody, it then goes to
+// the next at once, to each at most once; the last refusal is the answer. If all are stopped, it waits for the
+// earliest, or gets a *[reserve.WaitError] with that time.
+//
+// An upstream that fails (a broken connection, 5xx, 401, 403 or 404) rests for 1 s, doubling to 60 s; then one call
+// probes it. A failure counts if another upstream served the same request, or if it is the second in a row. A call
+// whose body can be sent again goes on to the next upstream: with any method if there was no connection, and after 401,
+// 403 and 404; otherwise only with an idempotent method (RFC 9110), an Idempotency-Key, or [RetryNonIdempotent].
+//
+// A redirect within an upstream is rewritten to the caller's URL, so the client follows it through the transport. Other
+// redirects are followed unpaced and without an upstream's header. Set-Cookie is removed: a client's jar would send it
+// to all upstreams. Response.Request is the caller's.
+//
+// Limits of [WithLimit] and [PerKey] hold for all upstreams together. [Adaptive] does not change the upstreams' own.
+//
+// NewUpstreams returns a *[reserve.ValueError] if there is no upstream, or a Base without a scheme or a host, and the
+// errors of New.
+func NewUpstreams(base http.RoundTripper, members []Upstream, opts ...Option) (*Transport, error) {
+	if len(members) == 0 {
+		return nil, valueError("the number of upstreams", 0, "at least 1")
+	}
+	u := &upstreams{}
+	for i, m := range members {
+		if m.Base == nil || m.Base.Scheme == "" || m.Base.Host == "" {
+			return nil, valueError(fmt.Sprintf("Base of upstream %d", i), m.Base, "a URL with a scheme and a host")
+		}
+		own, base := &upstream{Upstream: m, limited: m.By != nil, number: i}, *m.Base
+		own.Base, own.Header = &base, m.Header.Clone()
+		if m.By != nil && isnil.Value(m.By) {
+			return nil, valueError(fmt.Sprintf("By of upstream %d", i), nil, "a Reserver, or nil without a type")
+		}
+		u.all = append(u.all, own)
+	}
+	return New(base, nil, append([]Option{func(s *settings) error {
+		s.upstreams = u
+		s.limits = append(s.limits, limit{cost: one, upstream: true})
+		return nil
+	}}, append(opts[:len(opts):len(opts)], func(s *settings) error { // when the clock is known
+		policy := queue.Unlimited(s.clock)
+		for _, own := range u.all {
+			own.pause = policy.Limiter()
+			if own.By == nil {
+				own.By = policy.Limiter()
+			}
+		}
+		return nil
+	})...)...)
+}

@@ -12,23 +12,6 @@ import (
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
-// A Waiting says what a call waits for. See [Hooks].
-type Waiting struct {
-	Limit string    // the limit's name, as hooks show it
-	Until time.Time // about when the call goes; zero: not known
-	Why   Why
-}
-
-// Why is why a call waits.
-type Why string
-
-const (
-	Paced   Why = "paced"   // the limit's own rate
-	Stopped Why = "stopped" // the server said until when
-	Crowded Why = "crowded" // no place in flight is free: see WithMaxInFlight
-	Probing Why = "probing" // another call finds the rate
-)
-
 const (
 	lookSoon  = 10 * time.Millisecond // after a call seemed to wait for nothing
 	lookAgain = time.Second

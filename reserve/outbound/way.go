@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -152,4 +153,104 @@ func (w *way) dearest() (most *charge) {
 		}
 	}
 	return most
+}
+
+func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
+	c.charges = append(c.charges, charge{ask: ask{By: by, Permits: permits}, limit: l, key: key})
+	c.use(&c.charges[len(c.charges)-1])
+}
+
+func (c *call) use(a *charge) {
+	if c.watchState(a); a.limit.upstream {
+		return
+	}
+	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive {
+		a.rate = c.t.controllerOf(adaptable, a)
+		a.state.rate.Store(a.rate)
+	}
+	a.room = a.roomOf()
+}
+
+// sit adds a limit on calls in flight, with places of its own or of the transport's (nil).
+func (c *call) sit(l *limit, key any, places reserve.Reserver) {
+	a := charge{ask: ask{By: places, Permits: 1}, limit: l, key: key}
+	if places == nil {
+		c.watchState(&a)
+		a.By = a.state.by
+	}
+	c.seats = append(c.seats, a)
+}
+
+func (c *call) concerned() []charge {
+	if c.named != nil {
+		return c.named
+	}
+	return c.charges
+}
+
+// controllerOf returns a limiter's controller. Keys with the same *reserve.Limiter share it: two would take each
+// other's cuts for ceilings. Other limiters may be made for each request, so theirs is the key's.
+func (t *Transport) controllerOf(l tunable, a *charge) *controller {
+	var key any = keys{a.limit, a.key}
+	if shared, ok := l.(*reserve.Limiter); ok {
+		key = shared
+	}
+	c := t.controllers.getOr(key, func() *controller { return newController(l) })
+	c.follow()
+	return c
+}
+
+// roomOf returns the room of a limit; nil if it has a rate, or one is being found and no window is known.
+func (a *charge) roomOf() *room {
+	by, ok := a.By.(interface{ Rate() float64 })
+	if !ok || a.rate == nil && !math.IsInf(by.Rate(), 1) {
+		return nil
+	}
+	if window := a.said != nil && a.said.Ends > 0; a.state.room.Load() == nil && (a.rate == nil || window) {
+		a.state.room.CompareAndSwap(nil, newRoom())
+	}
+	return a.state.room.Load()
+}
+
+// pauseOf returns the limiter whose pause stops a limit as well; nil: none.
+func (t *Transport) pauseOf(a *charge) *reserve.Limiter {
+	if a.limit.upstream {
+		return t.upstreams.all[a.key.(int)].pause
+	}
+	if _, ok := a.By.(pausable); ok || a.limit.places > 0 {
+		return nil
+	}
+	return t.unlimited.Limiter()
+}
+
+func (c *call) watchState(a *charge) {
+	if a.state = c.t.stateOf(a, c.subject); slices.Contains(c.states, a.state) {
+		a.state.users.Add(-1)
+		return
+	}
+	c.states = append(c.states, a.state)
+}
+
+// stateOf returns the state of a limit and a key, for a user more.
+func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
+	key, states := keys{a.limit, a.key}, &t.states
+	states.mu.Lock()
+	defer states.mu.Unlock()
+	s := states.of[key]
+	if s == nil {
+		if len(states.of) >= max(states.sweep, idleStates) {
+			states.forget(t.now())
+			t.lines.forget()
+		}
+		if states.of == nil {
+			states.of = map[keys]*limitState{}
+		}
+		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, places: a.limit.places, pause: t.pauseOf(a)}
+		if s.places > 0 {
+			s.by = queue.NewPlaces(s.places)
+		}
+		states.of[key] = s
+	}
+	s.users.Add(1)
+	return s
 }

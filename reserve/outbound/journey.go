@@ -1,11 +1,14 @@
 package outbound
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // judge tells the upstreams how they served the call, and reports whether this one failed.
@@ -79,4 +82,50 @@ func neverSent(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, &certificate)
+}
+
+// choices sets what the call's place may choose from. Limits that are too small for it close an upstream to it, unless
+// all are.
+func (c *call) choices() {
+	c.place.Key, _ = queue.StickyOf(c.request.Context())
+	some := false
+	for i, w := range c.served {
+		c.place.Options[i].Tier = w.upstream.Tier
+		w.large = !w.fits()
+		some = some || !w.large && !w.refused
+	}
+	c.place.Except = func(member int) bool {
+		w := &c.ways[member]
+		return w.subject == nil || w.refused || w.large && some
+	}
+}
+
+// goTo readdresses an attempt to its upstream.
+func (c *call) goTo() {
+	own := c.upstream
+	if own.Prepare == nil {
+		c.outgoing = own.Address(c.outgoing)
+	} else {
+		c.outgoing = withBodyOf(c.subject, c.outgoing)
+	}
+	if hold := own.health.Probe(); hold > 0 {
+		own.pause.PauseUntil(c.t.now().Add(hold))
+	}
+}
+
+func (c *call) answer(r *http.Response) {
+	if c.upstream == nil {
+		return
+	}
+	r.Header.Del("Set-Cookie")
+	r.Request = c.caller
+	if location := r.Header.Get("Location"); location != "" {
+		if to, err := c.outgoing.URL.Parse(location); err == nil {
+			own, within := c.upstream.own(to, c.caller.URL)
+			r.Header.Set("Location", own.String())
+			if !within {
+				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), leaves{}, true))
+			}
+		}
+	}
 }

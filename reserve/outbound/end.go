@@ -1,0 +1,91 @@
+package outbound
+
+import (
+	"io"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
+)
+
+// end ends an attempt, also after a panic. It settles an attempt without a response at its cost. A second end does
+// nothing.
+func (c *call) end() {
+	phase := c.phase
+	c.phase = idle
+	defer leave(c.seats)
+	defer c.endProbes()
+	defer c.closeBodies()
+	switch phase {
+	case granted:
+		c.place.Cancel()
+		c.gates = nil
+		for i := range c.seats {
+			c.seats[i].Held = nil
+		}
+	case out:
+		for i := range c.charges {
+			c.charges[i].Held.End() // of all, before a user's Lost, which may panic
+		}
+		for i := range c.charges {
+			c.lose(&c.charges[i])
+		}
+	}
+}
+
+func (c *call) endProbes() {
+	for _, held := range c.gates {
+		held.Cancel()
+	}
+	c.gates = nil
+}
+
+func (c *call) closeBodies() {
+	if c.unsent {
+		c.unsent = false
+		bodies.Close(c.outgoing)
+	}
+	if c.response != nil {
+		c.response.Body.Close()
+		c.response = nil
+	}
+}
+
+func (c *call) lose(a *charge) {
+	if a.limit.lost != nil {
+		if n, known := a.limit.lost(c.subject); known {
+			c.settled(a, n)
+			return
+		}
+	}
+	a.keep()
+}
+
+// leave gives places in flight back.
+func leave(seats []charge) {
+	for i := range seats {
+		if seats[i].Held != nil {
+			seats[i].Held.Cancel()
+		}
+	}
+}
+
+// placed returns a response's body whose Close gives the places back: until then the server may still work on it.
+func placed(of io.ReadCloser, seats []charge) io.ReadCloser {
+	return bodies.Instead(of, &placedBody{of, seats})
+}
+
+type placedBody struct {
+	io.ReadCloser
+	seats []charge
+}
+
+func (b *placedBody) Close() error {
+	defer leave(b.seats)
+	return b.ReadCloser.Close()
+}
+
+func (c *call) release() {
+	for _, s := range c.states {
+		s.users.Add(-1)
+	}
+	c.states = nil
+}

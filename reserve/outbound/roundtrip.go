@@ -1,0 +1,113 @@
+package outbound
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline
+// (http.Client's Timeout sets it), [WithMaxWait], or the limiter's own longest wait, it takes nothing and returns a
+// *[reserve.WaitError] at once. If the context ends while it waits, it returns the context's cause. It does not change
+// the request and always closes its body. An error response, such as 429, is returned as a response.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.upstreams != nil && elsewhere(r) {
+		return t.passOn(r)
+	}
+	c := t.newCall(r)
+	defer c.release()
+	defer c.end()
+	if err := c.prepare(); err != nil {
+		return nil, c.refuse(err)
+	}
+	if c.free() {
+		c.unsent = false
+		return t.base.RoundTrip(r)
+	}
+	t.budget.request()
+	for {
+		if err := c.admit(); err != nil {
+			return nil, c.refuse(err)
+		}
+		v, err := c.exchange()
+		switch {
+		case c.another(&v, err), v.again && c.again(v.resume):
+		case err != nil:
+			return nil, err
+		default:
+			return c.deliver(), nil
+		}
+	}
+}
+
+// CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (c *call) exchange() (v verdict, err error) {
+	if err = c.send(); err != nil {
+		c.end() // before it is planned anew
+		return v, err
+	}
+	return c.obey(), nil
+}
+
+func (c *call) send() (err error) {
+	c.goes()
+	defer c.count(-1)
+	c.response, err = c.t.base.RoundTrip(c.outgoing)
+	switch {
+	case err != nil:
+		return err
+	case c.response == nil:
+		return valueError(fmt.Sprintf("the response of %T", c.t.base), nil, "a response or an error")
+	case c.response.Body == nil:
+		c.response.Body = http.NoBody
+	}
+	c.answer(c.response)
+	return nil
+}
+
+func (c *call) goes() {
+	waited := c.sent.Sub(c.begin)
+	c.t.log.waited(c.sent, c.request, waited)
+	if hook := c.t.hooks.Waited; hook != nil {
+		hook(c.request, waited)
+	}
+	c.unsent, c.phase = false, out
+	c.count(1)
+}
+
+// deliver gives the caller the response, with the places in flight until the body is closed.
+func (c *call) deliver() *http.Response {
+	response := c.response
+	c.response = nil
+	if len(c.seats) > 0 {
+		response.Body = placed(response.Body, c.seats)
+		c.seats = nil
+	}
+	return response
+}
+
+func (c *call) refuse(err error) error {
+	if hook := c.t.hooks.Refused; hook != nil {
+		hook(c.request, err)
+	}
+	return err
+}
+
+func (c *call) count(n int64) {
+	for i := range c.charges {
+		c.charges[i].state.out.Add(n)
+	}
+}
+
+func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
+	response, err := t.base.RoundTrip(r)
+	if response != nil && response.Request == nil {
+		response.Request = r // elsewhere needs it
+	}
+	return response, err
+}

@@ -1,0 +1,142 @@
+package outbound
+
+import (
+	"time"
+
+	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/internal/queue"
+)
+
+// soon is how early a call is granted, so that waking late loses nothing.
+const soon = 50 * time.Millisecond
+
+func (c *call) lineKey() (k lineKey) {
+	n := 0
+	for _, w := range c.served {
+		for _, list := range [][]charge{w.charges, w.seats} { // a full host stops no other
+			for i := range list {
+				k.add(n, list[i].id())
+				n++
+			}
+		}
+		if w.upstream != nil && w.upstream.Prepare == nil {
+			break // the others have the same
+		}
+	}
+	return k
+}
+
+// newLine returns a line for calls like this one. Only a kept line watches its limits: watchers stay there.
+func (c *call) newLine(kept bool) *line {
+	t := c.t
+	var watched [][]queue.Option
+	if kept || t.upstreams != nil || !c.local() {
+		watched = append(watched, c.place.Options)
+	}
+	set := queue.Settings{Clock: t.clock, Slack: soon}
+	if u := t.upstreams; u != nil {
+		set.Prefers, set.Granted = u.sticky.Prefers, u.sticky.Granted
+	}
+	if t.classes != nil {
+		set.Slack = 0 // a more urgent call may come
+		set.Full = func(class int) error {
+			return &fair.FullError{Class: t.classes[class].Name, MaxQueue: t.classes[class].MaxQueue}
+		}
+	}
+	for _, c := range t.classes {
+		set.Classes = append(set.Classes, queue.Class(c))
+	}
+	return &line{Queue: queue.New(set, watched...)}
+}
+
+func (c *call) local() bool {
+	for i := range c.charges {
+		if _, ok := c.charges[i].By.(pausable); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *call) ask() (err error) {
+	place, again := &c.first, c.place != nil
+	if again { // the queue may still use the first
+		place = new(queue.Place)
+	}
+	c.place = place
+	c.place.Rank, c.place.Permits = &c.rank, 1
+	if c.t.classes != nil {
+		if c.place.Class, c.place.Tenant, err = c.classOf(); err != nil {
+			return err
+		}
+	}
+	c.place.Options = c.only[:]
+	if again || len(c.ways) > 1 {
+		c.place.Options = make([]queue.Option, len(c.ways))
+	}
+	for i, w := range c.served {
+		if a := w.dearest(); a != nil {
+			c.place.Permits = max(c.place.Permits, a.Permits)
+		}
+		if c.t.learned.alone || c.t.learned.any.Load() || w.changes() {
+			c.place.Renew = c.renew
+		}
+		limits := c.limits[:0]
+		if again || i > 0 {
+			limits = nil
+		}
+		c.place.Options[i].Limits = c.asks(w, limits)
+	}
+	if c.t.upstreams != nil {
+		c.choices()
+	}
+	c.line = c.t.lines.enter(c.lineKey(), c.newLine)
+	return nil
+}
+
+// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pause), and
+// last the class's limits, which are Own.
+func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
+	for i := range w.charges {
+		a := &w.charges[i]
+		limits = append(limits, queue.Limit{By: a.By, Permits: a.Permits, Clip: true})
+	}
+	for i := range w.seats {
+		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
+	}
+	for i := range w.charges {
+		a := &w.charges[i]
+		if a.rate != nil && a.rate.unknown() {
+			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
+		}
+		if a.room != nil {
+			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
+		}
+		if a.state.pause != nil {
+			limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
+		}
+	}
+	if w.upstream != nil && !w.charges[0].limit.upstream {
+		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
+	}
+	if c.t.classes != nil {
+		limits = append(limits, queue.Class(c.t.classes[c.place.Class]).Own()...)
+	}
+	return limits
+}
+
+// renew updates the estimates of the first call, or returns an error if its limits have changed.
+func (c *call) renew() error {
+	for o, w := range c.served {
+		if c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
+			return errChanged
+		}
+		for i := range w.charges {
+			if a := &w.charges[i]; a.limit.again != nil {
+				a.Permits = max(1, a.limit.again(w.subject))
+				c.place.SetPermits(o, i, a.Permits)
+			}
+		}
+	}
+	return nil
+}
