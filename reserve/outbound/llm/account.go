@@ -62,9 +62,6 @@ func (a *account) classOf(kind kindOfCall) *class {
 func (a *account) heard() {
 	if a.known.CompareAndSwap(false, true) {
 		a.flight.open()
-		if l := a.limiter(calls); l != nil {
-			_ = l.Retime(math.Inf(1))
-		}
 	}
 }
 
