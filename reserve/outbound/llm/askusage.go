@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -25,9 +26,7 @@ func (c *call) askForUsage(r *http.Request) *http.Request {
 	text = append(append(append(append(text, before...), '{'), usageWanted...), after...)
 	bodies.Close(r)
 	asking := r.WithContext(r.Context())
-	asking.ContentLength = int64(len(text))
-	asking.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	asking.Body, _ = asking.GetBody()
+	withBody(asking, text)
 	c.asked = true
 	return asking
 }
@@ -35,7 +34,7 @@ func (c *call) askForUsage(r *http.Request) *http.Request {
 func hideUsage(r *http.Response) {
 	h := r.Header
 	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
-		r.Body = &withoutUsage{body: r.Body}
+		r.Body = &withoutUsage{body: r.Body, lines: bufio.NewReaderSize(r.Body, longLine)}
 		r.ContentLength = -1
 		h.Del("Content-Length")
 	}
@@ -43,84 +42,63 @@ func hideUsage(r *http.Response) {
 
 // withoutUsage is a stream without the event that has only the usage, and without the nulls for it in others.
 type withoutUsage struct {
-	body    io.ReadCloser
-	in, out []byte // the event that is not complete; what the caller may read
-	long    bool   // that event is passed on as it comes
-	err     error
+	body  io.ReadCloser
+	lines *bufio.Reader
+	out   []byte // what the caller may read
+	long  bool   // the rest of a long line comes
+	gone  bool   // the event's line was left out: so is the empty line behind it
+	err   error
 }
 
-// longEvent is how much of an event is kept. The event with the usage has some 500 bytes.
-const longEvent = 64 << 10
+// longLine is how much of a line is kept: longer ones are passed on. The event with the usage has some 500 bytes.
+const longLine = 4096
 
 func (w *withoutUsage) Read(p []byte) (int, error) {
 	for len(w.out) == 0 {
 		if w.err != nil {
 			return 0, w.err
 		}
-		at := len(w.in)
-		w.in = append(w.in, make([]byte, 4096)...)
-		n, err := w.body.Read(w.in[at:])
-		w.in = w.in[:at+n]
-		w.split()
-		if w.err = err; err != nil {
-			w.out = append(w.out, w.in...)
-			w.in = nil
-		}
+		w.next()
 	}
 	n := copy(p, w.out)
 	w.out = w.out[n:]
 	return n, nil
 }
 
-func (w *withoutUsage) split() {
-	for {
-		end := endOfEvent(w.in)
-		if end == 0 {
-			break
-		}
-		if event := w.in[:end]; w.long {
-			w.out, w.long = append(w.out, event...), false
-		} else {
-			w.out = append(w.out, hidden(event)...)
-		}
-		w.in = append(w.in[:0], w.in[end:]...)
+func (w *withoutUsage) next() {
+	line, err := w.lines.ReadSlice('\n')
+	whole := !w.long && err == nil
+	if w.long = err == bufio.ErrBufferFull; !w.long {
+		w.err = err
 	}
-	if w.long || len(w.in) > longEvent {
-		w.long = true
-		keep := min(len(w.in), 3) // perhaps the begin of the event's end
-		w.out = append(w.out, w.in[:len(w.in)-keep]...)
-		w.in = append(w.in[:0], w.in[len(w.in)-keep:]...)
+	if whole && w.gone && len(bytes.TrimRight(line, "\r\n")) == 0 {
+		line = nil
 	}
+	w.gone = false
+	if whole && len(line) > 0 {
+		line = hidden(line)
+		w.gone = len(line) == 0
+	}
+	w.out = line
 }
 
-// endOfEvent returns 0 for an event that is not complete.
-func endOfEvent(text []byte) int {
-	best := 0
-	for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
-		if i := bytes.Index(text, []byte(end)); i >= 0 && (best == 0 || i+len(end) < best) {
-			best = i + len(end)
-		}
+// hidden returns nil for a line that has nothing but the usage.
+func hidden(line []byte) []byte {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if !ok || !bytes.Contains(line, []byte(`"usage"`)) {
+		return line
 	}
-	return best
-}
-
-func hidden(event []byte) []byte {
-	if !bytes.Contains(event, []byte(`"usage"`)) {
-		return event
+	var chunk struct {
+		Choices *[]json.RawMessage
+		Usage   *struct{}
 	}
-	if _, data, ok := bytes.Cut(event, []byte("data:")); ok {
-		var chunk struct {
-			Choices *[]json.RawMessage
-			Usage   *struct{}
-		}
-		if json.Unmarshal(data, &chunk) == nil && chunk.Usage != nil && chunk.Choices != nil && len(*chunk.Choices) == 0 {
-			return nil
-		}
+	if json.Unmarshal(data, &chunk) == nil && chunk.Usage != nil && chunk.Choices != nil && len(*chunk.Choices) == 0 {
+		return nil
 	}
 	for _, null := range []string{`,"usage":null`, `, "usage": null`} {
-		event = bytes.ReplaceAll(event, []byte(null), nil) // in a text it would have backslashes
+		line = bytes.ReplaceAll(line, []byte(null), nil) // in a text it would have backslashes
 	}
-	return event
+	return line
 }
 
 func (w *withoutUsage) Close() error { return w.body.Close() }

@@ -46,17 +46,15 @@ func (d *documents) end() {
 type events struct {
 	counter *counter
 	line    lineState
-	name    int  // bytes of "data:" that the line begins with
-	marks   int  // bytes of a byte order mark that have come
-	cr      bool // the last byte was a carriage return: a line feed that follows belongs to it
-	data    bool // the event has data
+	name    []byte // that the line begins with
+	cr      bool   // the last byte was a carriage return: a line feed that follows belongs to it
+	data    bool   // the event has data
 }
 
 type lineState uint8
 
 const (
-	atMark  lineState = iota // at the begin of the stream, where a byte order mark may be
-	inName                   // at the begin of a line: it is data, another field, or empty
+	inName  lineState = iota // at the begin of a line: it is data, another field, or empty
 	inData                   // behind "data:"
 	inOther                  // in another field
 )
@@ -68,91 +66,52 @@ const (
 
 func (e *events) write(piece []byte) {
 	for len(piece) > 0 {
-		piece = piece[e.step(piece):]
-	}
-}
-
-// step returns 0 if only the state changed.
-func (e *events) step(piece []byte) int {
-	c, afterCR := piece[0], e.cr
-	e.cr = false
-	switch {
-	case afterCR && c == '\n':
-		return 1
-	case e.line == atMark:
-		return e.mark(c)
-	case c == '\n' || c == '\r':
-		e.cr = c == '\r'
+		if e.cr && piece[0] == '\n' {
+			piece = piece[1:]
+		}
+		e.cr = false
+		n := bytes.IndexAny(piece, "\r\n")
+		if n < 0 {
+			e.part(piece)
+			return
+		}
+		e.part(piece[:n])
 		e.endLine()
-		return 1
-	case e.line == inName:
-		return e.fieldName(c)
+		e.cr = piece[n] == '\r'
+		piece = piece[n+1:]
 	}
-	n := lineEnd(piece)
+}
+
+// part gets a part of a line.
+func (e *events) part(p []byte) {
+	for ; e.line == inName && len(p) > 0; p = p[1:] {
+		e.name = append(e.name, p[0])
+		switch name := string(e.name); {
+		case name == byteOrderMark:
+			e.name = e.name[:0]
+		case name == dataField:
+			e.line = inData
+			if !e.data {
+				e.data = true
+				e.counter.beginEvent()
+			}
+		case !strings.HasPrefix(dataField, name) && !strings.HasPrefix(byteOrderMark, name):
+			e.line = inOther
+		}
+	}
 	if e.line == inData {
-		e.counter.scan.write(piece[:n])
-	}
-	return n
-}
-
-func (e *events) mark(c byte) int {
-	if c != byteOrderMark[e.marks] {
-		e.line = inName
-		return 0
-	}
-	if e.marks++; e.marks == len(byteOrderMark) {
-		e.line = inName
-	}
-	return 1
-}
-
-func (e *events) fieldName(c byte) int {
-	if c != dataField[e.name] {
-		e.line = inOther
-		return 0
-	}
-	if e.name++; e.name == len(dataField) {
-		e.beginData()
-	}
-	return 1
-}
-
-func (e *events) beginData() {
-	e.line = inData
-	if !e.data {
-		e.data = true
-		e.counter.beginEvent()
+		e.counter.scan.write(p)
 	}
 }
 
 func (e *events) endLine() {
 	switch {
 	case e.line == inData:
-		e.counter.scan.write(newLine)
-	case e.line == inName && e.name == 0:
+		e.counter.scan.write([]byte("\n"))
+	case e.line == inName && len(e.name) == 0:
 		e.endEvent()
 	}
-	e.line, e.name = inName, 0
-}
-
-var newLine = []byte("\n")
-
-func lineEnd(piece []byte) int {
-	const far = 512
-	for at := 0; at < len(piece); at += far {
-		part := piece[at:min(len(piece), at+far)]
-		end := bytes.IndexByte(part, '\n')
-		if end < 0 {
-			end = len(part)
-		}
-		if cr := bytes.IndexByte(part[:end], '\r'); cr >= 0 {
-			return at + cr
-		}
-		if end < len(part) {
-			return at + end
-		}
-	}
-	return len(piece)
+	e.line, e.name = inName, e.name[:0]
 }
 
 func (e *events) endEvent() {
@@ -163,8 +122,6 @@ func (e *events) endEvent() {
 }
 
 func (e *events) end() {
-	if e.line == inData {
-		e.counter.scan.write(newLine) // some servers do not end the last line
-	}
+	e.endLine() // some servers do not end the last line
 	e.endEvent()
 }
