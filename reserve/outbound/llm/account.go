@@ -108,17 +108,14 @@ func (t *Transport) enter(key Key) *account {
 	}
 	b.mu.Unlock()
 	t.ignored.add(crowded)
-	others := t.newAccount(Key{}, t.limitsOf(""))
+	a = t.others()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.others == nil {
-		b.others = others
-	}
-	b.others.queued++
-	return b.others
+	a.queued++
+	return a
 }
 
-// place must be called with the table locked.
+// place returns nil if there is none. It must be called with the table locked.
 func (b *table) place(key Key, a *account, places int) *account {
 	if len(b.accounts) >= places {
 		n := 0
@@ -132,10 +129,7 @@ func (b *table) place(key Key, a *account, places int) *account {
 			}
 		}
 		if len(b.accounts) >= places {
-			if b.others != nil {
-				a.of.ignored.add(crowded)
-			}
-			return b.others
+			return nil
 		}
 	}
 	b.accounts[key] = a

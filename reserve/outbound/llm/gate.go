@@ -41,7 +41,7 @@ func (g *gate) pass(c *call, closed func(*call) bool) {
 	if !closed(c) {
 		return
 	}
-	c.account.of.after(patience, func() {
+	c.account.of.clock.AfterFunc(patience, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if !c.left.Load() && closed(c) {

@@ -1,12 +1,12 @@
 package llm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 )
 
 // Key says whose quota a call uses. Its model is that of the address, or else of the body.
@@ -30,71 +30,35 @@ func cutModel(name string) string {
 	return strings.ToValidUTF8(name, "?")
 }
 
-type identity struct {
-	r    *http.Request
-	text [512]byte
-	n    int
-}
-
-func (i *identity) add(s string) {
-	if len(s) > len(i.text)-i.n-1 { // a token of 2 KiB: its hash stands for it
-		h := sha256.Sum256([]byte(s))
-		s = string(h[:])
-		i.n = min(i.n, len(i.text)-1-len(s))
-	}
-	i.n += copy(i.text[i.n:], s)
-	i.text[i.n] = 0
-	i.n++
-}
-
-var identities = sync.Pool{New: func() any { return new(identity) }}
-
-func identify(r *http.Request, by func(*identity)) uint64 {
-	i := identities.Get().(*identity)
-	i.r, i.n = r, 0
-	by(i)
-	h := sha256.Sum256(i.text[:i.n])
-	clear(i.text[:i.n]) // no credential is kept
-	i.r = nil
-	identities.Put(i)
+func identify(of []string) uint64 {
+	h := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// byHeaders takes canonical names.
-func byHeaders(names ...string) func(*identity) {
-	return func(i *identity) {
+// byHeaders returns the first values of headers, given by canonical names.
+func byHeaders(names ...string) func(*http.Request) []string {
+	return func(r *http.Request) (values []string) {
 		for _, name := range names {
-			value := ""
-			if v := i.r.Header[name]; len(v) > 0 {
-				value = v[0]
-			}
-			i.add(value)
+			values = append(values, r.Header.Get(name))
 		}
+		return values
 	}
 }
 
-func geminiCredential(i *identity) {
-	if at := strings.Index(i.r.URL.Path, "/projects/"); at >= 0 { // Vertex AI, whose tokens change every hour
-		project, _, _ := strings.Cut(i.r.URL.Path[at:], "/publishers/")
-		i.add(project)
-		return
+func geminiCredential(r *http.Request) []string {
+	if _, project, ok := strings.Cut(r.URL.Path, "/projects/"); ok { // Vertex AI, whose tokens change every hour
+		project, _, _ = strings.Cut(project, "/publishers/")
+		return []string{project}
 	}
-	key := i.r.Header.Get("X-Goog-Api-Key")
-	if key == "" && strings.Contains(i.r.URL.RawQuery, "key=") {
-		key = i.r.URL.Query().Get("key")
-	}
-	if key == "" {
-		key = i.r.Header.Get("Authorization")
-	}
-	i.add(key)
+	return []string{cmp.Or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"), r.Header.Get("Authorization"))}
 }
 
-func bedrockCredential(i *identity) {
-	a := i.r.Header.Get("Authorization")
+func bedrockCredential(r *http.Request) []string {
+	a := r.Header.Get("Authorization")
 	if _, after, ok := strings.Cut(a, "Credential="); ok { // the rest of it is another one for each request
 		if a, _, _ = strings.Cut(after, "/"); strings.HasPrefix(a, "ASIA") {
 			a = ""
 		}
 	}
-	i.add(a)
+	return []string{a}
 }

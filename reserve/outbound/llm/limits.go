@@ -82,33 +82,20 @@ func sum(a, b int) int {
 // waiting calls go earlier at once. Where it shrinks they wait longer, but none is refused for it; earlier use counts.
 // For a negative limit it returns a *[reserve.ValueError] and changes nothing.
 func (t *Transport) SetLimits(l Limits) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	t.table.mu.Lock()
-	t.given = l
-	t.table.mu.Unlock()
-	t.giveAnew()
-	return nil
+	return t.setLimits(l, func() { t.given = l })
 }
 
 // SetModelLimits replaces the limits of one model ([WithModel]), as SetLimits does.
 func (t *Transport) SetModelLimits(model string, l Limits) error {
+	return t.setLimits(l, func() { t.settings.limits[cutModel(model)] = l })
+}
+
+func (t *Transport) setLimits(l Limits, set func()) error {
 	if err := l.check(); err != nil {
 		return err
 	}
 	t.table.mu.Lock()
-	if t.settings.limits == nil {
-		t.settings.limits = map[string]Limits{}
-	}
-	t.settings.limits[cutModel(model)] = l
-	t.table.mu.Unlock()
-	t.giveAnew()
-	return nil
-}
-
-func (t *Transport) giveAnew() {
-	t.table.mu.Lock()
+	set()
 	all := map[*account]string{}
 	for key, a := range t.table.accounts {
 		all[a] = key.Model
@@ -120,4 +107,5 @@ func (t *Transport) giveAnew() {
 	for a, model := range all {
 		a.give(t.limitsOf(model))
 	}
+	return nil
 }

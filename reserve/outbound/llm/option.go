@@ -40,16 +40,14 @@ type settings struct {
 	limiters   func(limit string, key Key) reserve.Reserver
 	key        func(r *http.Request, key Key) Key
 	maxKeys    int
-	clock      clockwork.Clock // nil: the real one
+	clock      clockwork.Clock
+	clocked    []reserve.Option // for limiters; nil: the real clock
 	outbound   []outbound.Option
 }
 
 // WithModel gives a model its own limits, instead of those of [New].
 func WithModel(model string, l Limits) Option {
 	return func(s *settings) error {
-		if s.limits == nil {
-			s.limits = map[string]Limits{}
-		}
 		s.limits[cutModel(model)] = l
 		return l.check()
 	}
@@ -208,7 +206,7 @@ func WithClock(c clockwork.Clock) Option {
 		if c == nil {
 			return valueError("WithClock", nil, "a clock")
 		}
-		s.clock = c
+		s.clock, s.clocked = c, []reserve.Option{reserve.WithClock(c)}
 		s.outbound = append(s.outbound, outbound.WithClock(c))
 		return nil
 	}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace"
@@ -38,24 +39,17 @@ func (t *Transport) newPolicy(k kind, n int) (p *reserve.Policy, permitsPerSecon
 	}
 	if t.hasBucket(k) {
 		rate := reserve.Per(float64(n), per)
-		return reserve.Must(pace.TokenBucket(rate, rate*max(0, t.bucket-t.margin).Seconds(), t.clocked()...)), rate
+		return reserve.Must(pace.TokenBucket(rate, rate*max(0, t.bucket-t.margin).Seconds(), t.clocked...)), rate
 	}
 	if k == requests && t.window > 0 {
 		part := max(1, int(int64(n)*int64(t.window)/int64(per)))
 		n, per = part, time.Duration(int64(per)*int64(part)/int64(n))
 	}
 	per += t.margin
-	return reserve.Must(window.Policy(n, per, t.clocked()...)), reserve.Per(float64(n), per)
+	return reserve.Must(window.Policy(n, per, t.clocked...)), reserve.Per(float64(n), per)
 }
 
 // unlimitedPolicy is of the limiter for a key without a limit of requests.
 func (t *Transport) unlimitedPolicy() *reserve.Policy {
-	return reserve.Must(pace.Bursty(math.Inf(1), append(t.clocked(), pace.WithBurst(0))...))
-}
-
-func (t *Transport) clocked() []reserve.Option {
-	if t.clock == nil {
-		return nil
-	}
-	return []reserve.Option{reserve.WithClock(t.clock)}
+	return reserve.Must(pace.Bursty(math.Inf(1), append(slices.Clone(t.clocked), pace.WithBurst(0))...))
 }

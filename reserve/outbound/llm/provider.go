@@ -1,6 +1,9 @@
 package llm
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Provider says how a provider of language models counts, and where it tells its limits. [New] refuses the zero
 // Provider.
@@ -8,7 +11,7 @@ type Provider struct{ *preset }
 
 type preset struct {
 	name       string
-	credential func(*identity) // finds whose quota a request uses
+	credential func(*http.Request) []string // finds whose quota a request uses
 	settles    bool
 	// counts are the headers that tell the usage, of input and of output.
 	counts [2]string

@@ -76,7 +76,7 @@ func (c *call) price(k kind) int {
 	}
 	input, output := c.input, c.output
 	if a.of.settles {
-		input, output = c.class.expect(&c.prompt, a.flight.Out(), a.of.now())
+		input, output = c.class.expect(&c.prompt, a.flight.Out(), a.of.clock.Now())
 	}
 	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
 }
@@ -88,7 +88,7 @@ func (c *call) depart() {
 	a := c.account
 	a.flight.pass(c, (*call).unheard)
 	c.class.first.pass(c, (*call).unseen)
-	c.sent, c.level = a.of.now(), a.flight.Out()
+	c.sent, c.level = a.of.clock.Now(), a.flight.Out()
 	c.spend(c.failed())
 	a.look(&c.before)
 }
@@ -136,7 +136,7 @@ func (c *call) answered(r *http.Response) {
 		c.read(r)
 		return
 	}
-	now := a.of.now()
+	now := a.of.clock.Now()
 	if said := reply.Read(r, now, reply.Dialects); said.Refused && !said.Final && !said.Told && len(said.Limits) == 0 {
 		if rest := a.flight.refuse(c, now); rest > 0 {
 			c.stop(rest)
@@ -182,7 +182,7 @@ func (c *call) over(response *http.Response) {
 func (c *call) stop(d time.Duration) {
 	for _, k := range []kind{requests, calls} {
 		if l := c.account.limiter(k); l != nil {
-			(*engine.Limiter)(l).Stop(c.account.of.now().Add(d))
+			(*engine.Limiter)(l).Stop(c.account.of.clock.Now().Add(d))
 		}
 	}
 }

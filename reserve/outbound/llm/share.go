@@ -48,7 +48,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	case a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0:
 		return
 	case m.share == nil:
-		m.share = &share{ours: float64(size), window: size, at: a.of.now()}
+		m.share = &share{ours: float64(size), window: size, at: a.of.clock.Now()}
 	}
 	if refused && cost > int(n) { // it would be refused whenever it came
 		return
@@ -57,7 +57,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	if refused {
 		used, before = used-cost, before-cost
 	}
-	told := telling{now: a.of.now(), n: int(n), left: int(left), cost: cost, used: used, before: before, refused: refused}
+	told := telling{now: a.of.clock.Now(), n: int(n), left: int(left), cost: cost, used: used, before: before, refused: refused}
 	m.share.learn(told, float64(m.size.Load()))
 	a.take(k)
 	a.waitForRoom(k, told)
@@ -106,7 +106,7 @@ func (a *account) waitForRoom(k kind, t telling) {
 	case t.refused && t.used < t.cost: // nothing of ours will come back
 		(*engine.Limiter)(a.limiter(k)).Stop(t.now.Add(s.again))
 	case t.used < t.n/10:
-		a.of.after(s.again, func() { a.askAgain(k, t.now, t.cost) })
+		a.of.clock.AfterFunc(s.again, func() { a.askAgain(k, t.now, t.cost) })
 	}
 	if t.refused {
 		s.again = min(2*s.again, time.Minute)

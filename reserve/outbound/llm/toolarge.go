@@ -22,10 +22,7 @@ func (c *call) fits() error {
 	if c.most {
 		output = c.output
 	}
-	for k := range kinds {
-		if k != tokens && k != inputTokens && k != outputTokens {
-			continue
-		}
+	for _, k := range []kind{tokens, inputTokens, outputTokens} {
 		if most := a.certain(k); most > 0 && k.of(input, output) > most {
 			return &TooLargeError{Limit: names[k], Tokens: k.of(input, output), Most: most}
 		}

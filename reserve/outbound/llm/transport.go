@@ -2,7 +2,10 @@ package llm
 
 import (
 	"net/http"
+	"sync"
 	"time"
+
+	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
@@ -19,6 +22,7 @@ type Transport struct {
 	paced  *outbound.Transport
 
 	table     table
+	others    func() *account
 	latest    [calls]latest // guarded by the table's lock
 	unlimited *reserve.Policy
 	ignored   *ignored
@@ -82,7 +86,10 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		base = http.DefaultTransport
 	}
 	t := &Transport{preset: p.preset, given: l, base: base, ignored: new(ignored)}
-	t.settings = settings{margin: 250 * time.Millisecond, window: p.window, settles: p.settles, maxKeys: 1024}
+	t.settings = settings{
+		limits: map[string]Limits{}, clock: clockwork.NewRealClock(), margin: 250 * time.Millisecond, maxKeys: 1024,
+		window: p.window, settles: p.settles,
+	}
 	t.table.accounts = map[Key]*account{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
@@ -90,6 +97,13 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		}
 	}
 	t.unlimited = t.unlimitedPolicy()
+	t.others = sync.OnceValue(func() *account {
+		a := t.newAccount(Key{}, t.limitsOf(""))
+		t.table.mu.Lock()
+		defer t.table.mu.Unlock()
+		t.table.others = a
+		return a
+	})
 	return t, nil
 }
 
@@ -180,7 +194,7 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 		input, output := t.estimate(r, c.prompt.body)
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
 	}
-	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(r, t.preset.credential)}
+	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(t.preset.credential(r))}
 	if t.key != nil {
 		key = t.key(r, key)
 	}
@@ -194,21 +208,6 @@ func (t *Transport) Ignored() Ignored { return t.ignored.read() }
 
 // CloseIdleConnections closes the base transport's, for [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() { t.paced.CloseIdleConnections() }
-
-func (t *Transport) now() time.Time {
-	if t.clock == nil {
-		return time.Now()
-	}
-	return t.clock.Now()
-}
-
-func (t *Transport) after(d time.Duration, f func()) {
-	if t.clock == nil {
-		time.AfterFunc(d, f)
-		return
-	}
-	t.clock.AfterFunc(d, f)
-}
 
 // Snapshot returns the state of all limits of all used keys.
 func (t *Transport) Snapshot() outbound.Snapshot { return t.paced.Snapshot() }
