@@ -25,7 +25,6 @@ const (
 	blockRefusals = 10
 	firstGap      = 4 * time.Second
 	gapGrowth     = 1.4
-	lastGap       = 10 * time.Minute
 	busyGap       = 0.03 // of the time so far
 	leastGap      = time.Second
 )
@@ -48,7 +47,7 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	case busy:
 		b.gap = max(leastGap, time.Duration(busyGap*float64(lasts)))
 	default:
-		b.gap = min(max(firstGap, time.Duration(gapGrowth*float64(b.gap))), lastGap)
+		b.gap = min(max(firstGap, time.Duration(gapGrowth*float64(b.gap))), remembered)
 	}
 	return b.gap
 }

@@ -8,7 +8,7 @@ import (
 const (
 	doubling = 0.3 // seconds, in a search
 	overdue  = 3.  // periods without an event: the limit has moved
-	guessing = 0.1 // of a period, to the next event after a search
+	brief    = 0.1 // of a period: between events after a search
 	paced    = 4.  // calls, at most, in one step of time
 )
 
@@ -62,10 +62,10 @@ func (r *Rate) pace(passed float64) float64 {
 	expected := r.period()
 	speed := r.step / expected
 	if r.guesses > 0 {
-		expected *= guessing
+		expected *= brief
 	}
 	if late := r.grown/expected - overdue; late > 0 {
-		speed = min(speed*math.Exp2(min(late, 20)), math.Ln2/second)
+		speed = min(speed*math.Exp2(late), math.Ln2/second)
 	}
 	if r.recall > 0 && r.grown > r.wait/2 {
 		speed = max(speed, math.Log(r.recall/r.rate)/max(r.wait-r.grown, passed))

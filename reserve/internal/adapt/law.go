@@ -10,9 +10,8 @@ const PerStop = 25
 
 const (
 	step       = 0.1  // of the logarithm of the rate: an event takes it, a period gives it back
-	shortest   = 10.  // seconds in a period,
-	calls      = 25.  // plus calls
-	unproven   = 0.6  // of an unproven ceiling remains after a refusal
+	shortest   = 10.  // seconds in a period, plus PerStop calls
+	unproven   = 0.6  // of an unproven ceiling remains after a refusal; a rate that falls below was cut far
 	hidden     = 0.33 // seconds for which a full bucket hides that a growing rate is too high
 	hiddenBare = 0.11 // the same without stops, where an error is cheap
 	inRow      = 0.2  // of a step: a further refusal in a row takes it,
@@ -56,14 +55,14 @@ func (r *Rate) measured(sent time.Time) float64 {
 // period returns the seconds between events at a right rate. As a sum it is long for few calls, yet faster programs
 // have more events.
 func (r *Rate) period() float64 {
-	return max(shortest+calls*r.cost/r.rate, r.penalty)
+	return max(shortest+PerStop*r.cost/r.rate, r.penalty)
 }
 
 func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 	rate, take := r.blame(now, sent, stop)
 	low := rate * math.Exp(-take)
 	if measured := r.measured(sent); measured > 0 {
-		if stop > 0 && r.ran(now) < r.period()*guessing {
+		if stop > 0 && r.ran(now) < r.period()*brief {
 			low = min(low, measured)
 		}
 		if r.accepted >= proof*r.cost {

@@ -3,8 +3,7 @@ package adapt
 import "time"
 
 const (
-	lasting = 3.  // seconds of use, with a proof: the rate was right for long
-	fallen  = 0.6 // of it remains: cut far
+	lasting = 3. // seconds of use, with a proof: the rate was right for long
 )
 
 // memory keeps a rate that was right for long before refusals cut it far: a neighbour may have come once. The rate is
@@ -31,7 +30,7 @@ func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 		if r.wait = 2 * max(r.wait, seconds); r.wait > PerStop {
 			r.recall = 0
 		}
-	case r.recall == 0 && low < fallen*r.right:
+	case r.recall == 0 && low < unproven*r.right:
 		r.recall, r.wait = r.right, max(lasting, min(seconds, PerStop))
 		r.right = 0
 	}

@@ -168,9 +168,9 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 }
 
 // Short counts an accepted call, sent then, after which the server states that nothing is left for a moment. It cuts
-// the rate by a step, once in 2 s.
+// the rate by a step, once in a tenth of a period.
 func (r *Rate) Short(now, sent time.Time, permits float64) {
-	if r.Unknown() || now.Sub(r.at) < 2*time.Second || !sent.After(r.at) {
+	if r.Unknown() || now.Sub(r.at).Seconds() < brief*r.period() || !sent.After(r.at) {
 		r.Accepted(now, sent, permits)
 		return
 	}
