@@ -150,9 +150,13 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
 // 0.8, 1.7 and 3 % of their requests are refused.
 //
-// Refusals by 503 or 529 may come by chance. A higher rate tests that; such refusals then slow calls down by 2 to 20 %.
-// A 429 always counts: if a server answers 429 to a share p of all requests at any rate, the rate falls to 1/(10 p) a
-// second, 3/s at 3 %. Use a fixed rate there.
+// Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
+// after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
+// half and more. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the
+// rate falls to 1/(25 p) a second, 1.3/s at 3 %. Use a fixed rate there, or [PauseRefused].
+//
+// A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
+// law, 8 % at most.
 //
 // With a limiter at +Inf, or none, the first request goes alone. If its response states no rate, the rate starts at 16
 // requests/s and doubles every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server
