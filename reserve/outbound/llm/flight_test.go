@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,19 +52,28 @@ func TestRest(t *testing.T) {
 // The wait for a place in flight is one in the queue: the hook is told, and the longest wait holds.
 func TestWaitForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		out, sent := 0, 0
 		var told []outbound.Waiting
 		transport, err := New(trip(func(r *http.Request) (*http.Response, error) {
 			r.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
 			if sent++; out > 0 {
 				return says(503, "{}"), nil
 			}
 			out++
+			mu.Unlock()
 			time.Sleep(time.Minute)
+			mu.Lock()
 			out--
 			return used(1, 1), nil
 		}), Gemini(), Limits{}, WithOutbound(outbound.WithMaxWait(5*time.Second),
-			outbound.WithHooks(outbound.Hooks{Waiting: func(_ *http.Request, w outbound.Waiting) { told = append(told, w) }})))
+			outbound.WithHooks(outbound.Hooks{Waiting: func(_ *http.Request, w outbound.Waiting) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, w)
+			}})))
 		require.NoError(t, err)
 		go post(transport, api, question)
 		synctest.Wait()
@@ -73,7 +83,9 @@ func TestWaitForAPlace(t *testing.T) {
 		_, err = post(transport, api, question)
 		require.ErrorAs(t, err, new(*reserve.WaitError))
 		require.Equal(t, 5*time.Second, time.Since(begin).Round(time.Millisecond))
+		mu.Lock()
 		require.Equal(t, 2, sent)
+		mu.Unlock()
 		require.Equal(t, []outbound.Waiting{{Why: outbound.Crowded}}, told)
 		time.Sleep(time.Minute)
 		transport.requireOver(t)
