@@ -12,8 +12,9 @@ import (
 //
 // After a refusal one call goes first, and each accepted call lets two more go, up to most: the calls that were out and
 // not refused, at least half of those out, and one more every 8 stops. A server that allows ten calls at a time and
-// stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. No more go than a response says are
-// left.
+// stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many after the stop
+// as before it: the calls accepted between the two latest refusals, then one alone. If that is accepted too, it is no
+// window. No more go than a response says are left.
 type room struct {
 	places *queue.Places
 
@@ -25,6 +26,8 @@ type room struct {
 	n       int           // may be out after a refusal
 	most    int           // to which n grows
 	grown   time.Time
+	passed  int // accepted between the two latest events
+	since   int // accepted, sent after the latest event
 
 	left int       // may be out by what is left
 	told time.Time // when the call was sent whose response said so
@@ -44,19 +47,28 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 	defer r.mu.Unlock()
 	if sent.After(r.event) {
 		r.event, r.stop, r.out, r.refusal, r.n = heard, 0, r.places.Out(), 0, 1
+		r.passed, r.since = r.since, 0
 	}
 	r.refusal++
 	r.stop, r.grown = max(r.stop, stop), heard.Add(stop)
 	if r.out > 1 { // else it says nothing of how many may be out
 		r.most = max(r.out-r.refusal, r.out/2)
 	}
-	r.places.Resize(min(r.n, r.left))
+	r.resize()
 }
 
 // accepted gets how many calls are left: boundless, if the response says nothing.
 func (r *room) accepted(sent, heard time.Time, left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if sent.After(r.event) {
+		r.since++
+	} else {
+		r.passed++
+	}
+	if !r.event.IsZero() && r.since == r.passed+1 {
+		r.n = 1
+	}
 	if r.n < boundless && sent.After(r.event) {
 		if more := int(heard.Sub(r.grown) / (perRoom * max(r.stop, time.Millisecond))); more > 0 {
 			r.most, r.grown = min(r.most, math.MaxInt32)+more, heard
@@ -67,5 +79,13 @@ func (r *room) accepted(sent, heard time.Time, left int) {
 		r.left, r.told = left, sent
 	}
 	r.left = max(1, min(r.left, left)) // a call that was sent before may have arrived after
-	r.places.Resize(min(r.n, r.left))
+	r.resize()
+}
+
+func (r *room) resize() {
+	n := r.n
+	if n < boundless && r.since <= r.passed {
+		n = min(n, max(1, r.passed-r.since))
+	}
+	r.places.Resize(min(n, r.left))
 }
