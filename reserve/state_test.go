@@ -153,6 +153,25 @@ func TestSavedCharges(t *testing.T) {
 	}
 }
 
+// A lower rate stretches what the latest cost was rounded up by: what is saved can be restored then, too.
+func TestSavedAfterALowerRate(t *testing.T) {
+	ctx := context.Background()
+	clock := clockwork.NewFakeClock()
+	for _, change := range []func(*reserve.Limiter, float64) error{(*reserve.Limiter).SetRate, (*reserve.Limiter).Retime} {
+		l := pace.Must(pace.NewBursty(30, pace.WithCapacity(5), reserve.WithClock(clock)))
+		for range 7 {
+			_, err := l.Reserve(ctx, 1)
+			require.NoError(t, err)
+		}
+		require.NoError(t, change(l, 1))
+		state, err := l.AppendBinary(nil)
+		require.NoError(t, err)
+		restored, err := pace.Must(pace.Bursty(1, pace.WithCapacity(5), reserve.WithClock(clock))).Restore(state)
+		require.NoError(t, err)
+		require.InDelta(t, time.Second, restored.NextFree().Sub(clock.Now()), 50) // the rest is of requests that wait
+	}
+}
+
 // As above, worked.
 func TestSavedChargesWorked(t *testing.T) {
 	clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))

@@ -23,6 +23,8 @@ func (l *Ledger) AppendState(b []byte, now int64) []byte {
 	if l.waits {
 		owed = addSaturating(owed, l.history.queue.charged())
 	}
+	whole := roundDown(early) // after a change of the rate it may be more than a nanosecond
+	owed, early = addSaturating(owed, -whole), early-float64(whole)
 	if owed <= 0 { // the bucket holds as much time
 		if l.span > 0 {
 			stored = min(stored+max(0, early-float64(owed))/l.curve.Interval, l.curve.Capacity)
