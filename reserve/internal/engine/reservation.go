@@ -127,8 +127,8 @@ func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot,
 	now := l.lock()
 	defer l.mu.Unlock()
 	if ledger, ok := l.ledger.(UseTracker); ok && !r.settled {
-		r.at(now) // the last time that is known of it
-		r.slot, r.begun = tell(ledger, now, r.slot), true
+		r.at(now)                                                       // the last time that is known of it
+		r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
 	}
 }
 
@@ -175,7 +175,7 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	}
 	r.settled, r.cancelled = true, actual == 0
 	if ledger, ok := l.ledger.(UseTracker); ok && r.begun && actual > 0 {
-		r.slot = ledger.End(now, r.slot)
+		r.slot.Number = ledger.End(now, r.slot).Number
 	}
 	reserved := r.slot.Permits
 	back := max(0, reserved-actual)
