@@ -74,8 +74,8 @@ func play(t *testing.T, script []byte) {
 	r := newRun(t, size, per)
 	ruled := true
 	for len(script) > 0 {
-		what, much := next()%20, next()
-		if what >= 14 && style%3 != 0 { // a third of all runs has no changes, and is longer in the queue
+		what, much := next()%26, next()
+		if what >= 14 && what < 20 && style%3 != 0 { // a third of all runs has no changes, and is longer in the queue
 			what %= 14
 		}
 		switch what {
@@ -115,6 +115,17 @@ func play(t *testing.T, script []byte) {
 		case 19:
 			ruled = false
 			r.setPolicy(1+much%7, int64(much%14))
+		case 20, 21, 22:
+			ruled = false
+			r.begin(much)
+		case 23, 24:
+			ruled = false
+			r.end(much)
+		case 25:
+			if much < 60 {
+				ruled = false
+				r.restore(much % 8)
+			}
 		}
 		if style&4 == 0 || what%2 == 0 { // else the ledger is not asked, and has to catch up later
 			r.check(much)

@@ -26,13 +26,15 @@ type ask struct {
 	charge    bool
 	latest    int64 // the window's clock: when it goes at the latest, by a rule of before
 	gone      bool
-	at, clock int64 // when it went
+	at, clock int64 // when it went; its use may end later
+	begun     bool  // its use has begun
+	out       bool  // and is not over
 }
 
 // held counts the permits that went in the stretch of per up to now.
 func (m *model) held() (sum int) {
 	for _, a := range m.asked {
-		if a.gone && m.clock-m.per < a.clock && a.clock > m.out {
+		if a.gone && (a.out && m.per > 0 || m.clock-m.per < a.clock && a.clock > m.out) {
 			sum += a.permits
 		}
 	}
@@ -88,6 +90,11 @@ func (m *model) times(permits int) (at []int64) {
 func (m *model) future(permits int) []ask {
 	future := *m
 	future.asked = slices.Clone(m.asked)
+	for i := range future.asked {
+		if a := &future.asked[i]; a.out {
+			a.out, a.clock = false, m.clock
+		}
+	}
 	future.ask(permits, false)
 	for future.serve(); future.waiting(); {
 		future.tick()
@@ -194,11 +201,67 @@ func (r *run) giveBack(which, kept int) {
 	}
 	which %= len(r.open)
 	i := r.open[which]
-	r.open = slices.Delete(r.open, which, which+1)
 	kept %= r.slots[i].Permits
+	if r.model.asked[i].out && kept > 0 {
+		r.end(which)
+	}
+	r.open = slices.Delete(r.open, which, which+1)
+	r.later = r.later || r.model.asked[i].out
+	r.model.asked[i].out = false
 	r.ledger.Return(r.model.now, r.slots[i], kept)
 	r.model.settle(i, kept)
 	r.slots[i].Permits = kept // of 0, its time is not asked for any more
+}
+
+func (r *run) begin(which int) {
+	if len(r.open) == 0 || r.model.per == 0 {
+		return
+	}
+	i := r.open[which%len(r.open)]
+	r.slots[i] = r.ledger.Begin(r.model.now, r.slots[i])
+	if a := &r.model.asked[i]; a.gone && !a.begun {
+		a.begun, a.out = true, true
+		r.later = true
+	}
+}
+
+func (r *run) end(which int) {
+	if len(r.open) == 0 || r.model.per == 0 {
+		return
+	}
+	r.begin(which)
+	i := r.open[which%len(r.open)]
+	r.slots[i] = r.ledger.End(r.model.now, r.slots[i])
+	if a := &r.model.asked[i]; a.out {
+		a.out, a.clock = false, r.model.clock
+		r.later = true
+	}
+	r.model.serve()
+}
+
+// restore saves the ledger and goes on with one that is loaded.
+func (r *run) restore(by int) {
+	state := r.ledger.AppendState(nil, r.model.now)
+	l := newLedger(r.model.now, r.model.size, r.model.per, r.ledger.rate)
+	require.NoError(r, l.load(state))
+	r.ledger, r.open = l, nil
+	for i := range r.model.asked {
+		a := &r.model.asked[i]
+		switch {
+		case a.out, !a.gone && a.charge:
+			a.clock = r.model.clock
+		case !a.gone:
+			a.permits = 0
+			a.clock = -9999
+		}
+		a.out, a.gone = false, true
+		r.slots[i].Permits = 0
+	}
+	r.advance(by)
+}
+
+func (r *run) using() bool {
+	return slices.ContainsFunc(r.model.asked, func(a ask) bool { return a.out })
 }
 
 func (r *run) advance(by int) {
@@ -228,19 +291,28 @@ func (r *run) resume() {
 
 // setPer sets a rate that gives windows of that length.
 func (r *run) setPer(per int64, retime bool) {
+	if r.using() {
+		per = max(1, per)
+	}
 	rate := float64(r.model.size) / float64(per) * 1e9 // +Inf for 0
+	same := rate == r.ledger.rate
 	if retime {
 		r.ledger.Retime(r.model.now, rate)
 		r.later = true
 	} else {
 		r.ledger.SetRate(r.model.now, rate)
 	}
-	r.model.change(r.model.size, per, retime)
+	if !same || retime {
+		r.model.change(r.model.size, per, retime)
+	}
 	require.Equal(r, per, r.ledger.per)
 	require.Equal(r, rate, r.ledger.Rate())
 }
 
 func (r *run) setPolicy(size int, per int64) {
+	if r.using() {
+		per = max(1, per)
+	}
 	rate := float64(size) / float64(per) * 1e9
 	r.ledger.change(r.model.now, size, per, rate)
 	r.model.change(size, per, false)
@@ -292,6 +364,6 @@ func (r *run) checkReady(i int, want int64) {
 		return
 	}
 	require.Equal(r, want, ready, "at %d: number %d in %+v", r.model.now, i, r.model)
-	require.True(r, r.later || ready <= r.told[i], "later than it was told")
+	require.True(r, r.later || r.using() || ready <= r.told[i], "later than it was told")
 	r.told[i] = ready
 }
