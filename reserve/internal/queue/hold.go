@@ -35,12 +35,23 @@ type part struct {
 
 func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 
-// fill reserves at all limits; last where that may block. If one has no room within the slack, it keeps only that. The
-// place must not have the hold.
+// fill reserves at all limits; last where that may block. If one has no room within the slack, it reserves only there:
+// other callers of the other limits notice nothing. The place must not have the hold.
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	h.rounds++
 	h.full = false
 	limits := h.limits()
+	if slack := h.place.queue.slack(limits); len(limits) > 1 && h.rounds <= patience {
+		if last, wait := h.peek(); wait > slack {
+			h.keep(last)
+			if err := h.take(ctx, last, maxWait); err != nil {
+				h.cancel()
+				return err
+			}
+			h.last, h.asked, h.slack = last, h.delayOf(last), slack
+			return nil
+		}
+	}
 	for _, blocks := range [...]bool{false, true} {
 		for i := range limits {
 			if kindOf(limits[i].By).blocks() != blocks {
@@ -110,6 +121,21 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 		return 0
 	}
 	return min(q.set.Slack, 2*time.Millisecond)
+}
+
+// peek is latest, also of limits without a reservation, as far as they can be asked.
+func (h *hold) peek() (last int, longest time.Duration) {
+	limits := h.limits()
+	for i := range h.parts {
+		wait := h.delayOf(i)
+		if h.parts[i].r == nil {
+			wait, _ = limits[i].wait(h.place.queue, limits[i].permits(h.place))
+		}
+		if wait > longest {
+			last, longest = i, wait
+		}
+	}
+	return last, longest
 }
 
 // latest returns which part has room last, and when.
