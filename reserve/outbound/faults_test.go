@@ -110,6 +110,32 @@ func TestPanicAfterTheResponse(t *testing.T) {
 	}
 }
 
+// panicking is a limiter of the caller's that panics.
+type panicking struct{}
+
+func (panicking) ReserveWithin(context.Context, int, time.Duration) (reserve.Reservation, error) {
+	panic("on purpose")
+}
+
+// A limiter that panics loses only its own call: what was reserved at the others comes back. Before, the place in flight
+// stayed taken, and the next call waited without an end.
+func TestPanicOfALimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := evenly10()
+		transport := reserve.Must(New(tripper(func(*http.Request) (*http.Response, error) { return ok(""), nil }), l,
+			WithMaxInFlight(1), WithLimit(Limit{Limiter: panicking{}, Cost: func(r *http.Request) int { return len(r.Method) - len("GET") }})))
+		for range 3 {
+			_, err := trip(t, transport, http.MethodHead)
+			require.ErrorContains(t, err, "on purpose")
+		}
+		begin := time.Now()
+		_, err := trip(t, transport, http.MethodGet)
+		require.NoError(t, err)
+		require.Equal(t, begin, time.Now(), "nothing was charged")
+		requireIdle(t, transport)
+	})
+}
+
 // D5: a refusal without a body is sent again.
 func TestNilBodyAndRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

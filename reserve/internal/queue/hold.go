@@ -45,7 +45,6 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 		if last, wait := h.peek(); wait > slack {
 			h.keep(last)
 			if err := h.take(ctx, last, maxWait); err != nil {
-				h.cancel()
 				return err
 			}
 			h.last, h.asked, h.slack = last, h.delayOf(last), slack
@@ -58,7 +57,6 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 				continue
 			}
 			if err := h.take(ctx, i, maxWait); err != nil {
-				h.cancel()
 				return err
 			}
 		}
@@ -84,6 +82,7 @@ func (h *hold) keep(only int) {
 	}
 }
 
+// take reserves at a limit. If that returns an error or panics, it gives back what is reserved at the others.
 func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 	p, l := &h.parts[i], &h.limits()[i]
 	if p.r != nil {
@@ -94,6 +93,11 @@ func (h *hold) take(ctx context.Context, i int, maxWait time.Duration) error {
 		r = new(reserve.Reservation)
 	}
 	p.taken, p.here = true, false
+	defer func() {
+		if p.r == nil {
+			h.cancel()
+		}
+	}()
 	err := l.reserve(ctx, l.permits(h.place), maxWait, r)
 	if err == nil {
 		p.r = r

@@ -222,26 +222,23 @@ func (q *Queue) bind(p *Place, h *hold, maxWait time.Duration) {
 func (q *Queue) attempt(ctx context.Context, p *Place, old *hold, maxWait time.Duration) (h *hold, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			h, err = nil, caught(value)
+			err = caught(value)
+		}
+		if err != nil && old != nil {
+			old.cancel()
 		}
 	}()
 	q.quiet.Store(true)
 	defer q.quiet.Store(false)
 	if p.Renew != nil {
-		if err := p.Renew(); err != nil {
-			if old != nil {
-				old.cancel()
-			}
+		if err = p.Renew(); err != nil {
 			return nil, err
 		}
 	}
-	if h = old; h == nil {
+	if old == nil {
 		return q.reserve(ctx, p, maxWait)
 	}
-	if err = h.fill(ctx, maxWait); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return old, old.fill(ctx, maxWait)
 }
 
 // askFrom returns when to ask a distant limit: shortly before it grants, since a change of the first costs two calls.
