@@ -66,6 +66,21 @@ func TestPenalty(t *testing.T) {
 	require.EqualError(t, err, `outbound: the Penalty of WithLimit "x" is -1ns; want 0 or more`)
 }
 
+// A limit that was refused is derated by a part of its rate: if that grows tenfold, so do the calls. Before, each call
+// held the limiter as at the old rate.
+func TestDeratedLimiterGetsAnotherRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &refusing{begin: time.Now(), refused: map[int]http.Header{2: {"Retry-After": {"1"}}}}
+		limiter := reserve.Must(pace.NewBursty(10, pace.WithBurst(0)))
+		tr := reserve.Must(outbound.New(server, limiter))
+		calls(t, tr, 20)
+		require.NoError(t, limiter.SetRate(100))
+		begin := time.Now()
+		calls(t, tr, 100)
+		require.Less(t, time.Since(begin), 1150*time.Millisecond)
+	})
+}
+
 // A limit of a fixed rate that is refused runs slower by 4 %. If a second stop follows within 25 of its length, by 8 %,
 // which is the most, and for as long.
 func TestDerated(t *testing.T) {
