@@ -70,6 +70,9 @@ func (l *ledger) Advance(now int64) {
 		l.shift(step)
 	}
 	l.Now = l.toWall(now)
+	if l.out > 0 {
+		l.Confirm(l.Now) // the times of waiting requests don't know what is in use since
+	}
 	l.Due(l.Now)
 	l.begin(l.open(l.state, l.Now))
 }

@@ -58,3 +58,21 @@ func TestUseOpensAPeriod(t *testing.T) {
 	clock.Advance(1)
 	require.True(t, l.TryAcquire(2))
 }
+
+// A call that goes out after another was promised the next period, and is still out at its beginning, counts in it all
+// the same.
+func TestUseBegunAfterThePromise(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+	l := reserve.Must(calendar.New(2, calendar.Every(time.Hour), reserve.WithClock(clock)))
+	out := reserve.Must(l.Reserve(t.Context(), 2))
+	waiting := reserve.Must(l.Reserve(t.Context(), 1))
+	require.Equal(t, time.Hour, waiting.Delay())
+	out.Begin()
+	clock.Advance(time.Hour)
+	require.Equal(t, time.Hour, waiting.Delay())
+	clock.Advance(time.Minute)
+	out.End()
+	require.Equal(t, 59*time.Minute, waiting.Delay())
+	clock.Advance(59 * time.Minute)
+	require.Zero(t, waiting.Delay())
+}

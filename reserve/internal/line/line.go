@@ -109,6 +109,13 @@ func (l *Line[S]) Last() S {
 // Unplace says that the states of waiting requests have changed.
 func (l *Line[S]) Unplace() { l.known = 0 }
 
+// Confirm computes states anew if a request would be granted at now.
+func (l *Line[S]) Confirm(now int64) {
+	if l.known > 0 && l.wait.All()[0].state.When() <= now {
+		l.Unplace()
+	}
+}
+
 func (l *Line[S]) Len() int { return l.wait.Len() }
 
 // Permits returns how many permits wait; only charges: how many of them.
