@@ -21,6 +21,7 @@ type ledger struct {
 	boundary uint64 // of the newest one that was granted before the present period
 	undo     int64  // state.paced as it was before the newest grant
 
+	beyond int64  // permits beyond the quota that are not owed to later periods: a larger one was in force
 	out    int64  // permits in use: see use.go
 	opener uint64 // the number of the request that opened the present period
 	early  early  // of FromFirst: calls that may have opened the server's next period
@@ -101,7 +102,7 @@ func (l *ledger) Stored(now int64) float64 {
 
 func (l *ledger) Level(now int64) float64 {
 	l.Advance(now)
-	return float64(l.quota) - float64(l.state.used) - float64(l.Permits(false))
+	return float64(l.quota) - float64(l.state.used-l.beyond) - float64(l.Permits(false))
 }
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }

@@ -10,7 +10,7 @@ import (
 // open returns the state at a time, of this period or a later one.
 func (l *ledger) open(s state, t int64) state {
 	for t >= s.end && s.end != never {
-		over, out := s.used-l.quota, int64(0)
+		over, out := l.owes(s), int64(0)
 		if s.span == l.state.span { // only the next period counts what is in use now
 			out = l.out
 		}
@@ -32,6 +32,15 @@ func (l *ledger) open(s state, t int64) state {
 		s.paced = saturate.Add(s.begin, l.margin)
 	}
 	return s
+}
+
+// owes returns the permits that later periods owe, if positive.
+func (l *ledger) owes(s state) int64 {
+	over := s.used - l.quota
+	if s.span == l.state.span {
+		over -= l.beyond
+	}
+	return over
 }
 
 // After implements [line.Kind].
@@ -65,7 +74,7 @@ func (l *ledger) After(s state, permits, latest int64) state {
 
 // usedUpTo returns the end of the last period that is used up, or of this one.
 func (l *ledger) usedUpTo(s state) int64 {
-	n := (s.used - l.quota) / l.quota
+	n := l.owes(s) / l.quota
 	if n <= 0 || l.period.kind < every {
 		return s.end
 	}

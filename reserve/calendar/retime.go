@@ -27,9 +27,8 @@ func (l *ledger) change(now int64, r *rule) {
 		}
 		l.state.paced = min(l.state.paced, l.Now)
 	}
-	if used := l.state.used; used > r.quota { // within the old quota nothing is owed for it
-		l.state.used = r.quota + max(0, used-max(l.quota, r.quota))
-	}
+	// What was used within the old quota is not owed to later periods.
+	l.beyond = max(0, min(l.state.used, l.quota+l.beyond)-r.quota)
 	l.rule = r
 	l.Advance(now)
 }

@@ -17,6 +17,9 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	if charges := l.Permits(true); charges > 0 {
 		s = l.After(s, charges, line.Asap)
 	}
+	if s.span == l.state.span {
+		s.used -= l.beyond
+	}
 	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now))} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
