@@ -73,6 +73,23 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	return nil
 }
 
+// renew reserves anew where the permits of a full hold would be charged too early: its place has waited for another
+// limit since. Where others are before it, it keeps them.
+func (h *hold) renew() {
+	if len(h.parts) == 1 || h.rounds <= patience {
+		return
+	}
+	for i, l := range h.limits() {
+		if p := &h.parts[i]; i != h.last && kindOf(l.By) == local {
+			r := new(reserve.Reservation)
+			if l.reserve(context.Background(), l.permits(h.place), 0, r) == nil {
+				p.r.Cancel()
+				p.r = r
+			}
+		}
+	}
+}
+
 func (h *hold) keep(only int) {
 	for i := range h.parts {
 		if p := &h.parts[i]; i != only && p.r != nil {

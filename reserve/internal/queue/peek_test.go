@@ -46,3 +46,31 @@ func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 		}
 	})
 }
+
+// Two busy limits may never have room at the same time, so after four rounds a request keeps the permits of both. They
+// count from when it goes: before, another caller had the first limit's next permit at the same moment.
+func TestPermitsKeptForLongCountFromTheGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, l *log) {
+		a, b := evenly(5), evenly(1)
+		options := []queue.Option{option(queue.Limit{By: a}, queue.Limit{By: b})}
+		q := queue.New(queue.Settings{}, options)
+		at := func(ms int) {
+			time.Sleep(time.Until(l.begin.Add(time.Duration(ms) * time.Millisecond)))
+			synctest.Wait()
+		}
+		require.True(t, b.TryAcquire(1))
+		l.ask(q, "", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
+		for _, taken := range []struct {
+			ms int
+			by *reserve.Limiter
+		}{{950, a}, {1100, b}, {2050, a}, {2200, b}} {
+			at(taken.ms)
+			require.True(t, taken.by.TryAcquire(1))
+		}
+		at(3200)
+		require.Equal(t, []string{" 3.2s"}, l.went)
+		require.False(t, a.TryAcquire(1))
+		at(3400)
+		require.True(t, a.TryAcquire(1))
+	})
+}

@@ -145,6 +145,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 	case p.passed && !h.full:
 		return q.rejoin(now, p)
 	case h.full:
+		h.renew()
 		q.grant(now, h, delay)
 	default:
 		q.release(p)
