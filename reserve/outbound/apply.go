@@ -203,7 +203,7 @@ func (c *call) makeRoom(v *verdict) {
 			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
 		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil: // one goes at a time, or by the rate
 		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
-			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, v.after))
+			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)
 		}
 	}
 }

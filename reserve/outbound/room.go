@@ -11,10 +11,12 @@ import (
 // A room bounds how many calls of a limit's key are out, if its limiter has no rate.
 //
 // After a refusal one call goes first, and each accepted call lets two more go, up to most: the calls that were out and
-// not refused, at least half of those out, and one more every 8 stops. A server that allows ten calls at a time and
-// stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many after the stop
-// as before it: the calls accepted between the two latest refusals, then one alone. If that is accepted too, it is no
-// window. No more go than a response says are left.
+// not refused, at least half of those out, and more every 8 stops: one, two, four. A server that allows ten calls at a
+// time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as many after
+// the stop as before it: the calls accepted between the two latest refusals, then one alone. If that is accepted too, it
+// is no window. No more go than a response says are left.
+//
+// Refusals without a time may come by chance, or because of other programs: one for every 50 accepted calls says nothing.
 type room struct {
 	places *queue.Places
 
@@ -26,8 +28,11 @@ type room struct {
 	n       int           // may be out after a refusal
 	most    int           // to which n grows
 	grown   time.Time
+	step    int // by which it grows next
 	passed  int // accepted between the two latest events
 	since   int // accepted, sent after the latest event
+
+	chance float64 // how many refusals without a time say nothing
 
 	left int       // may be out by what is left
 	told time.Time // when the call was sent whose response said so
@@ -35,19 +40,27 @@ type room struct {
 
 const (
 	boundless = math.MaxInt
-	perRoom   = 8 // stops, until one more call may be out
+	perRoom   = 8 // stops, until more calls may be out
+
+	chancePart = 1. / 50 // of the accepted calls
+	mostChance = 3
 )
 
 func newRoom() *room {
 	return &room{places: queue.NewPlaces(boundless), n: boundless, most: boundless, left: boundless}
 }
 
-func (r *room) refused(sent, heard time.Time, stop time.Duration) {
+// refused gets the server's stop or, if it said no time (bare), the first backoff.
+func (r *room) refused(sent, heard time.Time, stop time.Duration, bare bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if bare && r.chance >= 1 {
+		r.chance--
+		return
+	}
 	if sent.After(r.event) {
 		r.event, r.stop, r.out, r.refusal, r.n = heard, 0, r.places.Out(), 0, 1
-		r.passed, r.since = r.since, 0
+		r.passed, r.since, r.step = r.since, 0, 1
 	}
 	r.refusal++
 	r.stop, r.grown = max(r.stop, stop), heard.Add(stop)
@@ -61,6 +74,7 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration) {
 func (r *room) accepted(sent, heard time.Time, left int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.chance = min(r.chance+chancePart, mostChance)
 	if sent.After(r.event) {
 		r.since++
 	} else {
@@ -70,8 +84,9 @@ func (r *room) accepted(sent, heard time.Time, left int) {
 		r.n = 1
 	}
 	if r.n < boundless && sent.After(r.event) {
-		if more := int(heard.Sub(r.grown) / (perRoom * max(r.stop, time.Millisecond))); more > 0 {
-			r.most, r.grown = min(r.most, math.MaxInt32)+more, heard
+		if heard.Sub(r.grown)/perRoom >= max(r.stop, time.Millisecond) {
+			r.most, r.grown = min(r.most, math.MaxInt32)+r.step, heard
+			r.step = min(2*r.step, math.MaxInt32)
 		}
 		r.n = min(r.n+1, r.most)
 	}
