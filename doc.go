@@ -1,8 +1,8 @@
 // Package pace is a rate limiter, made for programs that call the API of another service.
 //
-// A limiter hands out permits at a rate. Each request learns at once when it may go: now, if nothing is
-// owed. The next request waits for what this one costs. This is the model of Guava's RateLimiter. A request of any size
-// is granted. Requests are served in order, and each knows its time.
+// A limiter hands out permits at a rate. Each request is told at once when it may proceed. If the limiter owes nothing,
+// that is now, and the next request waits for the permits that this one took. This is the model of Guava's RateLimiter.
+// A request of any size is granted. Requests are served in order.
 //
 //	limiter, err := pace.NewBursty(50, pace.WithBurst(0)) // calls per second, evenly
 //	...

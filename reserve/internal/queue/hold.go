@@ -40,29 +40,9 @@ func (h *hold) limits() []Limit { return h.place.Options[h.option].Limits }
 func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	h.rounds++
 	h.full = false
-	limits := h.limits()
-	if slack := h.place.queue.slack(limits); len(limits) > 1 && h.rounds <= patience {
-		if last, wait := h.peek(); wait > slack {
-			h.keep(last)
-			if err := h.take(ctx, last, maxWait); err != nil {
-				return err
-			}
-			h.last, h.asked, h.slack = last, h.delayOf(last), slack
-			return nil
-		}
-	}
-	for _, blocks := range [...]bool{false, true} {
-		for i := range limits {
-			if kindOf(limits[i].By).blocks() != blocks {
-				continue
-			}
-			if err := h.take(ctx, i, maxWait); err != nil {
-				return err
-			}
-		}
-		h.slack = 0
-		if h.last, h.asked = h.latest(); h.asked > 0 {
-			h.slack = h.place.queue.slack(limits)
+	for _, take := range [...]func(context.Context, time.Duration) error{h.takeLast, h.takeLocal, h.takeRest} {
+		if err := take(ctx, maxWait); err != nil {
+			return err
 		}
 		if h.asked > h.slack && len(h.parts) > 1 && h.rounds <= patience {
 			h.keep(h.last)
@@ -71,6 +51,49 @@ func (h *hold) fill(ctx context.Context, maxWait time.Duration) error {
 	}
 	h.full = true
 	return nil
+}
+
+// takeLast reserves at the limit that will have room last, as far as limits can be asked, if that is not now.
+func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
+	h.asked, h.slack = 0, 0
+	if len(h.parts) == 1 || h.rounds > patience {
+		return nil
+	}
+	last, wait := h.peek()
+	if wait <= h.place.queue.slack(h.limits()) {
+		return nil
+	}
+	err := h.take(ctx, last, maxWait)
+	h.measure()
+	return err
+}
+
+func (h *hold) takeLocal(ctx context.Context, maxWait time.Duration) error {
+	return h.takeAll(ctx, maxWait, func(k kind) bool { return !k.blocks() })
+}
+
+func (h *hold) takeRest(ctx context.Context, maxWait time.Duration) error {
+	return h.takeAll(ctx, maxWait, kind.blocks)
+}
+
+func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, of func(kind) bool) error {
+	for i, l := range h.limits() {
+		if of(kindOf(l.By)) {
+			if err := h.take(ctx, i, maxWait); err != nil {
+				return err
+			}
+		}
+	}
+	h.measure()
+	return nil
+}
+
+// measure notes which part has room last, and when.
+func (h *hold) measure() {
+	h.slack = 0
+	if h.last, h.asked = h.latest(); h.asked > 0 {
+		h.slack = h.place.queue.slack(h.limits())
+	}
 }
 
 // renew reserves anew where the permits of a full hold would be charged too early: its place has waited for another
