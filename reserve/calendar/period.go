@@ -111,7 +111,11 @@ type span struct{ begin, end int64 }
 func (p Period) around(t int64) span {
 	if p.kind == every {
 		d := int64(p.length)
-		begin := t - ((t%d)+d)%d
+		into := t % d
+		if into < 0 {
+			into += d
+		}
+		begin := saturate.Add(t, -into)
 		return span{begin, saturate.Add(begin, d)}
 	}
 	y, m, d := time.Unix(0, t).In(p.loc).Date()

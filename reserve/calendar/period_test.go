@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"math"
 	"testing"
 	"time"
 	_ "time/tzdata"
@@ -136,5 +137,13 @@ func TestPeriods(t *testing.T) {
 			require.Equal(t, c.begin, time.Unix(0, s.begin).UTC())
 			require.Equal(t, c.end, time.Unix(0, s.end).UTC())
 		})
+	}
+}
+
+// The longest period holds each moment, too.
+func TestEveryLongest(t *testing.T) {
+	for _, at := range []int64{1_790_000_000e9, 1, 0, -1} {
+		s := Every(math.MaxInt64).around(at)
+		require.True(t, s.begin <= at && at < s.end, "%d is not in %v", at, s)
 	}
 }
