@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // AppendState appends the rest of a pause and of a stop, then the permits and age of each request granted within the
@@ -14,6 +16,7 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	b = binary.AppendUvarint(b, uint64(max(0, l.Stopped-now)))
 	add := func(permits, age int64) {
 		if permits > 0 {
+			permits = min(permits, math.MaxInt64/2) // load takes no more
 			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(permits)), uint64(max(0, age)))
 		}
 	}
@@ -48,7 +51,9 @@ func (l *ledger) load(saved []byte) error {
 			failed = errors.New("they have requests that are not in order")
 		}
 		last = age
-		l.Grant(0, 0, state{at: begin - age, sum: l.Present().sum + uint64(permits)})
+		after := l.After(l.Present(), permits, line.Asap) // which knows the largest sum
+		after.at = begin - age
+		l.Grant(0, 0, after)
 	}
 	return failed
 }

@@ -217,6 +217,26 @@ func TestLargestNumbers(t *testing.T) {
 	b.Waits(1, s)
 }
 
+// However much was used, it can be saved and restored.
+func TestLargestNumbersSaved(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	policy := reserve.Must(window.Policy(4, time.Second, reserve.WithClock(clock)))
+	l := policy.Limiter()
+	for range 3 {
+		r := reserve.Must(l.Reserve(ctx, 1))
+		r.Settle(math.MaxInt)
+		state, err := l.AppendBinary(nil)
+		require.NoError(t, err)
+		l, err = policy.Restore(state)
+		require.NoError(t, err)
+		require.Zero(t, l.Stored())
+		require.False(t, l.TryAcquire(1))
+		clock.Advance(time.Millisecond)
+	}
+	clock.Advance(time.Minute)
+	require.Equal(t, 4., l.Stored())
+}
+
 func TestBadInput(t *testing.T) {
 	for _, tt := range []struct {
 		n    int
