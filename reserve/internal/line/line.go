@@ -47,6 +47,7 @@ type Line[S State] struct {
 	kind   Kind[S]
 	wait   Queue[request[S]]
 	known  int    // the states of the first so many are known
+	found  int    // what Find found last
 	empty  int    // so many have no permits left
 	newest uint64 // the number of the newest request
 }
@@ -77,7 +78,7 @@ func (l *Line[S]) Due(now int64) {
 			l.kind.Grant(r.number, r.permits, r.state)
 		}
 	}
-	l.known -= n
+	l.known, l.found = l.known-n, max(0, l.found-n)
 	l.wait.Drop(n)
 }
 
@@ -130,8 +131,17 @@ func (l *Line[S]) Permits(only bool) (sum int64) {
 
 // Find returns the first of the requests with known states for which f is true.
 func (l *Line[S]) Find(f func(S) bool) S {
-	all := l.wait.All()
-	return all[sort.Search(l.known, func(i int) bool { return f(all[i].state) })].state
+	all, i := l.wait.All()[:l.known], l.found
+	if i > len(all) || i > 0 && f(all[i-1].state) {
+		i = 0
+	}
+	for near := i + 2; i < near && !f(all[i].state); i++ { // the next request's is the same, or the next
+	}
+	if !f(all[i].state) {
+		i += sort.Search(len(all)-i, func(k int) bool { return f(all[i+k].state) })
+	}
+	l.found = i
+	return all[i].state
 }
 
 // ToLimiter returns the limiter's time.
