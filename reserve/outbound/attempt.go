@@ -52,7 +52,12 @@ func (a *Attempt) Answered(r *http.Response) {
 	c := a.call
 	defer c.release()
 	defer c.endProbes() // a hook may panic
-	defer func() { r.Body.Close() }()
+	defer func() {
+		r.Body.Close()
+		if c.phase == out { // a function of the caller's has panicked before the end of the call was told
+			c.end()
+		}
+	}()
 	c.response = r
 	c.obey()
 	io.Copy(io.Discard, r.Body)

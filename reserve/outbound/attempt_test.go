@@ -15,6 +15,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 func answered(status int, lines ...string) *http.Response {
@@ -105,6 +106,26 @@ func TestBeginInFlight(t *testing.T) {
 		transport.hooks.Waited = nil
 		a, err := transport.Begin(rpc())
 		require.NoError(t, err)
+		a.Close()
+	})
+}
+
+// A dialect that panics leaves no call that is out for ever: its window forgets it. Before, the next call waited without an
+// end.
+func TestAnsweredPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := func(http.Header) []Left { panic("on purpose") }
+		transport := reserve.Must(New(nil, reserve.Must(window.New(1, 10*time.Second)), WithDialect(Dialect{Read: read})))
+		a, err := transport.Begin(rpc())
+		require.NoError(t, err)
+		require.PanicsWithValue(t, "on purpose", func() { a.Answered(answered(200)) })
+		a.Close()
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a, err = transport.Begin(rpc().WithContext(ctx))
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Second, time.Since(begin))
 		a.Close()
 	})
 }

@@ -22,7 +22,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.depart()
 	response, err := s.base.RoundTrip(r)
-	if err != nil {
+	if err != nil || response == nil { // package outbound makes an error of that
 		return response, err
 	}
 	if response.Request == nil || callOf(response.Request) != c {

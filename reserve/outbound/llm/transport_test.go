@@ -23,6 +23,18 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
+type silent struct{}
+
+func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, nil }
+
+// A base transport without a response and without an error is told of. Before, the transport panicked.
+func TestNoResponse(t *testing.T) {
+	transport := reserve.Must(New(silent{}, OpenAI(), Limits{}))
+	r, _ := http.NewRequest(http.MethodPost, "http://a.test/v1/chat/completions", strings.NewReader("{}"))
+	_, err := transport.RoundTrip(r)
+	require.ErrorContains(t, err, "want a response or an error")
+}
+
 // answer is a base transport that answers as a function says. It reads the request's body.
 type answer func(r *http.Request, body string) *http.Response
 
