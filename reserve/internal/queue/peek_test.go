@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +16,11 @@ import (
 
 type counting struct {
 	reserve.Ledger
-	reserved *int
+	reserved *atomic.Int64
 }
 
 func (c counting) Reserve(now int64, permits int, latest int64) (smooth.Slot, int64, bool) {
-	*c.reserved++
+	c.reserved.Add(1)
 	return c.Ledger.Reserve(now, permits, latest)
 }
 
@@ -27,7 +28,7 @@ func (c counting) Reserve(now int64, permits int, latest int64) (smooth.Slot, in
 // TryAcquire would be refused. Before, a new request reserved at all limits, and gave back.
 func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 	bubble(t, func(t *testing.T, l *log) {
-		reserved := 0
+		var reserved atomic.Int64
 		shared := pace.Must(reserve.NewPolicy(reserve.Variant{
 			Package: "test", Limiter: "a counting limiter",
 			Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
@@ -40,7 +41,7 @@ func TestAsksTheOthersOnlyWhenItsTimeHasCome(t *testing.T) {
 			l.ask(q, "", &queue.Place{Permits: 1, Options: options}, reserve.Forever)
 		}
 		for second := range 4 {
-			require.Equal(t, 1+second, reserved)
+			require.Equal(t, int64(1+second), reserved.Load())
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
