@@ -38,7 +38,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
 // longest wait and slack, but not its [WithStored]. It keeps times or permits as [Limiter.SetRate] does, by the policy
-// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20).
+// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20). Stored permits that do not fit
+// into a smaller store are gone: requests that wait for a pause to end, or upfront, may become later by those.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.

@@ -50,6 +50,6 @@
 // with Retime they wait as the new quota says. SetPolicy may change the period too, and keeps what is used of the
 // present period.
 //
-// A waiting request takes 72 bytes. A request takes one step of arithmetic, and a refund one for each request that
+// A waiting request takes 64 bytes. A request takes one step of arithmetic, and a refund one for each request that
 // waits behind it.
 package calendar

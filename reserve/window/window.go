@@ -54,7 +54,7 @@
 //
 // # What it takes
 //
-// A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 48 for a waiting request, rounded
+// A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 40 for a waiting request, rounded
 // up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
 //
 // A request takes a few nanoseconds, and a search in the log or the queue if it has to wait. After a refund, the times
