@@ -130,21 +130,24 @@ func (q *Queue) sizes(p *Place, limit int, sum float64) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		left := sum
 		for _, c := range q.order.classes {
-			if c.Priority < own.Priority || c != own && p.Options[0].Limits[limit].Own {
-				continue
-			}
-			for other := c.waiting.head; other != nil && other != p && left > 0; other = c.waiting.next(other) {
-				limits := other.Options[0].Limits
-				if limit >= len(limits) || other.hold != nil && other.hold.has(limit) {
-					continue
-				}
-				n := limits[limit].permits(other)
-				if left -= float64(n); !yield(n) {
+			goes := c == own || c.Priority >= own.Priority && !p.Options[0].Limits[limit].Own
+			for other := c.waiting.head; goes && other != nil && other != p && left > 0; other = c.waiting.next(other) {
+				n := other.toReserve(limit)
+				if left -= float64(n); n > 0 && !yield(n) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// toReserve returns what a place has yet to reserve at a limit of its first option.
+func (p *Place) toReserve(limit int) int {
+	limits := p.Options[0].Limits
+	if limit >= len(limits) || p.hold != nil && p.hold.has(limit) {
+		return 0
+	}
+	return limits[limit].permits(p)
 }
 
 // behind returns n permits' wait behind requests of those sizes (nil: small ones) and that sum, the first of which waits
