@@ -15,8 +15,8 @@ func (a *charge) derate(something func(*adapt.Rate)) {
 	}
 }
 
-// derated changes what is believed of a limit's rate, if it was derated, and returns which part of the rate that is: the
-// limiter's may have changed since.
+// derated changes what is believed of a limit's rate, if it was derated, and returns which part of the rate that is:
+// the limiter's may have changed since.
 func (a *charge) derated(something func(*adapt.Rate)) (part float64) {
 	of := a.state.derated.Load()
 	if of == nil {

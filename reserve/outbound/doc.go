@@ -52,9 +52,9 @@
 // All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
 // GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
 // at the end. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
-// that were out and not refused, and never more than the server says are left. After a refusal without a time only the
-// refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal other than a
-// 5xx also bounds how many requests are out, as above; but not if some 2 % of the requests are refused.
+// that were out and not refused, and never more than the server says are left. After a refusal without a time only
+// the refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal
+// other than a 5xx also bounds how many requests are out, as above; but not if some 2 % of the requests are refused.
 //
 // A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
 // named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
