@@ -3,6 +3,7 @@ package calendar_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -31,6 +32,21 @@ func TestUseAtTheEdge(t *testing.T) {
 	require.Equal(t, 1., l.Stored())
 	clock.Advance(24 * time.Hour)
 	require.Equal(t, 10., l.Stored())
+}
+
+// A request that moves up when a use ends is woken then. Before, it slept until its limiter looked again.
+func TestUseThatEndsWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+		l := reserve.Must(calendar.New(1, calendar.Every(time.Hour)))
+		r := reserve.Must(l.Reserve(t.Context(), 1))
+		r.Begin()
+		begin := time.Now()
+		time.AfterFunc(time.Hour-10*time.Second, r.End)
+		time.Sleep(30 * time.Second)
+		_, err := l.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, time.Hour, time.Since(begin))
+	})
 }
 
 // A quota of one that is out at midnight does not wait for ever.

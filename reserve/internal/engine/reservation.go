@@ -129,6 +129,8 @@ func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot,
 	if ledger, ok := l.ledger.(UseTracker); ok && !r.settled {
 		r.at(now)                                                       // the last time that is known of it
 		r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
+		l.free()
+		l.cold.sleepers.tell(l, now) // a waiting request may have moved up
 	}
 }
 
