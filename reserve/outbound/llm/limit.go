@@ -82,9 +82,10 @@ func (a *account) hold(k kind) {
 	if m.told > 0 && (n == 0 || m.told < n) {
 		n = m.told
 	}
-	if m.size.Swap(n) == n {
+	if m.size.Load() == n {
 		return
 	}
+	defer m.size.Store(n) // when it has its limiter: other calls look without the lock
 	if m.share != nil {
 		m.share.ours = float64(n)
 	}
