@@ -87,7 +87,14 @@ func (c *call) acquire(maxWait time.Duration) error {
 	if err := c.line.Enter(ctx, c.place, maxWait); err != nil {
 		return err
 	}
-	return c.place.Wait(ctx)
+	if err := c.place.Wait(ctx); err != nil {
+		return err
+	}
+	if c.place.Renew != nil && c.changed(&c.ways[c.place.Option()]) { // after the last Renew, before the grant
+		c.place.Cancel()
+		return errChanged
+	}
+	return nil
 }
 
 // take hands out the reservations of the call's place, in the order of asks.

@@ -128,7 +128,7 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 // renew updates the estimates of the first call, or returns an error if its limits have changed.
 func (c *call) renew() error {
 	for o, w := range c.served {
-		if c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits) {
+		if c.changed(w) {
 			return errChanged
 		}
 		for i := range w.charges {
@@ -139,4 +139,8 @@ func (c *call) renew() error {
 		}
 	}
 	return nil
+}
+
+func (c *call) changed(w *way) bool {
+	return c.t.learned.plan(w.subject) != w.planned || w.changed(c.t.limits)
 }
