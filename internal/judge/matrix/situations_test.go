@@ -20,7 +20,7 @@ import (
 // any and prints their figures.
 const (
 	short    = `^(stop of 1 s/unk|outage of 10 s at 5/|N2 .*/60|N5 (5|50) |N6x? |N7|N9|N15|N26|N30 50/s, 10 .*429, from.*)`
-	fewer    = `^(outage of 10 s at 5/|N6 |N7|N12 bucket, |Okta/documented)`
+	fewer    = `^(outage of 10 s at 5/|N6 |N7|N12 bucket, Retry-After/unknown/unknown$|Okta/documented)`
 	asserted = short + `|^(stop of (1|60) s|outage of (10|60) s at (5|50)/|N2 |N30 50/s, (3|10) .*(a 503 by|429, from))`
 )
 
