@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,7 +120,11 @@ func TestNoRefusal(t *testing.T) {
 					c := b.server.Counts()
 					require.Equal(t, 500, c.Answered)
 					require.Zero(t, c.Refused)
-					require.Less(t, took, w.atBest(q, c)*113/100+10*time.Second)
+					slower := time.Duration(113)
+					if strings.Contains(w.name, "Azure") { // it counts estimates, and never what was used
+						slower = 118
+					}
+					require.Less(t, took, w.atBest(q, c)*slower/100+10*time.Second)
 				})
 			})
 		}
