@@ -3,9 +3,9 @@ package llm
 import (
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
