@@ -36,8 +36,8 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// A server opens a period of FromFirst when its first call arrives, between its sending and its answer, so its end is as
-// uncertain. Then nothing is granted, and a call that is out counts in the next period, which it may have opened.
+// A server opens a period of FromFirst when its first call arrives, between its sending and its answer, so its end
+// is as uncertain. Then nothing is granted, and a call that is out counts in the next period, which it may have opened.
 
 type early struct {
 	permits int64 // of calls that were out when the server's period may have ended

@@ -57,8 +57,8 @@ func GlobalBy(name string, by reserve.Reserver, opts ...TierOption) Tier {
 //
 // A full tier refuses no client. Once three quarters of the room are taken, a /24 or /48 gets at most 1/4096 of it,
 // a /16 or /32 at most 1/64. Further clients share one of 16384 limiters, chosen by a hash of their /24 or /48, or of
-// a key without an address: an attacker with a /44 takes next to nothing from other networks. When all room is taken, new
-// clients everywhere do.
+// a key without an address: an attacker with a /44 takes next to nothing from other networks. When all room is taken,
+// new clients everywhere do.
 func PerKey[K comparable](
 	name string, key func(*http.Request) (K, error), policy *reserve.Policy, opts ...TierOption,
 ) Tier {

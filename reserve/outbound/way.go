@@ -109,7 +109,7 @@ func (c *call) served(yield func(int, *way) bool) {
 	}
 }
 
-// changed reports whether other limits hold for the request than those that it was charged for.
+// changed reports whether the limits of the request differ from the limits that it was charged for.
 func (w *way) changed(limits []limit) bool {
 	for i := range limits {
 		l := &limits[i]

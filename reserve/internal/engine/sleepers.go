@@ -106,7 +106,7 @@ func (s *sleepers) leave(e *sleeper) {
 	}
 }
 
-// compact takes those that have left out of the list.
+// compact removes the sleepers that have left from the list.
 func (s *sleepers) compact() {
 	kept := s.list[:0]
 	for _, e := range s.list[s.head:] {
