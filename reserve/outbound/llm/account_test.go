@@ -286,13 +286,13 @@ func TestLearnedDay(t *testing.T) {
 // not keep the others.
 func TestFirstCallFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var calls atomic.Int64
 		transport, err := New(answer(func(*http.Request, string) *http.Response {
-			if n++; n == 1 {
+			switch calls.Add(1) {
+			case 1:
 				time.Sleep(time.Second)
 				return nil
-			}
-			if n == 2 {
+			case 2:
 				return says(401, "{}")
 			}
 			return used(1, 1, "x-ratelimit-limit-requests: 4")
