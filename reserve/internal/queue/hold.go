@@ -20,7 +20,7 @@ type hold struct {
 	rounds uint8
 	full   bool
 	slack  time.Duration // how long before its time it is granted
-	asked  time.Duration // the delay when it was made
+	asked  time.Duration // the delay when it was made, or granted
 	epoch  int64         // of the queue, when other options were compared last
 	few    [2]part
 }
@@ -60,7 +60,7 @@ func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
 		return nil
 	}
 	last, wait := h.peek()
-	if wait <= h.place.queue.slack(h.limits()) {
+	if wait == 0 || wait <= h.place.queue.slack(h.limits()) {
 		return nil
 	}
 	err := h.take(ctx, last, maxWait)
@@ -77,14 +77,18 @@ func (h *hold) takeRest(ctx context.Context, maxWait time.Duration) error {
 }
 
 func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, of func(kind) bool) error {
+	taken := false
 	for i, l := range h.limits() {
 		if of(kindOf(l.By)) {
 			if err := h.take(ctx, i, maxWait); err != nil {
 				return err
 			}
+			taken = true
 		}
 	}
-	h.measure()
+	if taken {
+		h.measure()
+	}
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 	q.over(p)
 	q.order.grant(p)
 	p.state = granted
-	p.at = add(now, delay)
+	p.at, h.asked = add(now, delay), delay
 	p.signal()
 	if q.set.Granted != nil {
 		q.set.Granted(p, h.option)

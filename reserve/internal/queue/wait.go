@@ -92,10 +92,10 @@ func (p *Place) waitForTurn(ctx context.Context) error {
 
 // waitOut waits for the rest of the slack, after a wait that returned err.
 func (p *Place) waitOut(ctx context.Context, err error) error {
-	if p.queue.set.Slack == 0 {
+	h := p.hold
+	if h.asked == 0 {
 		return err
 	}
-	h := p.hold
 	p.queue.mu.Unlock()
 	defer p.queue.mu.Lock()
 	if why := h.wait(ctx); why != reserve.ErrCancelled || err == nil {
