@@ -66,10 +66,20 @@ func (q *Queue) best(now int64, p *Place) int64 {
 			return add(now, q.behind(l, nil, float64(ahead)-float64(its), own, d))
 		}
 	}
-	if l.Own || own < its { // that may be free earlier
+	if l.Own || own < its && q.sizeMatters(l, own, its) { // that may be free earlier
 		return now
 	}
 	return add(now, d)
+}
+
+// sizeMatters reports whether a limit may have fewer permits earlier than more.
+func (q *Queue) sizeMatters(l *Limit, fewer, more int) bool {
+	if kindOf(l.By) != local || isWindow(l) {
+		return true
+	}
+	early, _ := l.wait(q, fewer)
+	late, err := l.wait(q, more) // of a later reading of the clock
+	return early < late || err != nil
 }
 
 // base returns how long the limit grants nothing.

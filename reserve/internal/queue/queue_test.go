@@ -18,6 +18,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 func evenly(rate float64) *reserve.Limiter {
@@ -178,6 +179,39 @@ func toldAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, 601, went)
+}
+
+// A pause makes a request too late that asks for less than the first. Where a request's time does not depend on its
+// size it is told at once, otherwise at its deadline: without the first it could go earlier.
+func TestSmallerBehindLarger(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit func() *reserve.Limiter
+		told  string
+	}{
+		"the next pays": {func() *reserve.Limiter { return evenly(1) }, "small 2s refused: 58s"},
+		"upfront": {
+			func() *reserve.Limiter { return reserve.Must(pace.NewTokenBucket(1, 20)) }, "small 35s refused: 35s",
+		},
+		"window": {
+			func() *reserve.Limiter { return reserve.Must(window.New(10, 6*time.Second)) }, "small 35s refused: 35s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, l *log) {
+				limit := c.limit()
+				options := []queue.Option{option(queue.Limit{By: limit})}
+				q := queue.New(queue.Settings{}, options)
+				for _, n := range []int{10, 5, 8, 10} {
+					l.ask(q, strconv.Itoa(n), &queue.Place{Permits: n, Options: options}, reserve.Forever)
+				}
+				l.ask(q, "small", &queue.Place{Permits: 1, Options: options}, 35*time.Second)
+				time.Sleep(2 * time.Second)
+				limit.PauseUntil(l.begin.Add(50 * time.Second))
+				l.all.Wait()
+				require.Contains(t, l.went, c.told)
+			})
+		})
+	}
 }
 
 // With slack a place is granted before its time, and waits for the rest: what wakes late then loses nothing.
