@@ -152,7 +152,7 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 //
 // Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
-// half and more. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the
+// half and more, and a tenth of 429s to the half. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the
 // rate falls to 1/(25 p) a second, 1.3/s at 3 %. Use a fixed rate there, or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same

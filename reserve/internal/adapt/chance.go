@@ -9,6 +9,10 @@ import "time"
 // the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys.
 // After six of them with at most four refusals, each call adds the share to a budget of refusals that are no events.
 //
+// Where programs call so often that a bucket refills within a round trip, a volley finds it full, and the crowd looks
+// like a background. So 429s by chance explain why a rate fell, and not why it should rise: above the rate from which
+// it fell, each one is an event again.
+//
 // A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and is no event; no volley
 // follows a 429 with a time. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where
 // a known rate, which it does not exceed, was never right for long.
@@ -19,6 +23,7 @@ type chance struct {
 
 	surplus        float64   // events beyond two in a period
 	counted        time.Time // when the latest of them came
+	fell           float64   // the rate before the first of them; of 503s, which may come at any rate, +Inf
 	calls, refused float64   // since surplus was 0
 
 	begun, ended time.Time // of a volley
@@ -69,18 +74,18 @@ func (c *chance) count() {
 	c.refused++
 }
 
-// tolerated counts a refusal, and reports whether it is background.
-func (c *chance) tolerated() bool {
+// tolerated counts a refusal at a rate, and reports whether it is background.
+func (c *chance) tolerated(rate float64) bool {
 	c.count()
-	if c.share == 0 || c.budget < 1 {
+	if c.share == 0 || c.budget < 1 || rate > c.fell {
 		return false
 	}
 	c.budget--
 	return true
 }
 
-// suspect counts an event, after which a volley may be due. A 429's follows at once.
-func (r *Rate) suspect(now time.Time, kind int) {
+// suspect counts an event at a rate, after which a volley may be due. A 429's follows at once.
+func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	c := &r.chance[kind]
 	switch {
 	case r.guesses > 0: // a search ends with a few events
@@ -90,6 +95,9 @@ func (r *Rate) suspect(now time.Time, kind int) {
 	}
 	if c.counted = now; c.surplus == 0 {
 		c.calls, c.refused = 0, 0
+		if now.After(c.until) {
+			c.fell = rate
+		}
 	}
 	c.surplus++
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
@@ -148,13 +156,16 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		c.due = kind == unable // a further event brings the next one of 429s
 		return
 	}
-	share := 0.
+	share, until := 0., c.until
 	if few {
+		until = now.Add(remembered)
 		share = c.refused / c.calls
 		if kind == tooMany { // it may be no background after all
 			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
 		}
-		r.searching = r.rate < r.ceiling // chance has cut it
+		if r.searching = kind == unable && r.rate < r.ceiling; kind == tooMany {
+			r.recall, r.wait = c.fell, 1 // chance has cut it
+		}
 	}
-	*c = chance{share: share, budget: mostBudget, until: now.Add(remembered)}
+	*c = chance{share: share, budget: mostBudget, until: until, fell: c.fell}
 }

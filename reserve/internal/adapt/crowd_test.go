@@ -119,6 +119,9 @@ func TestChance(t *testing.T) {
 						if bare {
 							least, most = 0.5, 3*share+0.03
 						}
+						if bare && share == 0.1 {
+							least = 1. / 3
+						}
 						cell := []any{"bare %v, %v/s, %v, stop %v, ceiling %v", bare, limit, share, stop, ceiling}
 						require.Greater(t, used, least, cell...)
 						require.Less(t, refused, most, cell...)
@@ -217,4 +220,20 @@ func TestVolley(t *testing.T) {
 	r, now = suspected()
 	r.Accepted(at(now+PerStop), at(now+PerStop), 1)
 	require.Equal(t, r.Now(), r.Pace(), "too few calls for a volley")
+}
+
+// A crowd that calls so often that a volley finds the bucket full looks like a background: programs that believe in one
+// come back to the rate from which they fell, and take no more.
+func TestBelieversStay(t *testing.T) {
+	r := found(50)
+	r.ceiling = unknown
+	c := &r.chance[tooMany]
+	c.share, c.budget, c.until, c.fell = 0.1, mostBudget, at(1e6), 60
+	now := 1000.
+	for range 600 { // ten minutes, in which a tenth of the calls is refused
+		now++
+		send(&r, 9, now, now+0.9)
+		r.Refused(at(now+0.9), at(now+0.9), at(now+0.9), false)
+	}
+	require.InEpsilon(t, 60, r.Now(), 0.12)
 }

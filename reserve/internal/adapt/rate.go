@@ -155,12 +155,16 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 		r.again(stop, notAble)
 		r.tell()
 		return false
-	case r.fair.others(), mayBeChance && r.chance[kind].tolerated():
+	case r.fair.others(), mayBeChance && r.chance[kind].tolerated(r.rate):
 		return false
 	default:
+		fell := r.rate
+		if notAble {
+			fell = math.Inf(1)
+		}
 		r.cut(now, sent, stop)
 		if mayBeChance {
-			r.suspect(now, kind)
+			r.suspect(now, fell, kind)
 		}
 	}
 	r.tell()
