@@ -148,7 +148,7 @@ func (l *ledger) Pause(now, until int64) bool {
 		return false
 	}
 	l.Stopped = until
-	l.Unplace()
+	l.Release() // or requests promised in several periods would come in one
 	return true
 }
 

@@ -34,3 +34,46 @@ func TestLoweredAndRaised(t *testing.T) {
 		require.Equal(t, 1., reserve.Must(policy.Restore(state)).Stored())
 	}
 }
+
+// What a lowered quota has hidden is known again after a restart, under a higher one.
+func TestLoweredSavedAndRaised(t *testing.T) {
+	for _, per := range []calendar.Period{calendar.Every(time.Hour), calendar.FromFirst(time.Hour)} {
+		clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+		policy := func(n int) *reserve.Policy {
+			return reserve.Must(calendar.Policy(n, per, reserve.WithClock(clock)))
+		}
+		l := policy(6).Limiter()
+		require.True(t, l.TryAcquire(5))
+		require.NoError(t, l.SetPolicy(policy(2)))
+		state, err := l.AppendBinary(nil)
+		require.NoError(t, err)
+
+		same := reserve.Must(policy(2).Restore(state))
+		require.Zero(t, same.Snapshot().Level)
+		raised := reserve.Must(policy(6).Restore(state))
+		require.Equal(t, 1., raised.Stored())
+		require.Equal(t, 1., raised.Snapshot().Level)
+		clock.Advance(time.Hour)
+		require.Equal(t, 2., same.Stored(), "nothing is owed")
+		require.Equal(t, 6., raised.Stored())
+	}
+}
+
+// A pause ends promises that a change of the quota kept: requests of two periods would come in one.
+func TestPausedAfterAChange(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+	l := reserve.Must(calendar.New(6, calendar.Every(time.Hour), reserve.WithClock(clock)))
+	require.True(t, l.TryAcquire(6))
+	var all []*reserve.Reservation
+	for range 12 {
+		r := reserve.Must(l.Reserve(t.Context(), 1))
+		all = append(all, &r)
+	}
+	require.NoError(t, l.SetRate(reserve.Per(5, time.Hour)))
+	l.PauseUntil(clock.Now().Add(2*time.Hour + 10*time.Minute))
+	granted := map[time.Duration]int{}
+	for _, r := range all {
+		granted[r.Delay().Truncate(time.Hour)]++
+	}
+	require.Equal(t, map[time.Duration]int{2 * time.Hour: 5, 3 * time.Hour: 5, 4 * time.Hour: 2}, granted)
+}

@@ -17,17 +17,18 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	if charges := l.Permits(true); charges > 0 {
 		s = l.After(s, charges, line.Asap)
 	}
+	beyond := int64(0)
 	if s.span == l.state.span {
-		s.used -= l.beyond
+		beyond = l.beyond
 	}
-	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now))} {
+	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), beyond} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }
 
 func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
-	const numbers = 5
+	const numbers = 6
 	if len(saved) != 8*numbers {
 		return nil, errors.New("they have another length than a calendar's")
 	}
@@ -43,7 +44,7 @@ func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*le
 	if of.span == closed && r.period.kind != fromFirst {
 		return l, nil // of another kind of period, and nothing used
 	}
-	l.state = of
+	l.state, l.beyond = of, max(0, min(n[5], of.used-r.quota))
 	if end := l.state.end; r.period.kind != fromFirst && end > l.Now {
 		// The zone's rules, or the kind of period, may have changed.
 		if l.state.span = r.period.around(max(l.Now, of.begin)); l.state.used > 0 && l.Now < of.begin {

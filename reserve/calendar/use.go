@@ -8,9 +8,14 @@ import (
 // inUse marks slots in use. A server may count a call at the edge of a period in either, so both count it.
 const inUse = 1 << 63
 
+// Begin counts a call that was granted in an earlier period in this one.
 func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	if slot.Number >= inUse || l.Waits(now, slot.Number) {
 		return slot
+	}
+	if slot.Number <= l.boundary && l.state.span != closed {
+		l.state.used += int64(slot.Permits)
+		l.Unplace()
 	}
 	l.out += int64(slot.Permits)
 	slot.Number |= inUse

@@ -92,3 +92,19 @@ func TestUseBegunAfterThePromise(t *testing.T) {
 	clock.Advance(59 * time.Minute)
 	require.Zero(t, waiting.Delay())
 }
+
+// A call that begins after the period of its grant is counted in the period in which the server sees it.
+func TestUseBegunInTheNextPeriod(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Date(2026, 11, 23, 23, 59, 59, 0, time.UTC))
+	l := reserve.Must(calendar.New(3, calendar.Daily(time.UTC, 0), reserve.WithClock(clock)))
+	r := reserve.Must(l.Reserve(t.Context(), 2))
+	clock.Advance(2 * time.Second)
+	require.Equal(t, 3., l.Stored())
+	r.Begin()
+	require.Equal(t, 1., l.Stored())
+	r.Begin()
+	r.End()
+	require.Equal(t, 1., l.Stored())
+	clock.Advance(24 * time.Hour)
+	require.Equal(t, 3., l.Stored())
+}
