@@ -30,7 +30,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 		if err == nil {
 			return
 		}
-		l.report(n, err, !late(err) || !l.hasty(by-begin))
+		l.report(n, err, begin, by-begin)
 		l.fail(n, list, err)
 		if !owes.charged {
 			l.owed.giveBack(owes.charge, owed)
@@ -39,7 +39,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	by = l.until(list, begin)
 	err = l.call(ctx, n, list, by)
 	if err == nil {
-		l.report(n, nil, true)
+		l.report(n, nil, begin, by-begin)
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}
@@ -95,12 +95,20 @@ func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
 	return nil
 }
 
-// report tells the circuit how a call went. An error of the server is an answer.
-func (l *Limiter) report(n *node, err error, counts bool) {
+// report tells the circuit how a call went that began then and had so much time. An error of the server is an answer.
+func (l *Limiter) report(n *node, err error, begin, had int64) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
 	}
-	n.circuit.report(l.now(), err, counts)
+	failures := 1
+	switch {
+	case !late(err):
+	case l.hasty(had):
+		failures = 0
+	case had >= int64(l.timeout) && n.circuit.answered.Load() < begin:
+		failures = certain
+	}
+	n.circuit.report(l.now(), err, failures)
 }
 
 // hasty reports whether a call had too little time to tell anything about the server.

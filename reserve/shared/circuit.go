@@ -24,8 +24,9 @@ type circuit struct {
 }
 
 const (
-	tolerated  = 3
-	certain    = 8 // in a row, however lately the server answered; fewer than make go-redis wait for a second
+	tolerated = 3
+	certain   = 8 // in a row, however lately the server answered; fewer than make go-redis wait for a second. Or
+	// one, if nothing was answered for its whole timeout: otherwise callers would wait for three of them.
 	firstPause = int64(50 * time.Millisecond)
 	lastPause  = 8 * firstPause
 )
@@ -65,8 +66,8 @@ func (c *circuit) isOpen() bool {
 	return c.until != 0
 }
 
-// report records a call. counts is false for a failure that is not the server's.
-func (c *circuit) report(now int64, err error, counts bool) {
+// report records a call, whose failure counts as so many: 0 if it is not the server's.
+func (c *circuit) report(now int64, err error, failures int) {
 	if err == nil {
 		c.answered.Store(max(1, now))
 		if !c.troubled.Load() {
@@ -78,7 +79,8 @@ func (c *circuit) report(now int64, err error, counts bool) {
 	switch {
 	case err == nil && c.until == 0: // one of before it opened says nothing
 		c.close()
-	case err != nil && counts:
+	case err != nil && failures > 0:
+		c.failures += failures - 1
 		c.fail(now, err)
 	}
 }

@@ -206,10 +206,10 @@ func TestComingBackTogether(t *testing.T) {
 	for i := range int64(20) {
 		c := circuit{epoch: 1_790_000_000_000_000_000 + i*123_456_789}
 		now := 1 + i*77_000_000%3_000_000_000
-		c.report(now, down, true)
+		c.report(now, down, 1)
 		now += firstPause
 		for range tolerated - 1 {
-			c.report(now, down, true)
+			c.report(now, down, 1)
 		}
 		back := 1_790_000_020_000_000_000 - c.epoch
 		for ; ; now += 500_000 {

@@ -309,7 +309,7 @@ func TestCircuitReports(t *testing.T) {
 	for _, err := range []error{nil, nil, errors.New("down"), errors.New("down")} {
 		all.Go(func() {
 			for range 1000 {
-				c.report(0, err, true)
+				c.report(0, err, 1)
 			}
 		})
 	}
@@ -465,6 +465,68 @@ func TestNoCallerWaitsForLong(t *testing.T) {
 			all.Wait()
 			t.Log(name, time.Duration(longest.Load()))
 			require.LessOrEqual(t, time.Duration(longest.Load()), 2*l.timeout, name)
+		})
+	}
+}
+
+// A hanging store answers nothing for a while.
+type hanging struct {
+	Store
+	from, until time.Time
+}
+
+func (h *hanging) Update(
+	ctx context.Context, key string, decide func(time.Time, []byte) ([]byte, time.Duration, error),
+) error {
+	if now := time.Now(); now.After(h.from) && now.Before(h.until) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(h.until.Sub(now)):
+		}
+	}
+	time.Sleep(200 * time.Microsecond)
+	return h.Store.Update(ctx, key, decide)
+}
+
+// A store that answers nothing for a whole timeout is gone: its callers don't wait for three timeouts, and what was granted
+// without it does not keep them waiting when it is back. Callers with little time are granted permits meanwhile.
+func TestBackAfterSilence(t *testing.T) {
+	for name, mode := range map[string]Option{"closed": FailClosed(), "open": FailOpen(), "local": Local(0.25)} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			end := begin.Add(1600 * time.Millisecond)
+			s := &hanging{Store: Memory(), from: begin.Add(400 * time.Millisecond), until: end}
+			policy := reserve.Must(pace.Bursty(100, pace.WithCapacity(10)))
+			var granted atomic.Int64 // in a second
+			var all sync.WaitGroup
+			caller := func(l *Limiter, patience, pause time.Duration) {
+				for time.Since(end) < 2*time.Second {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					_, err := l.Acquire(ctx, 1)
+					cancel()
+					if after := time.Since(end); err == nil && after > 600*time.Millisecond && after <= 1600*time.Millisecond {
+						granted.Add(1)
+					}
+					time.Sleep(pause)
+				}
+			}
+			for range 4 {
+				l, err := NewIn(s, "silence", policy, mode, WithTimeout(500*time.Millisecond))
+				require.NoError(t, err)
+				for range 2 {
+					all.Go(func() { caller(l, time.Minute, time.Millisecond) })
+				}
+				all.Go(func() { caller(l, 20*time.Millisecond, time.Millisecond) })
+				all.Go(func() {
+					for time.Since(end) < 2*time.Second {
+						_, _ = l.Stored(t.Context())
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+			require.InDelta(t, 100, granted.Load(), 3, name)
 		})
 	}
 }

@@ -158,21 +158,21 @@ func TestCircuit(t *testing.T) {
 	var c circuit
 	down := errors.New("down")
 	now := int64(0)
-	step := func(err error, counts bool) { c.report(now, err, counts) }
+	step := func(err error, failures int) { c.report(now, err, failures) }
 	for range 10 {
-		step(down, false) // the callers' own doing
+		step(down, 0) // the callers' own doing
 	}
-	step(down, true)
-	step(nil, true)
+	step(down, 1)
+	step(nil, 1)
 	const begin = 4 * time.Second
 	now = int64(begin)
 	for range tolerated {
 		probe, _, err := c.enter(now)
 		require.NoError(t, err)
 		require.False(t, probe)
-		step(down, true)
+		step(down, 1)
 	}
-	step(nil, true) // an answer from before it opened
+	step(nil, 1) // an answer from before it opened
 	for _, at := range []time.Duration{50, 200, 400, 800, 1200, 1600, 2000} {
 		now = int64(begin+at*time.Millisecond) - 1
 		_, _, err := c.enter(now)
