@@ -16,7 +16,7 @@ import (
 // many after the stop as before it: the calls accepted between the two latest refusals, then one alone. If that is
 // accepted too, it is no window. No more go than a response says are left.
 //
-// Refusals without a time may come by chance, or because of other programs: one for every 50 accepted calls says
+// Refusals without a time may come by chance, or because of other programs: one for every 25 accepted calls says
 // nothing.
 type room struct {
 	places *queue.Places
@@ -43,7 +43,7 @@ const (
 	boundless = math.MaxInt
 	perRoom   = 8 // stops, until more calls may be out
 
-	chancePart = 1. / 50 // of the accepted calls
+	chancePart = 1. / 25 // of the accepted calls
 	mostChance = 3
 )
 
