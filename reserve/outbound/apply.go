@@ -147,20 +147,7 @@ func (c *call) learn(a *charge, r *ruling) {
 		return
 	}
 	from, to := a.rate.change(func(rate *adapt.Rate) {
-		if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
-			each := s.Name != a.limit.name || s.Name == ""
-			left := s.Left
-			if each {
-				left *= rate.Cost()
-			}
-			rate.Left(c.sent, left)
-		}
-		if allowed := r.rate; allowed > 0 {
-			if r.each {
-				allowed *= rate.Cost()
-			}
-			rate.Said(c.heard, c.sent, allowed, a.said.Spread)
-		}
+		c.hear(rate, a, r)
 		switch r.lesson {
 		case refused:
 			rate.Refused(c.heard, c.sent, c.heard.Add(r.pause), c.response.StatusCode >= 500)
@@ -172,6 +159,23 @@ func (c *call) learn(a *charge, r *ruling) {
 	})
 	if hook := c.t.hooks.RateChanged; hook != nil && from != to {
 		hook(c.request, a.name(), from, to)
+	}
+}
+
+// hear tells a rate what the response says is left and allowed, in calls or in permits.
+func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
+	if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
+		left := s.Left
+		if s.Name != a.limit.name || s.Name == "" {
+			left *= rate.Cost()
+		}
+		rate.Left(c.sent, left)
+	}
+	if allowed := r.rate; allowed > 0 {
+		if r.each {
+			allowed *= rate.Cost()
+		}
+		rate.Said(c.heard, c.sent, allowed, a.said.Spread)
 	}
 }
 

@@ -75,23 +75,28 @@ func (c *call) ask() (err error) {
 		c.place.Options = make([]queue.Option, len(c.ways))
 	}
 	for i, w := range c.served {
-		if a := w.dearest(); a != nil {
-			c.place.Permits = max(c.place.Permits, a.Permits)
-		}
-		if c.t.learned.alone || c.t.learned.any.Load() || w.changes() {
-			c.place.Renew = c.renew
-		}
-		limits := c.limits[:0]
-		if again || i > 0 {
-			limits = nil
-		}
-		c.place.Options[i].Limits = c.asks(w, limits)
+		c.option(i, w, again)
 	}
 	if c.t.upstreams != nil {
 		c.choices()
 	}
 	c.line = c.t.lines.enter(c.lineKey(), c.newLine)
 	return nil
+}
+
+// option makes an option of the place: the way to an upstream.
+func (c *call) option(i int, w *way, again bool) {
+	if a := w.dearest(); a != nil {
+		c.place.Permits = max(c.place.Permits, a.Permits)
+	}
+	if c.t.learned.alone || c.t.learned.any.Load() || w.changes() {
+		c.place.Renew = c.renew
+	}
+	limits := c.limits[:0]
+	if again || i > 0 {
+		limits = nil
+	}
+	c.place.Options[i].Limits = c.asks(w, limits)
 }
 
 // asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pause), and

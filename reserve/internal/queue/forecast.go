@@ -110,18 +110,9 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 		if l.Own {
 			ahead = &ofClass
 		}
-		places := ahead[ofPlaces]
-		sum := ahead[min(i, tracked)]      // of the permits themselves, where that is not tracked
-		for k := range len(q.passed) + 1 { // the limit knows of their holds
-			h := q.bound
-			if k > 0 {
-				h = q.passed[k-1].hold
-			}
-			if h != nil && h.place != p && h.has(i) && (!l.Own || h.place.Class == p.Class) {
-				sum -= float64(h.place.asks(min(i, tracked)))
-				places--
-			}
-		}
+		held, holders := q.held(p, i)
+		places := ahead[ofPlaces] - holders
+		sum := ahead[min(i, tracked)] - held // of the permits themselves, where that is not tracked
 		var sizes iter.Seq[int]
 		if sum != places && places <= manySizes && isWindow(l) {
 			sizes = q.sizes(p, i, sum)
@@ -129,6 +120,22 @@ func (q *Queue) forecast(p *Place) (longest time.Duration) {
 		longest = max(longest, q.behind(l, sizes, max(0, sum), l.permits(p), base))
 	}
 	return longest
+}
+
+// held returns the permits that other places hold at a limit, which knows of them, and how many places do.
+func (q *Queue) held(p *Place, limit int) (permits, places float64) {
+	own := p.Options[0].Limits[limit].Own
+	for k := range len(q.passed) + 1 {
+		h := q.bound
+		if k > 0 {
+			h = q.passed[k-1].hold
+		}
+		if h != nil && h.place != p && h.has(limit) && (!own || h.place.Class == p.Class) {
+			permits += float64(h.place.asks(min(limit, tracked)))
+			places++
+		}
+	}
+	return permits, places
 }
 
 // manySizes is from where a forecast at a window takes all requests for small ones, which fill it: no step is long.

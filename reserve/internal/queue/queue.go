@@ -114,6 +114,17 @@ func New(set Settings, options ...[]Option) *Queue {
 		}
 	}
 	q.several, q.options = most > 1, make([]seen, most)
+	if len(limits) > 1 {
+		q.alone = nil
+	}
+	q.watch(limits)
+	if q.blocks {
+		q.binding.calls = make(chan struct{}, 1)
+	}
+	return q
+}
+
+func (q *Queue) watch(limits map[*Limit]bool) {
 	watched := map[*reserve.Limiter]bool{}
 	for l := range limits {
 		kind := kindOf(l.By)
@@ -124,13 +135,6 @@ func New(set Settings, options ...[]Option) *Queue {
 			(*engine.Limiter)(by).Watch(q.watcher())
 		}
 	}
-	if len(limits) > 1 {
-		q.alone = nil
-	}
-	if q.blocks {
-		q.binding.calls = make(chan struct{}, 1)
-	}
-	return q
 }
 
 // watcher returns a function that makes the queue look when promised times become earlier or later.
