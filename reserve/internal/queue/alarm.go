@@ -1,0 +1,58 @@
+package queue
+
+import "time"
+
+// arm sets the timer to the next thing that no caller does. The queue's lock is held.
+func (q *Queue) arm(now int64) {
+	h := q.bound
+	q.deaf.Store(h != nil && h.place.sleepers > 0 && !q.several && len(q.passed) == 0 && len(h.parts) == 1)
+	at := q.order.changes()
+	for _, c := range q.order.classes {
+		if len(c.lapse) > 0 {
+			at = min(at, add(c.lapse[0].key, 1))
+		}
+	}
+	for _, p := range q.passed {
+		at = min(at, q.alarmOf(now, p.hold))
+	}
+	switch {
+	case h != nil:
+		at = min(at, q.alarmOf(now, h))
+	case q.distant:
+		at = min(at, q.askFrom())
+	}
+	if at >= q.timed || at == never || q.waiting.Load() == 0 {
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timed = at
+	d := max(0, time.Duration(at-now))
+	if q.clock.Fake != nil {
+		q.timer = (*q.clock.Fake).AfterFunc(d, q.alarm)
+	} else {
+		q.timer = time.AfterFunc(d, q.alarm)
+	}
+}
+
+func (q *Queue) alarmOf(now int64, h *hold) int64 {
+	if h == nil || h.slack == 0 && h.place.sleepers > 0 {
+		return never
+	}
+	d := h.delay()
+	if d == unknown {
+		return never
+	}
+	if kindOf(h.place.Options[h.option].Limits[h.last].By) == foreign {
+		d = max(d, soon) // it may be a forecast, which never comes true by itself
+	}
+	return add(now, max(0, d-h.slack/2))
+}
+
+func (q *Queue) alarm() {
+	q.mu.Lock()
+	q.timer, q.timed = nil, never
+	q.mu.Unlock()
+	q.steps()
+}
