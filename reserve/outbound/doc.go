@@ -54,7 +54,7 @@
 // at the end. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
 // that were out and not refused, and never more than the server says are left. After a refusal without a time only
 // the refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal
-// other than a 5xx also bounds how many requests are out, as above; but not if some 2 % of the requests are refused.
+// other than a 5xx also bounds how many requests are out, as above; but not if at most 4 % of the requests are refused.
 //
 // A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
 // named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
@@ -68,8 +68,8 @@
 // goroutines make 500 calls, which takes 9.8 s at best.
 //
 //   - A limiter of 50/s: 10.0 s, none refused.
-//   - A limiter of 80/s and [Adaptive]: after some 25 calls one is refused. All stop for 1 s and go on at 48/s, which
-//     grows to 49.6/s and stays there for 25 times the stop.
+//   - A limiter of 80/s and [Adaptive]: 11.1 s. After some 25 calls one is refused. All stop for 1 s and go on at 48/s,
+//     which grows to 50/s in 9 s.
 //   - No rate, and a server that sends RateLimit-Policy: 10.2 s, none refused. The first call goes alone, the others at
 //     49/s, the server's rate less 2 %.
 //
