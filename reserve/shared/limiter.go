@@ -32,7 +32,7 @@ type Limiter struct {
 	key      string // in the store
 	maxWait  time.Duration
 	terms    atomic.Pointer[terms]
-	queue    queue
+	queue    queue[*request]
 	counters *counters
 	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
@@ -77,6 +77,7 @@ func prepare(of opener, policy *reserve.Policy, opts []Option) (s settings, n *n
 func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {
 	l := &Limiter{settings: s, nodes: n, counters: c, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
 	l.terms.Store(t)
+	l.queue.send = l.send
 	return l
 }
 
@@ -220,7 +221,7 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 		r.by = min(r.by, now+timeout/2*3)
 	}
 	patience := time.Duration(r.by - l.now())
-	if err := l.queue.do(ctx, r, patience, l.send); err == errPatience {
+	if err := l.queue.do(ctx, r, patience); err == errPatience {
 		return &UnavailableError{Key: l.key, Timeout: patience.Round(time.Millisecond), Err: err}
 	} else if err != nil {
 		return err

@@ -39,11 +39,11 @@ func ofScripter(client Scripter, pipelined bool) opener {
 			}
 		}
 		n := &nodes{open: func() *node {
-			c := client
-			if pipelined {
-				c = gather(client, s.timeout)
+			k := &scriptKeeper{Scripter: client, settings: s}
+			if _, ok := client.(PipelineScripter); ok && pipelined {
+				k.many.send = k.sendMany
 			}
-			return s.newNode("Redis", &scriptKeeper{Scripter: c, script: s.script, clock: s.clock})
+			return s.newNode("Redis", k)
 		}}
 		if c, ok := client.(interface{ Reload(context.Context) }); ok {
 			n.reload = c.Reload

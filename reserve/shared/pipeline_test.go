@@ -108,8 +108,8 @@ func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 		require.NoError(t, err)
 		p.pipes, p.times, p.most = nil, nil, 0
 		test(t, k, p)
-		g := k.nodes.single.keeper.(*scriptKeeper).Scripter.(*gatherer)
-		require.Zero(t, g.batches)
+		g := &k.nodes.single.keeper.(*scriptKeeper).many
+		require.Zero(t, g.calls)
 		require.Empty(t, g.waiting)
 	})
 }
@@ -119,12 +119,12 @@ func piped(t *testing.T, test func(t *testing.T, k *Keyed, p *fakePipe)) {
 func TestPipes(t *testing.T) {
 	piped(t, func(t *testing.T, k *Keyed, p *fakePipe) {
 		begin := time.Now()
-		granted, _, _ := many(t, k, 300)
-		require.Equal(t, 300, granted)
-		require.Equal(t, maxBatches, p.most)
+		granted, _, _ := many(t, k, 600)
+		require.Equal(t, 600, granted)
+		require.Equal(t, maxCalls, p.most)
 		waves := map[time.Duration]map[string]bool{}
 		for i, keys := range p.pipes {
-			require.LessOrEqual(t, len(keys), maxBatch)
+			require.LessOrEqual(t, len(keys), maxList)
 			at := p.times[i].Sub(begin)
 			if waves[at] == nil {
 				waves[at] = map[string]bool{}
@@ -136,13 +136,13 @@ func TestPipes(t *testing.T) {
 		// Two pipes are back at the same moment, so that the next two share the keys as it happens.
 		require.Len(t, waves, 3)
 		require.Len(t, waves[0], 2)
-		require.Len(t, waves[10*time.Millisecond], 2*maxBatch)
-		for i := range 300 {
+		require.Len(t, waves[10*time.Millisecond], 2*maxList)
+		for i := range 600 {
 			wave := 10 * time.Millisecond
 			switch {
 			case i < 2:
 				wave = 0
-			case i >= 2+2*maxBatch:
+			case i >= 2+2*maxList:
 				wave = 20 * time.Millisecond
 			}
 			require.True(t, waves[wave][fmt.Sprint("pace:{", i, "}")], i)
@@ -166,9 +166,9 @@ func TestPipesFail(t *testing.T) {
 		p.jump = true
 		granted, failed, panicked := many(t, k, 20)
 		require.Equal(t, 20, granted+failed+panicked)
-		require.LessOrEqual(t, granted, maxBatches)
+		require.LessOrEqual(t, granted, maxCalls)
 		require.GreaterOrEqual(t, panicked, 1)
-		require.LessOrEqual(t, panicked, maxBatches, "only callers that took a list along")
+		require.LessOrEqual(t, panicked, maxCalls, "only callers that took a list along")
 		p.jump = false
 		time.Sleep(2 * time.Second)
 		_, err = k.Acquire(t.Context(), "and again", 1)
@@ -232,6 +232,6 @@ func TestPipesAreLeft(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Len(t, p.pipes, maxBatches)
+		require.Len(t, p.pipes, maxCalls)
 	})
 }

@@ -45,11 +45,11 @@ func (s *fakeServer) send(_ context.Context, list []*request) error {
 }
 
 // ask sends requests of 1, 2, 3 ... permits, one after the other.
-func join(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
+func join(t *testing.T, q *queue[*request], s *fakeServer, n int, wg *sync.WaitGroup) {
 	for i := range n {
 		wg.Go(func() {
 			r := buys(1+i, 0, 0)
-			if err := q.do(context.Background(), r, time.Hour, s.send); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
+			if err := q.do(context.Background(), r, time.Hour); err != nil || !r.granted && s.fail == nil || !errors.Is(r.err, s.fail) {
 				t.Error(i, err, r.err)
 			}
 		})
@@ -59,8 +59,8 @@ func join(t *testing.T, q *queue, s *fakeServer, n int, wg *sync.WaitGroup) {
 
 func TestQueueIsFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
 		var s fakeServer
+		q := queue[*request]{send: s.send}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		begin := time.Now()
@@ -75,8 +75,8 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 
 func TestQueueSendsTwoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
 		var s fakeServer
+		q := queue[*request]{send: s.send}
 		var wg sync.WaitGroup
 		join(t, &q, &s, 7, &wg)
 		wg.Wait()
@@ -89,8 +89,8 @@ func TestQueueSendsTwoCalls(t *testing.T) {
 
 func TestQueueBoundsItsLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
 		var s fakeServer
+		q := queue[*request]{send: s.send}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		join(t, &q, &s, 2*maxList+11, &wg)
@@ -105,8 +105,8 @@ func TestQueueBoundsItsLists(t *testing.T) {
 // permits given back; and the others are served as before.
 func TestQueueIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
 		var s fakeServer
+		q := queue[*request]{send: s.send}
 		var wg sync.WaitGroup
 		q.order.Store(true)
 		gone := errors.New("gone")
@@ -115,7 +115,7 @@ func TestQueueIsLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(context.Background(), after, gone)
 			wg.Go(func() {
 				defer cancel()
-				if err := q.do(ctx, buys(permits, 0, 0), time.Hour, s.send); !errors.Is(err, gone) {
+				if err := q.do(ctx, buys(permits, 0, 0), time.Hour); !errors.Is(err, gone) {
 					t.Error(permits, err)
 				}
 			})
@@ -123,7 +123,7 @@ func TestQueueIsLeft(t *testing.T) {
 		}
 		leave(100, 500*time.Millisecond) // from the queue
 		wg.Go(func() {
-			if err := q.do(context.Background(), buys(7, 0, 0), time.Hour, s.send); err != nil {
+			if err := q.do(context.Background(), buys(7, 0, 0), time.Hour); err != nil {
 				t.Error(err)
 			}
 		})
@@ -139,8 +139,8 @@ func TestQueueIsLeft(t *testing.T) {
 // Those who wait behind a call that fails have waited long enough.
 func TestQueueFailsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
 		s := fakeServer{fail: errors.New("down")}
+		q := queue[*request]{send: s.send}
 		var wg sync.WaitGroup
 		begin := time.Now()
 		join(t, &q, &s, 50, &wg)

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	_ "embed"
@@ -8,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"time"
 )
 
 // A Scripter runs scripts on Redis or Valkey. Package goredis has one for go-redis.
@@ -48,10 +50,64 @@ var (
 	script = newScript(saleSource + machineSource)
 )
 
+// A PipelineScripter is a [Scripter] that can send many calls at once, for [Keyed].
+type PipelineScripter interface {
+	Scripter
+	// EvalEach runs the script on each key, as Eval does, at most once each, and puts the results into the calls. It
+	// must return when the context ends.
+	EvalEach(ctx context.Context, script *Script, calls []*Call)
+}
+
+type Call struct {
+	Key    string
+	Arg    []byte
+	Answer []byte
+	Err    error // if there is no answer
+}
+
 type scriptKeeper struct {
 	Scripter
-	script *Script
-	clock  func() int64 // the tests' script is told the time, in microseconds; nil: it asks the server
+	settings *settings
+	many     queue[*keyCall] // of calls that go together, if the client can send many
+}
+
+type keyCall struct {
+	Call
+	place
+	until time.Time
+}
+
+func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
+
+// eval lets calls for several keys go together. A call with little time goes alone: it would fail with the others'.
+func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte, error) {
+	until, _ := ctx.Deadline()
+	if k.many.send == nil || time.Until(until) < k.settings.timeout/4 {
+		return k.Eval(ctx, k.settings.script, key, arg)
+	}
+	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: until.UnixNano()}, until: until}
+	if err := k.many.do(ctx, c, time.Duration(never)); err != nil {
+		return nil, err
+	}
+	return c.Answer, cmp.Or(c.err, c.Err)
+}
+
+func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
+	if c := list[0]; len(list) == 1 {
+		c.Answer, c.Err = k.Eval(ctx, k.settings.script, c.Key, c.Arg)
+		return nil
+	}
+	calls, until := make([]*Call, len(list)), list[0].until
+	for i, c := range list {
+		calls[i] = &c.Call
+		if c.until.After(until) {
+			until = c.until
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	defer cancel()
+	k.Scripter.(PipelineScripter).EvalEach(ctx, k.settings.script, calls)
+	return nil
 }
 
 func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
@@ -61,11 +117,12 @@ func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
 		}
 	}
 	o.buffer = o.append(o.buffer[:0])
-	if k.clock != nil {
-		o.buffer = doubles(o.buffer, float64(k.clock()))
+	if k.settings.clock != nil {
+		o.buffer = doubles(o.buffer, float64(k.settings.clock()))
 	}
-	answer, err := k.Eval(ctx, k.script, key, o.buffer)
+	answer, err := k.eval(ctx, key, o.buffer)
 	if err != nil {
+		o.buffer = nil // the call may be under way
 		return err
 	}
 	return o.read(answer)
