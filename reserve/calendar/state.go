@@ -21,19 +21,23 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	if s.span == l.state.span {
 		beyond = l.beyond
 	}
-	for _, n := range []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), beyond} {
+	numbers := []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), beyond}
+	if beyond == 0 {
+		numbers = numbers[:5]
+	}
+	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }
 
 func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
-	const numbers = 6
-	if len(saved) != 8*numbers {
+	var n [6]int64
+	numbers := len(saved) / 8
+	if len(saved)%8 != 0 || numbers != 5 && numbers != 6 {
 		return nil, errors.New("they have another length than a calendar's")
 	}
-	var n [numbers]int64
-	for i := range n {
+	for i := range numbers {
 		n[i] = int64(binary.LittleEndian.Uint64(saved[8*i:]))
 	}
 	of := state{span: span{begin: n[0], end: n[1]}, used: n[2], paced: n[3], at: math.MinInt64}
