@@ -26,8 +26,8 @@
 // again.
 //
 // A server may count a call that is out when a period begins in either period. With [reserve.Reservation.Begin] and End
-// both count it. A period of [FromFirst] then lasts until its length after the End of the call that opened it,
-// and grants nothing later than its length after that call's grant: in between the server's next period may have begun.
+// both count it. A period of [FromFirst] then lasts until its length after the first End of a call that was granted in
+// it, and grants nothing later than its length after its first grant: in between the server's next period may have begun.
 //
 // # Days
 //

@@ -23,7 +23,8 @@ type ledger struct {
 
 	beyond int64  // permits beyond the quota that are not owed to later periods: a larger one was in force
 	out    int64  // permits in use: see use.go
-	opener uint64 // the number of the request that opened the present period
+	opener uint64 // the request that was in the server's period by what is known: the first one, or the first that ended
+	unsure bool   // no request that was granted in the present period has ended
 	early  early  // of FromFirst: calls that may have opened the server's next period
 	said   int64  // the period's end by what a server said
 

@@ -102,7 +102,7 @@ func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
 		l.begin(state{span: after.span, paced: l.state.paced})
-		l.opener, l.early.permits = number, 0
+		l.opener, l.unsure, l.early.permits = number, true, 0
 	}
 	l.undo, l.state, l.last = l.state.paced, after, number
 	if after.used > l.quota {

@@ -30,6 +30,9 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 		l.state = state{span: closed, paced: l.state.begin, at: l.state.at}
 	case slot.Number == l.last && kept == 0:
 		l.state.paced = l.undo
+		fallthrough
+	case kept == 0:
+		l.gone(slot.Number)
 	}
 }
 

@@ -22,7 +22,7 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	return slot
 }
 
-// End: a period that the slot opened ends its length from now.
+// End: the first call that ends in a period of FromFirst sets its end.
 func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	l.Advance(now)
 	if slot.Number < inUse {
@@ -30,16 +30,33 @@ func (l *ledger) End(now int64, slot smooth.Slot) smooth.Slot {
 	}
 	slot.Number &^= inUse
 	l.out -= int64(slot.Permits)
-	if l.period.kind == fromFirst && (l.state.end == closed.end || l.Now >= l.untilAtLeast(l.state)) {
-		l.early.permits += int64(slot.Permits)
-		l.early.until = l.Now + int64(l.period.length)
-	}
-	if l.period.kind == fromFirst && slot.Number == l.opener && l.state.end != l.said && l.Now < l.state.end {
-		l.state.end = l.Now + int64(l.period.length)
+	if l.period.kind == fromFirst {
+		l.ended(slot)
 	}
 	l.Unplace() // a period to come begins with less
 	return slot
 }
+
+// ended learns from a call's end by when the server's period has begun.
+func (l *ledger) ended(slot smooth.Slot) {
+	own := slot.Number > l.boundary
+	if l.Now >= l.untilAtLeast(l.state) || !own && l.unsure {
+		l.early.permits += int64(slot.Permits)
+		l.early.until = l.fullFromNow()
+	}
+	if own && l.unsure && l.state.end != l.said {
+		l.state.end, l.opener, l.unsure = l.fullFromNow(), slot.Number, false
+	}
+}
+
+// gone forgets what the end of a call has told that was not sent.
+func (l *ledger) gone(number uint64) {
+	if l.period.kind == fromFirst && number == l.opener && l.state.end != l.said {
+		l.state.end, l.unsure = max(l.state.end, l.fullFromNow()), true
+	}
+}
+
+func (l *ledger) fullFromNow() int64 { return saturate.Add(l.Now, int64(l.period.length)) }
 
 // A server opens a period of FromFirst when its first call arrives, between its sending and its answer, so its end
 // is as uncertain. Then nothing is granted, and a call that is out counts in the next period, which it may have opened.
