@@ -75,7 +75,7 @@ func TestNoPeriodOfTheServerIsExceeded(t *testing.T) {
 	require.Greater(t, short.filled, short.periods/2)
 
 	// Calls may take longer than a period, and the one that opened it may give up.
-	for round := range 140 {
+	for round := range 200 {
 		s := counting{longest: time.Duration(1+round%7) * 250 * time.Millisecond, cancelled: 100 * (round % 3)}
 		s.play(t, random, 2+round%5, round)
 	}

@@ -34,6 +34,6 @@ func (l *ledger) Said(now int64, left float64, reset int64) {
 	if left >= 0 && left < float64(l.quota) {
 		l.state.used = max(l.state.used, l.quota-int64(left))
 	}
-	l.Unplace()
+	l.Release()
 	l.Advance(now)
 }

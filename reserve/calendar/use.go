@@ -14,8 +14,8 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 		return slot
 	}
 	if slot.Number <= l.boundary && l.state.span != closed {
-		l.state.used += int64(slot.Permits)
-		l.Unplace()
+		l.state.used = saturate.Add(l.state.used, int64(slot.Permits))
+		l.Release()
 	}
 	l.out += int64(slot.Permits)
 	slot.Number |= inUse

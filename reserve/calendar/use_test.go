@@ -108,3 +108,25 @@ func TestUseBegunInTheNextPeriod(t *testing.T) {
 	clock.Advance(24 * time.Hour)
 	require.Equal(t, 3., l.Stored())
 }
+
+// A promise that a change of the quota keeps does not know of calls that are out at the beginning of its period.
+func TestUseEndsAKeptPromise(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+	l := reserve.Must(calendar.New(6, calendar.Every(time.Hour), reserve.WithClock(clock)))
+	out := reserve.Must(l.Reserve(t.Context(), 6))
+	var waiting []*reserve.Reservation
+	for range 6 {
+		r := reserve.Must(l.Reserve(t.Context(), 1))
+		waiting = append(waiting, &r)
+	}
+	require.NoError(t, l.SetRate(reserve.Per(5, time.Hour)))
+	require.Equal(t, time.Hour, waiting[5].Delay())
+	out.Begin()
+	clock.Advance(time.Hour)
+	require.Equal(t, time.Hour, waiting[0].Delay(), "all that is out may count in this hour")
+	clock.Advance(time.Minute)
+	out.End()
+	clock.Advance(59 * time.Minute)
+	require.Zero(t, waiting[4].Delay())
+	require.Equal(t, time.Hour, waiting[5].Delay())
+}

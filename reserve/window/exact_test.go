@@ -86,7 +86,11 @@ func play(t *testing.T, script []byte) {
 		case 5:
 			r.reserve(1+much%r.model.size, int64(much%17))
 		case 6, 7:
-			r.take(1 + much%(r.model.size+1))
+			if much < 192 {
+				r.take(1 + much%(r.model.size+1))
+			} else {
+				r.takeUpTo(1 + much%(2*r.model.size))
+			}
 		case 8, 9, 10, 11:
 			r.giveBack(much, next())
 		case 12, 13:

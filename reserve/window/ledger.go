@@ -62,7 +62,7 @@ func (l *ledger) Advance(now int64) {
 	clock := max(now, l.until) + l.Offset
 	l.Held, l.using = now < l.until, clock
 	if l.out > 0 {
-		l.Unplace()
+		l.Release()
 	}
 	l.Due(clock)
 	l.Now = clock

@@ -124,13 +124,24 @@ func (m *model) change(size int, per int64, retime bool) {
 	m.out = max(m.out, m.clock-max(1, m.per))
 	m.size, m.per = size, per
 	for i := range m.asked {
-		if a := &m.asked[i]; retime {
+		if a := &m.asked[i]; retime || m.using() {
 			a.latest = never
 		} else {
 			a.latest = min(a.latest, future[i].clock)
 		}
 	}
 	m.serve()
+}
+
+func (m *model) using() bool {
+	return slices.ContainsFunc(m.asked, func(a ask) bool { return a.out })
+}
+
+// release: what was promised did not know what is in use.
+func (m *model) release() {
+	for i := range m.asked {
+		m.asked[i].latest = never
+	}
 }
 
 // A run is a ledger and its model, and what can still be given back.
@@ -189,6 +200,21 @@ func (r *run) take(permits int) {
 	}
 }
 
+// takeUpTo compares how many are taken: any number at a rate of +Inf.
+func (r *run) takeUpTo(permits int) {
+	want := 0
+	if !r.model.waiting() && r.model.now >= max(r.model.until, r.model.stopped) {
+		want = min(permits, max(0, r.model.size-r.model.held()))
+		if r.model.per == 0 {
+			want = permits
+		}
+	}
+	require.Equal(r, want, r.ledger.TakeUpTo(r.model.now, permits), "at %d: %+v", r.model.now, r.model)
+	if want > 0 && r.model.per > 0 {
+		r.asked(smooth.Slot{}, 0, false, want)
+	}
+}
+
 func (r *run) charge(permits int) {
 	r.ledger.Charge(r.model.now, permits)
 	r.asked(smooth.Slot{}, 0, true, permits)
@@ -214,7 +240,7 @@ func (r *run) giveBack(which, kept int) {
 }
 
 func (r *run) begin(which int) {
-	if len(r.open) == 0 || r.model.per == 0 {
+	if len(r.open) == 0 {
 		return
 	}
 	i := r.open[which%len(r.open)]
@@ -222,11 +248,12 @@ func (r *run) begin(which int) {
 	if a := &r.model.asked[i]; a.gone && !a.begun {
 		a.begun, a.out = true, true
 		r.later = true
+		r.model.release()
 	}
 }
 
 func (r *run) end(which int) {
-	if len(r.open) == 0 || r.model.per == 0 {
+	if len(r.open) == 0 {
 		return
 	}
 	r.begin(which)
@@ -260,10 +287,6 @@ func (r *run) restore(by int) {
 	r.advance(by)
 }
 
-func (r *run) using() bool {
-	return slices.ContainsFunc(r.model.asked, func(a ask) bool { return a.out })
-}
-
 func (r *run) advance(by int) {
 	for range by {
 		r.model.tick()
@@ -291,9 +314,6 @@ func (r *run) resume() {
 
 // setPer sets a rate that gives windows of that length.
 func (r *run) setPer(per int64, retime bool) {
-	if r.using() {
-		per = max(1, per)
-	}
 	rate := float64(r.model.size) / float64(per) * 1e9 // +Inf for 0
 	same := rate == r.ledger.rate
 	if retime {
@@ -310,9 +330,6 @@ func (r *run) setPer(per int64, retime bool) {
 }
 
 func (r *run) setPolicy(size int, per int64) {
-	if r.using() {
-		per = max(1, per)
-	}
 	rate := float64(size) / float64(per) * 1e9
 	r.ledger.change(r.model.now, size, per, rate)
 	r.model.change(size, per, false)
@@ -364,6 +381,6 @@ func (r *run) checkReady(i int, want int64) {
 		return
 	}
 	require.Equal(r, want, ready, "at %d: number %d in %+v", r.model.now, i, r.model)
-	require.True(r, r.later || r.using() || ready <= r.told[i], "later than it was told")
+	require.True(r, r.later || r.model.using() || ready <= r.told[i], "later than it was told")
 	r.told[i] = ready
 }

@@ -17,7 +17,7 @@ func (l *ledger) Begin(now int64, slot smooth.Slot) smooth.Slot {
 	}
 	l.withdraw(slot.Number, int64(slot.Permits))
 	l.out += int64(slot.Permits)
-	l.Unplace()
+	l.Release()
 	slot.Number = inUse
 	return slot
 }

@@ -174,3 +174,19 @@ func TestMarginIsTheFlight(t *testing.T) {
 	clock.Advance(1100 * time.Millisecond)
 	require.True(t, l.TryAcquire(1))
 }
+
+// A promise that a change of the window keeps does not know of calls that are out: they would exceed the old one too.
+func TestUseEndsAKeptPromise(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := reserve.Must(window.New(3, time.Second, reserve.WithClock(clock)))
+	out := reserve.Must(l.Reserve(t.Context(), 3))
+	waiting := reserve.Must(l.Reserve(t.Context(), 1))
+	require.NoError(t, l.SetRate(reserve.Per(3, time.Minute)))
+	require.Equal(t, time.Second, waiting.Delay())
+	out.Begin()
+	clock.Advance(time.Second)
+	require.Equal(t, time.Minute, waiting.Delay())
+	out.End()
+	clock.Advance(time.Minute - 1)
+	require.Equal(t, time.Nanosecond, waiting.Delay())
+}

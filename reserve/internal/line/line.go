@@ -46,6 +46,7 @@ type Line[S State] struct {
 	kind   Kind[S]
 	wait   Queue[request[S]]
 	known  int    // the states of the first so many are known
+	kept   bool   // requests may have a latest time
 	found  int    // what Find found last
 	empty  int    // so many have no permits left
 	newest uint64 // the number of the newest request
@@ -106,16 +107,6 @@ func (l *Line[S]) Last() S {
 	return l.frontier()
 }
 
-// Unplace says that the states of waiting requests have changed.
-func (l *Line[S]) Unplace() { l.known = 0 }
-
-// Confirm computes states anew if a request would be granted at now.
-func (l *Line[S]) Confirm(now int64) {
-	if l.known > 0 && l.wait.All()[0].state.When() <= now {
-		l.Unplace()
-	}
-}
-
 func (l *Line[S]) Len() int { return l.wait.Len() }
 
 // Permits returns how many permits wait; only charges: how many of them.
@@ -149,39 +140,6 @@ func (l *Line[S]) ToLimiter(t int64) int64 {
 		return Never
 	}
 	return saturate.Add(t, -l.Offset)
-}
-
-// Keep says that the limit changes: each waiting request is granted no later than is promised now.
-func (l *Line[S]) Keep() {
-	l.Last()
-	all := l.wait.All()
-	for i := range all {
-		all[i].latest = min(all[i].latest, all[i].state.When())
-	}
-	l.known = 0
-}
-
-// Release undoes Keep.
-func (l *Line[S]) Release() {
-	all := l.wait.All()
-	for i := range all {
-		if r := &all[i]; r.latest != Asap {
-			r.latest = Never
-		}
-	}
-	l.known = 0
-}
-
-// Shift moves promised times with the clock, which was set.
-func (l *Line[S]) Shift(step int64) {
-	l.Offset += step
-	all := l.wait.All()
-	for i := range all {
-		if r := &all[i]; r.latest != Asap && r.latest != Never {
-			r.latest = saturate.Add(r.latest, step)
-		}
-	}
-	l.known = 0
 }
 
 func (l *Line[S]) Reserve(now int64, permits int, latest int64) (slot smooth.Slot, ready int64, ok bool) {
