@@ -9,6 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -95,7 +96,7 @@ func TestWithMargin(t *testing.T) {
 func TestUseInvariant(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	for run := range 200 {
+	for run := range 200 / limitertest.Slower {
 		random := rand.New(rand.NewPCG(seed, uint64(run)))
 		clock := clockwork.NewFakeClock()
 		n, per := 1+random.IntN(6), time.Duration(2+random.IntN(12))*time.Microsecond
