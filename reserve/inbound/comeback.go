@@ -10,8 +10,7 @@ import (
 )
 
 // A comeback tells refused clients when to come back, one after another, and reserves nothing. It is over when the
-// limiter has had permits to spare for longer than clients may be late. Spare is the time up to which refusals, and
-// the requests that passed since, use its permits.
+// limiter has had permits to spare for longer than clients may be late.
 //
 // Of 1,200 clients refused at 20/s at 0 s, if they come back, a client refused at 10 s is told 50 s. If none does, a
 // client refused after 1.6 s is told 1 s.

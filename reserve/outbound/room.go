@@ -11,13 +11,11 @@ import (
 // A room bounds how many calls of a limit's key are out, if its limiter has no rate.
 //
 // After a refusal one call goes first, and each accepted call lets two more go, up to most: the calls that were out
-// and not refused, at least half of those out, and more every 8 stops: one, two, four. A server that allows ten calls
-// at a time and stops all for 30 s at an eleventh refuses six of 16, then one in four minutes. A window allows as
-// many after the stop as before it: the calls accepted between the two latest refusals, then one alone. If that is
-// accepted too, it is no window. No more go than a response says are left.
+// and not refused, at least half of those out, and more every 8 stops. Of 16 calls at a server that allows ten and
+// stops all for 30 s at an eleventh six are refused, then one in four minutes. A window allows as many after the stop
+// as before it: the calls accepted between the two latest refusals, then one alone, unless that is accepted too.
 //
-// Refusals without a time may come by chance, or because of other programs: one for every 25 accepted calls says
-// nothing.
+// Of refusals without a time, one for every 25 accepted calls may come by chance.
 type room struct {
 	places *queue.Places
 

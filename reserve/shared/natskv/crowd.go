@@ -10,12 +10,9 @@ import (
 	"github.com/nextfree/pace/internal/wake"
 )
 
-// A crowd spreads the attempts of many processes that replace one value by compare and swap. Without it, N processes
-// make about N/2 attempts for each successful write. Before an attempt, each process waits for a random part of its
-// spread, which grows by a quarter with each lost attempt, and vanishes in the time of 200 attempts. So all
-// processes lose equally often: with 32, about half of the attempts (TestCrowd). A lone process does not wait.
-//
-// Each process has one for each store. The zero crowd is ready to use, and safe for concurrent use.
+// A crowd spreads the attempts of processes that replace one value by compare and swap: otherwise N of them make N/2
+// attempts for each write. Each waits for a random part of its spread, which grows by a quarter with each lost attempt,
+// and vanishes in the time of 200. So all lose equally often: with 32, about half of the attempts (TestCrowd).
 type crowd struct {
 	mu      sync.Mutex
 	spreads [64]spread // by the key's hash
