@@ -2,8 +2,9 @@ package natskv_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"testing"
@@ -242,36 +243,36 @@ func TestCutDuringWrite(t *testing.T) {
 
 // A permission violation of long ago, which the connection remembers, hides no later outage: that has its fallback.
 func TestPermissionViolationOfLongAgo(t *testing.T) {
-	user := func(denied ...string) []*server.User {
-		return []*server.User{{Username: "pace", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: denied}}}}
-	}
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true,
-		NoSigs: true, Users: user("$KV.limits.>")}
-	s := start(t, o.StoreDir, func(of *server.Options) { *of = *o })
+	hash := sha256.Sum256([]byte("pace:{denied}"))
+	s := start(t, t.TempDir(), func(o *server.Options) {
+		o.Users = []*server.User{{Username: "pace", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"$KV.limits." + hex.EncodeToString(hash[:16])}}}}}
+	})
 	p := storetest.NewProxy(t, s.Addr().String())
 	js := connect(t, "nats://"+p.Addr(), nats.UserInfo("pace", ""))
 	bucket(t, js, "limits", 0)
 	store, err := natskv.Open(js, "limits")
 	require.NoError(t, err)
-	policy := reserve.Must(pace.TokenBucket(1, 10))
-	l, err := shared.NewIn(store, "api", policy, shared.FailOpen(), shared.WithTimeout(300*time.Millisecond))
-	require.NoError(t, err)
-	_, err = l.TryAcquire(t.Context(), 1)
+	named := func(name string) *shared.Limiter {
+		policy := reserve.Must(pace.TokenBucket(1, 10))
+		l, err := shared.NewIn(store, name, policy, shared.FailOpen(), shared.WithTimeout(300*time.Millisecond))
+		require.NoError(t, err)
+		return l
+	}
+	_, err = named("denied").TryAcquire(t.Context(), 1)
 	var config *shared.ConfigError
 	require.ErrorAs(t, err, &config)
 
-	allowed := o.Clone()
-	allowed.Port, allowed.Users = s.Addr().(*net.TCPAddr).Port, user()
-	require.NoError(t, s.ReloadOptions(allowed))
+	l := named("api")
 	require.Eventually(t, func() bool {
 		ok, err := l.TryAcquire(t.Context(), 1)
 		return ok && err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	require.ErrorIs(t, js.Conn().LastError(), nats.ErrPermissionViolation, "it remembers")
+	was := l.Fallbacks()
 	p.On("HPUB $KV.limits.", func(*storetest.Conversation, []byte) {}) // it is lost, and the connection stays
 	ok, err := l.TryAcquire(t.Context(), 1)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.NotZero(t, l.Fallbacks())
+	require.Greater(t, l.Fallbacks(), was)
 }
