@@ -28,8 +28,11 @@ func Crowd(k Kind, c Client, s Setting, n, leave int, late time.Duration) Crowdi
 		}
 	}
 	programs[n-1].From = late
-	if leave > 0 || late > 0 {
-		warm = max(150*time.Second, late) + time.Minute
+	if late > 0 {
+		warm = late + time.Minute
+	}
+	if leave > 0 {
+		warm = 150*time.Second + time.Minute
 	}
 	accepted, seen := make([][]time.Duration, n), 0
 	callers(k, programs, s, warm, until, func(i int, at time.Duration, status int) {
