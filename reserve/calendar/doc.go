@@ -27,7 +27,8 @@
 //
 // A server may count a call that is out when a period begins in either period. With [reserve.Reservation.Begin] and End
 // both count it. A period of [FromFirst] then lasts until its length after the first End of a call that was granted in
-// it, and grants nothing later than its length after its first grant: in between the server's next period may have begun.
+// it, and grants nothing later than its length after its first grant: in between the server's next period may have
+// begun.
 //
 // # Days
 //
@@ -47,9 +48,8 @@
 //
 // A pause grants nothing until its end, and the periods go on. SetRate changes the quota: the rate is that of a
 // period's usual length (24 h, 7 days, 30.436875 days). Waiting requests are granted no later than they were promised;
-// with Retime they wait as the new quota says. A pause, a call that is out and what a server says end such a promise: it
-// did not know of them. SetPolicy may change the period too, and keeps what is used of the
-// present period.
+// with Retime they wait as the new quota says. A pause, a call that is out and what a server says end such a promise:
+// it did not know of them. SetPolicy may change the period too, and keeps what is used of the present period.
 //
 // A waiting request takes 64 bytes. A request takes one step of arithmetic, and a refund one for each request that
 // waits behind it.

@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A server opens a period of a second with the first call that arrives, and says nothing of it. Calls overtake each other
-// there and back.
+// A server opens a period of a second with the first call that arrives, and says nothing of it. Calls overtake each
+// other there and back.
 type counting struct {
 	longest         time.Duration // to the server, at most; and as long back
 	cancelled       int           // 1 of so many steps a call gives up that has not arrived

@@ -48,15 +48,15 @@
 // second, 3 used at 0 s and a fourth promised for 1 s. SetRate to 3 a minute leaves the fourth at 1 s, and the next two
 // wait until 1 minute. Permits that have left the window do not come back into a longer one. With Retime waiting
 // requests wait as the new window says: the fourth until 1 minute. SetPolicy changes n and per, as SetRate does. After
-// a Retime a waiting request for more than the new n goes when the window is empty. A promise that a change has kept ends
-// when a call is out ([reserve.Reservation.Begin]): it did not know of that.
+// a Retime a waiting request for more than the new n goes when the window is empty. A promise that a change has kept
+// ends when a call is out ([reserve.Reservation.Begin]): it did not know of that.
 //
 // With a rate of +Inf, per is 0, and nothing waits. A window is no longer than 146 years.
 //
 // # What it takes
 //
-// A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 40 for a waiting request, rounded
-// up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
+// A window is a sliding-window log: 24 bytes for the requests granted at one moment, and 40 for a waiting request,
+// rounded up to at most twice as much. [reserve.WithMaxWait] bounds the queue.
 //
 // A request takes a few nanoseconds, and a search in the log or the queue if it has to wait. After a refund, the times
 // behind are computed again when needed, in one pass: 100,000 waiting requests that give up in random order take 0.3 s.

@@ -172,7 +172,7 @@ func (s *sleepers) giveUp(l *Limiter, now int64) {
 }
 
 // block is how many callers check asks at once: singly, PauseUntil takes 11 ms with 100,000 asleep.
-const block = 64
+const block = 256
 
 // check wakes the first caller whose time is past its deadline; when that leaves, it goes on. Times rise along the
 // list: a block's last time before all its deadlines is enough.
