@@ -228,7 +228,7 @@ func TestNeighbourOnce(t *testing.T) {
 }
 
 func pickCrowd() string {
-	usual := "^(bucket, bare|503, Retry-After)/10 told nothing"
+	usual := "^(bucket, bare|bucket, 1 % by chance|503, Retry-After)/10 told nothing"
 	if limitertest.Slower > 1 {
 		usual = "^bucket, bare/3 told nothing"
 	}

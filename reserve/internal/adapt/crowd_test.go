@@ -167,6 +167,21 @@ func TestBusyBucket(t *testing.T) {
 	}
 }
 
+// Where a bucket answers 429, and one call in a hundred gets a 503 besides, a program that believes in the 503s does not
+// take the others' share: its rate is the bucket's, so it need not search for one.
+func TestChanceInACrowd(t *testing.T) {
+	s := shared{limit: 100, chance: 0.01, warm: 100, ends: 500}
+	rates := make([]Rate, 10)
+	for i := range rates {
+		rates[i] = New(unknown)
+	}
+	s.run(rates)
+	used, jain, refused := s.outcome()
+	require.Greater(t, used, 0.97)
+	require.Greater(t, jain, 0.95)
+	require.Less(t, refused, 0.02)
+}
+
 // Events in quick succession bring volleys, at once. Where few of their calls are refused, a background is believed.
 func TestVolley(t *testing.T) {
 	suspected := func() (Rate, float64) {

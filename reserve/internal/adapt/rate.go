@@ -163,6 +163,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 			fell = math.Inf(1)
 		}
 		r.cut(now, sent, stop)
+		r.chance[unable].limited = r.chance[unable].limited || !notAble
 		if mayBeChance {
 			r.suspect(now, fell, kind)
 		}
