@@ -61,7 +61,7 @@ func TestPeopleAmongABatch(t *testing.T) {
 							_, err := q.Acquire(fair.With(ctx, "batch", ""), 1+i%3)
 							require.NoError(t, err)
 						})
-						time.Sleep(1) // they come in this order
+						time.Sleep(time.Nanosecond) // they come in this order
 					}
 					for i := range 100 {
 						time.Sleep(1990 * time.Millisecond)
