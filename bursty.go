@@ -112,6 +112,7 @@ func (s *store) curve(permitsPerSecond float64) *smooth.Curve {
 		Capacity: s.capacity,
 		Interval: smooth.Interval(permitsPerSecond),
 		Refill:   permitsPerSecond / 1e9,
+		Fixed:    s.fixed,
 		AtRate:   s.curve,
 	}
 	switch {

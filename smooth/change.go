@@ -15,11 +15,8 @@ func (l *Ledger) SetRate(now int64, permitsPerSecond float64) {
 
 // SetCurve is SetRate with another curve of the same kind.
 func (l *Ledger) SetCurve(now int64, curve *Curve) {
-	old, scale, permits := l.curve, 1.0, l.record().retimed
-	if old.Free() && old.Capacity > 0 && old.Capacity == old.AtRate(curve.Rate).Capacity {
-		permits = true
-	}
-	if permits && !old.unlimited() {
+	old, scale := l.curve, 1.0
+	if (l.record().retimed || old.Fixed) && !old.unlimited() {
 		scale = min(curve.Interval/old.Interval, math.MaxFloat64)
 	}
 	l.change(now, curve, scale)

@@ -14,8 +14,9 @@ type Curve struct {
 	Refill float64
 	// Line is the price of stored permits; nil: they are free.
 	Line *LinearPrice
-	// AtRate returns the same curve at another rate. If that has the same Capacity, the capacity is a number of permits,
-	// otherwise a time: see [Ledger.SetRate].
+	// Fixed says that the capacity is a number of permits, and not a time's: see [Ledger.SetRate].
+	Fixed bool
+	// AtRate returns the same curve at another rate.
 	AtRate func(permitsPerSecond float64) *Curve
 }
 

@@ -633,7 +633,7 @@ func TestGuavasFormulas(t *testing.T) {
 // fixed is bursty, with a capacity that is a number of permits at any rate.
 func fixed(rate, capacity float64) *Curve {
 	return &Curve{
-		Rate: rate, Capacity: capacity, Interval: Interval(rate),
+		Rate: rate, Capacity: capacity, Interval: Interval(rate), Fixed: true,
 		AtRate: func(r float64) *Curve { return fixed(r, capacity) },
 	}
 }
@@ -659,4 +659,17 @@ func TestASmallerStore(t *testing.T) {
 	require.False(t, l.Take(0, 6e5))
 	require.True(t, l.Take(0, 5e5))
 	require.Equal(t, 2.0, scaleStore(1, fixed(1, 10), fixed(1, 20)))
+}
+
+// What the first request has collected stays as many permits, also where nothing can be stored.
+func TestCollectedPermitsStay(t *testing.T) {
+	l := New(fixed(1, 0), 0, 0, true)
+	first, _, _ := l.Reserve(0, 5, math.MaxInt64)
+	second, _, _ := l.Reserve(0, 4, math.MaxInt64)
+	l.SetRate(3000*ms, 10) // it has 3 of 5
+	at, _ := l.Ready(3000*ms, first.Number)
+	require.EqualValues(t, 3200*ms, at)
+	l.Return(3000*ms, first, 0)
+	at, _ = l.Ready(3000*ms, second.Number)
+	require.EqualValues(t, 3100*ms, at)
 }

@@ -120,7 +120,7 @@ func agree(t *testing.T, c place, what string, seed uint64, policy func(float64,
 	begin := micros
 	now := func() int64 { return (micros - begin) * 1000 }
 	ledger := smooth.New(terms.Curve, 0, math.Inf(1), terms.Upfront)
-	inPermits := terms.Curve.Capacity > 0 && terms.Curve.Capacity == terms.Curve.AtRate(2*rate).Capacity
+	inPermits := terms.Curve.Fixed
 	within := 1.0
 	if c.store != nil {
 		within = 3 // a ledger that is made again rounds again

@@ -39,7 +39,7 @@ func (k kind) String() string {
 func (k kind) model() *model.Limiter {
 	c := model.Config{Rate: k.rate, Capacity: model.Burst(k.burst.Seconds()), Stored: k.stored, Upfront: k.upfront, Warm: k.warm}
 	if k.isFixed {
-		c.Capacity = model.Fixed(k.fixed)
+		c.Capacity, c.KeepsPermits = model.Fixed(k.fixed), true
 	}
 	return model.New(c)
 }

@@ -104,7 +104,7 @@ func (j *judge) setRate(rate float64) {
 		return
 	}
 	j.note("setRate %v", rate)
-	j.rescaled(j.retimed || j.kind.fixed > 0, rate)
+	j.rescaled(j.retimed || j.kind.isFixed, rate)
 	j.subject.(tuned).setRate(rate)
 	j.model.SetRate(rate)
 }

@@ -182,7 +182,7 @@ func (p *player) changeRate(arg int) {
 // rateSet notes a change that keeps promises: what is owed at a higher rate may still be given. With a capacity in
 // permits, and after a Retime, it is a Retime.
 func (p *player) rateSet(how string, rate float64) {
-	if p.keepsPermits || p.Variant.Capacity > 0 && p.Variant.Per == 0 {
+	if p.keepsPermits || p.Variant.KeepsPermits {
 		p.retimed(how, rate)
 		return
 	}

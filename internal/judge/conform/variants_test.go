@@ -26,6 +26,8 @@ type Variant struct {
 	Upfront  bool
 	Fixed    bool // the rate can't be changed, and there are no pauses
 
+	KeepsPermits bool // when the rate changes, since its capacity is a number of permits
+
 	New    func() Subject
 	Policy func(rate float64) *reserve.Policy
 }
@@ -94,7 +96,7 @@ func Variants() []Variant {
 		upfront := pay.opts != nil
 		for _, rate := range []float64{5, 1, 7.3} {
 			for _, capacity := range []float64{0, 2, 10} {
-				add(Variant{Name: fmt.Sprintf("%v a second, capacity %v, %s", rate, capacity, pay.name), Rate: rate, Capacity: capacity, Upfront: upfront},
+				add(Variant{Name: fmt.Sprintf("%v a second, capacity %v, %s", rate, capacity, pay.name), Rate: rate, Capacity: capacity, Upfront: upfront, KeepsPermits: true},
 					func(rate float64) (*reserve.Policy, error) {
 						return pace.Bursty(rate, append([]reserve.Option{pace.WithCapacity(capacity), reserve.WithStored(capacity)}, pay.opts...)...)
 					})

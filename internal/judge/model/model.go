@@ -20,6 +20,8 @@ type Config struct {
 	Stored   float64                    // permits at the start, at most as many as fit
 	Upfront  bool                       // a request pays for itself, not for the one before it
 	Warm     *WarmUp                    // of a warming-up limiter, in place of Capacity
+
+	KeepsPermits bool // SetRate is Retime, as where the capacity is a number of permits
 }
 
 // Burst is the capacity of a limiter that saves up that many seconds.
@@ -275,7 +277,7 @@ func (l *Limiter) Resume() {
 
 // SetRate keeps all times. With a capacity in permits, or after a Retime, it is Retime.
 func (l *Limiter) SetRate(rate float64) {
-	if l.config.Warm == nil && l.config.Capacity(rate) == l.config.Capacity(l.rate) && l.config.Capacity(rate) > 0 || l.retimed {
+	if l.config.KeepsPermits || l.retimed {
 		l.changeRate(rate, l.rate/rate)
 	} else {
 		l.changeRate(rate, 1)

@@ -12,7 +12,7 @@ import (
 const each = 10.0
 
 func bucket(capacity, stored float64, upfront bool) *Limiter {
-	return New(Config{Rate: 1e9 / each, Capacity: Fixed(capacity), Stored: stored, Upfront: upfront})
+	return New(Config{Rate: 1e9 / each, Capacity: Fixed(capacity), Stored: stored, Upfront: upfront, KeepsPermits: true})
 }
 
 // A step is something that happens, after which the waiting requests, first come first, will go at these times.
