@@ -173,14 +173,22 @@ func TestCrowdThatChanges(t *testing.T) {
 	if os.Getenv("PACE_LONG") == "" {
 		t.Skip("only in the long run")
 	}
-	k := Kind{Name: "bucket, bare", New: newBucket("")}
-	for _, n := range []int{3, 10} {
-		o := medianCrowd(t, k, Client{Name: "nothing", New: Unknown.New}, 100, n, 0, 2*time.Minute)
-		t.Logf("%d: the last one has %.2f of its share in its second minute", n, o.Late)
+	nothing := Client{Name: "nothing", New: Unknown.New}
+	for _, c := range []struct {
+		Kind
+		n    int
+		most float64 // of its share
+	}{
+		{Kind{Name: "bucket, bare", New: newBucket("")}, 3, 2}, {Kind{Name: "bucket, bare", New: newBucket("")}, 10, 2},
+		{Kind{Name: "1,000 in 10 s, bare", New: newOpenWindows}, 3, 2}, {Kind{Name: "1,000 in 10 s, bare", New: newOpenWindows}, 10, 5},
+	} {
+		o := medianCrowd(t, c.Kind, nothing, 100, c.n, 0, 2*time.Minute)
+		t.Logf("%s, %d: the last one has %.2f of its share in its second minute", c.Name, c.n, o.Late)
 		require.Greater(t, o.Late, 0.6)
-		require.Less(t, o.Late, 2.)
-		o = medianCrowd(t, k, Client{Name: "nothing", New: Unknown.New}, 100, n, n/2, 0)
-		require.Greater(t, o.Used, 0.95)
+		require.Less(t, o.Late, c.most)
+		o = medianCrowd(t, c.Kind, nothing, 100, c.n, c.n/2, 0)
+		t.Logf("%s, %d, half leave: used %.3f Jain %.3f", c.Name, c.n, o.Used, o.Jain)
+		require.Greater(t, o.Used, 0.92)
 		require.Greater(t, o.Jain, 0.85)
 	}
 }

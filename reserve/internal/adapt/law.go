@@ -14,8 +14,7 @@ const (
 	unproven   = 0.6  // of an unproven ceiling remains after a refusal; a rate that falls below was cut far
 	hidden     = 0.33 // seconds for which a full bucket hides that a growing rate is too high
 	hiddenBare = 0.11 // the same without stops, where an error is cheap
-	inRow      = 0.2  // of a step: a further refusal in a row takes it,
-	mostRow    = 5    // but all of them at most so many steps
+	inRow      = 0.2  // of a step: a further refusal in a row takes it
 	proof      = 8.   // accepted calls prove a rate
 	refill     = 0.25 // of a stop, up to 2 s, fills the bucket: a guess
 	guesses    = 4    // events after a search, without a proof
@@ -70,9 +69,10 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 			r.guesses = 0
 		}
 	}
-	r.remember(now, rate, low, stop)
+	r.remember(now, rate, stop)
 	r.penalty = r.patience(now, stop)
 	r.rate, r.searching, r.guesses = r.limit(low), false, max(0, r.guesses-1)
+	r.retry(stop)
 	r.begin(now, stop)
 }
 
@@ -115,10 +115,14 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. In a window that is used up, faster programs have more.
-func (r *Rate) again(stop time.Duration, unable bool) {
-	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
+// again counts a further refusal in a row. In a window that is used up, faster programs have more. What was right for
+// long comes back: so a program that searched its rate in that window gives way to those before it.
+func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
+	if r.row++; stop == 0 && !unable {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
+		if r.long {
+			r.retry(now.Sub(r.at))
+		}
 	}
 	if r.row%halving == 0 {
 		r.blind /= 2

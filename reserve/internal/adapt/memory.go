@@ -10,16 +10,18 @@ const (
 // tried again within the stop's length, then after twice as long, up to 25 s.
 type memory struct {
 	right    float64   // the rate that was right for long, or 0
+	long     bool      // it was so for half a period
 	recall   float64   // the rate to try again, or 0
 	wait     float64   // seconds of use until then
 	lasted   bool      // half of the ceiling, or more, was right for long
 	pardoned time.Time // when a refusal at the ceiling was last forgiven
 }
 
-func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
+func (r *Rate) remember(now time.Time, rate float64, stop time.Duration) {
 	seconds := stop.Seconds()
-	if r.ran(now) > lasting && r.accepted >= proof*r.cost && r.guesses == 0 {
-		r.right = rate
+	long := r.grown > r.period()/2
+	if r.ran(now) > lasting && r.accepted >= proof*r.cost && r.guesses == 0 && (long || !r.long) {
+		r.right, r.long = rate, long
 	}
 	r.lasted = r.lasted || 2*r.rate >= r.ceiling && r.grown > shortest
 	switch {
@@ -28,10 +30,15 @@ func (r *Rate) remember(now time.Time, rate, low float64, stop time.Duration) {
 		r.recall, r.wait = r.rate, min(max(1, seconds), PerStop)
 	case r.recall > 0 && r.grown > r.wait/2:
 		if r.wait = 2 * max(r.wait, seconds); r.wait > PerStop {
-			r.recall = 0
+			r.recall, r.right, r.long = 0, 0, false
 		}
-	case r.recall == 0 && low < unproven*r.right:
-		r.recall, r.wait = r.right, max(lasting, min(seconds, PerStop))
-		r.right = 0
+	}
+}
+
+// retry plans to try the rate that was right again, if refusals have cut it far.
+func (r *Rate) retry(stop time.Duration) {
+	if r.recall == 0 && r.rate < unproven*r.right {
+		r.recall, r.wait = r.right, max(lasting, min(stop.Seconds(), PerStop))
+		r.right, r.long = 0, false
 	}
 }

@@ -152,7 +152,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 		r.fire(now, unable)
 		return false
 	case r.happened() && !r.proven:
-		r.again(stop, notAble)
+		r.again(now, stop, notAble)
 		r.tell()
 		return false
 	case r.fair.others(), mayBeChance && r.chance[kind].tolerated(r.rate):
