@@ -136,6 +136,7 @@ func (q *queue[T]) lead(ctx context.Context, leader T) {
 			}
 			r.at().stage = sent
 		}
+		q.wakeLeader()
 		q.mu.Unlock()
 		again = q.take(ctx, list)
 	}
@@ -198,10 +199,15 @@ func (p *place) finish() {
 	}
 }
 
-// handOver wakes the next leader: the caller with the most time, so that no caller has to wait for another's. If no
-// caller waits for the entries that are left, it reports false: this caller takes them.
+// handOver ends a call. If no caller waits for the entries that are left, it reports false: this caller takes them.
 func (q *queue[T]) handOver() bool {
 	q.calls--
+	return q.wakeLeader()
+}
+
+// wakeLeader wakes the next leader, if one may call: the caller with the most time, so that no caller has to wait for
+// another's. It reports false if there is nobody to wake.
+func (q *queue[T]) wakeLeader() bool {
 	var next *place
 	for _, r := range q.waiting {
 		p := r.at()
