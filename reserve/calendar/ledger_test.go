@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/smooth"
 )
 
@@ -89,7 +90,7 @@ func queues(t *testing.T) int {
 		require.NoError(t, err)
 		return runs
 	}
-	return 200
+	return 200 / min(4, limitertest.Slower)
 }
 
 // Random queues, give-backs included, on the days around changes of the clocks: each is granted when the naive rule

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/keyed"
@@ -181,6 +182,9 @@ func TestGitHubsResources(t *testing.T) {
 		{"nothing, 20/s", 1200, time.Minute, func() []Option { return nil }, 1.025, 1, 100},
 		{"Adaptive, 20/s", 1200, time.Minute, func() []Option { return []Option{Adaptive()} }, 1.026, 1, 5},
 	} {
+		if limitertest.Slower > 1 && c.limit > 2000 {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				<-time.After(30 * 365 * 24 * time.Hour) // so that a Unix time has ten digits
@@ -219,6 +223,9 @@ func TestDiscordsBuckets(t *testing.T) {
 			return reserve.Must(New(base, reserve.Must(pace.NewBursty(math.Inf(1))), Adaptive(), PerKey(path, keyed.New(unlimited).For), WithRetries(100)))
 		}, 1.04, 0.004},
 	} {
+		if limitertest.Slower > 1 && !c.named {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				<-time.After(30 * 365 * 24 * time.Hour)

@@ -85,7 +85,10 @@ func TestAllGiveUp(t *testing.T) {
 				continue
 			}
 			for how, p := range policies {
-				for _, callers := range []int{100, c.share(1000)} {
+				for _, callers := range []int{100, 1000} {
+					if c.brief() && callers > 100 {
+						continue
+					}
 					for _, largest := range []int{1, 7} {
 						name := fmt.Sprint(what, ", ", how, ", ", callers, " callers of up to ", largest)
 						giveUp(t, newGroup(t, c, name, 3, p), name, order(callers), largest)

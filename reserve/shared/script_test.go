@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/internal/redis"
 	"github.com/nextfree/pace/internal/server"
 	"github.com/nextfree/pace/reserve"
@@ -52,8 +53,8 @@ func (p place) share(n int) int {
 	return n
 }
 
-// brief reports whether a test leaves out what it does on a store of this process as well.
-func (p place) brief() bool { return p.store == nil && !long() }
+// brief reports whether a test leaves out what it does on a store of this process as well, without the race detector.
+func (p place) brief() bool { return (p.store == nil || limitertest.Slower > 1) && !long() }
 
 // Do has DEL, SET and STRLEN of a store as well.
 func (p place) Do(ctx context.Context, args ...any) (any, error) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/internal/judge/limitertest"
 )
 
 // A situation is a backend with one program at it, that makes its calls as an SDK does, with two retries.
@@ -236,6 +238,9 @@ func situations() []situation {
 // What language models' servers do to a program, judged before the program knows them.
 func TestSituations(t *testing.T) {
 	for _, s := range situations() {
+		if limitertest.Slower > 1 && strings.HasPrefix(s.name, "a PDF") {
+			continue // large texts
+		}
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := s.backend

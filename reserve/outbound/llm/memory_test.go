@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
@@ -31,7 +32,7 @@ func TestForgottenKeys(t *testing.T) {
 			return int64(m.HeapAlloc)
 		}
 		before := memory()
-		const n = 10_000
+		const n = 10_000 / min(4, limitertest.Slower)
 		for i := range n {
 			_, err := post(transport, api, fmt.Sprintf(`{"model":"%d"}`, i))
 			require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestMemoryOfKeys(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	const n = 20_000
+	const n = 20_000 / min(4, limitertest.Slower)
 	transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), OpenAI(),
 		Limits{RequestsPerMinute: 500, TokensPerMinute: 1e6}, WithMaxKeys(n))
 	require.NoError(t, err)

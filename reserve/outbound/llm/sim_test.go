@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/internal/judge/limitertest"
 )
 
 // A sized call comes at a time, and is of known size.
@@ -388,6 +390,9 @@ func TestOtherTraces(t *testing.T) {
 		{"small limits", realTrace(t)[:1000], quota{100, 150_000}, 99},
 	} {
 		for _, token := range []time.Duration{0, 20 * time.Millisecond} {
+			if limitertest.Slower > 1 && token == 0 {
+				continue
+			}
 			l := Limits{RequestsPerMinute: c.q.requests, TokensPerMinute: c.q.tokens}
 			simulate(t, c.calls, &provider{quota: c.q, token: token, headers: true}, l, bare, estimating(1)).require(t, c.name+", exact", c.least)
 			simulate(t, c.calls, &provider{quota: c.q, token: token}, l, bare, estimating(2)).require(t, c.name+", twice too high", 96)
