@@ -13,8 +13,8 @@ import "time"
 // like a background. So 429s by chance explain why a rate fell, and not why it should rise: above the rate from which
 // it fell, each one is an event again.
 //
-// A program that believes in 503s searches for its rate, as they have cut it. It does not if a 429 has cut it meanwhile:
-// then the limit is near, and a search would take what others have.
+// A program that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it
+// searches.
 //
 // A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and is no event; no volley
 // follows a 429 with a time. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where
@@ -26,9 +26,8 @@ type chance struct {
 
 	surplus        float64   // events beyond two in a period
 	counted        time.Time // when the latest of them came
-	fell           float64   // the rate before the first of them; of 503s, which may come at any rate, +Inf
+	fell           float64   // the rate before the first of them
 	calls, refused float64   // since surplus was 0
-	limited        bool      // a 429 has cut the rate since then
 
 	begun, ended time.Time // of a volley
 	due          bool      // at the next 503
@@ -78,10 +77,11 @@ func (c *chance) count() {
 	c.refused++
 }
 
-// tolerated counts a refusal at a rate, and reports whether it is background.
-func (c *chance) tolerated(rate float64) bool {
+// tolerated counts a refusal, and reports whether it is background.
+func (r *Rate) tolerated(kind int) bool {
+	c := &r.chance[kind]
 	c.count()
-	if c.share == 0 || c.budget < 1 || rate > c.fell {
+	if c.share == 0 || c.budget < 1 || kind == tooMany && r.rate > c.fell {
 		return false
 	}
 	c.budget--
@@ -98,7 +98,7 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 		c.surplus = max(0, c.surplus-2*now.Sub(c.counted).Seconds()/r.period())
 	}
 	if c.counted = now; c.surplus == 0 {
-		c.calls, c.refused, c.limited = 0, 0, false
+		c.calls, c.refused = 0, 0
 		if now.After(c.until) {
 			c.fell = rate
 		}
@@ -167,8 +167,13 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		if kind == tooMany { // it may be no background after all
 			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
 		}
-		if r.searching = kind == unable && !c.limited && r.rate < r.ceiling; kind == tooMany {
-			r.recall, r.wait = c.fell, 1 // chance has cut it
+		switch { // chance has cut the rate
+		case kind == tooMany:
+			r.recall, r.wait = c.fell, 1
+		case r.limited > 0:
+			r.recall, r.wait = r.limited, 1
+		default:
+			r.searching = r.rate < r.ceiling
 		}
 	}
 	*c = chance{share: share, budget: mostBudget, until: until, fell: c.fell}

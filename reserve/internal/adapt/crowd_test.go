@@ -14,7 +14,8 @@ import (
 type shared struct {
 	limit, level, last float64
 	stop               float64 // that a refusal brings
-	chance             float64 // share of the calls that are refused by chance
+	chance             float64 // share of the calls that are refused by chance,
+	calm               float64 // from this time on
 	bare               bool    // by a 429 without a time; else by a 503
 	busy               bool    // the bucket answers 503, too
 	random             *rand.Rand
@@ -50,7 +51,7 @@ func (s *shared) call(r *Rate, i int) (next float64) {
 	r.Sent(at(s.now), 1)
 	s.level, s.last = min(max(2, s.limit/5), s.level+s.limit*(s.now-s.last)), s.now
 	next = s.now
-	chance := s.random.Float64() < s.chance && s.now > 60
+	chance := s.random.Float64() < s.chance && s.now > s.calm
 	accepted := !chance && s.level >= 1
 	unable := chance && !s.bare || !chance && s.busy
 	switch {
@@ -120,7 +121,7 @@ func TestChance(t *testing.T) {
 						if bare && (limit < 50 || stop > 0) { // a bucket that is smaller than a volley, and the same again
 							continue
 						}
-						s := shared{limit: limit, stop: stop, chance: share, bare: bare, warm: 130, ends: 730}
+						s := shared{limit: limit, stop: stop, chance: share, calm: 60, bare: bare, warm: 130, ends: 730}
 						r := []Rate{New(ceiling * limit)}
 						r[0].Accepted(at(0), at(-1), 1)
 						s.run(r)
@@ -178,18 +179,22 @@ func TestBusyBucket(t *testing.T) {
 }
 
 // Where a bucket answers 429, and one call in a hundred gets a 503 besides, a program that believes in the 503s does not
-// take the others' share: its rate is the bucket's, so it need not search for one.
+// take the others' share: it returns to the rate at which a 429 has cut it.
 func TestChanceInACrowd(t *testing.T) {
-	s := shared{limit: 100, chance: 0.01, warm: 100, ends: 500}
-	rates := make([]Rate, 10)
-	for i := range rates {
-		rates[i] = New(unknown)
+	for _, n := range []int{2, 3, 5, 10} {
+		for _, ceiling := range []float64{100, unknown} {
+			s := shared{limit: 100, chance: 0.01, warm: 100, ends: 500}
+			rates := make([]Rate, n)
+			for i := range rates {
+				rates[i] = New(ceiling)
+			}
+			s.run(rates)
+			used, jain, refused := s.outcome()
+			require.Greater(t, used, 0.97, "%d", n)
+			require.Greater(t, jain, 0.93, "%d", n)
+			require.Less(t, refused, 0.02, "%d", n)
+		}
 	}
-	s.run(rates)
-	used, jain, refused := s.outcome()
-	require.Greater(t, used, 0.97)
-	require.Greater(t, jain, 0.95)
-	require.Less(t, refused, 0.02)
 }
 
 // Events in quick succession bring volleys, at once. Where few of their calls are refused, a background is believed.

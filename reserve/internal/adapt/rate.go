@@ -155,15 +155,14 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 		r.again(now, stop, notAble)
 		r.tell()
 		return false
-	case r.fair.others(), mayBeChance && r.chance[kind].tolerated(r.rate):
+	case r.fair.others(), mayBeChance && r.tolerated(kind):
 		return false
 	default:
 		fell := r.rate
-		if notAble {
-			fell = math.Inf(1)
-		}
 		r.cut(now, sent, stop)
-		r.chance[unable].limited = r.chance[unable].limited || !notAble
+		if !notAble {
+			r.limited = fell
+		}
 		if mayBeChance {
 			r.suspect(now, fell, kind)
 		}
