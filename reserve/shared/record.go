@@ -20,13 +20,7 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("shared: a value of %d bytes is not the state of this limiter: %s", e.Size, e.Why)
 }
 
-// A journal is saved as unsigned varints: when it was written, when the ledger was saved, the newest record's number,
-// the number before the first record's, 1 if there are gaps, and the length of the saved ledger. Where the rate can
-// change, the ledger's rate and capacity follow, as doubles; then the saved ledger and the records. A record is the
-// time since the one before, and 16*amount + 2*kind + 1 if its number is not the next: then the distance follows,
-// signed. A changed record also has the rate and the capacity. Where stored permits have a price and a request waits
-// for its own, each record says for how long.
-
+// encode writes the form that FORMATS.md has.
 func (j *journal) encode() []byte {
 	first := j.newest
 	if len(j.records) > 0 {

@@ -9,9 +9,8 @@ import "time"
 // the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys.
 // After six of them with at most four refusals, each call adds the share to a budget of refusals that are no events.
 //
-// Where programs call so often that a bucket refills within a round trip, a volley finds it full, and the crowd looks
-// like a background. So 429s by chance explain why a rate fell, and not why it should rise: above the rate from which
-// it fell, each one is an event again.
+// Where a bucket refills within a round trip, a volley finds it full, and a crowd looks like a background. So 429s by
+// chance explain why a rate fell, not why it should rise: above the rate from which it fell each is an event.
 //
 // A program that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it
 // searches.

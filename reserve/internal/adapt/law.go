@@ -115,8 +115,8 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. In a window that is used up, faster programs have more. What was right for
-// long comes back: so a program that searched its rate in that window gives way to those before it.
+// again counts a further refusal in a row. While a window is used up, faster programs have more, and what was right for
+// long comes back: so a program that came late gives way.
 func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))

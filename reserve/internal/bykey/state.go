@@ -26,7 +26,6 @@ func newState(p *engine.Policy, begin int64) state {
 	return state{policy: p, whole: p.New(begin)}
 }
 
-// ledger is a compact state's.
 func (s *state) ledger() (l smooth.Ledger, t *engine.Terms) {
 	t = s.policy.Terms()
 	return s.compact.Ledger(t.Curve, t.Upfront), t

@@ -44,7 +44,6 @@ func (t *table[K]) at(hash uint32, key K) int {
 	return -1
 }
 
-// insert adds an entry with a new key, and returns it.
 func (t *table[K]) insert(e entry[K]) *entry[K] {
 	// At three quarters, two or three slots are looked at.
 	if len(t.entries) >= len(t.index)/4*3 {

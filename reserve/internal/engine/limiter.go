@@ -149,7 +149,6 @@ func (l *Limiter) read(t int64) (now int64) {
 	return l.seen
 }
 
-// lock locks, and returns the time.
 func (l *Limiter) lock() (now int64) {
 	t := l.clock.Now()
 	l.mu.Lock()

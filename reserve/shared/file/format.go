@@ -12,14 +12,7 @@ import (
 // counts. A new state is written where the current one is not, and then the older entry is replaced, in one piece. So
 // at each moment one entry and its state are whole.
 //
-// A sector, little-endian:
-//
-//	0   magic   "pace" and the version, 8 bytes
-//	8   entry   24 bytes
-//	32  check   uint32, of all in front
-//
-// Odd numbers are in the first sector. Behind the head there are two places for states of at most 256 bytes, then two
-// of twice that, and so on; even numbers have the first.
+// FORMATS.md has the format.
 const (
 	magic     = "pace-f1\n"
 	sector    = 512
