@@ -102,7 +102,7 @@ func (l *ledger) After(prev state, permits, latest int64) state {
 	if latest == line.Asap {
 		return after
 	}
-	if over := ahead + (min(permits, l.size) - l.size); over > 0 {
+	if over := ahead + (min(permits, l.size) - l.size); over > 0 && l.per > 0 {
 		after.at = max(at, min(saturate.Add(l.oldest(over), l.per), latest))
 	}
 	after.at = max(after.at, saturate.Add(l.Stopped, l.Offset))

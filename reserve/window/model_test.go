@@ -384,3 +384,16 @@ func (r *run) checkReady(i int, want int64) {
 	require.True(r, r.later || r.model.using() || ready <= r.told[i], "later than it was told")
 	r.told[i] = ready
 }
+
+// Without a limit a request waits for no permits in use: it was granted when the pause ended, whenever that is noticed.
+func TestUseWithoutALimit(t *testing.T) {
+	r := newRun(t, 3, 12)
+	r.reserve(2, never/2)
+	r.begin(0)
+	r.pause(10)
+	r.reserve(3, never/2)
+	r.setPer(0, true)
+	r.advance(100)
+	r.setPer(7, true)
+	r.check(0)
+}
