@@ -74,15 +74,11 @@ func (k *kicker) find(at time.Duration) (i int, found bool) {
 
 // arm sets the descriptor for the next moment, locked.
 func (k *kicker) arm() {
-	n := len(k.due)
-	if n == 0 || k.due[n-1] == k.armed {
-		return
-	}
-	now := sinceStart()
-	for n > 0 && k.due[n-1] <= now { // of a sleeper that is being woken
+	n, now := len(k.due), sinceStart()
+	for n > 0 && k.due[n-1] <= now { // of a sleeper that is being woken, or was set when it had ended
 		n--
 	}
-	if k.due = k.due[:n]; n > 0 {
+	if k.due = k.due[:n]; n > 0 && k.due[n-1] != k.armed {
 		k.armed = k.due[n-1]
 		k.spec.value = syscall.NsecToTimespec(int64(k.armed - now))
 		timerfdSettime(k.fd, &k.spec) // setting it again makes it unreadable until then

@@ -51,6 +51,19 @@ func TestKickEndsThePollersWait(t *testing.T) {
 	require.LessOrEqual(t, kicked, enough, "the scheduler does not look at its timers after epoll_wait; a plain timer is %v late", plain)
 }
 
+// A moment that nobody takes along, of a sleeper that was set when its sleep had ended, passes.
+func TestForgottenKickPasses(t *testing.T) {
+	var k kicker
+	defer func() { require.NoError(t, k.file.Close()) }()
+	var forgotten, next kick
+	k.set(&forgotten, sinceStart()+100*time.Microsecond)
+	for armed := k.armed; sinceStart() <= armed; {
+	}
+	k.set(&next, sinceStart()+time.Hour)
+	require.Equal(t, []time.Duration{next.at}, k.due)
+	require.Equal(t, next.at, k.armed)
+}
+
 // The list of moments, beside a plain sorted one.
 func TestKicksAreInOrder(t *testing.T) {
 	var k kicker
