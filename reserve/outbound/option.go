@@ -148,12 +148,14 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // other programs use it too.
 //
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
-// 0.8, 1.7 and 3 % of their requests are refused.
+// 0.8, 1.7 and 3 % of their requests are refused. One that comes late has its share after a minute, but a few shares of
+// long windows.
 //
 // Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
-// half and more, and a tenth of 429s to the half. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the
-// rate falls to 1/(25 p) a second, 1.3/s at 3 %. Use a fixed rate there, or [PauseRefused].
+// half and more, and a tenth of 429s to the half. Where a limit itself answers 503, of programs that know it one may
+// keep most. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the rate
+// falls to 1/(25 p) a second, 1.3/s at 3 %. Use a fixed rate there, or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most.

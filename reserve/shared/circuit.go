@@ -25,8 +25,8 @@ type circuit struct {
 
 const (
 	tolerated = 3
-	certain   = 8 // in a row, however lately the server answered; fewer than make go-redis wait for a second. Or
-	// one, if nothing was answered for its whole timeout: otherwise callers would wait for three of them.
+	// certain failures in a row open it, however lately the server answered; or one without any answer for its timeout.
+	certain    = 8
 	firstPause = int64(50 * time.Millisecond)
 	lastPause  = 8 * firstPause
 )

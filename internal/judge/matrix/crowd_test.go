@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,9 @@ func TestCrowd(t *testing.T) {
 					o := medianCrowd(t, k.Kind, c, k.rate, n, 0, 0)
 					t.Logf("%-40s used %.3f refused %.3f Jain %.3f least %.2f", name, o.Used, o.Refused, o.Jain, o.Least)
 					goal, ok := goals[k.Name][n]
+					if strings.HasPrefix(k.Name, "503") && c.Name == "told all" {
+						ok = false // they may take the limit for chance
+					}
 					switch {
 					case c.Name == backingOff.Name && n >= 3:
 						require.Greater(t, o.Refused, 0.2, "no worse than pace")

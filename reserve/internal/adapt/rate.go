@@ -58,13 +58,11 @@ func (r *Rate) Pace() float64 {
 	return min(atOnce*r.used, r.offered, r.ceiling)
 }
 
-// Ceiling returns the highest rate.
 func (r *Rate) Ceiling() float64 { return r.ceiling }
 
 // Unknown reports whether the rate is unknown, so that one call must probe.
 func (r *Rate) Unknown() bool { return math.IsInf(r.used, 1) }
 
-// Cost returns the mean permits per call.
 func (r *Rate) Cost() float64 { return r.cost }
 
 // Sent counts a call that goes out now.

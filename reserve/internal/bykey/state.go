@@ -12,7 +12,7 @@ import (
 )
 
 // A state is what is remembered of a key's limiter. Without reservations or a pause, at its policy's rate, it is compact:
-// 24 bytes instead of some 200. For all but permits that are available now, and a charge, it grows to a whole limiter.
+// 24 bytes instead of 200. All but available permits and a charge make it whole.
 type state struct {
 	policy  *engine.Policy
 	compact smooth.State
