@@ -668,8 +668,8 @@ func TestCollectedPermitsStay(t *testing.T) {
 	second, _, _ := l.Reserve(0, 4, math.MaxInt64)
 	l.SetRate(3000*ms, 10) // it has 3 of 5
 	at, _ := l.Ready(3000*ms, first.Number)
-	require.EqualValues(t, 3200*ms, at)
+	require.Equal(t, int64(3200*ms), at)
 	l.Return(3000*ms, first, 0)
 	at, _ = l.Ready(3000*ms, second.Number)
-	require.EqualValues(t, 3100*ms, at)
+	require.Equal(t, int64(3100*ms), at)
 }
