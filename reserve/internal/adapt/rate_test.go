@@ -106,6 +106,21 @@ func TestOverdue(t *testing.T) {
 	require.Greater(t, r.Now(), 10*low)
 }
 
+// A program that called nobody for an hour has learned nothing in it.
+func TestIdleTimeIsNoUse(t *testing.T) {
+	for calls := range 50 { // the latest stretch of the meter has few calls, or many
+		r := found(50)
+		r.ceiling = unknown
+		r.Refused(at(1000), at(1000), at(1000), false)
+		now := 1005 + float64(calls)*0.02
+		follow(&r, 1000, now)
+		before := r.Now()
+		r.Accepted(at(now+3600), at(now+3600), 1)
+		r.Accepted(at(now+3600.02), at(now+3600.02), 1)
+		require.InEpsilon(t, before, r.Now(), 0.02)
+	}
+}
+
 // A stop that follows another one within 25 of its lengths is a penalty for the rate, and risked once in that time.
 func TestPenalty(t *testing.T) {
 	r := found(5)
