@@ -81,16 +81,16 @@ func TestRefusalsInARow(t *testing.T) {
 		r := found(50)
 		r.Refused(at(1000), at(1000), at(1000), unable)
 		cut := r.Now()
-		for i := range 60 {
+		for i := range 10_000 { // an outage of three hours
 			r.Refused(at(1001+float64(i)), at(1001+float64(i)), at(1001+float64(i)), unable)
 		}
 		require.Equal(t, leastBlind, r.Now())
 		r.right = 0
-		r.Accepted(at(1200), at(1199), 1)
+		r.Accepted(at(12000), at(11999), 1)
 		if unable {
 			require.InEpsilon(t, cut, r.Now(), 0.01)
 		} else {
-			require.InEpsilon(t, cut*math.Exp(-60*inRow*step), r.Now(), 0.01)
+			require.InEpsilon(t, cut*math.Exp(-mostRow*step), r.Now(), 0.01)
 		}
 	}
 }
