@@ -42,7 +42,6 @@
 //	mostBudget  half   .8 .94, 1.8 .94, 3.2 .89, .95, .86, .88, .79, 4.0
 //	tolerance   half   .8 .94, 1.8 .94, 3.2 .89, .95, .78, .79, .49, 4.0
 //
-// Half and twice of other constants in law.go, growth.go, memory.go, chance.go and meter.go change none of these by more
-// than a tenth. Without refill, guesses, lasting or mostShare, figures of internal/judge/matrix fall; without paced, an
-// idle hour doubles the rate.
+// Half and twice of the others change none by more than a tenth. Without refill, guesses, lasting or mostShare, figures
+// of internal/judge/matrix fall.
 package adapt

@@ -9,7 +9,7 @@ const (
 	doubling = 0.3 // seconds, in a search
 	overdue  = 3.  // periods without an event: the limit has moved
 	brief    = 0.1 // of a period: between events after a search
-	paced    = 4.  // calls, at most, in one step of time: an idle time is no use
+	paced    = 4.  // calls, at most, in one step of time
 )
 
 // growth is the state between two events.

@@ -22,7 +22,7 @@ const (
 	halving    = 3    // refusals in a row halve the pace
 )
 
-// An event is the latest event of refusal.
+// An event is the latest.
 type event struct {
 	at       time.Time
 	stopped  time.Duration // its stop
@@ -116,8 +116,8 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. While a window is used up, faster programs have more, and what was right for
-// long comes back: so a program that came late gives way.
+// again counts a further refusal in a row. What was right for long is tried again: so at windows a late program gives
+// way.
 func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))

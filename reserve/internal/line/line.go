@@ -134,7 +134,6 @@ func (l *Line[S]) Find(f func(S) bool) S {
 	return all[i].state
 }
 
-// ToLimiter returns the limiter's time.
 func (l *Line[S]) ToLimiter(t int64) int64 {
 	if t == Never {
 		return Never
