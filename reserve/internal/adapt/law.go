@@ -116,13 +116,12 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. What was right for long is tried again: so at windows a late program gives
-// way.
+// again counts a further refusal in a row. After many, what was right for long comes back: so late programs give way.
 func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
-		if r.long {
-			r.retry(now.Sub(r.at))
+		if dark := now.Sub(r.at); r.long && dark.Seconds() > 2*brief*r.period() {
+			r.retry(dark)
 		}
 	}
 	if r.row%halving == 0 {
