@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,10 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 			list = append([]*request{owes}, list...)
 		}
 	}
+	by := l.until(list, begin)
+	refunds, ahead := l.stock.order(begin)
+	list = slices.Concat(refunds, list, ahead)
 	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
-	by := begin
 	defer func() {
 		if err == nil {
 			return
@@ -36,10 +39,10 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 			l.owed.giveBack(owes.charge, owed)
 		}
 	}()
-	by = l.until(list, begin)
 	err = l.call(ctx, n, list, by)
 	if err == nil {
 		l.report(n, nil, begin, by-begin)
+		l.stock.put(l.now()-begin, ahead...)
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}

@@ -20,9 +20,9 @@
 // call asks twice, to learn the store's clock. Each server of a cluster or ring has its own clock, pipeline and
 // circuit.
 //
-// Nothing is bought ahead. Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits,
-// but callers share these trips: of 1000/s, four processes with 4 callers each got 121/s, with 16 each 360/s, and with
-// 64 each all.
+// Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits, but callers share these
+// trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
+// buys ahead: 965/s with 1 caller each, in two fifths of the calls.
 //
 // A limiter has no goroutine, and nothing to close.
 //

@@ -98,6 +98,14 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 	return sales, err
 }
 
+// Part gives back all permits of a promise but so many, and returns the promise of these.
+func Part(of reserve.Promise, keep int) (reserve.Promise, error) {
+	p := of.(*promise)
+	back := refund{slot: p.slot, permits: p.slot.permits - keep}
+	err := p.limiter.do(context.Background(), changes(change{refund: &back}))
+	return &promise{limiter: p.limiter, slot: back.rest(), ready: p.ready}, err
+}
+
 func (s Sale) Promise() reserve.Promise { return s.promise }
 
 // SellUntil asks for permits in a call that the server must not run after that time of the limiter's, and reports

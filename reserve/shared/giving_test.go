@@ -162,10 +162,18 @@ func givingBack(t *testing.T, c place, seed uint64, n *tally) {
 				j = max(0, len(held)-1-random.IntN(4))
 			}
 			s := held[j]
+			if random.IntN(4) == 0 && s.used > 1 { // first a part
+				s.used = 1 + random.IntN(s.used-1)
+				var err error
+				s.promise, err = shared.Part(s.promise, s.used)
+				require.NoError(t, err, at)
+				break
+			}
 			held = slices.Delete(held, j, j+1)
+			was := s.used
 			s.used = 0
 			if random.IntN(3) == 0 {
-				s.used = random.IntN(s.permits)
+				s.used = random.IntN(was)
 			}
 			s.promise.Settle(s.used)
 			s.promise.Cancel() // does nothing

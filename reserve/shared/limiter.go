@@ -37,6 +37,7 @@ type Limiter struct {
 	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
 	due      atomic.Int64 // when it can, by that answer
 	owed     debtAfterOutage
+	stock    stock
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
@@ -78,6 +79,8 @@ func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Dur
 	l := &Limiter{settings: s, nodes: n, counters: c, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
 	l.terms.Store(t)
 	l.queue.send = l.send
+	l.queue.fill = l.fill
+	l.stock.most, l.stock.flush = s.ahead, l.flush
 	return l
 }
 
@@ -121,7 +124,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
 // shows that there are none, for at most a second, it refuses without asking: millions of calls a second.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
-	if l.now() < l.busy.Load() && n > 0 {
+	if l.now() < l.busy.Load() && n > 0 && l.stock.empty() {
 		return false, done.Cause(ctx)
 	}
 	_, err := l.reserve(ctx, buys(n, 0, never))

@@ -261,6 +261,8 @@ func TestMaxKeys(t *testing.T) {
 			require.NoError(t, err)
 		}
 
+		_, err = New(s, "x", policy, WithAhead(-1))
+		require.ErrorContains(t, err, "WithAhead")
 		_, err = NewKeyed(s, policy, WithMaxKeys(0))
 		require.EqualError(t, err, "shared: WithMaxKeys is 0; want at least 1")
 		_, err = New(s, "one", policy, WithMaxKeys(5))

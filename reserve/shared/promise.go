@@ -77,6 +77,9 @@ func (p *promise) Settle(actual int) {
 	l, n := p.limiter, p.slot.permits
 	switch {
 	case was || actual == n:
+	case actual == 0 && l.stock.most > 0:
+		back := purchase{permits: n, answer: answer{granted: true, slot: p.slot}, ready: p.ready}
+		l.stock.put(0, &request{purchase: back})
 	case actual > n:
 		l.charge(actual - n)
 	default:

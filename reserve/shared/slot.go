@@ -86,6 +86,18 @@ type refund struct {
 	permits int // more than 0
 }
 
+// rest is the slot without the permits of the refund, for another refund of it.
+func (r refund) rest() slot {
+	s := r.slot
+	s.permits -= r.permits
+	if t := s.terms; t != nil && t.upfront && !s.deferred { // the script keeps the end of its stretch
+		_, cost := t.curve.Price(s.stored, float64(r.slot.permits))
+		_, less := t.curve.Price(s.stored, float64(s.permits))
+		s.begin += cost - less
+	}
+	return s
+}
+
 // A comeback is a refund in today's terms. Times are nanoseconds.
 type comeback struct {
 	number, sold  float64

@@ -25,6 +25,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if err != nil {
 		return err
 	}
+	l.returnStock()
 	// Until now the store filled at the old rate.
 	if err := l.do(ctx, changes(change{terms: t})); err != nil {
 		return err
@@ -68,6 +69,7 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
 	}
+	l.returnStock()
 	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
 }
 

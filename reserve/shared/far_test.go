@@ -1,0 +1,193 @@
+package shared_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
+)
+
+// far is a store a round trip of 100 ms away.
+type far struct {
+	shared.Store
+	calls atomic.Int64
+}
+
+func (f *far) Update(ctx context.Context, key string, change func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	f.calls.Add(1)
+	time.Sleep(50 * time.Millisecond)
+	defer time.Sleep(50 * time.Millisecond)
+	return f.Store.Update(ctx, key, change)
+}
+
+// One hot key, far away, from four processes: with permits bought ahead a few callers get all of the limit, and no
+// interval has more permits than the limit allows, if each may be used two calls after its time.
+func TestAhead(t *testing.T) {
+	const rate, seconds = 1000, 10
+	for _, callers := range []int{1, 4, 64} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &far{Store: shared.Memory()}
+				ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
+				defer cancel()
+				begin, used := time.Now(), make([]int, 100*seconds+20)
+				var mu sync.Mutex
+				var all sync.WaitGroup
+				for range 4 {
+					l, err := shared.NewIn(store, "hot", reserve.Must(pace.Bursty(rate, pace.WithCapacity(10))), shared.WithAhead(64))
+					require.NoError(t, err)
+					for range callers {
+						all.Go(func() {
+							for {
+								if _, err := l.Acquire(ctx, 1); err != nil {
+									return
+								}
+								mu.Lock()
+								used[time.Since(begin)/(10*time.Millisecond)]++
+								mu.Unlock()
+							}
+						})
+					}
+				}
+				all.Wait()
+				sum := 0
+				for i := range used {
+					sum += used[i]
+					last := 0
+					for j := i; j >= 0; j-- {
+						last += used[j]
+						require.LessOrEqual(t, last, 10+rate/100*(i-j+1)+rate/5, "%d to %d", j, i)
+					}
+				}
+				t.Log(sum/seconds, "a second,", store.calls.Load(), "calls")
+				require.GreaterOrEqual(t, sum, rate*seconds*93/100)
+				require.Less(t, store.calls.Load(), int64(4*seconds*10))
+			})
+		})
+	}
+}
+
+// Permits that nobody wants come back: of callers that stop, of smaller ones, of those that leave.
+func TestAheadGivesBack(t *testing.T) {
+	for name, policy := range map[string]*reserve.Policy{
+		"pay later": reserve.Must(pace.Bursty(.001, pace.WithCapacity(1000))), "upfront": reserve.Must(pace.TokenBucket(.001, 1000)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 1))
+				l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", policy, shared.WithAhead(20))
+				require.NoError(t, err)
+				used := 0
+				for range 60 {
+					n := 1 + random.IntN(9)
+					r, err := l.Reserve(t.Context(), n)
+					require.NoError(t, err)
+					require.Equal(t, n, r.Permits())
+					switch random.IntN(3) {
+					case 0:
+						r.Cancel()
+						n = 0
+					case 1:
+						n /= 2
+						r.Settle(n)
+					}
+					used += n
+				}
+				time.Sleep(2 * time.Second)
+				s, err := l.Snapshot(t.Context())
+				require.NoError(t, err)
+				require.InDelta(t, 1000-used, s.Level, .1)
+				require.Less(t, l.Stats().Calls, uint64(120))
+			})
+		})
+	}
+}
+
+// What is bought ahead is nobody's during a pause.
+func TestAheadAndPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", reserve.Must(pace.Bursty(100, pace.WithCapacity(100))), shared.WithAhead(20))
+		require.NoError(t, err)
+		calls := uint64(0)
+		for range 20 {
+			before := l.Stats().Calls
+			require.NoError(t, l.Wait(t.Context()))
+			if calls = l.Stats().Calls; calls > 3 && calls == before { // out of what was bought ahead
+				break
+			}
+		}
+		require.NoError(t, l.PauseUntil(t.Context(), time.Now().Add(time.Minute)))
+		ok, err := l.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, calls+1, l.Stats().Calls) // the answer to the pause says that there are none
+	})
+}
+
+// Parts of a promise that come back one after the other are worth no more than the permits: no interval has more of
+// what was used in the end than the limit allows.
+func TestParts(t *testing.T) {
+	eachScript(t, func(t *testing.T, c place) {
+		for seed := range uint64(c.share(queues(200))) {
+			random := rand.New(rand.NewPCG(seed, 20))
+			capacity := float64(4 + random.IntN(20))
+			policy := reserve.Must(pace.TokenBucket(10, capacity))
+			if seed%2 == 0 {
+				policy = reserve.Must(pace.Bursty(10, pace.WithCapacity(capacity)))
+			}
+			micros := int64(1_790_000_000_000_000)
+			begin := micros
+			l := newShared(t, c, fmt.Sprint("parts ", seed), policy, shared.FakeTime(&micros))
+			var sales []*sale
+			for range 60 {
+				switch random.IntN(4) {
+				case 0:
+					micros += int64(random.ExpFloat64() * 3e5)
+				case 1, 2:
+					n := 1 + random.IntN(4)
+					got, err := l.Sell(n, math.MaxInt64)
+					require.NoError(t, err)
+					at := float64(micros-begin)*1000 + float64(got.Wait)
+					sales = append(sales, &sale{ready: at, used: n, promise: got.Promise()})
+				default:
+					if len(sales) == 0 {
+						continue
+					}
+					s := sales[random.IntN(len(sales))]
+					if s.used = random.IntN(s.used + 1); s.used == 0 {
+						s.promise.Cancel()
+					} else if of := s.promise.Permits(); s.used < of {
+						var err error
+						s.promise, err = shared.Part(s.promise, s.used)
+						require.NoError(t, err)
+					}
+				}
+			}
+			slices.SortStableFunc(sales, func(a, b *sale) int { return cmp.Compare(a.ready, b.ready) })
+			for i := range sales {
+				sum := 0
+				for j := i; j < len(sales); j++ {
+					sum += sales[j].used
+					room := capacity + (sales[j].ready-sales[i].ready)/1e8 + 1e-3
+					if seed%2 == 0 { // pay later: the last one is not paid for
+						room += float64(sales[j].used)
+					}
+					require.LessOrEqual(t, float64(sum), room, "seed %d, %d to %d", seed, i, j)
+				}
+			}
+		}
+	})
+}
