@@ -7,11 +7,13 @@ import (
 )
 
 type share struct {
-	ours   float64
-	window int32         // what the limiter has of it
-	at     time.Time     // of the latest response
-	seen   time.Time     // when others were seen
-	again  time.Duration // after which a call asks again whether there is room
+	ours    float64
+	window  int32         // what the limiter has of it
+	at      time.Time     // of the latest response
+	grown   time.Time     // what it gains by then it has gained
+	yielded time.Time     // when it yielded
+	seen    time.Time     // when others were seen
+	again   time.Duration // after which a call asks again whether there is room
 }
 
 func (a *account) look(used *[calls]int) {
@@ -48,7 +50,8 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	case a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0:
 		return
 	case m.share == nil:
-		m.share = &share{ours: float64(size), window: size, at: a.of.clock.Now()}
+		now := a.of.clock.Now()
+		m.share = &share{ours: float64(size), window: size, at: now, grown: now, yielded: now}
 	}
 	if refused && cost > int(n) { // it would be refused whenever it came
 		return
@@ -72,10 +75,12 @@ type telling struct {
 }
 
 func (s *share) learn(t telling, size float64) {
-	since := min(t.now.Sub(s.at), time.Minute).Minutes()
 	s.at = t.now
 	free := float64(t.left-max(0, t.used-t.before)) - max(0, s.ours-float64(t.used)) // less what was sent since
-	free = min(free, size*grows*since)
+	if gain := minute(t.now.Sub(s.grown)) * size * grows; free > 0 {
+		free = min(free, gain)
+		s.grown = t.now.Add(-time.Duration((gain - free) / (size * grows) * float64(time.Minute)))
+	}
 	others := t.n-t.left-max(t.used, t.before) > t.n/noise
 	if others || t.refused {
 		s.seen = t.now
@@ -85,7 +90,8 @@ func (s *share) learn(t telling, size float64) {
 		s.ours = min(s.ours, float64(t.used+t.cost)) - float64(t.cost)
 	case others:
 		if t.left < max(t.cost, t.n/50) { // they want more than there is, as we do
-			s.ours *= 1 - yields*since
+			s.ours *= 1 - yields*minute(t.now.Sub(s.yielded))
+			s.yielded = t.now
 		}
 		s.ours += free
 	case t.now.Sub(s.seen) > 70*time.Second:
@@ -94,6 +100,10 @@ func (s *share) learn(t telling, size float64) {
 		s.ours += max(0, free)
 	}
 }
+
+// minute returns which part of a minute has passed. At the end of a burst, not at its first response, a program sees that
+// the limit is full, so what it yields and gains by time is counted apart.
+func minute(since time.Duration) float64 { return min(since.Minutes(), 1) }
 
 // waitForRoom makes a call ask again later if no response will tell of room.
 func (a *account) waitForRoom(k kind, t telling) {

@@ -351,10 +351,10 @@ func TestNeighbour(t *testing.T) {
 		failed int
 		most   float64 // refused
 	}{
-		{"as it comes", false, nil, 12, 0.32},
-		{"with retries", false, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.32},
-		{"as it comes, a bucket", true, nil, 12, 0.33},
-		{"WithBucket, a bucket", true, []Option{WithBucket(time.Minute)}, 12, 0.33},
+		{"as it comes", false, nil, 12, 0.27},
+		{"with retries", false, []Option{WithOutbound(outbound.WithRetries(3))}, 12, 0.27},
+		{"as it comes, a bucket", true, nil, 12, 0.32},
+		{"WithBucket, a bucket", true, []Option{WithBucket(time.Minute)}, 12, 0.3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &backend{tpm: 60_000, rpm: 1e6, bucket: c.bucket, says: openAIs, flight: 20 * time.Millisecond}
@@ -373,7 +373,7 @@ func TestNeighbour(t *testing.T) {
 }
 
 // Two programs of ours begin together at one quota, and want more than there is. The first 30 of each are refused (7 %)
-// before it can know.
+// before it can know, and nearly none later.
 func TestTwoPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{tpm: 60_000, rpm: 1e6, says: openAIs, flight: 20 * time.Millisecond}
@@ -391,7 +391,7 @@ func TestTwoPrograms(t *testing.T) {
 		}()
 		for _, r := range b.run(t, one, two) {
 			require.Zero(t, r.failed)
-			require.LessOrEqual(t, float64(r.refused), 0.16*float64(r.sent))
+			require.LessOrEqual(t, float64(r.refused), 0.08*float64(r.sent))
 		}
 		time.Sleep(time.Hour)
 	})
