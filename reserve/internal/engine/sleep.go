@@ -14,12 +14,15 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	over := false
 	s := l.sleepersOf().enter(r.slot.Number, deadline)
 	r.sleepers++
+	permits := r.slot.Permits
+	l.cold.sleepers.permits += permits
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
 			l.settle(l.seen, r, 0)
 		}
 		r.sleepers--
 		l.cold.sleepers.leave(s)
+		l.cold.sleepers.permits -= permits
 		l.cold.sleepers.waited += waited
 		l.cold.sleepers.tell(l, l.seen)
 		if l.cold.sleepers.checking {

@@ -18,7 +18,8 @@ type sleepers struct {
 	left int // how many from head on have left
 	free []*sleeper
 
-	waited time.Duration // by callers that have left, together
+	permits int           // that they wait for, together
+	waited  time.Duration // by callers that have left, together
 
 	checking bool   // whether all can still meet their deadlines: see check
 	checked  uint64 // up to this number they can

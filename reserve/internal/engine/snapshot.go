@@ -33,6 +33,17 @@ func (l *Limiter) Snapshot() Snapshot {
 	return s
 }
 
+// Used returns how many permits are missing from the capacity, without those for which callers wait.
+func (l *Limiter) Used() float64 {
+	now := l.lock()
+	defer l.mu.Unlock()
+	used := l.capacity() - l.ledger.Level(now)
+	if all := l.cold.sleepers; all != nil {
+		used -= float64(all.permits)
+	}
+	return used
+}
+
 func (l *Limiter) waitAt(now int64) time.Duration { return max(0, until(l.ledger.NextFree(now), now)) }
 
 func (l *Limiter) capacity() float64 {

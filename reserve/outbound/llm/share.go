@@ -26,10 +26,7 @@ func (a *account) look(used *[calls]int) {
 	}
 }
 
-func (m *limit) used() int {
-	s := m.own.Load().Snapshot()
-	return int(s.Capacity - s.Level)
-}
+func (m *limit) used() int { return int((*engine.Limiter)(m.own.Load()).Used()) }
 
 const (
 	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
