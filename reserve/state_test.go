@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/sealed"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/window"
@@ -222,6 +223,7 @@ func TestStateErrors(t *testing.T) {
 	newer[4] = 9
 	damaged := append([]byte(nil), state...)
 	damaged[9] ^= 1
+	short := sealed.End(append(sealed.Begin(nil, "window"), 1, 2, 3, 4, 5, 6, 7), 0) // less than a time
 	for want, c := range map[string]struct {
 		policy string
 		state  []byte
@@ -230,6 +232,7 @@ func TestStateErrors(t *testing.T) {
 		"they are of version 9; this pace reads version 1":     {"window", newer},
 		"their checksum is wrong: they are cut off or damaged": {"window", damaged},
 		"they do not begin with pace's mark":                   {"window", nil},
+		"they are cut off":                                     {"window", short},
 	} {
 		_, err := all[c.policy].Restore(c.state)
 		var e *reserve.StateError

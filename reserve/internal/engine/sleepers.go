@@ -206,10 +206,8 @@ func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
 		return nil
 	}
 	for _, e := range part {
-		if !e.left && e.deadline != never {
-			if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
-				return e
-			}
+		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline { // of those that have left it is not known
+			return e
 		}
 	}
 	return nil
