@@ -88,7 +88,10 @@ func TestAheadGivesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 1))
-				l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", policy, shared.WithAhead(20))
+				store := &far{Store: shared.Memory()}
+				l, err := shared.NewIn(store, "x", policy, shared.WithAhead(20))
+				require.NoError(t, err)
+				other, err := shared.NewIn(store, "x", policy)
 				require.NoError(t, err)
 				used := 0
 				for range 60 {
@@ -107,28 +110,62 @@ func TestAheadGivesBack(t *testing.T) {
 					used += n
 				}
 				time.Sleep(2 * time.Second)
-				s, err := l.Snapshot(t.Context())
+				s, err := other.Snapshot(t.Context())
 				require.NoError(t, err)
 				require.InDelta(t, 1000-used, s.Level, .1)
 				require.Less(t, l.Stats().Calls, uint64(120))
+				require.GreaterOrEqual(t, l.Stats().Requests, uint64(60))
 			})
 		})
 	}
 }
 
+// stocked returns a limiter that has bought permits ahead, at a rate of 100.
+func stocked(t *testing.T, capacity float64) *shared.Limiter {
+	policy := reserve.Must(pace.Bursty(100, pace.WithCapacity(capacity)))
+	l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", policy, shared.WithAhead(20))
+	require.NoError(t, err)
+	for range 20 {
+		before := l.Stats().Calls
+		_, err := l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		if calls := l.Stats().Calls; calls > 3 && calls == before { // out of what was bought ahead
+			return l
+		}
+	}
+	t.Fatal("nothing is bought ahead")
+	return nil
+}
+
+// Permits that were bought ahead are for callers that may wait for them, and not for long after their time.
+func TestAheadInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stocked(t, 0)
+		calls, requests := l.Stats().Calls, l.Stats().Requests
+		r, err := l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		require.Positive(t, r.Delay())
+		require.Equal(t, calls, l.Stats().Calls, "out of what was bought ahead")
+		require.Equal(t, requests+1, l.Stats().Requests)
+		ok, err := l.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.False(t, ok)
+
+		l = stocked(t, 100)
+		calls = l.Stats().Calls
+		time.Sleep(250 * time.Millisecond) // two calls take 200 ms
+		_, err = l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, calls+1, l.Stats().Calls)
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // What is bought ahead is nobody's during a pause.
 func TestAheadAndPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", reserve.Must(pace.Bursty(100, pace.WithCapacity(100))), shared.WithAhead(20))
-		require.NoError(t, err)
-		calls := uint64(0)
-		for range 20 {
-			before := l.Stats().Calls
-			require.NoError(t, l.Wait(t.Context()))
-			if calls = l.Stats().Calls; calls > 3 && calls == before { // out of what was bought ahead
-				break
-			}
-		}
+		l := stocked(t, 100)
+		calls := l.Stats().Calls
 		require.NoError(t, l.PauseUntil(t.Context(), time.Now().Add(time.Minute)))
 		ok, err := l.TryAcquire(t.Context(), 1)
 		require.NoError(t, err)

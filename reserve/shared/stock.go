@@ -64,7 +64,6 @@ func (l *Limiter) fill(r *request) bool {
 func (s *stock) order(now int64) (refunds, ahead []*request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.giveBack(now)
 	refunds, s.refunds = s.refunds, nil
 	came := float64(s.wanted) * float64(aheadCalls*s.trip) / float64(max(now-s.begin, s.trip, 1))
 	for range int(min(float64(s.most), came)) - len(s.bought) {
