@@ -42,7 +42,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	err = l.call(ctx, n, list, by)
 	if err == nil {
 		l.report(n, nil, begin, by-begin)
-		l.stock.put(l.now()-begin, ahead...)
+		l.stock.put(ahead, l.now()-begin)
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}

@@ -161,6 +161,37 @@ func TestAheadInTime(t *testing.T) {
 	})
 }
 
+// A cancelled request is for the next caller, if its time is near. Else it goes back at once.
+func TestAheadCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stocked(t, 0)
+		near, err := l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		calls := l.Stats().Calls
+		near.Cancel()
+		again, err := l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, calls, l.Stats().Calls)
+		require.Equal(t, near.At(), again.At())
+
+		_, err = l.Reserve(t.Context(), 100)
+		require.NoError(t, err)
+		var far reserve.Reservation
+		for far.Delay() < 500*time.Millisecond { // the first ones are out of what was bought
+			far, err = l.Reserve(t.Context(), 1)
+			require.NoError(t, err)
+		}
+		calls = l.Stats().Calls
+		far.Cancel()
+		require.Equal(t, calls+1, l.Stats().Calls)
+		ok, err := l.TryAcquire(t.Context(), 1)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, calls+1, l.Stats().Calls)
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // What is bought ahead is nobody's during a pause.
 func TestAheadAndPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

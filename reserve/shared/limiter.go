@@ -124,8 +124,14 @@ func (l *Limiter) Wait(ctx context.Context) error {
 // TryAcquire takes n permits (at least 1) if they may be used now, and reports whether it did. While the last answer
 // shows that there are none, for at most a second, it refuses without asking: millions of calls a second.
 func (l *Limiter) TryAcquire(ctx context.Context, n int) (bool, error) {
-	if l.now() < l.busy.Load() && n > 0 && l.stock.empty() {
-		return false, done.Cause(ctx)
+	if err := done.Cause(ctx); err != nil {
+		return false, err
+	}
+	if l.stock.most > 0 && l.fill(buys(n, 0, never)) {
+		return true, nil
+	}
+	if l.now() < l.busy.Load() && n > 0 {
+		return false, nil
 	}
 	_, err := l.reserve(ctx, buys(n, 0, never))
 	if _, refused := err.(*reserve.WaitError); refused {

@@ -76,10 +76,7 @@ func (p *promise) Settle(actual int) {
 	actual = max(0, actual)
 	l, n := p.limiter, p.slot.permits
 	switch {
-	case was || actual == n:
-	case actual == 0 && l.stock.most > 0:
-		back := purchase{permits: n, answer: answer{granted: true, slot: p.slot}, ready: p.ready}
-		l.stock.put(0, &request{purchase: back})
+	case was || actual == n || actual == 0 && l.stock.putBack(p, l.now()):
 	case actual > n:
 		l.charge(actual - n)
 	default:

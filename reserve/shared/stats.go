@@ -84,7 +84,7 @@ func (l *Limiter) Snapshot(ctx context.Context) (Snapshot, error) {
 // Reset makes the limiter new for all processes: full (a warming-up one: cold), and nothing owed. Promised times
 // stay. Older reservations give nothing back.
 func (l *Limiter) Reset(ctx context.Context) error {
-	err := l.do(ctx, changes(change{pause: reset}))
+	err := l.change(ctx, change{pause: reset})
 	if err == nil {
 		l.owed.permits.Store(0)
 	}

@@ -36,7 +36,7 @@ const (
 // fill answers a request for permits from the stock.
 func (l *Limiter) fill(r *request) bool {
 	s, now := &l.stock, l.now()
-	if s.most == 0 || r.permits == 0 {
+	if s.most == 0 || r.permits < 1 {
 		return false
 	}
 	s.mu.Lock()
@@ -73,13 +73,32 @@ func (s *stock) order(now int64) (refunds, ahead []*request) {
 	return refunds, ahead
 }
 
-// put keeps what was bought in a call that took so long, or was cancelled (0).
-func (s *stock) put(trip int64, bought ...*request) {
+// put keeps what was bought in a call that took so long.
+func (s *stock) put(ahead []*request, trip int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trip = cmp.Or(trip, s.trip)
-	s.bought = slices.DeleteFunc(append(s.bought, bought...), func(b *request) bool { return !b.granted })
-	slices.SortStableFunc(s.bought, func(a, b *request) int { return cmp.Compare(a.ready, b.ready) })
+	s.trip = trip
+	for _, b := range ahead {
+		if b.granted {
+			s.keep(b)
+		}
+	}
+}
+
+// putBack keeps a promise that was cancelled, if it could have been bought now.
+func (s *stock) putBack(p *promise, now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.bought) >= s.most || p.ready > saturate.Add(now, keptCalls*s.trip) {
+		return false
+	}
+	s.keep(&request{purchase: purchase{permits: p.slot.permits, answer: answer{granted: true, slot: p.slot}, ready: p.ready}})
+	return true
+}
+
+func (s *stock) keep(b *request) {
+	i, _ := slices.BinarySearchFunc(s.bought, b, func(a, b *request) int { return cmp.Compare(a.ready, b.ready) })
+	s.bought = slices.Insert(s.bought, i, b)
 	s.watch()
 }
 
@@ -107,11 +126,12 @@ func (s *stock) empty() bool {
 	return len(s.bought)+len(s.refunds) == 0
 }
 
-// returnStock gives back all that is left, before the terms change or a pause begins.
-func (l *Limiter) returnStock() {
+// change gives back what was bought ahead: it is for the state of before.
+func (l *Limiter) change(ctx context.Context, c change) error {
 	l.stock.mu.Lock()
-	defer l.stock.mu.Unlock()
 	l.stock.giveBack(never)
+	l.stock.mu.Unlock()
+	return l.do(ctx, changes(c))
 }
 
 // flush gives back what nobody has wanted, if no call has come that takes it along.

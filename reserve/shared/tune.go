@@ -25,9 +25,8 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if err != nil {
 		return err
 	}
-	l.returnStock()
 	// Until now the store filled at the old rate.
-	if err := l.do(ctx, changes(change{terms: t})); err != nil {
+	if err := l.change(ctx, change{terms: t}); err != nil {
 		return err
 	}
 	l.terms.Store(t)
@@ -69,13 +68,12 @@ func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
 	}
-	l.returnStock()
-	return l.do(ctx, changes(change{pause: max(0, int64(time.Until(t)))}))
+	return l.change(ctx, change{pause: max(0, int64(time.Until(t)))})
 }
 
 // Resume ends a pause now, whichever process began it. Times promised during the pause stay; later requests go
 // before its end as far as those leave room. A pause for whose end stored permits were promised goes on, or they
 // would be sold twice.
 func (l *Limiter) Resume(ctx context.Context) error {
-	return l.do(ctx, changes(change{pause: resume}))
+	return l.change(ctx, change{pause: resume})
 }
