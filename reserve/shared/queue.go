@@ -181,16 +181,8 @@ func (q *queue[T]) finishList(list []T, failed bool) {
 		}
 		r.at().finish()
 	}
-	if !failed && q.fill != nil {
-		q.waiting = slices.DeleteFunc(q.waiting, func(r T) bool {
-			filled := r.at().stage == waits && q.fill(r)
-			if filled {
-				r.at().finish()
-			}
-			return filled
-		})
-	}
 	if !failed {
+		q.fillWaiting()
 		return
 	}
 	for _, r := range q.waiting {
@@ -201,6 +193,16 @@ func (q *queue[T]) finishList(list []T, failed bool) {
 		r.at().finish()
 	}
 	q.waiting = nil
+}
+
+func (q *queue[T]) fillWaiting() {
+	q.waiting = slices.DeleteFunc(q.waiting, func(r T) bool {
+		filled := r.at().stage == waits && q.fill != nil && q.fill(r)
+		if filled {
+			r.at().finish()
+		}
+		return filled
+	})
 }
 
 func (p *place) finish() {

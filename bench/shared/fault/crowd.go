@@ -12,6 +12,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/bench/internal/report"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/shared"
 )
 
 // crowds measures one hot key: 2,000 permits a second wanted by processes with two callers each, which ask for 64
@@ -23,13 +24,13 @@ func crowds(f fault, program string) error {
 		return err
 	}
 	var rows [][]string
-	for _, processes := range []int{1, 8, 32} {
+	for _, c := range []struct{ processes, ahead int }{{1, 0}, {8, 0}, {8, 64}, {32, 0}, {32, 64}} {
 		var granted, failed, calls atomic.Int64
 		var all sync.WaitGroup
-		each := max(1, 32/processes)
+		each := max(1, 32/c.processes)
 		begin := time.Now()
-		for range processes {
-			l, closes := w.limiter("crowd"+strconv.Itoa(processes), reserve.Must(pace.Bursty(2000)))
+		for range c.processes {
+			l, closes := w.limiter(fmt.Sprint("crowd", c), reserve.Must(pace.Bursty(2000)), shared.WithAhead(c.ahead))
 			var callers sync.WaitGroup
 			for range 2 {
 				callers.Go(func() {
@@ -51,9 +52,9 @@ func crowds(f fault, program string) error {
 		}
 		all.Wait()
 		took := time.Since(begin).Seconds()
-		rows = append(rows, []string{f.name, strconv.Itoa(processes), fmt.Sprintf("%.0f", float64(granted.Load())/took),
+		rows = append(rows, []string{f.name, strconv.Itoa(c.processes), strconv.Itoa(c.ahead), fmt.Sprintf("%.0f", float64(granted.Load())/took),
 			fmt.Sprintf("%.0f", float64(calls.Load())/took), fmt.Sprint(failed.Load())})
 	}
-	report.Table(os.Stdout, []string{"store", ">processes", ">permits/s of 2,000", ">calls/s", ">failed"}, rows)
+	report.Table(os.Stdout, []string{"store", ">processes", ">bought ahead", ">permits/s of 2,000", ">calls/s", ">failed"}, rows)
 	return nil
 }

@@ -32,6 +32,7 @@
 //
 // # How many processes
 //
-// On a hot key processes wait for each other at the row's lock, each for one round trip. Above some ten processes on a
-// hot key, use Redis. In bench/shared, go run ./fault -crowd measures it.
+// On a hot key processes wait for each other at the row's lock, each for one round trip. Above some ten processes use
+// shared.WithAhead, or Redis: of 2,000/s and a store of 2,000 for 3 s, 8 processes got all, and 32 processes half; with
+// WithAhead(64) 97 %. In bench/shared, go run ./fault -crowd measures it.
 package postgres
