@@ -68,7 +68,7 @@ func (o Op) Bench(goroutines int) func(b *testing.B) {
 // Rates at which every call is granted, however fast they come. The peers count in
 // whole nanoseconds, so theirs is one each.
 const (
-	fast   = 1e12
+	fast   = 1e15
 	fastNs = 1e9
 )
 
