@@ -24,7 +24,7 @@
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
 // buys ahead: 965/s with 1 caller each, in two fifths of the calls.
 //
-// A limiter has no goroutine, and nothing to close.
+// A limiter has nothing to close, and no goroutine (but see [WithAhead]).
 //
 // # When the store fails
 //
