@@ -244,6 +244,7 @@ func TestParts(t *testing.T) {
 					}
 				}
 			}
+			sales = slices.DeleteFunc(sales, func(s *sale) bool { return s.used == 0 })
 			slices.SortStableFunc(sales, func(a, b *sale) int { return cmp.Compare(a.ready, b.ready) })
 			for i := range sales {
 				sum := 0
