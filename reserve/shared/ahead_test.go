@@ -54,3 +54,33 @@ func TestChargeAfterAnIdleTime(t *testing.T) {
 		require.GreaterOrEqual(t, now.Level, -12.)
 	})
 }
+
+// What was bought ahead and can't be given back is lost, and keeps no key in memory.
+func TestAheadInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{&away{Store: Memory()}}
+		k, err := NewKeyedIn(store, reserve.Must(pace.Bursty(100, pace.WithCapacity(100))), WithAhead(20))
+		require.NoError(t, err)
+		for range 8 {
+			_, err := k.Acquire(t.Context(), "x", 1)
+			require.NoError(t, err)
+		}
+		l := k.keys["x"].Limiter
+		require.False(t, l.stock.empty(), "the test shows nothing")
+		store.down.Store(true)
+		for range 4 { // the circuit opens
+			_, err := k.Acquire(t.Context(), "x", 90)
+			require.Error(t, err)
+		}
+		time.Sleep(5 * time.Second)
+		require.True(t, l.stock.empty())
+		require.True(t, l.forgettable())
+	})
+}
+
+type slow struct{ *away }
+
+func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	time.Sleep(50 * time.Millisecond)
+	return s.away.Update(ctx, key, f)
+}

@@ -143,7 +143,9 @@ func (l *Limiter) flush() {
 	s.watch()
 	unsent := len(s.refunds) > 0
 	s.mu.Unlock()
-	if unsent {
-		_ = l.do(context.Background(), looks()) // if this fails the permits are lost
+	if unsent && l.do(context.Background(), looks()) != nil { // the permits are lost
+		s.mu.Lock()
+		s.refunds = nil
+		s.mu.Unlock()
 	}
 }
