@@ -18,7 +18,7 @@ type stock struct {
 	mu      sync.Mutex
 	bought  []*request // by their time
 	refunds []*request // of what nobody wanted; they go with the next call
-	wanted  int        // requests since the last call; those that wait for it count twice
+	wanted  int        // requests since the last call; a request that waits for it counts twice
 	size    int        // permits of the largest of late
 	begin   int64      // of the last call
 	trip    int64      // how long it took
@@ -92,7 +92,8 @@ func (s *stock) putBack(p *promise, now int64) bool {
 	if len(s.bought) >= s.most || p.ready > saturate.Add(now, keptCalls*s.trip) {
 		return false
 	}
-	s.keep(&request{purchase: purchase{permits: p.slot.permits, answer: answer{granted: true, slot: p.slot}, ready: p.ready}})
+	granted := answer{granted: true, slot: p.slot}
+	s.keep(&request{purchase: purchase{permits: p.slot.permits, answer: granted, ready: p.ready}})
 	return true
 }
 

@@ -52,9 +52,11 @@ func crowds(f fault, program string) error {
 		}
 		all.Wait()
 		took := time.Since(begin).Seconds()
-		rows = append(rows, []string{f.name, strconv.Itoa(c.processes), strconv.Itoa(c.ahead), fmt.Sprintf("%.0f", float64(granted.Load())/took),
+		rows = append(rows, []string{f.name, strconv.Itoa(c.processes), strconv.Itoa(c.ahead),
+			fmt.Sprintf("%.0f", float64(granted.Load())/took),
 			fmt.Sprintf("%.0f", float64(calls.Load())/took), fmt.Sprint(failed.Load())})
 	}
-	report.Table(os.Stdout, []string{"store", ">processes", ">bought ahead", ">permits/s of 2,000", ">calls/s", ">failed"}, rows)
+	report.Table(os.Stdout,
+		[]string{"store", ">processes", ">bought ahead", ">permits/s of 2,000", ">calls/s", ">failed"}, rows)
 	return nil
 }

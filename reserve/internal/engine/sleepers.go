@@ -205,8 +205,8 @@ func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
 	if at, known := l.ledger.Ready(now, last.number); known && at <= earliest {
 		return nil
 	}
-	for _, e := range part {
-		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline { // of those that have left it is not known
+	for _, e := range part { // the ledger does not know the time of a sleeper that has left
+		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
 			return e
 		}
 	}
