@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,13 +18,18 @@ import (
 type away struct {
 	Store
 	down atomic.Bool
+	lost atomic.Bool // the answers
 }
 
 func (s *away) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
 	if s.down.Load() {
 		return ErrNotWritten
 	}
-	return s.Store.Update(ctx, key, f)
+	err := s.Store.Update(ctx, key, f)
+	if s.lost.Load() {
+		return errors.New("lost")
+	}
+	return err
 }
 
 // What a process granted in an outage is charged a capacity at most, also if it makes its next call much later, and
@@ -75,6 +81,30 @@ func TestAheadInAnOutage(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.True(t, l.stock.empty())
 		require.True(t, l.forgettable())
+	})
+}
+
+// A call that buys ahead is one failed call like any other.
+func TestAheadAndTheCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{&away{Store: Memory()}}
+		l, err := NewIn(store, "x", reserve.Must(pace.Bursty(1000, pace.WithCapacity(10))), WithAhead(64), FailOpen())
+		require.NoError(t, err)
+		acquire := func() {
+			_, err := l.Acquire(t.Context(), 1)
+			require.NoError(t, err)
+		}
+		for range 70 {
+			acquire()
+		}
+		store.lost.Store(true)
+		for before := l.Stats().Calls; l.Stats().Calls == before; {
+			acquire()
+		}
+		store.lost.Store(false)
+		require.Equal(t, uint64(1), l.Stats().Failed)
+		require.False(t, l.Stats().Open)
+		time.Sleep(2 * time.Second)
 	})
 }
 

@@ -26,8 +26,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 		}
 	}
 	by := l.until(list, begin)
-	refunds, ahead := l.stock.order(begin)
-	list = slices.Concat(refunds, list, ahead)
+	e := l.errand(list, begin, by)
 	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
 	defer func() {
 		if err == nil {
@@ -39,10 +38,11 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 			l.owed.giveBack(owes.charge, owed)
 		}
 	}()
-	err = l.call(ctx, n, list, by)
+	err = l.call(ctx, n, slices.Concat(e.refunds, list, e.buys), by)
 	if err == nil {
 		l.report(n, nil, begin, by-begin)
-		l.stock.put(ahead, l.now()-begin)
+		l.counters.requests.Add(uint64(len(list)))
+		l.stock.answered(list, e, l.now())
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}
@@ -154,6 +154,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 		if err != nil {
 			return timedOut(failure(l.key, err), time.Duration(by-begin))
 		}
+		l.stock.took(back - sent)
 		decided := n.clock.decided(o.decided, sent, back)
 		if o.late { // or the keeper's clock was set forward: now it is known
 			if back < by {
@@ -162,7 +163,6 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 			late := fmt.Errorf("the request reached %s %w", n.name, errLate)
 			return timedOut(&UnavailableError{Key: l.key, Err: late}, time.Duration(by-begin))
 		}
-		l.counters.requests.Add(uint64(len(list)))
 		o.give(list, decided)
 		l.learn(o.after, sent)
 		return nil

@@ -22,7 +22,7 @@
 //
 // Where the store is 100 ms away, a request takes 100 to 300 ms besides its wait for permits, but callers share these
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
-// buys ahead: 965/s with 1 caller each, in two fifths of the calls.
+// buys ahead: 963/s with 1 caller each, in two fifths of the calls.
 //
 // A limiter has nothing to close, and no goroutine (but see [WithAhead]).
 //

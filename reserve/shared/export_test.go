@@ -58,7 +58,7 @@ type Sale struct {
 func (l *Limiter) Sell(permits int, limit int64) (Sale, error) {
 	r := buys(permits, limit, never)
 	err := l.do(context.Background(), r)
-	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}}, err
+	return Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}}, err
 }
 
 // Look returns what is stored, the debt in nanoseconds, and the permits that can be had at once in
@@ -93,7 +93,7 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 	err := l.send(context.Background(), list)
 	var sales []Sale
 	for _, r := range list {
-		sales = append(sales, Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, ready: r.ready}})
+		sales = append(sales, Sale{Granted: r.granted, Wait: r.wait, promise: &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}})
 	}
 	return sales, err
 }
@@ -101,9 +101,9 @@ func (l *Limiter) SellList(limits []int64, permits []int) ([]Sale, error) {
 // Part gives back all permits of a promise but so many, and returns the promise of these.
 func Part(of reserve.Promise, keep int) (reserve.Promise, error) {
 	p := of.(*promise)
-	back := refund{slot: p.slot, permits: p.slot.permits - keep}
+	back := refund{slot: p.slot, permits: p.permits - keep}
 	err := p.limiter.do(context.Background(), changes(change{refund: &back}))
-	return &promise{limiter: p.limiter, slot: back.rest(), ready: p.ready}, err
+	return &promise{limiter: p.limiter, slot: back.rest(), permits: keep, ready: p.ready}, err
 }
 
 func (s Sale) Promise() reserve.Promise { return s.promise }

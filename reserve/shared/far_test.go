@@ -75,6 +75,7 @@ func TestAhead(t *testing.T) {
 				t.Log(sum/seconds, "a second,", store.calls.Load(), "calls")
 				require.GreaterOrEqual(t, sum, rate*seconds*93/100)
 				require.Less(t, store.calls.Load(), int64(4*seconds*10))
+				time.Sleep(2 * time.Second)
 			})
 		})
 	}
@@ -161,34 +162,158 @@ func TestAheadInTime(t *testing.T) {
 	})
 }
 
-// A cancelled request is for the next caller, if its time is near. Else it goes back at once.
-func TestAheadCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := stocked(t, 0)
-		near, err := l.Reserve(t.Context(), 1)
-		require.NoError(t, err)
-		calls := l.Stats().Calls
-		near.Cancel()
-		again, err := l.Reserve(t.Context(), 1)
-		require.NoError(t, err)
-		require.Equal(t, calls, l.Stats().Calls)
-		require.Equal(t, near.At(), again.At())
+// A cancelled request goes back at once, and is nobody's during a pause or after a reset.
+func TestAheadAndChanges(t *testing.T) {
+	for name, change := range map[string]func(context.Context, *shared.Limiter) error{
+		"pause": func(ctx context.Context, l *shared.Limiter) error {
+			return l.PauseUntil(ctx, time.Now().Add(time.Minute))
+		},
+		"reset": func(ctx context.Context, l *shared.Limiter) error { return l.Reset(ctx) },
+		"rate":  func(ctx context.Context, l *shared.Limiter) error { return l.SetRate(ctx, 1e-3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", reserve.Must(pace.TokenBucket(.001, 10)), shared.WithAhead(20))
+				require.NoError(t, err)
+				require.NoError(t, l.Wait(t.Context()))
+				before, err := l.Reserve(t.Context(), 3)
+				require.NoError(t, err)
+				var all sync.WaitGroup
+				all.Go(func() { require.NoError(t, l.Wait(t.Context())) })
+				time.Sleep(70 * time.Millisecond) // the answer is on its way
+				require.NoError(t, change(t.Context(), l))
+				left := map[string]int{"pause": 0, "reset": 10, "rate": 8}[name]
+				before.Cancel()
+				all.Wait()
+				granted := 0
+				for range 40 {
+					if ok, err := l.TryAcquire(t.Context(), 1); err == nil && ok {
+						granted++
+					}
+				}
+				require.Equal(t, left, granted)
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}
 
-		_, err = l.Reserve(t.Context(), 100)
+// A refused or a single large request, or one that nobody makes any more, costs other processes nothing.
+func TestAheadAfterLargeRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, policy := &far{Store: shared.Memory()}, reserve.Must(pace.Bursty(10, pace.WithCapacity(10)))
+		l, err := shared.NewIn(store, "x", policy, shared.WithAhead(20))
 		require.NoError(t, err)
-		var far reserve.Reservation
-		for far.Delay() < 500*time.Millisecond { // the first ones are out of what was bought
-			far, err = l.Reserve(t.Context(), 1)
-			require.NoError(t, err)
+		other, err := shared.NewIn(store, "x", policy)
+		require.NoError(t, err)
+		waits := func() {
+			for range 100 {
+				_, err := l.Acquire(t.Context(), 1)
+				require.NoError(t, err)
+				waited, err := other.Acquire(t.Context(), 1)
+				require.NoError(t, err)
+				require.Less(t, waited, time.Second)
+			}
 		}
-		calls = l.Stats().Calls
-		far.Cancel()
-		require.Equal(t, calls+1, l.Stats().Calls)
-		ok, err := l.TryAcquire(t.Context(), 1)
+		waits()
+		_, err = other.Reserve(t.Context(), 15)
+		require.NoError(t, err)
+		ok, err := l.TryAcquire(t.Context(), 1000)
 		require.NoError(t, err)
 		require.False(t, ok)
-		require.Equal(t, calls+1, l.Stats().Calls)
+		time.Sleep(time.Second)
+		waits()
+		_, err = l.Acquire(t.Context(), 200)
+		require.NoError(t, err)
+		time.Sleep(20 * time.Second)
+		waits()
 		time.Sleep(2 * time.Second)
+	})
+}
+
+// Requests of mixed sizes get most of the limit, too.
+func TestAheadOfSizes(t *testing.T) {
+	for _, sizes := range [][]int{{7, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 8}, {1, 2, 3, 4}} {
+		synctest.Test(t, func(t *testing.T) {
+			store, first := &far{Store: shared.Memory()}, sizes[0]
+			if first == 7 { // once
+				sizes = sizes[1:]
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var sum atomic.Int64
+			var all sync.WaitGroup
+			for range 4 {
+				l, err := shared.NewIn(store, "x", reserve.Must(pace.Bursty(1000, pace.WithCapacity(10))), shared.WithAhead(64))
+				require.NoError(t, err)
+				all.Go(func() {
+					_, err := l.Acquire(ctx, first)
+					require.NoError(t, err)
+					for i := 0; ; i++ {
+						n := sizes[i%len(sizes)]
+						if _, err := l.Acquire(ctx, n); err != nil {
+							return
+						}
+						sum.Add(int64(n))
+					}
+				})
+			}
+			all.Wait()
+			t.Log(first, sizes, sum.Load()/10, "a second")
+			require.Greater(t, sum.Load(), int64(7000))
+			time.Sleep(2 * time.Second)
+		})
+	}
+}
+
+// Callers with little time lose no permits that others have given back, also with hundreds of requests on the way.
+func TestAheadLosesNothing(t *testing.T) {
+	for _, callers := range []int{1, 300} {
+		synctest.Test(t, func(t *testing.T) {
+			store, policy := &far{Store: shared.Memory()}, reserve.Must(pace.TokenBucket(.001, 2000))
+			l, err := shared.NewIn(store, "x", policy, shared.WithAhead(256))
+			require.NoError(t, err)
+			other, err := shared.NewIn(store, "x", policy)
+			require.NoError(t, err)
+			var used atomic.Int64
+			for range 900 / callers {
+				var all sync.WaitGroup
+				for range callers {
+					all.Go(func() {
+						require.NoError(t, l.Wait(t.Context()))
+						used.Add(1)
+					})
+				}
+				all.Wait()
+			}
+			time.Sleep(250 * time.Millisecond)
+			for range 5 {
+				ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+				if l.Wait(ctx) == nil {
+					used.Add(1)
+				}
+				cancel()
+			}
+			require.InDelta(t, used.Load(), l.Stats().Requests, 5)
+			time.Sleep(5 * time.Second)
+			s, err := other.Snapshot(t.Context())
+			require.NoError(t, err)
+			require.InDelta(t, float64(2000-used.Load()), s.Level, 5.1) // an answer that comes too late costs its permit
+		})
+	}
+}
+
+// A decision is about all processes, and does not count what others of this process may use.
+func TestAheadAndDecide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := shared.NewIn(&far{Store: shared.Memory()}, "x", reserve.Must(pace.TokenBucket(.001, 100)), shared.WithAhead(20))
+		require.NoError(t, err)
+		for i := range 8 {
+			d, err := l.Decide(t.Context(), 1)
+			require.NoError(t, err)
+			require.True(t, d.Granted)
+			require.InDelta(t, 99-i, d.Left, .1)
+		}
 	})
 }
 

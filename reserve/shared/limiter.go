@@ -158,7 +158,7 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	if err := l.do(ctx, r); err != nil {
 		return l.unanswered(ctx, r, maxWait, err)
 	}
-	p := &promise{limiter: l, slot: r.slot, ready: r.ready}
+	p := &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}
 	late := r.granted && r.ready > r.deadline // on the way back
 	if late {
 		p.Cancel()

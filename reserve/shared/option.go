@@ -77,7 +77,7 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithMaxKeys sets how many keys a process of [NewKeyed] remembers at most. A new key beyond that is refused with
-// [ErrTooManyKeys]. A key takes about 400 bytes; about 1,000 with a fallback while the store fails. Default: 1<<20.
+// [ErrTooManyKeys]. A key takes about 600 bytes; about 1,200 with a fallback while the store fails. Default: 1<<20.
 func WithMaxKeys(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
@@ -89,16 +89,17 @@ func WithMaxKeys(n int) Option {
 }
 
 // WithAhead lets a call buy up to n more requests, which later callers take without a call: for a store that is far
-// away, or a hot key. It buys what the process asked for in the time of eight calls, as far as the limit has room within
-// two, each request as large as the largest of late. With 100 ms to the store, one caller in each of four processes
-// gets 950 of 1,000/s, and 39/s without.
+// away, or a hot key. It buys what callers got in the time of eight calls, as far as the limit has room within two. With
+// 100 ms to the store, one caller in each of four processes gets 960 of 1,000/s, and 39/s without.
 //
-// Such permits may be used two calls' time after their time, and no later. What nobody has wanted by then goes back
-// with the next call, or within six calls' time by a goroutine. A cancelled request goes the same way. Default: 0.
+// Such permits may be used two calls' time after their time, and no later; also after another process's PauseUntil,
+// SetRate or Reset. Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later call,
+// or within six calls' time by a goroutine; it is lost if that fails. A request that finds permits here may go before
+// an earlier one that needs more. At most 256. Default: 0.
 func WithAhead(n int) Option {
 	return func(s *settings) error {
-		if n < 0 {
-			return valueError("WithAhead", n, "at least 0")
+		if n < 0 || n > maxList {
+			return valueError("WithAhead", n, fmt.Sprint("0 to ", maxList))
 		}
 		s.ahead = n
 		return nil

@@ -13,6 +13,7 @@ import (
 type promise struct {
 	limiter *Limiter
 	slot    slot
+	permits int   // the last of the slot
 	ready   int64 // on the limiter's clock
 
 	mu    sync.Mutex
@@ -20,7 +21,7 @@ type promise struct {
 	moved chan struct{} // closed when it is; nil until a caller sleeps
 }
 
-func (p *promise) Permits() int { return p.slot.permits }
+func (p *promise) Permits() int { return p.permits }
 
 func (p *promise) At() time.Time {
 	return p.limiter.begin.Add(time.Duration(p.ready))
@@ -74,9 +75,9 @@ func (p *promise) Settle(actual int) {
 	}
 	p.mu.Unlock()
 	actual = max(0, actual)
-	l, n := p.limiter, p.slot.permits
+	l, n := p.limiter, p.permits
 	switch {
-	case was || actual == n || actual == 0 && l.stock.putBack(p, l.now()):
+	case was || actual == n:
 	case actual > n:
 		l.charge(actual - n)
 	default:

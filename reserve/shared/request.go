@@ -37,3 +37,7 @@ func looks() *request { return changes(change{}) }
 func (r *request) undo() (*request, bool) {
 	return changes(change{refund: &refund{slot: r.slot, permits: r.permits}}), r.granted
 }
+
+// alone reports whether a call with the request buys nothing ahead: that might be from before a change, and would not
+// be among what a decision says is left.
+func (r *request) alone() bool { return r.pause != 0 || r.terms != nil || r.look }

@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -10,143 +11,192 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A stock holds permits that were bought ahead of their callers: see [WithAhead].
+// A stock holds permits that were bought before a caller asked for them: see [WithAhead].
 type stock struct {
-	most  int // requests that a call buys ahead
+	most  int // lots
 	flush func()
 
 	mu      sync.Mutex
-	bought  []*request // by their time
+	lots    []lot      // by their time
 	refunds []*request // of what nobody wanted; they go with the next call
-	wanted  int        // requests since the last call; a request that waits for it counts twice
-	size    int        // permits of the largest of late
+	changes int        // of the limiter: lots of before one are not for callers after it
 	begin   int64      // of the last call
-	trip    int64      // how long it took
+	granted int        // requests since then
+	permits int        // theirs
+	largest float64    // of them and of some before
+	trip    int64      // how long a call takes
 	timer   *time.Timer
 }
 
+// A lot is bought in one request, and used by callers for a part each.
+type lot struct {
+	slot    slot
+	permits int // the last of the slot
+	ready   int64
+}
+
 const (
-	// bought: as many as came in the time of so many calls. That is more than callers can use; with fewer, two limits
-	// that are asked one after the other slow each other's callers, and both buy less and less.
-	aheadCalls = 8
+	// bought: as many permits as callers got in the time of so many calls. That is more than they can use; with fewer,
+	// two limits that are asked one after the other slow each other's callers, and both buy less and less.
+	boughtCalls = 8
 	// kept: at most so many calls before their time, and after it.
 	keptCalls = 2
 )
 
-// fill answers a request for permits from the stock.
+// fill answers a request for permits from the stock. A decision is about all processes, so the store makes it.
 func (l *Limiter) fill(r *request) bool {
 	s, now := &l.stock, l.now()
-	if s.most == 0 || r.permits < 1 {
+	if s.most == 0 || r.permits < 1 || r.look {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted, s.size = s.wanted+1, max(s.size, r.permits)
-	s.giveBack(now)
+	s.expire(now)
 	latest := min(r.deadline, saturate.Add(now, r.maxWait))
-	i := slices.IndexFunc(s.bought, func(b *request) bool { return b.permits >= r.permits && b.ready <= latest })
+	i := slices.IndexFunc(s.lots, func(of lot) bool { return of.permits >= r.permits && of.ready <= latest })
 	if i < 0 {
 		return false
 	}
-	b := s.bought[i]
-	s.bought = slices.Delete(s.bought, i, i+1)
-	r.answer, r.ready = b.answer, b.ready
-	if surplus := b.permits - r.permits; surplus > 0 {
-		back := refund{slot: b.slot, permits: surplus}
-		s.refunds = append(s.refunds, changes(change{refund: &back}))
-		r.slot = back.rest()
+	of := &s.lots[i]
+	r.answer, r.ready = answer{granted: true, slot: of.slot}, of.ready
+	of.slot = refund{of.slot, r.permits}.rest()
+	if of.permits -= r.permits; of.permits == 0 {
+		s.lots = slices.Delete(s.lots, i, i+1)
 	}
+	s.count(r.permits)
 	l.counters.requests.Add(1)
 	return true
 }
 
-// order returns what goes with a call: permits to give back, and requests to buy ahead.
-func (s *stock) order(now int64) (refunds, ahead []*request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	refunds, s.refunds = s.refunds, nil
-	came := float64(s.wanted) * float64(aheadCalls*s.trip) / float64(max(now-s.begin, s.trip, 1))
-	for range int(min(float64(s.most), came)) - len(s.bought) {
-		ahead = append(ahead, buys(s.size, keptCalls*s.trip, never))
-	}
-	s.begin, s.wanted, s.size = now, 0, s.size-s.size/8
-	return refunds, ahead
+func (s *stock) count(permits int) {
+	s.granted, s.permits, s.largest = s.granted+1, s.permits+permits, max(s.largest, float64(permits))
 }
 
-// put keeps what was bought in a call that took so long.
-func (s *stock) put(ahead []*request, trip int64) {
+// An errand is what a call does beside its callers' requests.
+type errand struct {
+	refunds, buys []*request
+	changes       int // of the limiter, when it began
+}
+
+// errand returns what goes with a list. A hasty call has none: its answer is lost too often.
+func (l *Limiter) errand(list []*request, begin, by int64) (e errand) {
+	s, c := &l.stock, l.terms.Load().curve
+	if s.most == 0 || c.Interval == 0 || l.hasty(by-begin) {
+		return e
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trip = trip
-	for _, b := range ahead {
-		if b.granted {
-			s.keep(b)
+	e.refunds, e.changes, s.refunds = s.refunds, s.changes, nil
+	if s.granted > 0 && !slices.ContainsFunc(list, (*request).alone) {
+		lots, size := s.wants(begin, c.Refill)
+		for range min(lots, maxList-len(list)-len(e.refunds)) {
+			e.buys = append(e.buys, buys(size, keptCalls*s.trip, never))
 		}
 	}
+	s.begin, s.granted, s.permits, s.largest = begin, 0, 0, s.largest*7/8
+	return e
 }
 
-// putBack keeps a promise that was cancelled, if it could have been bought now.
-func (s *stock) putBack(p *promise, now int64) bool {
+// wants returns how many lots a call buys, and their permits: as many as the largest request of late, if that is not
+// rare or costs others little. The rate is in permits a nanosecond.
+func (s *stock) wants(now int64, rate float64) (lots, size int) {
+	mean := float64(s.permits) / float64(s.granted)
+	each := math.Ceil(min(s.largest, max(2*mean, rate*float64(keptCalls*s.trip))))
+	permits := float64(s.permits) * float64(boughtCalls*s.trip) / float64(max(now-s.begin, s.trip, 1))
+	for _, of := range s.lots {
+		permits -= float64(of.permits)
+	}
+	return int(min(float64(s.most-len(s.lots)), permits/each)), int(each)
+}
+
+// answered counts the requests of a call, and keeps what its errand has bought.
+func (s *stock) answered(list []*request, e errand, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.bought) >= s.most || p.ready > saturate.Add(now, keptCalls*s.trip) {
-		return false
-	}
-	granted := answer{granted: true, slot: p.slot}
-	s.keep(&request{purchase: purchase{permits: p.slot.permits, answer: granted, ready: p.ready}})
-	return true
-}
-
-func (s *stock) keep(b *request) {
-	i, _ := slices.BinarySearchFunc(s.bought, b, func(a, b *request) int { return cmp.Compare(a.ready, b.ready) })
-	s.bought = slices.Insert(s.bought, i, b)
-	s.watch()
-}
-
-func (s *stock) watch() {
-	if s.timer == nil && len(s.bought) > 0 {
-		s.timer = time.AfterFunc(time.Duration((2*keptCalls+1)*s.trip), s.flush)
-	}
-}
-
-// giveBack gives back what nobody has wanted for long enough; at never, all.
-func (s *stock) giveBack(now int64) {
-	s.bought = slices.DeleteFunc(s.bought, func(b *request) bool {
-		expired := saturate.Add(b.ready, keptCalls*s.trip) < now
-		if expired {
-			undo, _ := b.undo()
-			s.refunds = append(s.refunds, undo)
+	for _, r := range list {
+		if r.granted {
+			s.count(r.permits)
 		}
-		return expired
-	})
+	}
+	for _, b := range e.buys {
+		if bought := (lot{b.slot, b.permits, b.ready}); !b.granted {
+			continue
+		} else if e.changes != s.changes {
+			s.giveBack(bought)
+		} else {
+			i, _ := slices.BinarySearchFunc(s.lots, bought, func(a, b lot) int { return cmp.Compare(a.ready, b.ready) })
+			s.lots = slices.Insert(s.lots, i, bought)
+		}
+	}
+	s.watch(now)
+}
+
+func (s *stock) took(trip int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trip == 0 {
+		s.trip = trip
+	}
+	s.trip += (trip - s.trip) / 8
+}
+
+func (s *stock) expire(now int64) {
+	for len(s.lots) > 0 && saturate.Add(s.lots[0].ready, keptCalls*s.trip) < now {
+		s.giveBack(s.lots[0])
+		s.lots = s.lots[1:]
+	}
+}
+
+func (s *stock) giveBack(of lot) {
+	s.refunds = append(s.refunds, changes(change{refund: &refund{of.slot, of.permits}}))
+}
+
+func (s *stock) watch(now int64) {
+	after := keptCalls * s.trip
+	switch n := len(s.lots); {
+	case s.timer != nil || n+len(s.refunds) == 0:
+		return
+	case n > 0:
+		after += max(0, s.lots[n-1].ready-now)
+	}
+	s.timer = time.AfterFunc(time.Duration(after)+1, s.flush)
 }
 
 func (s *stock) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.bought)+len(s.refunds) == 0
+	return len(s.lots)+len(s.refunds) == 0
 }
 
-// change gives back what was bought ahead: it is for the state of before.
+// change gives back what was bought before it.
 func (l *Limiter) change(ctx context.Context, c change) error {
-	l.stock.mu.Lock()
-	l.stock.giveBack(never)
-	l.stock.mu.Unlock()
+	defer func() {
+		s := &l.stock
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changes++
+		s.expire(never)
+	}()
 	return l.do(ctx, changes(c))
 }
 
 // flush gives back what nobody has wanted, if no call has come that takes it along.
 func (l *Limiter) flush() {
-	s := &l.stock
+	s, now := &l.stock, l.now()
 	s.mu.Lock()
-	s.giveBack(l.now())
+	s.expire(now)
 	s.timer = nil
-	s.watch()
 	unsent := len(s.refunds) > 0
+	s.granted, s.permits = 0, 0 // what callers got before says nothing about what they want now
 	s.mu.Unlock()
-	if unsent && l.do(context.Background(), looks()) != nil { // the permits are lost
-		s.mu.Lock()
-		s.refunds = nil
-		s.mu.Unlock()
+	var err error
+	if unsent {
+		err = l.do(context.Background(), looks())
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil { // the permits are lost
+		s.refunds = nil
+	}
+	s.watch(l.now())
 }
