@@ -155,7 +155,7 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
 // half and more, and a tenth of 429s to the half. Where a limit itself answers 503, of programs that know it one may
 // keep most. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the rate
-// falls to 1/(25 p) a second, 1.3/s at 3 %. Use a fixed rate there, or [PauseRefused].
+// falls to about 1/(25 p) a second, 1.0/s at 3 %. Use a fixed rate there, or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most.
