@@ -17,6 +17,7 @@ type account struct {
 	limits [kinds]limit
 	flight flight
 	known  atomic.Bool // all that the headers tell
+	spaced atomic.Bool // calls go in the distances that its shares allow
 
 	mu      sync.Mutex
 	classes []*class // maxClasses at most

@@ -41,7 +41,7 @@ func (sixty) RoundTrip(r *http.Request) (*http.Response, error) {
 // 300 calls of 60 tokens at 54,000 a minute behind 6,000 that are stored take 13.3 s at best. Each asks two limits far
 // away, one after the other: 60 s if each asks for itself.
 func TestLimitsFarAway(t *testing.T) {
-	for maxTokens, bound := range map[int]time.Duration{40: 18 * time.Second, 400: 22 * time.Second} {
+	for maxTokens, bound := range map[int]time.Duration{40: 20 * time.Second, 400: 24 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			store := farAway{shared.Memory()}
 			perMinute := map[string]float64{"requests": 6000, "tokens": 60_000}

@@ -171,7 +171,7 @@ func situations() []situation {
 		},
 		{
 			"reasoning, the server counts what is used", &backend{tpm: 500_000, rpm: 1e6, takes: 20 * second, says: openAIs},
-			reasoning, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 500_000}, []Option{expecting(2000)}, 0, 0.03, 1.65,
+			reasoning, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 500_000}, []Option{expecting(2000)}, 0, 0.03, 1.8,
 		},
 		{
 			"Anthropic's cache", &backend{tpm: 50_000, counts: fresh, replies: claude, takes: second},

@@ -86,8 +86,8 @@ func (a *account) hold(k kind) {
 		return
 	}
 	defer m.size.Store(n) // when it has its limiter: other calls look without the lock
-	if m.share != nil {
-		m.share.ours = float64(n)
+	if s := m.share; s != nil {
+		s.ours *= float64(n) / float64(max(1, m.size.Load()))
 	}
 	if n > 0 {
 		a.resize(k, n)
@@ -101,9 +101,6 @@ func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
 	p, rate := a.of.policy(k, int(n))
 	l := m.own.Load()
-	if m.share != nil {
-		m.share.window = n
-	}
 	if l == nil {
 		m.own.Store(p.Limiter())
 		return

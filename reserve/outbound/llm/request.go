@@ -58,7 +58,7 @@ func (c *call) price(k kind) int {
 	a := c.account
 	switch {
 	case k == calls:
-		if a.limits[requests].size.Load() > 0 {
+		if a.limits[requests].size.Load() > 0 && !a.spaced.Load() {
 			return 0
 		}
 		return 1

@@ -1,21 +1,42 @@
 package llm
 
 import (
+	"math"
 	"time"
 
+	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
+// A share is this program's part of a limit that others use as well. While they do, it is a rate: a program whose calls
+// go evenly sees at any time how much is left, and not only before or after the others' calls. All give up a part of
+// their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and decrease
+// algorithms for congestion avoidance", 1989).
 type share struct {
-	ours    float64
-	window  int32         // what the limiter has of it
-	at      time.Time     // of the latest response
-	grown   time.Time     // what it gains by then it has gained
-	yielded time.Time     // when it yielded
-	seen    time.Time     // when others were seen
-	again   time.Duration // after which a call asks again whether there is room
+	ours    float64   // a minute
+	mean    float64   // what a call costs
+	crowded bool      // others use the limit
+	seen    time.Time // when they did
+	moved   time.Time // when ours was moved
+	refused time.Time
+	pause   time.Duration // after that refusal
 }
 
+const (
+	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
+	noise = 100
+	// Programs leave up to this part of the limit. With none of it left a program gives up this part of its own a minute;
+	// with all of it, it gains this part of the limit. In between it does some of both.
+	spare  = 0.05
+	yields = 0.3
+	grows  = 0.05
+	// Others are gone if a call that was sent so much later shows no trace of them.
+	alone = 70 * time.Second
+	// A program has at least one call in this time, and three times that after refusals in a row.
+	asks = 20 * time.Second
+)
+
+// look notes what is used of the limits that may be shared.
 func (a *account) look(used *[calls]int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -28,115 +49,93 @@ func (a *account) look(used *[calls]int) {
 
 func (m *limit) used() int { return int((*engine.Limiter)(m.own.Load()).Used()) }
 
-const (
-	// Others count if more than a hundredth of the limit is missing: servers count slightly differently.
-	noise = 100
-	// With nothing left, a client yields this part of its share a minute. Otherwise it gains grows of the limit.
-	yields = 0.15
-	grows  = 0.05
-	// A client with next to nothing asks again after regrowth, doubled after each refusal.
-	regrowth = 10 * time.Second
-)
+// until returns when less than so many are used.
+func (m *limit) until(used int) time.Time {
+	return (*engine.Limiter)(m.own.Load()).Forecast(int(m.size.Load()) - used + 1)
+}
 
-// divide splits a limit of n. What is missing and not ours belongs to others.
+// divide learns from what is left of a limit of n. What is missing and not ours belongs to others.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m, cost := &a.limits[k], c.price(k)
-	switch size := m.size.Load(); {
-	case a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0:
-		return
-	case m.share == nil:
-		now := a.of.clock.Now()
-		m.share = &share{ours: float64(size), window: size, at: now, grown: now, yielded: now}
-	}
-	if refused && cost > int(n) { // it would be refused whenever it came
-		return
-	}
-	used, before := m.used(), c.before[k]
-	if refused {
-		used, before = used-cost, before-cost
-	}
-	told := telling{now: a.of.clock.Now(), n: int(n), left: int(left), cost: cost, used: used, before: before, refused: refused}
-	m.share.learn(told, float64(m.size.Load()))
-	a.take(k)
-	a.waitForRoom(k, told)
-}
-
-type telling struct {
-	now          time.Time
-	n, left      int
-	cost         int // of the call
-	used, before int // now, and when the call went
-	refused      bool
-}
-
-func (s *share) learn(t telling, size float64) {
-	s.at = t.now
-	free := float64(t.left-max(0, t.used-t.before)) - max(0, s.ours-float64(t.used)) // less what was sent since
-	if gain := minute(t.now.Sub(s.grown)) * size * grows; free > 0 {
-		free = min(free, gain)
-		s.grown = t.now.Add(-time.Duration((gain - free) / (size * grows) * float64(time.Minute)))
-	}
-	others := t.n-t.left-max(t.used, t.before) > t.n/noise
-	if others || t.refused {
-		s.seen = t.now
-	}
-	switch {
-	case t.refused && t.left < t.cost: // what this call gives back is not ours
-		s.ours = min(s.ours, float64(t.used+t.cost)) - float64(t.cost)
-	case others:
-		if t.left < max(t.cost, t.n/50) { // they want more than there is, as we do
-			s.ours *= 1 - yields*minute(t.now.Sub(s.yielded))
-			s.yielded = t.now
-		}
-		s.ours += free
-	case t.now.Sub(s.seen) > 70*time.Second:
-		s.ours = size
-	default:
-		s.ours += max(0, free)
-	}
-}
-
-// minute returns which part of a minute has passed. At the end of a burst, not at its first response, a program sees that
-// the limit is full, so what it yields and gains by time is counted apart.
-func minute(since time.Duration) float64 { return min(since.Minutes(), 1) }
-
-// waitForRoom makes a call ask again later if no response will tell of room.
-func (a *account) waitForRoom(k kind, t telling) {
-	s := a.limits[k].share
-	if s.again = max(regrowth, s.again); !t.refused {
-		s.again = regrowth
-	}
-	switch {
-	case int(s.ours)-t.used >= t.cost:
-	case t.refused && t.used < t.cost: // nothing of ours will come back
-		(*engine.Limiter)(a.limiter(k)).Stop(t.now.Add(s.again))
-	case t.used < t.n/10:
-		a.of.clock.AfterFunc(s.again, func() { a.askAgain(k, t.now, t.cost) })
-	}
-	if t.refused {
-		s.again = min(2*s.again, time.Minute)
-	}
-}
-
-// askAgain lets one call go, unless a response has told something since.
-func (a *account) askAgain(k kind, since time.Time, cost int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m := &a.limits[k]; m.share.at.Equal(since) && m.size.Load() > 0 {
-		m.share.ours = max(m.share.ours, float64(m.used()+cost))
-		a.take(k)
-	}
-}
-
-// take must be called with the account locked.
-func (a *account) take(k kind) {
-	m := &a.limits[k]
-	m.share.ours = min(max(1, m.share.ours), float64(m.size.Load()))
+	m, cost, now := &a.limits[k], c.price(k), a.of.clock.Now()
 	size := m.size.Load()
-	step := max(1, size/128) // so that policies are few
-	if ours := min(max(1, (int32(m.share.ours)+step-1)/step*step), size); ours != m.share.window {
-		a.resize(k, ours)
+	if a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0 || refused && cost > int(n) {
+		return
 	}
+	if m.share == nil {
+		m.share = &share{ours: float64(size), mean: float64(cost), moved: now}
+	}
+	s, used := m.share, m.used()
+	s.mean += (float64(cost) - s.mean) / 16
+	if refused {
+		used -= cost
+	}
+	others := n - left - int32(max(used, c.before[k]))
+	switch {
+	case refused && int(left) < cost:
+		s.refuse(now, c.sent, float64(used), float64(cost), m.until(used))
+	case refused || others > n/noise:
+		s.see(now)
+	case c.sent.Sub(s.seen) > alone:
+		s.crowded, s.ours = false, float64(size)
+	}
+	if s.crowded && !refused {
+		s.pause = 0
+		s.move(now, float64(n), float64(left), float64(used))
+	}
+	s.ours = min(max(s.ours, s.mean*float64(time.Minute/asks)), float64(size))
+	a.space(now)
+}
+
+func (s *share) see(until time.Time) {
+	s.crowded = true
+	if until.After(s.seen) {
+		s.seen = until
+	}
+}
+
+// refuse leaves the others what they have. The next call waits until earlier ones leave the limit, and twice as long
+// after each refusal in a row.
+func (s *share) refuse(now, sent time.Time, used, cost float64, leave time.Time) {
+	s.ours = min(s.ours, used+cost) - cost
+	if sent.After(s.refused) {
+		s.refused, s.pause = now, min(max(2*s.pause, s.distance()), 3*asks)
+		if !s.crowded {
+			s.pause = max(s.pause, leave.Sub(now))
+		}
+	}
+	s.see(now.Add(s.pause))
+}
+
+func (s *share) move(now time.Time, n, left, used float64) {
+	minutes := min(now.Sub(s.moved).Minutes(), 1)
+	s.moved = now
+	free := left - max(0, s.ours-used) // less what is ours and was not used
+	room := min(max(free/(spare*n), 0), 1)
+	s.ours += minutes * (room*grows*n - (1-room)*yields*s.ours)
+}
+
+// distance is the time between two calls.
+func (s *share) distance() time.Duration {
+	return time.Duration(s.mean / max(s.ours, s.mean) * float64(time.Minute))
+}
+
+// space lets calls go as evenly as the smallest share says.
+func (a *account) space(now time.Time) {
+	rate, from := math.Inf(1), now
+	for k := range calls {
+		if s := a.limits[k].share; s != nil && s.crowded {
+			rate = min(rate, s.ours/s.mean/time.Minute.Seconds())
+			if until := s.refused.Add(s.pause); until.After(from) {
+				from = until
+			}
+		}
+	}
+	a.spaced.Store(!math.IsInf(rate, 1))
+	l := a.reserver(calls).(*reserve.Limiter)
+	if l.Rate() != rate {
+		_ = l.Retime(rate)
+	}
+	l.PauseUntil(from)
 }

@@ -372,52 +372,86 @@ func TestNeighbour(t *testing.T) {
 	}
 }
 
-// Two programs of ours begin together at one quota, and want more than there is. The first 30 of each are refused (7 %)
-// before it can know, and nearly none later.
-func TestTwoPrograms(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &backend{tpm: 60_000, rpm: 1e6, says: openAIs, flight: 20 * time.Millisecond}
-		l := Limits{RequestsPerMinute: 1e6, TokensPerMinute: 60_000}
-		one := crowd{name: "one", n: 400, tokens: 1000, through: transportTo(t, b, OpenAI(), l)}
-		two := crowd{name: "two", n: 400, tokens: 1000, through: transportTo(t, b, OpenAI(), l)}
-		go func() {
-			time.Sleep(10 * time.Minute)
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			both := float64(b.tokensBy["one"] + b.tokensBy["two"])
-			t.Logf("of %d%% that were used, %v", int(both/6000), b.tokensBy)
-			require.GreaterOrEqual(t, both, 0.95*600_000)
-			require.InDelta(t, 0.5, float64(b.tokensBy["one"])/both, 0.1)
-		}()
-		for _, r := range b.run(t, one, two) {
-			require.Zero(t, r.failed)
-			require.LessOrEqual(t, float64(r.refused), 0.08*float64(r.sent))
-		}
-		time.Sleep(time.Hour)
-	})
+// Programs of ours begin together at one quota, and want more than there is. The first burst is refused to all but one
+// part of each before it can know, and next to nothing later; all have the same.
+func TestPrograms(t *testing.T) {
+	for _, c := range []struct {
+		programs, perMinute int
+		flight              time.Duration
+		used, refused       float64 // after the first minutes
+	}{
+		{2, 60, 20 * time.Millisecond, .95, .005},
+		{2, 200, 3 * time.Second, .94, .005},
+		{3, 200, 3 * time.Second, .93, .08},
+		{5, 200, 10 * time.Second, .93, .07},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, all := crowdOf(t, c.programs, c.perMinute, c.flight, 0)
+			go b.after(10*time.Minute, func(tokens, refused map[string]int) {
+				require.Less(t, refused["0"], c.perMinute*5/4, "in the beginning")
+				time.Sleep(10 * time.Minute)
+				b.compare(t, tokens, refused, 10, c.used, c.refused, .85)
+			})
+			b.run(t, all...)
+			time.Sleep(time.Hour)
+		})
+	}
 }
 
-// A program that comes three minutes later gets part of what another one uses, and little is refused. It gets less than
-// its half for long: the other's calls go first in each minute.
+// A program that comes three minutes later gets its half, little is refused, and nearly all is used.
 func TestLateProgram(t *testing.T) {
 	for _, flight := range []time.Duration{20 * time.Millisecond, 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &backend{tpm: 60_000, rpm: 1e6, says: openAIs, flight: flight}
-			l := Limits{RequestsPerMinute: 1e6, TokensPerMinute: 60_000}
-			one := crowd{name: "one", n: 2000, tokens: 1000, through: transportTo(t, b, OpenAI(), l)}
-			late := crowd{name: "late", n: 2000, tokens: 1000, starts: 190 * time.Second, through: transportTo(t, b, OpenAI(), l)}
-			go func() {
-				time.Sleep(24 * time.Minute)
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				t.Logf("%v, refused %v", b.tokensBy, b.refusedBy)
-				require.GreaterOrEqual(t, b.tokensBy["late"], 100_000)
-				require.GreaterOrEqual(t, b.tokensBy["one"]+b.tokensBy["late"], 1_200_000)
-				require.LessOrEqual(t, b.refusedBy["one"]+b.refusedBy["late"], 80)
-			}()
-			b.run(t, one, late)
+			b, all := crowdOf(t, 2, 60, flight, 190*time.Second)
+			go b.after(20*time.Minute, func(tokens, refused map[string]int) {
+				require.LessOrEqual(t, refused["1"], 50)
+				time.Sleep(10 * time.Minute)
+				b.compare(t, tokens, refused, 10, .93, .01, .6)
+			})
+			b.run(t, all...)
 			time.Sleep(time.Hour)
 		})
+	}
+}
+
+// crowdOf returns programs that want all of a quota of calls of 1,000 tokens, for longer than half an hour. Each begins
+// later than the one before it.
+func crowdOf(t *testing.T, programs, perMinute int, flight, later time.Duration) (b *backend, all []crowd) {
+	b = &backend{tpm: 1000 * perMinute, rpm: 1e6, says: openAIs, flight: flight}
+	for i := range programs {
+		transport := transportTo(t, b, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: b.tpm})
+		all = append(all, crowd{name: fmt.Sprint(i), n: 40 * perMinute, tokens: 1000, starts: time.Duration(i) * later, through: transport})
+	}
+	return b, all
+}
+
+// after calls a function with what each program has used and had refused by then. In the end everything is allowed.
+func (b *backend) after(d time.Duration, f func(tokens, refused map[string]int)) {
+	time.Sleep(d)
+	b.mu.Lock()
+	tokens, refused := maps.Clone(b.tokensBy), maps.Clone(b.refusedBy)
+	b.mu.Unlock()
+	f(tokens, refused)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tpm = 1e9
+}
+
+// compare requires that in some minutes since then a part of all was used, at most a part refused, and that each program
+// had at least a part of its share.
+func (b *backend) compare(t *testing.T, tokens, refused map[string]int, minutes int, used, most, least float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sum, no, had := 0, 0, map[string]int{}
+	for name, n := range b.tokensBy {
+		had[name] = n - tokens[name]
+		sum, no = sum+had[name], no+b.refusedBy[name]-refused[name]
+	}
+	t.Log(had, "of", b.tpm*minutes, "refused", no)
+	require.GreaterOrEqual(t, float64(sum), used*float64(b.tpm*minutes))
+	require.LessOrEqual(t, float64(no), most*float64(sum/1000))
+	for name, n := range had {
+		require.GreaterOrEqual(t, float64(n*len(had)), least*float64(sum), name)
 	}
 }
 
