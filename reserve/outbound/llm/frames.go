@@ -50,7 +50,6 @@ func (f *frames) begin() {
 		total < prelude+trailer || headers > total-prelude-trailer {
 		f.counter.ignored.add(broken)
 		f.lost, f.frame = true, nil
-		return
 	}
 }
 
@@ -64,9 +63,8 @@ func (f *frames) take() {
 			payload = nil
 		}
 	}
-	f.counter.beginEvent()
-	f.counter.scan.write(payload)
-	f.counter.endEvent()
+	f.counter.write(payload)
+	f.counter.end()
 	f.frame = f.frame[:0]
 }
 

@@ -23,24 +23,12 @@ func bodyOf(r *http.Response, c *counter) body {
 	case strings.HasPrefix(t, "application/vnd.amazon.eventstream"):
 		return &frames{counter: c}
 	default:
-		return (*documents)(c)
+		return c
 	}
 }
 
-// documents is JSON: one document, a list, or one after the other.
-type documents counter
-
-func (d *documents) write(piece []byte) { d.scan.write(piece) }
-
-func (d *documents) end() {
-	c := (*counter)(d)
-	if !c.scan.whole() {
-		c.measure()
-		if !c.noneYet() || c.bad != 0 {
-			c.ignored.add(broken)
-		}
-	}
-}
+// write reads JSON: one document, a list, or one after the other.
+func (c *counter) write(piece []byte) { c.scan.write(piece) }
 
 // events are server-sent events (WHATWG HTML).
 type events struct {
@@ -48,7 +36,6 @@ type events struct {
 	line    lineState
 	name    []byte // that the line begins with
 	cr      bool   // the last byte was a carriage return: a line feed that follows belongs to it
-	data    bool   // the event has data
 }
 
 type lineState uint8
@@ -91,37 +78,26 @@ func (e *events) part(p []byte) {
 			e.name = e.name[:0]
 		case name == dataField:
 			e.line = inData
-			if !e.data {
-				e.data = true
-				e.counter.beginEvent()
-			}
 		case !strings.HasPrefix(dataField, name) && !strings.HasPrefix(byteOrderMark, name):
 			e.line = inOther
 		}
 	}
 	if e.line == inData {
-		e.counter.scan.write(p)
+		e.counter.write(p)
 	}
 }
 
 func (e *events) endLine() {
 	switch {
 	case e.line == inData:
-		e.counter.scan.write([]byte("\n"))
+		e.counter.write([]byte("\n"))
 	case e.line == inName && len(e.name) == 0:
-		e.endEvent()
+		e.counter.end()
 	}
 	e.line, e.name = inName, e.name[:0]
 }
 
-func (e *events) endEvent() {
-	if e.data {
-		e.data = false
-		e.counter.endEvent()
-	}
-}
-
 func (e *events) end() {
 	e.endLine() // some servers do not end the last line
-	e.endEvent()
+	e.counter.end()
 }

@@ -217,14 +217,13 @@ func endingOf(name string) ending {
 // unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
 
-func (c *counter) beginEvent() { c.scan.reset() }
-
-func (c *counter) endEvent() {
+// end ends an event, or the body. A document that is cut off there is ignored.
+func (c *counter) end() {
 	if !c.scan.whole() {
-		c.measure()
 		if !c.noneYet() || c.bad != 0 {
-			c.ignored.add(broken)
+			c.bad = broken
 		}
-		c.has, c.bad, c.repeat = [usageFields]bool{}, 0, false
+		c.document()
 	}
+	c.scan.reset()
 }
