@@ -38,20 +38,29 @@ type settings struct {
 	upstreams *upstreams // nil: requests go where they say
 }
 
+func set(change func(*settings)) Option { return checked(true, "", nil, "", change) }
+
+// checked is an option whose value must be as ok says.
+func checked(ok bool, name string, value any, want string, change func(*settings)) Option {
+	return func(s *settings) error {
+		if !ok {
+			return valueError(name, value, want)
+		}
+		change(s)
+		return nil
+	}
+}
+
 // PerKey paces requests by key: a request needs permits of its key's limiter. With several PerKey options, or a limiter
 // given to New, it gets the permits of all or none; refusals and headers affect only its key of the last PerKey.
 //
 //	hosts := keyed.New(func(host string) (*reserve.Policy, error) { return tenPerSecond, nil })
 //	outbound.New(nil, everything, outbound.PerKey(outbound.Host, hosts.For))
 func PerKey[K comparable](key func(*http.Request) K, limiter func(K) reserve.Reserver) Option {
-	return func(s *settings) error {
-		scope := Keyed(key, limiter)
-		if scope == nil {
-			return valueError("PerKey", nil, "a key function and a limiter function")
-		}
+	scope := Keyed(key, limiter)
+	return checked(scope != nil, "PerKey", nil, "a key function and a limiter function", func(s *settings) {
 		s.limits = append(s.limits, limit{scope: scope, cost: one})
-		return nil
-	}
+	})
 }
 
 // WithMaxInFlight lets at most n requests be out at a time; with a key function, such as [Host], n for each key.
@@ -77,63 +86,49 @@ func WithMaxInFlight(n int, key ...func(*http.Request) string) Option {
 // With 0.1, a server that refuses everything sees 1110 attempts of 1000 requests; WithRetries(3) alone makes 4000.
 // Default: no budget.
 func WithRetryBudget(share float64) Option {
-	return func(s *settings) error {
-		if !(share >= 0 && share <= 1) {
-			return valueError("WithRetryBudget", share, "a share of the requests: 0.1 is 10 %")
-		}
+	ok := share >= 0 && share <= 1
+	return checked(ok, "WithRetryBudget", share, "a share of the requests: 0.1 is 10 %", func(s *settings) {
 		s.budget = newBudget(share)
-		return nil
-	}
+	})
 }
 
 // WithDialect adds a dialect, tried before the known ones and those of earlier WithDialect options.
 func WithDialect(d Dialect) Option {
-	return func(s *settings) error {
-		if reflect.ValueOf(d).IsZero() {
-			return valueError("WithDialect", d, "a Dialect that reads something")
-		}
+	ok := !reflect.ValueOf(d).IsZero()
+	return checked(ok, "WithDialect", d, "a Dialect that reads something", func(s *settings) {
 		s.dialects = append([]reply.Dialect{d.expanded()}, s.dialects...)
-		return nil
-	}
+	})
 }
 
 // WithMaxWait sets the longest wait of a request, beside its deadline and the limiter's own longest wait. If it would
 // be longer, RoundTrip returns a *[reserve.WaitError] at once. Negative counts as 0. Default: [reserve.Forever]. If the
 // server stops the key meanwhile, the wait may be longer.
 func WithMaxWait(d time.Duration) Option {
-	return func(s *settings) error { s.maxWait = max(0, d); return nil }
+	return set(func(s *settings) { s.maxWait = max(0, d) })
 }
 
 // WithMaxRetryAfter sets for how long a server can stop a key at a time. If it wants more, RoundTrip returns the
 // refusal at once and, without [PauseRefused], the key stops for d. Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
-	return func(s *settings) error { s.maxRetryAfter = max(0, d); return nil }
+	return set(func(s *settings) { s.maxRetryAfter = max(0, d) })
 }
 
 // WithRetries sends a refused request again, up to n times and before later requests, if it has no body or has GetBody;
 // after a 503 without a time see [RetryNonIdempotent]. Each attempt pays its permits. Other responses and errors are
 // for the caller. A request that gives up before its retry returns that error, not the refusal. Default: 0.
 func WithRetries(n int) Option {
-	return func(s *settings) error {
-		if n < 0 {
-			return valueError("WithRetries", n, "0 or more")
-		}
-		s.retries = n
-		return nil
-	}
+	return checked(n >= 0, "WithRetries", n, "0 or more", func(s *settings) { s.retries = n })
 }
 
 // RetryNonIdempotent lets [WithRetries] repeat any request after a 503 without a time, and [NewUpstreams] also after
 // 5xx and a broken connection. The server may have carried it out: an order may be placed twice. Default: only
 // idempotent methods, such as GET and PUT, and requests with an Idempotency-Key.
-func RetryNonIdempotent() Option {
-	return func(s *settings) error { s.repeatAny = true; return nil }
-}
+func RetryNonIdempotent() Option { return set(func(s *settings) { s.repeatAny = true }) }
 
 // PauseRefused makes a refusal stop only the refused request; without [WithRetries] it stops nothing. Default: the
 // whole key stops, as GitHub and Discord require. It suits lenient servers, best with [Adaptive]: a stop of 1 s where
 // permits come back after 20 ms costs 50 requests.
-func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = true; return nil } }
+func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = true }) }
 
 // Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
 // *[reserve.Limiter] does. It never exceeds the limiter's own rate.
@@ -165,34 +160,24 @@ func PauseRefused() Option { return func(s *settings) error { s.pauseRefused = t
 // may never answer.
 //
 // A limiter belongs to one adaptive transport. Setting its rate elsewhere sets a new ceiling and begins anew.
-func Adaptive() Option { return func(s *settings) error { s.adaptive = true; return nil } }
+func Adaptive() Option { return set(func(s *settings) { s.adaptive = true }) }
 
 // WithHooks sets the [Hooks]. Default: none.
-func WithHooks(h Hooks) Option { return func(s *settings) error { s.hooks = h; return nil } }
+func WithHooks(h Hooks) Option { return set(func(s *settings) { s.hooks = h }) }
 
 // WithLogger logs, at level Info, requests that wait longer than a time (a second is a good value): when it has passed,
 // with the limit's name, the reason and about until when, and when the wait is over. It writes at most one line of each
 // kind a second, with the number left out. Default: no log.
 func WithLogger(l *slog.Logger, longerThan time.Duration) Option {
-	return func(s *settings) error {
-		if l == nil {
-			return valueError("WithLogger", nil, "a logger")
-		}
+	return checked(l != nil, "WithLogger", nil, "a logger", func(s *settings) {
 		s.log = &waitLog{logger: l, longerThan: longerThan}
-		return nil
-	}
+	})
 }
 
 // WithClock replaces the clock for reading headers and finding rates, in tests. Limiters have their own. Default: the
 // real one.
 func WithClock(c clockwork.Clock) Option {
-	return func(s *settings) error {
-		if isnil.Value(c) {
-			return valueError("WithClock", nil, "a clock")
-		}
-		s.clock = c
-		return nil
-	}
+	return checked(!isnil.Value(c), "WithClock", nil, "a clock", func(s *settings) { s.clock = c })
 }
 
 // checkRetries returns an error for options that do nothing without retries.

@@ -17,8 +17,14 @@ var valueError = invalid.In("llm")
 // An Option changes one setting of [New].
 type Option func(*settings) error
 
-func set(change func(*settings)) Option {
+func set(change func(*settings)) Option { return checked(true, "", nil, "", change) }
+
+// checked is an option whose value must be as ok says.
+func checked(ok bool, name string, value any, want string, change func(*settings)) Option {
 	return func(s *settings) error {
+		if !ok {
+			return valueError(name, value, want)
+		}
 		change(s)
 		return nil
 	}
@@ -57,13 +63,7 @@ func WithModel(model string, l Limits) Option {
 // the body; nil: there is none, or more than 8 MiB. A negative number counts as 0. Where the provider settles, the
 // latest calls correct both numbers. Default: the built-in estimate.
 func WithEstimate(f func(r *http.Request, body []byte) (input, output int)) Option {
-	return func(s *settings) error {
-		if f == nil {
-			return valueError("WithEstimate", nil, "a function")
-		}
-		s.estimate = f
-		return nil
-	}
+	return checked(f != nil, "WithEstimate", nil, "a function", func(s *settings) { s.estimate = f })
 }
 
 // WithMargin sets how much longer each window is than the provider's. A negative margin counts as 0. Default: 250 ms,
@@ -73,13 +73,8 @@ func WithMargin(d time.Duration) Option { return set(func(s *settings) { s.margi
 // WithRequestWindow sets the time over which the provider counts requests: at 600 a minute, 10 s means 100 in any 10 s.
 // The margin is added: 1 s costs 20 % of the rate. Default: a minute; for [AzureOpenAI] 10 s.
 func WithRequestWindow(d time.Duration) Option {
-	return func(s *settings) error {
-		if d <= 0 || d > time.Minute {
-			return valueError("WithRequestWindow", d, "more than 0 and at most a minute")
-		}
-		s.window = d
-		return nil
-	}
+	ok := d > 0 && d <= time.Minute
+	return checked(ok, "WithRequestWindow", d, "more than 0 and at most a minute", func(s *settings) { s.window = d })
 }
 
 // WithBucket takes limits a minute for token buckets. A bucket starts full, refills all the time, and holds what
@@ -88,13 +83,8 @@ func WithRequestWindow(d time.Duration) Option {
 // longer than the provider's gets calls refused after idle times. Limits a day remain windows. Default: windows, which
 // fit both kinds of provider: a real trace took 9.2 minutes, with a bucket 8.1.
 func WithBucket(capacity time.Duration) Option {
-	return func(s *settings) error {
-		if capacity < time.Second || capacity > time.Hour {
-			return valueError("WithBucket", capacity, "from a second to an hour")
-		}
-		s.bucket = capacity
-		return nil
-	}
+	ok := capacity >= time.Second && capacity <= time.Hour
+	return checked(ok, "WithBucket", capacity, "from a second to an hour", func(s *settings) { s.bucket = capacity })
 }
 
 // WithSettling says whether the provider gives back what it held for a call beyond its use. If not, a call is charged
@@ -125,13 +115,7 @@ func WithLimiters(f func(limit string, key Key) reserve.Reserver) Option {
 //
 //	llm.WithKey(func(_ *http.Request, key llm.Key) llm.Key { key.Credential = 0; return key })
 func WithKey(f func(r *http.Request, key Key) Key) Option {
-	return func(s *settings) error {
-		if f == nil {
-			return valueError("WithKey", nil, "a function")
-		}
-		s.key = f
-		return nil
-	}
+	return checked(f != nil, "WithKey", nil, "a function", func(s *settings) { s.key = f })
 }
 
 // RefundFailures charges a call without a response, or with a status from 500 on, a request and no tokens. Default: its
@@ -149,13 +133,7 @@ func AskForUsage() Option { return set(func(s *settings) { s.asks = true }) }
 // failed. Without a usage in the response, that is the estimate charged; a refused call used nothing. The key is
 // [WithKey]'s. Several goroutines call it, under no lock. The guide makes a budget in money of it.
 func WithUsage(f func(key Key, u Usage)) Option {
-	return func(s *settings) error {
-		if f == nil {
-			return valueError("WithUsage", nil, "a function")
-		}
-		s.told = f
-		return nil
-	}
+	return checked(f != nil, "WithUsage", nil, "a function", func(s *settings) { s.told = f })
 }
 
 // CacheReadsCount counts input read from a cache as other input. Anthropic's table of limits marks the models that
@@ -174,13 +152,7 @@ func RefuseTooLarge() Option { return set(func(s *settings) { s.large = true }) 
 // all others without a place, and [Ignored].Crowded counts its calls. So invented names of models can't fill the
 // memory, nor slow other keys. Default: 1024.
 func WithMaxKeys(n int) Option {
-	return func(s *settings) error {
-		if n < 1 {
-			return valueError("WithMaxKeys", n, "at least 1")
-		}
-		s.maxKeys = n
-		return nil
-	}
+	return checked(n >= 1, "WithMaxKeys", n, "at least 1", func(s *settings) { s.maxKeys = n })
 }
 
 // WithOutbound passes options to the [outbound.Transport] that paces: hooks, a logger, retries, the longest wait.
@@ -203,12 +175,8 @@ func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.
 
 // WithClock replaces the clock, for tests. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
-	return func(s *settings) error {
-		if c == nil {
-			return valueError("WithClock", nil, "a clock")
-		}
+	return checked(c != nil, "WithClock", nil, "a clock", func(s *settings) {
 		s.clock, s.clocked = c, []reserve.Option{reserve.WithClock(c)}
 		s.outbound = append(s.outbound, outbound.WithClock(c))
-		return nil
-	}
+	})
 }
