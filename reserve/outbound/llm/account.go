@@ -11,9 +11,9 @@ import (
 
 type account struct {
 	of     *Transport
-	key    any                      // its Key, by which outbound remembers it: the account itself may be forgotten
-	queued int                      // calls that were not sent yet; guarded by the table's lock
-	users  *[calls]reserve.Reserver // of [WithLimiters]; nil: it was not given
+	key    any                       // its Key, by which outbound remembers it: the account itself may be forgotten
+	queued int                       // calls that were not sent yet; guarded by the table's lock
+	users  map[kind]reserve.Reserver // of [WithLimiters]
 	limits [kinds]limit
 	flight flight
 	known  atomic.Bool // all that the headers tell
@@ -26,8 +26,8 @@ type account struct {
 func (t *Transport) newAccount(key Key, l Limits) *account {
 	a := &account{of: t, key: key}
 	if t.limiters != nil {
-		a.users = new([calls]reserve.Reserver)
-		for k := range a.users {
+		a.users = map[kind]reserve.Reserver{}
+		for k := range calls {
 			a.users[k] = t.limiters(names[k], key)
 		}
 	}
@@ -90,51 +90,61 @@ type table struct {
 // looked bounds the search for an idle account.
 const looked = 16
 
+// enter returns a key's account, which is not forgotten before the call leaves it.
 func (t *Transport) enter(key Key) *account {
 	b := &t.table
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	a := b.accounts[key]
 	if a == nil {
-		b.mu.Unlock()
-		fresh := t.newAccount(key, t.limitsOf(key.Model)) // under no lock: it may ask a function of the user's
-		b.mu.Lock()
-		if a = b.accounts[key]; a == nil {
-			a = b.place(key, fresh, t.maxKeys)
-		}
+		a = b.place(key, t.fresh(key), t.maxKeys)
 	}
-	if a != nil {
-		a.queued++
-		b.mu.Unlock()
-		return a
+	if a == nil {
+		t.ignored.add(crowded)
+		a = t.shared()
 	}
-	b.mu.Unlock()
-	t.ignored.add(crowded)
-	a = t.others()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	a.queued++
 	return a
 }
 
-// place returns nil if there is none. It must be called with the table locked.
-func (b *table) place(key Key, a *account, places int) *account {
-	if len(b.accounts) >= places {
-		n := 0
-		for other, idle := range b.accounts { // in random order
-			if idle.queued == 0 && idle.isIdle() {
-				delete(b.accounts, other)
-				break
-			}
-			if n++; n == looked {
-				break
-			}
-		}
-		if len(b.accounts) >= places {
-			return nil
+// fresh unlocks the table for as long as it asks a function of the user's.
+func (t *Transport) fresh(key Key) *account {
+	t.table.mu.Unlock()
+	defer t.table.mu.Lock()
+	return t.newAccount(key, t.limitsOf(key.Model))
+}
+
+// shared must be called with the table locked.
+func (t *Transport) shared() *account {
+	if t.table.others == nil {
+		if fresh := t.fresh(Key{}); t.table.others == nil {
+			t.table.others = fresh
 		}
 	}
-	b.accounts[key] = a
-	return a
+	return t.table.others
+}
+
+// place returns the key's account, or nil if there is no place for a fresh one. It must be called with the table locked.
+func (b *table) place(key Key, fresh *account, places int) *account {
+	if b.accounts[key] == nil && (len(b.accounts) < places || b.forget()) {
+		b.accounts[key] = fresh
+	}
+	return b.accounts[key]
+}
+
+// forget removes an idle account, if it finds one.
+func (b *table) forget() bool {
+	n := 0
+	for key, a := range b.accounts { // in random order
+		if a.queued == 0 && a.isIdle() {
+			delete(b.accounts, key)
+			return true
+		}
+		if n++; n == looked {
+			break
+		}
+	}
+	return false
 }
 
 func (t *Transport) leave(a *account) {

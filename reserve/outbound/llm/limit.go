@@ -26,7 +26,7 @@ type limit struct {
 func (a *account) limiter(k kind) *reserve.Limiter { return a.limits[k].own.Load() }
 
 func (a *account) reserver(k kind) reserve.Reserver {
-	if by := a.theirs(k); by != nil {
+	if by := a.users[k]; by != nil {
 		return by
 	}
 	if k == calls && a.limiter(k) == nil {
@@ -35,21 +35,15 @@ func (a *account) reserver(k kind) reserve.Reserver {
 	return a.limiter(k)
 }
 
-// theirs is [WithLimiters]'s.
-func (a *account) theirs(k kind) reserve.Reserver {
-	if a.users == nil || k == calls {
-		return nil
-	}
-	return a.users[k]
+func (a *account) isActive(k kind) bool {
+	return a.limits[k].size.Load() > 0 || a.users[k] != nil
 }
-
-func (a *account) isActive(k kind) bool { return a.limits[k].size.Load() > 0 || a.theirs(k) != nil }
 
 func (a *account) give(l Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for k, n := range l.list() {
-		if m := &a.limits[k]; a.theirs(kind(k)) == nil {
+		if m := &a.limits[k]; a.users[kind(k)] == nil {
 			m.given = int32(min(n, math.MaxInt32))
 			a.hold(kind(k))
 		}
@@ -61,7 +55,7 @@ func (a *account) follow(k kind, n int32) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &a.limits[k]
-	if a.theirs(k) != nil {
+	if a.users[k] != nil {
 		return false
 	}
 	size := m.size.Load()

@@ -60,7 +60,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	defer a.mu.Unlock()
 	m, cost, now := &a.limits[k], c.price(k), a.of.clock.Now()
 	size := m.size.Load()
-	if a.theirs(k) != nil || size == 0 || k == requests && a.of.window > 0 || refused && cost > int(n) {
+	if a.users[k] != nil || size == 0 || k == requests && a.of.window > 0 || refused && cost > int(n) {
 		return
 	}
 	if m.share == nil {

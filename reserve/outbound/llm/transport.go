@@ -2,7 +2,6 @@ package llm
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -22,7 +21,6 @@ type Transport struct {
 	paced  *outbound.Transport
 
 	table     table
-	others    func() *account
 	latest    [calls]latest // guarded by the table's lock
 	unlimited *reserve.Policy
 	ignored   *ignored
@@ -97,13 +95,6 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		}
 	}
 	t.unlimited = t.unlimitedPolicy()
-	t.others = sync.OnceValue(func() *account {
-		a := t.newAccount(Key{}, t.limitsOf(""))
-		t.table.mu.Lock()
-		defer t.table.mu.Unlock()
-		t.table.others = a
-		return a
-	})
 	return t, nil
 }
 
