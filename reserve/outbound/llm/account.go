@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ type account struct {
 	users  map[kind]reserve.Reserver // of [WithLimiters]
 	limits [kinds]limit
 	flight flight
-	known  atomic.Bool // all that the headers tell
 	spaced atomic.Bool // calls go in the distances that its shares allow
 
 	mu      sync.Mutex
@@ -32,11 +30,7 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 		}
 	}
 	a.give(l)
-	a.flight.gate = newGate(math.MaxInt)
-	if slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }) {
-		a.flight.gate = newGate(1)
-	}
-	a.known.Store(a.flight.n > 1)
+	a.flight.init(slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }))
 	return a
 }
 
@@ -52,18 +46,11 @@ func (a *account) classOf(kind kindOfCall) *class {
 		return a.classes[maxClasses-1]
 	}
 	c := &class{kind: kind}
-	if kind.state {
-		c.first = newGate(1)
+	if kind.state && a.of.settles {
+		c.first.init(true)
 	}
 	a.classes = append(a.classes, c)
 	return c
-}
-
-// heard lets the other calls go. Calls that wait at other deployments look again.
-func (a *account) heard() {
-	if a.known.CompareAndSwap(false, true) {
-		a.flight.open()
-	}
 }
 
 func (a *account) countsTokens() bool {

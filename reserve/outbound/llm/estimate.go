@@ -96,7 +96,7 @@ func (k *class) told(p *prompt, n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.untold = 0
-	defer k.learned()
+	defer k.first.open()
 	k.input.learn(p.input, n.input)
 	if p.most {
 		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
@@ -121,28 +121,14 @@ func (k *class) guess(p *prompt) (input, output int) {
 	return k.input.mean(p.input), output
 }
 
-// learned lets other calls with state go.
-func (k *class) learned() {
-	if k.kind.state {
-		k.first.open()
-	}
-}
-
 func (k *class) tellsNone() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.input.calls == 0 {
 		if k.untold++; k.untold >= enough {
-			k.learned()
+			k.first.open()
 		}
 	}
-}
-
-// isKnown reports whether calls with state can be estimated, or never will be.
-func (k *class) isKnown() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.input.calls > 0 || k.untold >= enough
 }
 
 const (

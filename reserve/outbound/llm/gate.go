@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -11,20 +12,32 @@ import (
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
-// gate bounds the calls that are out. Until a response tells what is not known, that is one.
+// gate bounds the calls that are out. Until a response tells what is not known, it is closed: one may be out. The zero
+// gate is open, and counts none.
 type gate struct {
 	*queue.Places
+	closed atomic.Bool
 
 	mu sync.Mutex
 	n  int
 }
 
-func newGate(n int) gate { return gate{Places: queue.NewPlaces(n), n: n} }
+func (g *gate) init(closed bool) {
+	g.n = math.MaxInt
+	if closed {
+		g.n = 1
+	}
+	g.Places = queue.NewPlaces(g.n)
+	g.closed.Store(closed)
+}
 
+// open lets the other calls go. Calls that wait at other deployments look again.
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.resize(math.MaxInt)
+	if g.closed.CompareAndSwap(true, false) {
+		g.resize(math.MaxInt)
+	}
 }
 
 // resize must be called with the gate locked.
@@ -36,43 +49,38 @@ func (g *gate) resize(n int) {
 // patience is how long others wait for one call: a server may never answer it.
 const patience = 10 * time.Second
 
-// pass lets another call go after patience, if this one is still out and closed holds.
-func (g *gate) pass(c *call, closed func(*call) bool) {
-	if !closed(c) {
+// pass lets another call go after patience, if this one is still out and nothing was told.
+func (g *gate) pass(c *call) {
+	if !g.closed.Load() {
 		return
 	}
 	c.account.of.clock.AfterFunc(patience, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if !c.left.Load() && closed(c) {
+		if !c.left.Load() && g.closed.Load() {
 			g.resize(g.n + 1)
 		}
 	})
 }
 
-func (c *call) unheard() bool { return !c.account.known.Load() }
-
-// unseen reports whether no response has told what such calls read.
-func (c *call) unseen() bool { return c.class.kind.state && c.account.of.settles && !c.class.isKnown() }
-
 // gates are the places in flight of a call's key and, while its input can't be estimated, of its class.
 func gates() []outbound.Option {
-	gateOf := func(of func(*call) *gate, cost func(*call) bool) outbound.Option {
+	gateOf := func(of func(*call) *gate, cost func(*gate) int) outbound.Option {
 		return outbound.WithLimit(outbound.Limit{
 			Keyed: func(r *http.Request) (any, reserve.Reserver) {
 				g := of(callOf(r))
 				return g, g.Places
 			},
-			Cost: func(r *http.Request) int {
-				if c := callOf(r); c != nil && cost(c) {
-					return 1
-				}
-				return 0
-			},
+			Cost: func(r *http.Request) int { return cost(of(callOf(r))) },
 		})
 	}
 	return []outbound.Option{
-		gateOf(func(c *call) *gate { return &c.account.flight.gate }, func(*call) bool { return true }),
-		gateOf(func(c *call) *gate { return &c.class.first }, (*call).unseen),
+		gateOf(func(c *call) *gate { return &c.account.flight.gate }, func(*gate) int { return 1 }),
+		gateOf(func(c *call) *gate { return &c.class.first }, func(g *gate) int {
+			if g.closed.Load() {
+				return 1
+			}
+			return 0
+		}),
 	}
 }

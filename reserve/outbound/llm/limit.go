@@ -138,7 +138,7 @@ func (a *account) observe(c *call, r *http.Response) {
 		}
 	}
 	if told || r.StatusCode < 300 {
-		a.heard()
+		a.flight.open()
 	}
 }
 

@@ -86,8 +86,8 @@ func (c *call) depart() {
 		c.settleIn()
 	}
 	a := c.account
-	a.flight.pass(c, (*call).unheard)
-	c.class.first.pass(c, (*call).unseen)
+	a.flight.pass(c)
+	c.class.first.pass(c)
 	c.sent, c.level = a.of.clock.Now(), a.flight.Out()
 	c.spend(c.failed())
 	a.look(&c.before)
