@@ -13,22 +13,20 @@ import (
 
 const usageWanted = `"stream_options":{"include_usage":true},`
 
-func (c *call) askForUsage(r *http.Request) *http.Request {
-	if !c.streams || c.options || c.body == nil || c.endpoint.name != "completions" ||
-		bytes.Contains(c.body, []byte(`"stream_options"`)) {
+func (c *call) askForUsage(r *http.Request, body []byte) *http.Request {
+	if !c.streams || c.options || body == nil || c.endpoint.name != "completions" ||
+		bytes.Contains(body, []byte(`"stream_options"`)) {
 		return r
 	}
-	before, after, found := bytes.Cut(c.body, []byte("{"))
+	before, after, found := bytes.Cut(body, []byte("{"))
 	if !found {
 		return r
 	}
-	text := make([]byte, 0, len(c.body)+len(usageWanted))
+	text := make([]byte, 0, len(body)+len(usageWanted))
 	text = append(append(append(append(text, before...), '{'), usageWanted...), after...)
 	bodies.Close(r)
-	asking := r.WithContext(r.Context())
-	withBody(asking, text)
 	c.asked = true
-	return asking
+	return withBody(r, text)
 }
 
 func hideUsage(r *http.Response) {

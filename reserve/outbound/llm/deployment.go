@@ -108,8 +108,10 @@ func rename(body []byte, name string) ([]byte, bool) {
 	return append(out, body[copied:]...), true
 }
 
-func withBody(r *http.Request, body []byte) {
-	r.ContentLength = int64(len(body))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.Body, _ = r.GetBody()
+func withBody(r *http.Request, body []byte) *http.Request {
+	own := r.WithContext(r.Context())
+	own.ContentLength = int64(len(body))
+	own.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	own.Body, _ = own.GetBody()
+	return own
 }

@@ -101,12 +101,7 @@ func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer bodies.Close(r)
 	response, err := d.send(o, r)
-	if err != nil && first.answer {
-		if refusal := first.refusal(r, err); refusal != nil {
-			return refusal, nil
-		}
-	}
-	return response, err
+	return first.answered(r, response, err)
 }
 
 func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, err error) {
@@ -116,7 +111,7 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 	}
 	send = send.WithContext(o)
 	if o.once = o.prompt.body == nil; !o.once {
-		withBody(send, o.prompt.body)
+		send = withBody(send, o.prompt.body)
 	}
 	defer func() {
 		for _, c := range o.calls {

@@ -11,11 +11,15 @@ import (
 	"github.com/nextfree/pace/reserve"
 )
 
-func (t *Transport) refusal(r *http.Request, err error) *http.Response {
+// answered makes a response of some errors, if [AnswerRefusals] wants it.
+func (t *Transport) answered(r *http.Request, response *http.Response, err error) (*http.Response, error) {
+	if err == nil || !t.answer {
+		return response, err
+	}
 	var wait *reserve.WaitError
 	var large *TooLargeError
 	if !errors.As(err, &wait) && !errors.As(err, &large) {
-		return nil
+		return response, err
 	}
 	message, _ := json.Marshal("pace: " + strings.TrimPrefix(err.Error(), "pace: "))
 	text := fmt.Sprintf(t.preset.refusal, message)
@@ -27,7 +31,7 @@ func (t *Transport) refusal(r *http.Request, err error) *http.Response {
 		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r,
-	}
+	}, nil
 }
 
 func isRefusal(status int) bool { return status == 429 || status == 503 || status == 529 }

@@ -29,7 +29,6 @@ type call struct {
 	level  int        // calls of its key that were out then, it included
 	before [calls]int // used of each limit then, it included
 	spent  count      // what it used, as far as that is known
-	usage  Usage      // the same, for [WithUsage]
 
 	name  string // of the model, at its deployment
 	route *route // its way to one of several deployments; nil: there is one
@@ -89,7 +88,7 @@ func (c *call) depart() {
 	a.flight.pass(c)
 	c.class.first.pass(c)
 	c.sent, c.level = a.of.clock.Now(), a.flight.Out()
-	c.spend(c.failed())
+	c.spent = c.failed()
 	a.look(&c.before)
 }
 
@@ -122,14 +121,10 @@ func (c *call) failed() (n count) {
 	return n
 }
 
-func (c *call) spend(n count) {
-	c.spent, c.usage = n, Usage{Input: n.input, Output: n.output}
-}
-
 func (c *call) answered(r *http.Response) {
 	a := c.account
 	if r.StatusCode < 500 {
-		c.spend(count{})
+		c.spent = count{}
 	}
 	if r.StatusCode < 400 {
 		a.flight.accept(c)
@@ -160,13 +155,9 @@ func (c *call) read(r *http.Response) {
 }
 
 func (c *call) leave() {
-	if !c.left.CompareAndSwap(false, true) {
-		return
-	}
-	if !c.sent.IsZero() {
-		if told := c.account.of.told; told != nil {
-			told(c.key, c.usage)
-		}
+	first := c.left.CompareAndSwap(false, true)
+	if told := c.account.of.told; first && told != nil && !c.sent.IsZero() {
+		told(c.key, c.spent.usage())
 	}
 }
 

@@ -89,7 +89,7 @@ func (t *Transport) countOf(r *http.Response) (n count) {
 		t.ignored.add(bad)
 		return n
 	}
-	return count{in, out, true}
+	return count{input: in, output: out, known: true}
 }
 
 // usage is what a call used, for one limit.
@@ -136,5 +136,4 @@ func (c *call) finish(d *reading) {
 		c.stop(firstRest)
 	}
 	c.spent = n
-	c.usage = Usage{Input: sum(n.input, d.counter.reads), CachedInput: d.counter.cached, Output: n.output}
 }

@@ -81,14 +81,11 @@ func (o *route) goes(c *call, r *http.Request) *http.Request {
 	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
 		if renamed, ok := rename(body, c.name); ok {
 			body = renamed
-			r = r.WithContext(c)
-			withBody(r, body)
+			r = withBody(r, body)
 		}
 	}
 	if c.account.of.asks {
-		c.prompt.body = body
-		r = c.askForUsage(r)
-		c.prompt.body = nil
+		r = c.askForUsage(r, body)
 	}
 	return r
 }

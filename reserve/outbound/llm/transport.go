@@ -138,12 +138,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c := &call{Context: r.Context(), endpoint: e}
 	response, err := t.send(c, r)
-	if err != nil && t.answer {
-		if refusal := t.refusal(r, err); refusal != nil {
-			return refusal, nil
-		}
-	}
-	return response, err
+	return t.answered(r, response, err)
 }
 
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
@@ -167,7 +162,7 @@ func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
 	}
 	t.enroll(c, r)
 	if t.asks {
-		send = c.askForUsage(send)
+		send = c.askForUsage(send, c.body)
 	}
 	c.prompt.body = nil
 	return send.WithContext(c), nil

@@ -68,7 +68,13 @@ var usageForm = func() *form {
 
 type count struct {
 	input, output int
+	cached        int // of the input and of reads, what was read from a cache
+	reads         int // input that was read from a cache and is not counted
 	known         bool
+}
+
+func (n count) usage() Usage {
+	return Usage{Input: sum(n.input, n.reads), CachedInput: n.cached, Output: n.output}
 }
 
 type ending uint8
@@ -93,9 +99,7 @@ type counter struct {
 	repeat bool              // this document repeats what others have put out
 	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
-	cached int  // of the count's input and of what is not counted, what was read from a cache
-	reads  int  // input that was read from a cache and is not counted
-	all    bool // it is counted, too
+	all    bool // input that was read from a cache is counted, too
 	ending ending
 	id     string // of the response
 	later  bool   // the response is not complete: its usage comes when it is asked for
@@ -177,7 +181,7 @@ func (c *counter) measure() {
 
 // A stream tells input first, and output later or repeatedly.
 func (c *counter) take() {
-	f := &c.fields
+	f, n := &c.fields, &c.count
 	for is, has := range c.has {
 		if has {
 			f[is] = c.said[is]
@@ -186,19 +190,19 @@ func (c *counter) take() {
 	if c.has[ofOutput] || c.has[ofThought] || c.has[ofTotal] {
 		c.milli = 0
 	}
-	c.reads, c.cached = f[ofCacheRead], f[ofCached]+f[ofCacheRead]
-	c.count.input, c.count.output = f[ofInput]+f[ofCacheWrite], f[ofOutput]+f[ofThought]
+	n.reads, n.cached = f[ofCacheRead], f[ofCached]+f[ofCacheRead]
+	n.input, n.output = f[ofInput]+f[ofCacheWrite], f[ofOutput]+f[ofThought]
 	if c.all {
-		c.count.input, c.reads = c.count.input+c.reads, 0
+		n.input, n.reads = n.input+n.reads, 0
 	}
-	if rest := f[ofTotal] - c.count.input - c.count.output; rest > 0 && c.has[ofTotal] {
-		if c.count.input == 0 && c.count.output == 0 {
-			c.count.input = rest // nothing but a total
+	if rest := f[ofTotal] - n.input - n.output; rest > 0 && c.has[ofTotal] {
+		if n.input == 0 && n.output == 0 {
+			n.input = rest // nothing but a total
 		} else {
-			c.count.output += rest
+			n.output += rest
 		}
 	}
-	c.count.known = true
+	n.known = true
 }
 
 func endingOf(name string) ending {
