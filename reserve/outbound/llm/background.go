@@ -14,7 +14,6 @@ type awaited struct {
 }
 
 type waitingCall struct {
-	of      *awaited
 	id      string
 	account *account
 	class   *class
@@ -24,12 +23,10 @@ type waitingCall struct {
 
 const maxAwaited = 4096
 
-func (t *Transport) await(c *call, id string) {
+func (t *Transport) await(c *call, id string, charged count) {
 	if id == "" {
 		return
 	}
-	w := &waitingCall{of: &t.awaited, id: id, account: c.account, class: c.class, prompt: c.prompt}
-	w.charged.input, w.charged.output = c.class.guess(&c.prompt)
 	a := &t.awaited
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,7 +39,7 @@ func (t *Transport) await(c *call, id string) {
 		}
 		delete(a.calls, other)
 	}
-	a.calls[id] = w
+	a.calls[id] = &waitingCall{id, c.account, c.class, c.prompt, charged}
 }
 
 func (a *awaited) find(r *http.Request) *waitingCall {
@@ -51,28 +48,27 @@ func (a *awaited) find(r *http.Request) *waitingCall {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.calls) == 0 {
-		return nil
-	}
 	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 }
 
+// remove reports whether the call was there.
+func (a *awaited) remove(w *waitingCall) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first := a.calls[w.id] == w
+	delete(a.calls, w.id)
+	return first
+}
+
 func (w *waitingCall) finish(d *reading) {
-	if !d.counter.count.known {
-		return
-	}
-	w.of.mu.Lock()
-	first := w.of.calls[w.id] == w
-	delete(w.of.calls, w.id)
-	w.of.mu.Unlock()
-	if !first {
-		return
-	}
 	n, a := d.counter.count, w.account
+	if !n.known || !a.of.awaited.remove(w) {
+		return
+	}
 	w.class.told(&w.prompt, n)
 	for k := range calls {
 		if l := a.limiter(k); k.isTokens() && l != nil && a.isActive(k) && a.of.settles {
-			if more := k.of(n.input, n.output) - k.of(w.charged.input, w.charged.output); more > 0 {
+			if more := k.of(n) - k.of(w.charged); more > 0 {
 				(*engine.Limiter)(l).Charge(more)
 			}
 		}

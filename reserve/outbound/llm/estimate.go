@@ -76,20 +76,20 @@ type kindOfCall struct {
 
 const maxClasses = 8
 
-func (k *class) expect(p *prompt, others int, now time.Time) (input, output int) {
+func (k *class) expect(p *prompt, others int, now time.Time) (n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	input, output = p.input, p.output
+	n.input, n.output = p.input, p.output
 	if k.untold < enough {
-		input = k.input.expect(p.input, others)
+		n.input = k.input.expect(p.input, others)
 		if !p.most {
-			output = k.output.expect(p.output, others)
+			n.output = k.output.expect(p.output, others)
 		}
 	}
 	if !p.most {
-		output = max(output, k.holds(now))
+		n.output = max(n.output, k.holds(now))
 	}
-	return input, output
+	return n
 }
 
 func (k *class) told(p *prompt, n count) {
@@ -106,19 +106,19 @@ func (k *class) told(p *prompt, n count) {
 }
 
 // guess returns the charge for a response without a usage.
-func (k *class) guess(p *prompt) (input, output int) {
+func (k *class) guess(p *prompt) (n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	output = p.output
+	n.input = k.input.mean(p.input)
 	switch {
 	case !p.most:
-		output = k.output.mean(output)
+		n.output = k.output.mean(p.output)
 	case k.input.calls > 0:
-		output = min(output, bounded(k.outputs))
+		n.output = min(p.output, bounded(k.outputs))
 	default:
-		output = min(output, guessedOutput*max(1, p.choices))
+		n.output = min(p.output, guessedOutput*max(1, p.choices))
 	}
-	return k.input.mean(p.input), output
+	return n
 }
 
 func (k *class) tellsNone() {

@@ -42,14 +42,14 @@ func (k kind) isTokens() bool {
 
 func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
 
-func (k kind) of(input, output int) int {
+func (k kind) of(n count) int {
 	switch k {
 	case tokens, dayTokens:
-		return sum(input, output)
+		return sum(n.input, n.output)
 	case inputTokens:
-		return input
+		return n.input
 	case outputTokens:
-		return output
+		return n.output
 	default:
 		return 1
 	}

@@ -73,11 +73,11 @@ func (c *call) price(k kind) int {
 	case c.file:
 		return 0
 	}
-	input, output := c.input, c.output
+	n := count{input: c.input, output: c.output}
 	if a.of.settles {
-		input, output = c.class.expect(&c.prompt, a.flight.Out(), a.of.clock.Now())
+		n = c.class.expect(&c.prompt, a.flight.Out(), a.of.clock.Now())
 	}
-	return max(1, k.of(input, output)) // what it used is charged even where nothing was expected
+	return max(1, k.of(n)) // what it used is charged even where nothing was expected
 }
 
 func (c *call) depart() {
@@ -110,13 +110,13 @@ func (c *call) used(k kind, _ *http.Response) outbound.Usage {
 
 // lost is 0 for a call that was not sent.
 func (c *call) lost(k kind) (tokens int, known bool) {
-	return k.of(c.spent.input, c.spent.output), c.sent.IsZero() || c.account.of.settles
+	return k.of(c.spent), c.sent.IsZero() || c.account.of.settles
 }
 
 // failed is what a call without an answer is charged.
 func (c *call) failed() (n count) {
 	if !c.account.of.refunds {
-		n.input, n.output = c.class.guess(&c.prompt)
+		n = c.class.guess(&c.prompt)
 	}
 	return n
 }

@@ -104,29 +104,28 @@ func (u *usage) Used() (permits int, known bool) {
 	if u.call.reads {
 		u.call.reading.end()
 	}
-	return u.kind.of(u.call.spent.input, u.call.spent.output), true
+	return u.kind.of(u.call.spent), true
 }
 
 func (c *call) finish(d *reading) {
-	n := d.counter.count
+	n, guess, unsaid := d.counter.count, c.class.guess(&c.prompt), d.counter.unsaid()
 	switch {
-	case d.counter.ending != well && !n.known: // it put out what came of it, and no more
-		n.input, _ = c.class.guess(&c.prompt)
-		if n.output = d.counter.unsaid(); !d.counter.seen {
-			n.input = 0
-		}
 	case n.known:
-		n.output = sum(n.output, d.counter.unsaid())
+		n.output = sum(n.output, unsaid)
 		c.class.told(&c.prompt, n)
+	case d.counter.ending != well: // it put out what came of it, and no more
+		if n.output = unsaid; d.counter.seen {
+			n.input = guess.input
+		}
 	case d.counter.later:
-		c.account.of.await(c, d.counter.id)
-		n.input, n.output = c.class.guess(&c.prompt)
+		n = guess
+		c.account.of.await(c, d.counter.id, guess)
 	default:
+		n = guess
 		c.account.of.ignored.add(missing)
 		c.class.tellsNone()
-		n.input, n.output = c.class.guess(&c.prompt)
 		if d.counter.seen && !c.reasons {
-			n.output = d.counter.unsaid()
+			n.output = unsaid
 			if c.most {
 				n.output = min(n.output, c.output)
 			}

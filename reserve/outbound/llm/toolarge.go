@@ -18,13 +18,13 @@ func (c *call) fits() error {
 	if !t.large && !t.preset.refusesLarge || c.file {
 		return nil
 	}
-	input, output := c.input/2, 0
+	least := count{input: c.input / 2}
 	if c.most {
-		output = c.output
+		least.output = c.output
 	}
 	for _, k := range []kind{tokens, inputTokens, outputTokens} {
-		if most := a.certain(k); most > 0 && k.of(input, output) > most {
-			return &TooLargeError{Limit: names[k], Tokens: k.of(input, output), Most: most}
+		if most := a.certain(k); most > 0 && k.of(least) > most {
+			return &TooLargeError{Limit: names[k], Tokens: k.of(least), Most: most}
 		}
 	}
 	return nil

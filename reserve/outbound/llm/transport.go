@@ -142,30 +142,22 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err error) {
-	send, err := t.prepare(c, r)
+	send, err := c.readFrom(r, t.estimate != nil || t.asks)
 	if err != nil {
 		bodies.Close(r)
 		return nil, err
 	}
+	t.enroll(c, r)
 	defer func() { c.over(response) }()
 	if err = c.fits(); err != nil {
 		bodies.Close(send)
 		return nil, err
 	}
-	return t.paced.RoundTrip(send)
-}
-
-func (t *Transport) prepare(c *call, r *http.Request) (*http.Request, error) {
-	send, err := c.readFrom(r, t.estimate != nil || t.asks)
-	if err != nil {
-		return send, err
-	}
-	t.enroll(c, r)
 	if t.asks {
 		send = c.askForUsage(send, c.body)
 	}
 	c.prompt.body = nil
-	return send.WithContext(c), nil
+	return t.paced.RoundTrip(send.WithContext(c))
 }
 
 func (t *Transport) enroll(c *call, r *http.Request) {
