@@ -40,11 +40,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections closes the idle connections of the base transport, as [http.Client.CloseIdleConnections] asks.
-func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func (t *Transport) CloseIdleConnections() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
 func (c *call) exchange() (v verdict, err error) {
 	if err = c.send(); err != nil {

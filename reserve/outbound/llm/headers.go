@@ -16,11 +16,10 @@ var headers = []header{
 	rateLimit(requests, "Requests"), rateLimit(tokens, "Tokens"),
 	rateLimit(requests, "Req-Minute"), rateLimit(requests, "Requests-Minute"), rateLimit(tokens, "Tokens-Minute"),
 	anthropics(requests, "Requests"), anthropics(inputTokens, "Input-Tokens"), anthropics(outputTokens, "Output-Tokens"),
-	func() header {
-		h := anthropics(tokens, "Tokens") // the closest of the others
-		h.unless = "Anthropic-Ratelimit-Input-Tokens-Limit"
-		return h
-	}(),
+	{ // the closest of the others
+		tokens, "Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining",
+		"Anthropic-Ratelimit-Input-Tokens-Limit",
+	},
 }
 
 func rateLimit(k kind, name string) header {

@@ -45,7 +45,7 @@ func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
 func (k kind) of(n count) int {
 	switch k {
 	case tokens, dayTokens:
-		return sum(n.input, n.output)
+		return n.input + n.output
 	case inputTokens:
 		return n.input
 	case outputTokens:
@@ -69,13 +69,6 @@ func (l *Limits) check() error {
 		}
 	}
 	return nil
-}
-
-func sum(a, b int) int {
-	if n := a + b; n >= 0 {
-		return n
-	}
-	return int(^uint(0) >> 1)
 }
 
 // SetLimits replaces the limits given to [New], for all models without limits of their own. Where a limit grows,

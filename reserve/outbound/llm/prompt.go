@@ -152,7 +152,7 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 		p.input = min((total+bytesPerToken-1)/bytesPerToken, maxTokens)
 	}
 	p.blobs = r.scan.size.blobs
-	p.input = sum(p.input, r.scan.size.blobTokens)
+	p.input += r.scan.size.blobTokens
 	choices := max(1, p.choices)
 	if p.most = r.mostOutput > 0; p.most {
 		p.output = min(r.mostOutput, maxTokens/choices) * choices
@@ -161,6 +161,9 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	}
 	if err == io.EOF {
 		err = nil
+	}
+	if err == nil && len(read) < maxBody {
+		p.body = read
 	}
 	return read, err
 }
@@ -174,10 +177,7 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if r.GetBody != nil {
 		if body, err := r.GetBody(); err == nil {
 			defer body.Close()
-			read, err := p.read(body, true, keep) // if it fails, so will the one that is sent
-			if err == nil && len(read) < maxBody {
-				p.body = read
-			}
+			_, _ = p.read(body, true, keep) // if it fails, so will the one that is sent
 			return r, nil
 		}
 	}
@@ -187,8 +187,7 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 		return r, context.Cause(r.Context())
 	}
 	again := r.WithContext(r.Context())
-	if err == nil && len(read) < maxBody {
-		p.body = read
+	if p.body != nil {
 		again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(read)), nil }
 	}
 	rest := io.Reader(r.Body)
@@ -196,7 +195,7 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 		rest = failing{err}
 	}
 	if r.ContentLength > int64(len(read)) {
-		p.input = sum(p.input, int(min(r.ContentLength-int64(len(read)), maxTokens*bytesPerToken)/bytesPerToken))
+		p.input += int(min(r.ContentLength-int64(len(read)), maxTokens*bytesPerToken) / bytesPerToken)
 	}
 	again.Body = restored{io.MultiReader(bytes.NewReader(read), rest), r.Body}
 	return again, nil

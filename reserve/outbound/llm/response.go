@@ -111,7 +111,7 @@ func (c *call) finish(d *reading) {
 	n, guess, unsaid := d.counter.count, c.class.guess(&c.prompt), d.counter.unsaid()
 	switch {
 	case n.known:
-		n.output = sum(n.output, unsaid)
+		n.output += unsaid
 		c.class.told(&c.prompt, n)
 	case d.counter.ending != well: // it put out what came of it, and no more
 		if n.output = unsaid; d.counter.seen {

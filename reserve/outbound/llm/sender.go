@@ -36,8 +36,4 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-func (s sender) CloseIdleConnections() {
-	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func (s sender) CloseIdleConnections() { (&http.Client{Transport: s.base}).CloseIdleConnections() }

@@ -74,7 +74,7 @@ type count struct {
 }
 
 func (n count) usage() Usage {
-	return Usage{Input: sum(n.input, n.reads), CachedInput: n.cached, Output: n.output}
+	return Usage{Input: n.input + n.reads, CachedInput: n.cached, Output: n.output}
 }
 
 type ending uint8
