@@ -97,7 +97,11 @@ func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	if o.endpoint.free {
 		first.ignored.add(unpaced)
 		response, err := first.base.RoundTrip(first.rewrite(r, &o.endpoint, o.endpoint.model))
-		return toCaller(response, r), err
+		if response != nil {
+			response.Header.Del("Set-Cookie")
+			response.Request = r
+		}
+		return response, err
 	}
 	defer bodies.Close(r)
 	response, err := d.send(o, r)
@@ -130,14 +134,6 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		err = valueError("the model", o.model(), "one that a deployment serves")
 	}
 	return response, err
-}
-
-func toCaller(response *http.Response, r *http.Request) *http.Response {
-	if response != nil {
-		response.Header.Del("Set-Cookie")
-		response.Request = r
-	}
-	return response
 }
 
 // isElsewhere reports whether a request follows a redirect to another host.

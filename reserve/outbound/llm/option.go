@@ -9,6 +9,7 @@ import (
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 
@@ -48,6 +49,7 @@ type settings struct {
 	maxKeys    int
 	clock      clockwork.Clock
 	clocked    []reserve.Option // for limiters; nil: the real clock
+	unlimited  *reserve.Policy  // of the limiter for a key without a limit of requests
 	outbound   []outbound.Option
 }
 
@@ -176,7 +178,7 @@ func WithClasses(of func(*http.Request) (class, tenant string), classes ...fair.
 // WithClock replaces the clock, for tests. Default: the real one.
 func WithClock(c clockwork.Clock) Option {
 	return checked(c != nil, "WithClock", nil, "a clock", func(s *settings) {
-		s.clock, s.clocked = c, []reserve.Option{reserve.WithClock(c)}
+		s.clock, s.clocked, s.unlimited = c, []reserve.Option{reserve.WithClock(c)}, queue.Unlimited(c)
 		s.outbound = append(s.outbound, outbound.WithClock(c))
 	})
 }

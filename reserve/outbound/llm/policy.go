@@ -1,8 +1,6 @@
 package llm
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"github.com/nextfree/pace"
@@ -47,9 +45,4 @@ func (t *Transport) newPolicy(k kind, n int) (p *reserve.Policy, permitsPerSecon
 	}
 	per += t.margin
 	return reserve.Must(window.Policy(n, per, t.clocked...)), reserve.Per(float64(n), per)
-}
-
-// unlimitedPolicy is of the limiter for a key without a limit of requests.
-func (t *Transport) unlimitedPolicy() *reserve.Policy {
-	return reserve.Must(pace.Bursty(math.Inf(1), append(slices.Clone(t.clocked), pace.WithBurst(0))...))
 }

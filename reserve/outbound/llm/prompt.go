@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 const (
@@ -190,22 +192,12 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	if p.body != nil {
 		again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(read)), nil }
 	}
-	rest := io.Reader(r.Body)
-	if err != nil { // the caller's body fails: so does the one that is sent
-		rest = failing{err}
-	}
 	if r.ContentLength > int64(len(read)) {
 		p.input += int(min(r.ContentLength-int64(len(read)), maxTokens*bytesPerToken) / bytesPerToken)
 	}
-	again.Body = restored{io.MultiReader(bytes.NewReader(read), rest), r.Body}
+	again.Body = struct {
+		io.Reader
+		io.Closer
+	}{bodies.Again(read, r.Body, err), r.Body}
 	return again, nil
 }
-
-type restored struct {
-	io.Reader
-	io.Closer
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

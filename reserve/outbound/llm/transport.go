@@ -7,6 +7,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
@@ -20,11 +21,10 @@ type Transport struct {
 	base   http.RoundTripper
 	paced  *outbound.Transport
 
-	table     table
-	latest    [calls]latest // guarded by the table's lock
-	unlimited *reserve.Policy
-	ignored   *ignored
-	awaited   awaited
+	table   table
+	latest  [calls]latest // guarded by the table's lock
+	ignored *ignored
+	awaited awaited
 }
 
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. The
@@ -86,7 +86,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 	t := &Transport{preset: p.preset, given: l, base: base, ignored: new(ignored)}
 	t.settings = settings{
 		limits: map[string]Limits{}, clock: clockwork.NewRealClock(), margin: 250 * time.Millisecond, maxKeys: 1024,
-		window: p.window, settles: p.settles,
+		window: p.window, settles: p.settles, unlimited: queue.Unlimited(nil),
 	}
 	t.table.accounts = map[Key]*account{}
 	for _, opt := range opts {
@@ -94,7 +94,6 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 			return nil, err
 		}
 	}
-	t.unlimited = t.unlimitedPolicy()
 	return t, nil
 }
 

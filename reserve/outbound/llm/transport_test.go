@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -263,7 +264,7 @@ func TestRequestIsPassedOn(t *testing.T) {
 			require.True(t, before.Body == r.Body && before.ContentLength == r.ContentLength && before.Context() == r.Context())
 		}
 	}
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, failing{errors.New("no file")})
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api, iotest.ErrReader(errors.New("no file")))
 	_, err = transport.RoundTrip(r)
 	require.EqualError(t, err, "no file")
 }

@@ -2,6 +2,7 @@
 package bodies
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 )
@@ -23,3 +24,15 @@ func Instead(of, body io.ReadCloser) io.ReadCloser {
 	}
 	return body
 }
+
+// Again reads what was read of a body, and then its rest; or the error that reading it has brought, if that is not nil.
+func Again(read []byte, rest io.Reader, err error) io.Reader {
+	if err != nil {
+		rest = failing{err}
+	}
+	return io.MultiReader(bytes.NewReader(read), rest)
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

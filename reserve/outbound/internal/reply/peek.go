@@ -1,10 +1,11 @@
 package reply
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
 )
 
 const (
@@ -44,10 +45,7 @@ func (p *peeked) read() {
 		}
 	}()
 	begin, err := io.ReadAll(io.LimitReader(p.body, MaxBody))
-	p.begin, p.rest = begin, io.MultiReader(bytes.NewReader(begin), p.body)
-	if err != nil {
-		p.rest = io.MultiReader(bytes.NewReader(begin), failing{err})
-	}
+	p.begin, p.rest = begin, bodies.Again(begin, p.body, err)
 }
 
 func (p *peeked) Read(b []byte) (int, error) {
@@ -61,7 +59,3 @@ func (p *peeked) Close() error { return p.body.Close() }
 type panicking struct{ value any }
 
 func (p panicking) Read([]byte) (int, error) { panic(p.value) }
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
