@@ -3,6 +3,7 @@ package outbound
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -76,9 +77,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 		return nil, err
 	}
 	t.learned = newLearned(t.unlimited, len(t.limits) == 0)
-	for i := range t.limits {
-		t.whole = t.whole || t.limits[i].whole
-	}
+	t.whole = slices.ContainsFunc(t.limits, func(l limit) bool { return l.whole })
 	t.controllers.forget = (*controller).restore
 	return t, nil
 }

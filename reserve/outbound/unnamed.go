@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
@@ -59,10 +60,8 @@ func windowOf(ends []time.Time, of route, heard time.Time) (int, []time.Time) {
 		ends[of.window] = of.ends
 		return of.window, ends
 	}
-	for i := range ends {
-		if sameEnd(ends[i], of.ends) {
-			return i, ends
-		}
+	if i := slices.IndexFunc(ends, func(end time.Time) bool { return sameEnd(end, of.ends) }); i >= 0 {
+		return i, ends
 	}
 	return len(ends), append(ends, of.ends)
 }

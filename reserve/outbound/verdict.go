@@ -220,17 +220,13 @@ func blamed(charges []charge, i int, s *reply.Reply) bool {
 			return i == w
 		}
 	}
-	any := false
-	for j := range charges {
-		any = any || charges[j].exhausted()
-	}
-	if any {
+	if slices.ContainsFunc(charges, charge.exhausted) {
 		return charges[i].exhausted()
 	}
 	return i == target(charges, "", s.Reason)
 }
 
-func (a *charge) exhausted() bool {
+func (a charge) exhausted() bool {
 	l := a.said
 	return l != nil && (l.Stop > 0 || l.Short || l.Left >= 0 && l.Left < float64(a.Permits))
 }

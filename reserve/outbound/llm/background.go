@@ -30,9 +30,6 @@ func (t *Transport) await(c *call, id string, charged count) {
 	a := &t.awaited
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.calls == nil {
-		a.calls = map[string]*waitingCall{}
-	}
 	for other := range a.calls { // any
 		if len(a.calls) < maxAwaited {
 			break

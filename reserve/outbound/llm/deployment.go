@@ -80,32 +80,27 @@ func callPath(path string) string {
 	}
 }
 
-func rename(body []byte, name string) ([]byte, bool) {
+// rename returns an object with another model; anything else as it is.
+func rename(body []byte, name string) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
+		return body
 	}
-	quoted, err := json.Marshal(name)
-	if err != nil {
-		return nil, false
-	}
+	quoted, _ := json.Marshal(name)
 	var out []byte
 	copied := 0
 	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
 		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return nil, false
+		key, err := d.Token()
+		if err != nil || d.Decode(&value) != nil {
+			return body
 		}
 		if end := int(d.InputOffset()); key == "model" {
 			out = append(append(out, body[copied:end-len(value)]...), quoted...)
 			copied = end
 		}
 	}
-	return append(out, body[copied:]...), true
+	return append(out, body[copied:]...)
 }
 
 func withBody(r *http.Request, body []byte) *http.Request {

@@ -95,30 +95,28 @@ func (r *promptReader) value(is field, text []byte, quoted bool) {
 		if quoted {
 			r.model = plain(text)
 		}
-		return
 	case inStream:
 		r.streams = string(text) == "true"
-		return
 	case inOptions:
 		r.options = true
-		return
 	case inReasoning:
 		r.reasons = quoted && string(text) != "none"
-		return
 	case inPrompt:
 		r.state = true
-		return
+	case inMaxOutput:
+		r.mostOutput = max(r.mostOutput, wholeNumber(text, quoted, maxTokens))
+	case inChoices:
+		r.choices = max(r.choices, wholeNumber(text, quoted, maxChoices))
 	}
+}
+
+// wholeNumber returns 0 for what is none.
+func wholeNumber(text []byte, quoted bool, most int64) int {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 1 || quoted {
-		return
+		return 0
 	}
-	switch is {
-	case inMaxOutput:
-		r.mostOutput = max(r.mostOutput, int(min(n, maxTokens)))
-	case inChoices:
-		r.choices = max(r.choices, int(min(n, maxChoices)))
-	}
+	return int(min(n, most))
 }
 
 func plain(text []byte) string {
@@ -148,13 +146,12 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	p.cut = err == nil
 	p.json = total > 0 && !r.scan.broken && !r.scan.loose && (p.cut || r.scan.whole())
 	p.state = p.state || r.scan.size.state
+	milli := int64(total) * 1000 / bytesPerToken
 	if p.json {
-		p.input = int(min((r.scan.size.milli+999)/1000, maxTokens))
-	} else {
-		p.input = min((total+bytesPerToken-1)/bytesPerToken, maxTokens)
+		milli = r.scan.size.milli
 	}
 	p.blobs = r.scan.size.blobs
-	p.input += r.scan.size.blobTokens
+	p.input = int(min((milli+999)/1000, maxTokens)) + r.scan.size.blobTokens
 	choices := max(1, p.choices)
 	if p.most = r.mostOutput > 0; p.most {
 		p.output = min(r.mostOutput, maxTokens/choices) * choices

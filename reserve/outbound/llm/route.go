@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -34,12 +35,7 @@ func routeOf(r *http.Request) *route {
 	return o
 }
 
-func (o *route) model() string {
-	if o.endpoint.model != "" {
-		return o.endpoint.model
-	}
-	return o.prompt.model
-}
+func (o *route) model() string { return cmp.Or(o.endpoint.model, o.prompt.model) }
 
 // prepare returns the request without its body; nil: the deployment does not serve it.
 func (o *route) prepare(m *member, r *http.Request) *http.Request {
@@ -79,10 +75,8 @@ func (o *route) goes(c *call, r *http.Request) *http.Request {
 	}
 	body := o.prompt.body
 	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
-		if renamed, ok := rename(body, c.name); ok {
-			body = renamed
-			r = withBody(r, body)
-		}
+		body = rename(body, c.name)
+		r = withBody(r, body)
 	}
 	if c.account.of.asks {
 		r = c.askForUsage(r, body)

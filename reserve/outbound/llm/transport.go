@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -88,7 +89,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		limits: map[string]Limits{}, clock: clockwork.NewRealClock(), margin: 250 * time.Millisecond, maxKeys: 1024,
 		window: p.window, settles: p.settles, unlimited: queue.Unlimited(nil),
 	}
-	t.table.accounts = map[Key]*account{}
+	t.table.accounts, t.awaited.calls = map[Key]*account{}, map[string]*waitingCall{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
 			return nil, err
@@ -160,9 +161,7 @@ func (t *Transport) send(c *call, r *http.Request) (response *http.Response, err
 }
 
 func (t *Transport) enroll(c *call, r *http.Request) {
-	if c.endpoint.model != "" {
-		c.model = c.endpoint.model
-	}
+	c.model = cmp.Or(c.endpoint.model, c.model)
 	c.file = !c.json && isFile(r)
 	if c.endpoint.silent {
 		c.output, c.most = 0, true

@@ -120,26 +120,23 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 	switch is {
 	case ofType:
 		c.repeat = bytes.HasSuffix(text, []byte(".done"))
-		return
 	case ofError:
 		c.ending = max(c.ending, endingOf(string(text)))
-		return
 	case ofID:
 		c.id = string(text[:min(len(text), maxModel)])
-		return
 	case ofStatus:
 		c.later = string(text) == "queued" || string(text) == "in_progress"
-		return
+	default:
+		n, bad := tokensOf(text)
+		if quoted && bad == 0 {
+			bad = broken
+		}
+		if bad != 0 {
+			c.bad = bad
+			return
+		}
+		c.has[is], c.said[is] = true, n
 	}
-	n, bad := tokensOf(text)
-	if quoted && bad == 0 {
-		bad = broken
-	}
-	if bad != 0 {
-		c.bad = bad
-		return
-	}
-	c.has[is], c.said[is] = true, n
 }
 
 func (c *counter) noneYet() bool { return c.has == [usageFields]bool{} }

@@ -4,6 +4,7 @@ package reply
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -65,12 +66,8 @@ func (l *Limit) Wants(cost float64) time.Duration {
 
 // HasRoom reports whether something is left of each limit.
 func (s *Reply) HasRoom() bool {
-	for i := range s.Limits {
-		if l := &s.Limits[i]; l.Left < 1 || l.Stop > 0 || l.Short {
-			return false
-		}
-	}
-	return len(s.Limits) > 0
+	full := func(l Limit) bool { return l.Left < 1 || l.Stop > 0 || l.Short }
+	return len(s.Limits) > 0 && !slices.ContainsFunc(s.Limits, full)
 }
 
 // Read reads a response received at that time. It ignores malformed headers, and puts back what it reads of the body.
@@ -116,14 +113,7 @@ func refused(r *http.Response, s *Reply) bool {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
 		return true
 	case http.StatusForbidden:
-		if s.Told {
-			return true
-		}
-		for _, l := range s.Limits {
-			if l.Stop > 0 || l.Short {
-				return true
-			}
-		}
+		return s.Told || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Stop > 0 || l.Short })
 	}
 	return false
 }
