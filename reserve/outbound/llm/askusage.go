@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -22,11 +23,9 @@ func (c *call) askForUsage(r *http.Request, body []byte) *http.Request {
 	if !found {
 		return r
 	}
-	text := make([]byte, 0, len(body)+len(usageWanted))
-	text = append(append(append(append(text, before...), '{'), usageWanted...), after...)
 	bodies.Close(r)
 	c.asked = true
-	return withBody(r, text)
+	return withBody(r, slices.Concat(before, []byte("{"+usageWanted), after))
 }
 
 func hideUsage(r *http.Response) {

@@ -44,12 +44,10 @@ var openAI = preset{
 // change every hour, do not count.
 func AzureOpenAI() Provider { return Provider{&azure} }
 
-var azure = func() preset {
-	p := openAI
-	p.name, p.credential = "Azure OpenAI", byHeaders("Api-Key")
-	p.settles, p.window = false, 10*time.Second
-	return p
-}()
+var azure = preset{
+	name: "Azure OpenAI", credential: byHeaders("Api-Key"), window: 10 * time.Second,
+	refusesLarge: openAI.refusesLarge, tells: openAI.tells, refusal: openAI.refusal,
+}
 
 // Anthropic is Anthropic's Messages API, which limits requests, input tokens and output tokens. Input read from a cache
 // is not charged ([CacheReadsCount]), input written to it is. A call holds max_tokens of output, and is settled when it

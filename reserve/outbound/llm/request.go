@@ -88,7 +88,10 @@ func (c *call) depart() {
 	a.flight.pass(c)
 	c.class.first.pass(c)
 	c.sent, c.level = a.of.clock.Now(), a.flight.Out()
-	c.spent = c.failed()
+	c.spent = count{}
+	if !a.of.refunds { // as long as there is no answer
+		c.spent = c.class.guess(&c.prompt)
+	}
 	a.look(&c.before)
 }
 
@@ -111,14 +114,6 @@ func (c *call) used(k kind, _ *http.Response) outbound.Usage {
 // lost is 0 for a call that was not sent.
 func (c *call) lost(k kind) (tokens int, known bool) {
 	return k.of(c.spent), c.sent.IsZero() || c.account.of.settles
-}
-
-// failed is what a call without an answer is charged.
-func (c *call) failed() (n count) {
-	if !c.account.of.refunds {
-		n = c.class.guess(&c.prompt)
-	}
-	return n
 }
 
 func (c *call) answered(r *http.Response) {

@@ -76,9 +76,6 @@ func (d *reading) ends() (first bool) {
 // countOf returns the usage that a response's headers tell.
 func (t *Transport) countOf(r *http.Response) (n count) {
 	names := &t.preset.counts
-	if names[0] == "" {
-		return n
-	}
 	input, output := r.Header.Get(names[0]), r.Header.Get(names[1])
 	if input == "" || output == "" {
 		return n

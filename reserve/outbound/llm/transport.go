@@ -88,6 +88,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 	t.settings = settings{
 		limits: map[string]Limits{}, clock: clockwork.NewRealClock(), margin: 250 * time.Millisecond, maxKeys: 1024,
 		window: p.window, settles: p.settles, unlimited: queue.Unlimited(nil),
+		key: func(_ *http.Request, key Key) Key { return key },
 	}
 	t.table.accounts, t.awaited.calls = map[Key]*account{}, map[string]*waitingCall{}
 	for _, opt := range opts {
@@ -170,12 +171,8 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 		input, output := t.estimate(r, c.prompt.body)
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
 	}
-	key := Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(t.preset.credential(r))}
-	if t.key != nil {
-		key = t.key(r, key)
-	}
-	c.key = key
-	c.account, c.waits = t.enter(key), true
+	c.key = t.key(r, Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(t.preset.credential(r))})
+	c.account, c.waits = t.enter(c.key), true
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
 }
 
