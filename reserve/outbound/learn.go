@@ -17,10 +17,9 @@ import (
 // learned holds the limits that servers name (see "Find the key"). A call of an unknown route has its account's limit;
 // others too, once the server has limited all calls of the account together.
 type learned struct {
-	accounts *keyed.Limiters[string]
-	buckets  *keyed.Limiters[bucket]
-	whole    limit // of all calls of an account
-	bucket   limit // of calls that share one
+	buckets *keyed.Limiters[bucket]
+	whole   limit // of all calls of an account
+	bucket  limit // of calls that share one
 
 	routes memory[route]  // by the hash of a method and path, or of all paths with one prefix
 	names  memory[*names] // by account
@@ -32,8 +31,8 @@ type learned struct {
 
 type bucket struct {
 	account  string
-	key      reply.Key
-	resource string // see reply.Resource
+	key      reply.Key // zero: all calls of the account
+	resource string    // see reply.Resource
 }
 
 type route struct {
@@ -47,14 +46,12 @@ type route struct {
 }
 
 func newLearned(policy *reserve.Policy, alone bool) *learned {
-	l := &learned{
-		alone:    alone,
-		accounts: keyed.New(func(string) (*reserve.Policy, error) { return policy, nil }),
-		buckets:  keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
-		bucket:   limit{cost: one},
+	return &learned{
+		alone:   alone,
+		buckets: keyed.New(func(bucket) (*reserve.Policy, error) { return policy, nil }),
+		bucket:  limit{cost: one},
+		whole:   limit{cost: one, whole: true},
 	}
-	l.whole = limit{scope: Keyed(account, l.accounts.For), cost: one, whole: true}
-	return l
 }
 
 type plan struct {
@@ -133,7 +130,8 @@ func (c *call) plan() {
 	c.planned = l.plan(r)
 	known := c.planned.key != reply.Key{}
 	if l.alone && !known || c.planned.whole && !c.t.whole {
-		c.charge(&l.whole, account(r), l.accounts.For(account(r)), 1)
+		all := bucket{account: account(r)}
+		c.charge(&l.whole, all, l.buckets.For(all), 1)
 	}
 	if known {
 		key := bucketOf(r, c.planned.key)
@@ -180,7 +178,8 @@ func (c *call) listenToWhole() {
 	l.namesOf(who).whole.Store(true)
 	l.any.Store(true)
 	if !slices.ContainsFunc(c.concerned(), func(a charge) bool { return a.limit.whole }) {
-		c.name(&l.whole, who, l.accounts.For(who), 0)
+		all := bucket{account: who}
+		c.name(&l.whole, all, l.buckets.For(all), 0)
 	}
 }
 
