@@ -37,10 +37,8 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 func (a *account) classOf(kind kindOfCall) *class {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, c := range a.classes {
-		if c.kind == kind {
-			return c
-		}
+	if i := slices.IndexFunc(a.classes, func(c *class) bool { return c.kind == kind }); i >= 0 {
+		return a.classes[i]
 	}
 	if len(a.classes) == maxClasses {
 		return a.classes[maxClasses-1]
@@ -77,7 +75,7 @@ type table struct {
 // looked bounds the search for an idle account.
 const looked = 16
 
-// enter returns a key's account, which is not forgotten before the call leaves it.
+// enter returns a key's account, which is not forgotten before the call has settled in.
 func (t *Transport) enter(key Key) *account {
 	b := &t.table
 	b.mu.Lock()
@@ -132,12 +130,6 @@ func (b *table) forget() bool {
 		}
 	}
 	return false
-}
-
-func (t *Transport) leave(a *account) {
-	t.table.mu.Lock()
-	a.queued--
-	t.table.mu.Unlock()
 }
 
 func (t *Transport) limitsOf(model string) Limits {

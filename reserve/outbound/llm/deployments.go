@@ -114,7 +114,7 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		return nil, err
 	}
 	send = send.WithContext(o)
-	if o.once = o.prompt.body == nil; !o.once {
+	if o.prompt.body != nil {
 		send = withBody(send, o.prompt.body)
 	}
 	defer func() {

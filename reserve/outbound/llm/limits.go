@@ -33,11 +33,7 @@ var names = [kinds]string{
 }
 
 func (k kind) isTokens() bool {
-	switch k {
-	case tokens, inputTokens, outputTokens, dayTokens:
-		return true
-	}
-	return false
+	return k == tokens || k == inputTokens || k == outputTokens || k == dayTokens
 }
 
 func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }

@@ -65,7 +65,6 @@ type prompt struct {
 	most          bool // output is the most that it allows
 	choices       int  // 0: it does not say
 	json          bool
-	cut           bool   // what came after the first 8 MiB is not known
 	streams       bool   // it wants a stream of events
 	options       bool   // it says whether a stream tells its usage
 	state         bool   // it refers to something that the server keeps
@@ -143,8 +142,8 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 		total += n
 	}
 	*p = r.prompt
-	p.cut = err == nil
-	p.json = total > 0 && !r.scan.broken && !r.scan.loose && (p.cut || r.scan.whole())
+	cut := err == nil // what comes after the first 8 MiB is not known
+	p.json = total > 0 && !r.scan.broken && !r.scan.loose && (cut || r.scan.whole())
 	p.state = p.state || r.scan.size.state
 	milli := int64(total) * 1000 / bytesPerToken
 	if p.json {

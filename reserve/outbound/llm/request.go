@@ -34,8 +34,7 @@ type call struct {
 	route *route // its way to one of several deployments; nil: there is one
 
 	key     Key
-	reads   bool
-	reading reading // of the response, if reads
+	reading reading // of the response, if the usage in it is wanted
 	uses    [kinds]usage
 }
 
@@ -99,7 +98,10 @@ func (c *call) depart() {
 func (c *call) settleIn() {
 	if c.waits {
 		c.waits = false
-		c.account.of.leave(c.account)
+		b := &c.account.of.table
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		c.account.queued--
 	}
 }
 
@@ -141,7 +143,6 @@ func (c *call) answered(r *http.Response) {
 func (c *call) read(r *http.Response) {
 	t := c.account.of
 	if t.told != nil || t.settles && c.account.countsTokens() {
-		c.reads = true
 		c.reading.begin(r, t, c)
 	}
 	if c.asked {
@@ -159,7 +160,7 @@ func (c *call) leave() {
 // over ends the call, unless the reading of its response will.
 func (c *call) over(response *http.Response) {
 	c.settleIn()
-	if response == nil || !c.reads {
+	if response == nil || !c.reading.begun() {
 		c.leave()
 	}
 }

@@ -35,6 +35,8 @@ func (d *reading) begin(r *http.Response, t *Transport, of reader) {
 	r.Body = bodies.Instead(r.Body, d)
 }
 
+func (d *reading) begun() bool { return d.of != nil }
+
 func (d *reading) Read(p []byte) (int, error) {
 	n, err := d.ReadCloser.Read(p)
 	d.mu.Lock()
@@ -98,7 +100,7 @@ type usage struct {
 func (u *usage) Write(piece []byte) (int, error) { return len(piece), nil }
 
 func (u *usage) Used() (permits int, known bool) {
-	if u.call.reads {
+	if u.call.reading.begun() {
 		u.call.reading.end()
 	}
 	return u.kind.of(u.call.spent), true

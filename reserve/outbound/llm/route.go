@@ -11,8 +11,7 @@ import (
 type route struct {
 	context.Context
 	endpoint endpoint
-	prompt   prompt
-	once     bool    // its body can be sent only once, and not be changed
+	prompt   prompt  // without a body: that can be sent only once, and not be changed
 	calls    []*call // at the deployments that serve it
 	latest   *call   // which was sent
 	large    error   // of a deployment whose limits are too small
@@ -41,7 +40,7 @@ func (o *route) model() string { return cmp.Or(o.endpoint.model, o.prompt.model)
 func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	model := o.model()
 	name, ok := m.name(model)
-	if !ok || name != model && o.endpoint.model == "" && o.prompt.model != "" && o.once {
+	if !ok || name != model && o.endpoint.model == "" && o.prompt.model != "" && o.prompt.body == nil {
 		return nil // the name can't be replaced
 	}
 	c := &call{Context: o, endpoint: o.endpoint, prompt: o.prompt, route: o, name: name}
@@ -70,10 +69,10 @@ func (o *route) goes(c *call, r *http.Request) *http.Request {
 	if o.latest = c; c.left.Swap(false) { // it comes back
 		c.sent = time.Time{}
 	}
-	if o.once {
+	body := o.prompt.body
+	if body == nil {
 		return r
 	}
-	body := o.prompt.body
 	if c.name != o.prompt.model && o.prompt.model != "" && c.prompt.json {
 		body = rename(body, c.name)
 		r = withBody(r, body)

@@ -85,9 +85,6 @@ func expanded(dialects ...Dialect) []Dialect {
 }
 
 func get(h http.Header, name string) string {
-	if name == "" {
-		return ""
-	}
 	if v := h[name]; len(v) > 0 {
 		return v[0]
 	}
