@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -61,24 +62,10 @@ func (m *member) rewrite(r *http.Request, e *endpoint, name string) *http.Reques
 	return m.upstream.Address(own)
 }
 
-// callPath returns a path without what an SDK's base URL has: up to the version, or the name of a deployment.
-func callPath(path string) string {
-	if _, after, ok := strings.Cut(path, "/deployments/"); ok {
-		_, rest, _ := strings.Cut(after, "/")
-		return rest
-	}
-	for rest := path; ; {
-		_, after, ok := strings.Cut(rest, "/v")
-		if !ok {
-			return strings.TrimPrefix(path, "/")
-		}
-		version, call, _ := strings.Cut(after, "/")
-		if version != "" && version[0] >= '0' && version[0] <= '9' {
-			return call
-		}
-		rest = after
-	}
-}
+// sdkBase is what an SDK's base URL has of a path: up to the name of a deployment, or else to the version.
+var sdkBase = regexp.MustCompile(`^(.*?/deployments/[^/]*|.*?/v[0-9][^/]*)`)
+
+func callPath(path string) string { return strings.TrimPrefix(sdkBase.ReplaceAllString(path, ""), "/") }
 
 // rename returns an object with another model; anything else as it is.
 func rename(body []byte, name string) []byte {

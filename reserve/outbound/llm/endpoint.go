@@ -50,7 +50,7 @@ func endpointOf(r *http.Request) (e endpoint) {
 func modelIn(path string) string {
 	for _, mark := range []string{"/deployments/", "/models/", "/tunedModels/", "/endpoints/"} {
 		if _, after, ok := strings.Cut(path, mark); ok {
-			return after[:indexOrEnd(after, "/:")]
+			return after[:strings.IndexAny(after+"/", "/:")]
 		}
 	}
 	if _, after, ok := strings.Cut(path, "/model/"); ok {
@@ -59,13 +59,6 @@ func modelIn(path string) string {
 		}
 	}
 	return ""
-}
-
-func indexOrEnd(s, chars string) int {
-	if i := strings.IndexAny(s, chars); i >= 0 {
-		return i
-	}
-	return len(s)
 }
 
 func isFile(r *http.Request) bool {
