@@ -212,7 +212,9 @@ const (
 )
 
 func (l *learned) namesOf(who string) *names {
-	return l.names.getOr(who, func() *names { return new(names) })
+	return l.names.getOr(who, func() *names {
+		return &names{known: map[string]struct{}{}, windows: map[float64][]time.Time{}}
+	})
 }
 
 // routeOf returns which limit a response speaks of, and whether that holds beside the caller's. The key is zero if the
@@ -231,9 +233,6 @@ func (c *call) routeOf(s *reply.Reply) (of route, learns bool) {
 	if _, known := n.known[of.key.Name]; !known && of.key.Name != "" {
 		if len(n.known) >= maxNames {
 			return route{}, false
-		}
-		if n.known == nil {
-			n.known = map[string]struct{}{}
 		}
 		n.known[of.key.Name] = struct{}{}
 	}

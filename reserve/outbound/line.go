@@ -40,9 +40,6 @@ func (s *lines) enter(key lineKey, fresh func(kept bool) *line) *line {
 	defer s.mu.Unlock()
 	l := s.of[key]
 	if l == nil {
-		if s.of == nil {
-			s.of = map[lineKey]*line{}
-		}
 		l = fresh(len(s.of) < idleLines)
 		l.key, s.of[key] = key, l
 	}

@@ -79,6 +79,7 @@ func New(base http.RoundTripper, by reserve.Reserver, opts ...Option) (*Transpor
 	t.learned = newLearned(t.unlimited, len(t.limits) == 0)
 	t.whole = slices.ContainsFunc(t.limits, func(l limit) bool { return l.whole })
 	t.controllers.forget = (*controller).restore
+	t.lines.of, t.states.of = map[lineKey]*line{}, map[keys]*limitState{}
 	return t, nil
 }
 

@@ -26,10 +26,7 @@ func (c *call) unnamed(n *names, s *reply.Reply) (of route) {
 		n.rolling = true
 	}
 	ends, known := n.windows[size]
-	switch {
-	case n.windows == nil:
-		n.windows = map[float64][]time.Time{}
-	case !known && len(n.windows) >= maxNames:
+	if !known && len(n.windows) >= maxNames {
 		return of
 	}
 	if n.rolling || of.window >= len(ends) {

@@ -242,9 +242,6 @@ func (t *Transport) stateOf(a *charge, r *http.Request) *limitState {
 			states.forget(t.now())
 			t.lines.forget()
 		}
-		if states.of == nil {
-			states.of = map[keys]*limitState{}
-		}
 		s = &limitState{name: a.name(), key: shownKey(a.key, r), by: a.By, places: a.limit.places, pause: t.pauseOf(a)}
 		if s.places > 0 {
 			s.by = queue.NewPlaces(s.places)
