@@ -109,7 +109,7 @@ func (t *Transport) shared() *account {
 	return t.table.others
 }
 
-// place returns the key's account, or nil if there is no place for a fresh one. It must be called with the table locked.
+// place returns the key's account; nil if there is no place for a fresh one. It must be called with the table locked.
 func (b *table) place(key Key, fresh *account, places int) *account {
 	if b.accounts[key] == nil && (len(b.accounts) < places || b.forget()) {
 		b.accounts[key] = fresh
