@@ -217,7 +217,7 @@ func situations() []situation {
 		},
 		{
 			"names of one model, apart", &backend{tpm: 100_000, says: openAIs}, crowd{n: 400, size: small.size, ask: alias}, OpenAI(),
-			Limits{TokensPerMinute: 100_000}, nil, 20, 0.4, 2.3,
+			Limits{TokensPerMinute: 100_000}, nil, 20, 0.4, 2.8,
 		},
 		{"a tier up, learned", &backend{tpm: 60_000, says: openAIs, changes: tiers(90*second, 300_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{}, nil, 0, 0.01, 0},
 		{"a tier down, learned", &backend{tpm: 120_000, says: openAIs, changes: tiers(90*second, 60_000)}, crowd{n: 600, size: small.size}, OpenAI(), Limits{}, nil, 0, 0.05, 0},
