@@ -72,9 +72,11 @@
 //
 // # Limitations
 //
-// Other programs on the same quota show by what responses say remains, and by refusals. While they do, calls go evenly.
-// Two to ten programs have equal shares, use 92 to 98 % of the quota, and 0 to 6 % of their calls are refused. A program
-// that comes late has two thirds of its share after 20 minutes; before its first call another one must leave room, which
-// may take as long. Models that share one limit need a part of it each: see [WithModel]. Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their
-// usage does not say so. A file that is sent as a form costs a request and no tokens.
+// Other programs on the same quota show by what responses say remains, and by refusals. While little is left, calls go
+// evenly. Two to ten programs have equal shares, use 92 to 98 % of the quota, and 0 to 6 % of their calls are refused.
+// A program that comes late has two thirds of its share after 20 minutes; before its first call another one must leave
+// room, which may take as long. Models that share one limit need a part of it each: see [WithModel].
+//
+// Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their usage does not
+// say so. A file that is sent as a form costs a request and no tokens.
 package llm

@@ -8,15 +8,15 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A share is this program's part of a limit that others use as well. While they do, it is a rate: a program whose calls
-// go evenly sees at any time how much is left, and not only before or after the others' calls. All give up a part of
-// their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and decrease
+// A share is this program's part of a limit that others use as well. While little is left, it is a rate: a program whose
+// calls go evenly sees at any time how much is left, and not only before or after the others' calls. All give up a part
+// of their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and decrease
 // algorithms for congestion avoidance", 1989).
 type share struct {
 	ours    float64   // a minute
 	mean    float64   // what a call costs
-	crowded bool      // others use the limit
-	seen    time.Time // when they did
+	crowded bool      // others use the limit, and it is scarce
+	seen    time.Time // when it was
 	moved   time.Time // when ours was moved
 	refused time.Time
 	pause   time.Duration // after that refusal
@@ -71,11 +71,12 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	if refused {
 		used -= cost
 	}
-	others := n - left - int32(max(used, c.before[k]))
+	others := n-left-int32(max(used, c.before[k])) > n/noise
+	scarce := float64(left) < 2*spare*float64(n) || s.crowded && float64(used) > s.ours/2
 	switch {
 	case refused && int(left) < cost:
 		s.refuse(now, c.sent, float64(used), float64(cost), m.until(used))
-	case refused || others > n/noise:
+	case refused || others && scarce:
 		s.see(now)
 	case c.sent.Sub(s.seen) > alone:
 		s.crowded, s.ours = false, float64(size)

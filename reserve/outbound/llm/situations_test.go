@@ -421,6 +421,23 @@ func TestLateProgram(t *testing.T) {
 	}
 }
 
+// Where there is room beside a neighbour, calls go at once, as they come.
+func TestNeighbourThatLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{tpm: 60_000, rpm: 1e6, says: openAIs, flight: 20 * time.Millisecond}
+		through := transportTo(t, b, OpenAI(), Limits{RequestsPerMinute: 1e6, TokensPerMinute: 60_000})
+		all := []crowd{{name: "neighbour", n: 100, every: 6 * time.Second, tokens: 1000, through: b}}
+		for i := range 5 {
+			all = append(all, crowd{name: fmt.Sprint(i), n: 35, tokens: 1000, starts: time.Duration(2*i+1) * time.Minute, through: through})
+		}
+		for i, r := range b.run(t, all...)[1:] {
+			require.Zero(t, r.refused)
+			require.Less(t, r.took-all[i+1].starts, time.Second)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // crowdOf returns programs that want all of a quota of calls of 1,000 tokens, for longer than half an hour. Each begins
 // later than the one before it.
 func crowdOf(t *testing.T, programs, perMinute int, flight, later time.Duration) (b *backend, all []crowd) {
