@@ -108,6 +108,37 @@ func TestAheadAndTheCircuit(t *testing.T) {
 	})
 }
 
+// A large request is forgotten.
+func TestAheadForgetsSizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{&away{Store: Memory()}}
+		l, err := NewIn(store, "x", reserve.Must(pace.Bursty(1000, pace.WithCapacity(1000))), WithAhead(20))
+		require.NoError(t, err)
+		for range 2 {
+			require.NoError(t, l.Wait(t.Context()))
+		}
+		_, err = l.Acquire(t.Context(), 100)
+		require.NoError(t, err)
+		for l.Stats().Calls < 50 {
+			require.NoError(t, l.Wait(t.Context()))
+		}
+		for _, of := range l.stock.lots {
+			require.Equal(t, 1, of.permits)
+		}
+		time.Sleep(2 * time.Second)
+	})
+}
+
+// A slow call says little about how long calls take.
+func TestAheadAndASlowCall(t *testing.T) {
+	s := new(stock)
+	for range 10 {
+		s.took(int64(100 * time.Millisecond))
+	}
+	s.took(int64(2 * time.Second))
+	require.Less(t, time.Duration(s.trip), 400*time.Millisecond)
+}
+
 type slow struct{ *away }
 
 func (s *slow) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {

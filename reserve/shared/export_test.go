@@ -171,3 +171,14 @@ func Tamper(in Store, args ...any) (any, error) {
 	}
 	return "OK", nil
 }
+
+// GiveBack gives back what was bought ahead.
+func (l *Limiter) GiveBack() {
+	l.stock.mu.Lock()
+	l.stock.expire(never)
+	if l.stock.timer != nil {
+		l.stock.timer.Stop()
+	}
+	l.stock.mu.Unlock()
+	l.flush()
+}
