@@ -103,7 +103,9 @@ func Part(of reserve.Promise, keep int) (reserve.Promise, error) {
 	p := of.(*promise)
 	back := refund{slot: p.slot, permits: p.permits - keep}
 	err := p.limiter.do(context.Background(), changes(change{refund: &back}))
-	return &promise{limiter: p.limiter, slot: back.rest(), permits: keep, ready: p.ready}, err
+	rest := back.rest()
+	rest.others = 0 // they have come back
+	return &promise{limiter: p.limiter, slot: rest, permits: keep, ready: p.ready}, err
 }
 
 func (s Sale) Promise() reserve.Promise { return s.promise }
@@ -181,4 +183,11 @@ func (l *Limiter) GiveBack() {
 	}
 	l.stock.mu.Unlock()
 	l.flush()
+}
+
+// Take splits a promise as a stock does a lot: into its last n permits, and the rest.
+func Take(of reserve.Promise, n int) (taken, rest reserve.Promise) {
+	p := of.(*promise)
+	return &promise{limiter: p.limiter, slot: p.slot, permits: n, ready: p.ready},
+		&promise{limiter: p.limiter, slot: refund{p.slot, n}.rest(), permits: p.permits - n, ready: p.ready}
 }

@@ -389,6 +389,55 @@ func TestAheadInRedis(t *testing.T) {
 	})
 }
 
+// A caller's part of a lot gives back no more than its own: the others' parts stay where they are.
+func TestPartsOfALot(t *testing.T) {
+	eachScript(t, func(t *testing.T, c place) {
+		micros := int64(1_790_000_000_000_000)
+		sell := func(l *shared.Limiter, n int) shared.Sale {
+			s, err := l.Sell(n, math.MaxInt64)
+			require.NoError(t, err)
+			return s
+		}
+		l := newShared(t, c, "lot", reserve.Must(pace.Bursty(1, pace.WithCapacity(0))), shared.FakeTime(&micros))
+		sell(l, 1)
+		last, first := shared.Take(sell(l, 8).Promise(), 7)
+		first.Cancel()
+		require.Equal(t, int64(8*time.Second), sell(l, 10).Wait)
+		last.Cancel()
+		require.Equal(t, int64(18*time.Second), sell(l, 1).Wait)
+
+		l = newShared(t, c, "large lot", reserve.Must(pace.TokenBucket(1, 8)), shared.FakeTime(&micros))
+		lot := sell(l, 12)
+		micros += lot.Wait / 1000
+		_, rest := shared.Take(lot.Promise(), 6)
+		rest.Cancel()
+		stored, _, _, err := l.Look()
+		require.NoError(t, err)
+		require.InDelta(t, 2, stored, .1)
+	})
+}
+
+// What is given back without a limit keeps no timer going, and a store that panics there ends no program.
+func TestAheadGivesBackAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stocked(t, 100)
+		require.NoError(t, l.SetRate(t.Context(), math.Inf(1)))
+		time.Sleep(time.Second)
+		calls := l.Stats().Calls
+		time.Sleep(time.Hour)
+		require.Equal(t, calls, l.Stats().Calls)
+
+		store := &far{Store: shared.Memory()}
+		l, err := shared.NewIn(store, "x", reserve.Must(pace.TokenBucket(.001, 100)), shared.WithAhead(20))
+		require.NoError(t, err)
+		for range 3 {
+			require.NoError(t, l.Wait(t.Context()))
+		}
+		store.Store = nil
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // seconds is a Redis whose calls take a second of the test's time.
 type seconds struct {
 	shared.Scripter

@@ -212,6 +212,9 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	if err := done.Cause(ctx); err != nil {
 		return err
 	}
+	if l.fill(r) {
+		return nil
+	}
 	now, timeout := l.now(), int64(l.timeout)
 	r.by = min(cmp.Or(r.by, r.deadline), saturate.Add(now, 2*timeout))
 	n := l.node()

@@ -95,7 +95,8 @@ func WithMaxKeys(n int) Option {
 // Such permits may be used two calls' time after their time, and no later; also after another process's PauseUntil,
 // SetRate or Reset. Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later call,
 // or within six calls' time by a goroutine; it is lost if that fails. A request that finds permits here may go before
-// an earlier one that needs more. At most 256. Default: 0.
+// an earlier one that needs more. At a window or a calendar a stretch may have the permits of two calls' time too many.
+// Rare bursts make more calls than without, since what is left of each goes back. At most 256. Default: 0.
 func WithAhead(n int) Option {
 	return func(s *settings) error {
 		if n < 0 || n > maxList {

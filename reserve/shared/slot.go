@@ -78,6 +78,7 @@ type slot struct {
 	begin    float64 // the debt right before the sale
 	stored   float64 // in the store then
 	terms    *terms
+	others   int // permits of other parts of the same sale, which others give back
 }
 
 // A refund is the last permits of a slot.
@@ -90,6 +91,7 @@ type refund struct {
 func (r refund) rest() slot {
 	s := r.slot
 	s.permits -= r.permits
+	s.others += r.permits
 	if t := s.terms; t != nil && t.upfront && !s.deferred { // the script keeps the end of its stretch
 		_, cost := t.curve.Price(s.stored, float64(r.slot.permits))
 		_, less := t.curve.Price(s.stored, float64(s.permits))
@@ -114,7 +116,7 @@ func (r refund) comeback(now *terms) comeback {
 	keep := s.permits - r.permits
 	kept, length := float64(r.permits), 0.0 // what came out of the store, and the part of the queue
 	begin, ready, whole := s.begin, s.begin, 0.0
-	if keep == 0 {
+	if keep+s.others == 0 {
 		whole = 1
 	}
 	if !s.deferred {
@@ -129,7 +131,7 @@ func (r refund) comeback(now *terms) comeback {
 		}
 	}
 	worth := min(now.curve.Refill, then.curve.Refill)
-	used := float64(keep)
+	used := float64(keep + s.others)
 	switch {
 	case now == then:
 	case now.unlimited() || then.unlimited():

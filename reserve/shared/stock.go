@@ -81,13 +81,13 @@ type errand struct {
 // errand returns what goes with a list. A hasty call has none: its answer is lost too often.
 func (l *Limiter) errand(list []*request, begin, by int64) (e errand) {
 	s, c := &l.stock, l.terms.Load().curve
-	if s.most == 0 || c.Interval == 0 || l.hasty(by-begin) {
+	if s.most == 0 || l.hasty(by-begin) {
 		return e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.refunds, e.changes, s.refunds = s.refunds, s.changes, nil
-	if s.granted > 0 && !slices.ContainsFunc(list, (*request).alone) {
+	if s.granted > 0 && c.Interval > 0 && !slices.ContainsFunc(list, (*request).alone) {
 		lots, size := s.wants(begin, c.Refill)
 		for range min(lots, maxList-len(list)-len(e.refunds)) {
 			e.buys = append(e.buys, buys(size, keptCalls*s.trip, never))
@@ -191,7 +191,7 @@ func (l *Limiter) flush() {
 	s.mu.Unlock()
 	var err error
 	if unsent {
-		err = l.do(context.Background(), looks())
+		err = l.lookAlone()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,4 +199,14 @@ func (l *Limiter) flush() {
 		s.refunds = nil
 	}
 	s.watch(l.now())
+}
+
+// lookAlone is for a goroutine whose panic nobody could recover.
+func (l *Limiter) lookAlone() (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errAborted
+		}
+	}()
+	return l.do(context.Background(), looks())
 }
