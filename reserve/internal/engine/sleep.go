@@ -62,6 +62,8 @@ func (l *Limiter) nap(ctx context.Context, s *sleeper, now, at int64) (t int64, 
 		s.until = at
 	case s.timed:
 		s.set(l, now, at)
+	default:
+		s.until = never
 	}
 	l.mu.Unlock()
 	defer l.mu.Lock()

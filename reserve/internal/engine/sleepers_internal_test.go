@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/smooth"
 )
 
 // Callers that leave from the middle of a queue take no memory for long, and the others keep their order.
@@ -29,4 +34,37 @@ func TestSleepersThatLeaveTheMiddle(t *testing.T) {
 	require.Len(t, numbers, 100)
 	require.IsIncreasing(t, numbers)
 	require.LessOrEqual(t, len(s.free), keptSleepers)
+}
+
+// A caller is woken because its time is past its deadline, and sleeps on because the time came back meanwhile. It goes
+// at that time.
+func TestSleeperThatSleepsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var atRate func(float64) *smooth.Curve
+		atRate = func(rate float64) *smooth.Curve {
+			return &smooth.Curve{Rate: rate, Interval: smooth.Interval(rate), AtRate: atRate}
+		}
+		l := NewPolicy(Terms{Clock: Clock{}.Begun(), MaxWait: forever, Curve: atRate(1)}, Variant{}, nil).Limiter()
+		require.True(t, l.TryAcquire(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin, went := time.Now(), make(chan time.Duration, 4)
+		for range cap(went) {
+			go func() {
+				_, err := l.Acquire(ctx, 1)
+				require.NoError(t, err)
+				went <- time.Since(begin)
+			}()
+			synctest.Wait()
+		}
+		now := l.lock()
+		for _, rate := range []float64{1. / 18, 1} { // the fourth's time is 72 s, and again 4 s
+			l.ledger.Retime(now, rate)
+			l.changed(now, true)
+		}
+		l.mu.Unlock()
+		for i := range cap(went) {
+			require.Equal(t, time.Duration(i+1)*time.Second, <-went)
+		}
+	})
 }
