@@ -122,9 +122,11 @@ func TestAheadForgetsSizes(t *testing.T) {
 		for l.Stats().Calls < 50 {
 			require.NoError(t, l.Wait(t.Context()))
 		}
+		l.stock.mu.Lock()
 		for _, of := range l.stock.lots {
 			require.Equal(t, 1, of.permits)
 		}
+		l.stock.mu.Unlock()
 		time.Sleep(2 * time.Second)
 	})
 }

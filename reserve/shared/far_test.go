@@ -25,10 +25,14 @@ type far struct {
 	shared.Store
 	calls atomic.Int64
 	late  atomic.Int64 // nanoseconds more for the answers to calls that arrive now
+	sick  atomic.Bool  // it panics
 }
 
 func (f *far) Update(ctx context.Context, key string, change func(time.Time, []byte) ([]byte, time.Duration, error)) error {
 	f.calls.Add(1)
+	if f.sick.Load() {
+		panic("sick")
+	}
 	time.Sleep(50 * time.Millisecond)
 	err := f.Store.Update(context.WithoutCancel(ctx), key, change)
 	select {
@@ -433,7 +437,7 @@ func TestAheadGivesBackAlone(t *testing.T) {
 		for range 3 {
 			require.NoError(t, l.Wait(t.Context()))
 		}
-		store.Store = nil
+		store.sick.Store(true)
 		time.Sleep(2 * time.Second)
 	})
 }
