@@ -33,7 +33,8 @@
 // together charge about two capacities at most, so no caller is refused for long.
 //
 // A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage
-// with [Local], if the shares add up to 1. [FailOpen] has no limit during an outage.
+// with [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four
+// capacities. [FailOpen] has no limit during an outage.
 //
 // Three failures in a row open a circuit, if no answer has come for 50 ms. So do eight in a row, and lost answers
 // that may have charged a capacity. Then one caller at a time probes the store, at first after 50 ms, at distances

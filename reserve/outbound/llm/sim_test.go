@@ -50,7 +50,7 @@ func realTrace(t *testing.T) (calls []sized) {
 	return calls
 }
 
-// long reports whether the tests take minutes: PACE_LONG is set, as make check does.
+// long reports whether the tests take minutes: PACE_LONG is set, as make long does.
 func long() bool { return os.Getenv("PACE_LONG") != "" }
 
 // trace returns the real trace, and a quota that it takes nine minutes to go through; or a part of it, and a fifth of
