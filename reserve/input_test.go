@@ -124,6 +124,9 @@ func TestNil(t *testing.T) {
 			reserve.Must(reserve.NewPolicy(reserve.Variant{Package: "mine", Limiter: "a limiter of mine"}, 1))
 		},
 		"pace: SetPolicy's policy is <nil>; want a policy of a bursty limiter": func() { reserve.Must(0, l.SetPolicy(nil)) },
+		`pace: SetPolicy's policy is "of a bursty limiter"; want a policy that is paid in the same way`: func() {
+			reserve.Must(0, l.SetPolicy(reserve.Must(pace.TokenBucket(5, 5))))
+		},
 	} {
 		func() {
 			defer func() { require.EqualError(t, recover().(error), strings.TrimSpace(want)) }()

@@ -44,10 +44,15 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.
 func (l *Limiter) SetPolicy(p *Policy) error {
-	if want := l.engine().SetPolicy(p.engine()); want != "" {
-		return valueError("SetPolicy's policy", p, want)
+	want := l.engine().SetPolicy(p.engine())
+	switch {
+	case want == "":
+		return nil
+	case p == nil:
+		return valueError("SetPolicy's policy", nil, want)
 	}
-	return nil
+	_, limiter := p.engine().Kind()
+	return valueError("SetPolicy's policy", "of "+limiter, want)
 }
 
 // PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by the pause,
