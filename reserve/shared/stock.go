@@ -170,14 +170,15 @@ func (s *stock) empty() bool {
 
 // change gives back what was bought before it.
 func (l *Limiter) change(ctx context.Context, c change) error {
-	defer func() {
-		s := &l.stock
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.changes++
-		s.expire(never)
-	}()
+	defer l.stock.renew()
 	return l.do(ctx, changes(c))
+}
+
+func (s *stock) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	s.expire(never)
 }
 
 // flush gives back what nobody has wanted, if no call has come that takes it along.

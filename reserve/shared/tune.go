@@ -30,6 +30,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 		return err
 	}
 	l.terms.Store(t)
+	l.stock.renew() // calls that have begun meanwhile had the old terms
 	l.busy.Store(0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
