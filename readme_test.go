@@ -16,7 +16,7 @@ import (
 
 // imports are the packages that the documents' snippets use without importing them.
 var imports = []string{
-	"bytes", "context", "database/sql", "errors", "fmt", "io", "io/fs", "log", "log/slog", "net/http", "net/netip", "os",
+	"bytes", "context", "database/sql", "errors", "fmt", "io", "io/fs", "log", "log/slog", "net/http", "net/netip", "os", "slices",
 	"strconv", "sync", "testing", "testing/synctest", "time",
 	"github.com/jonboulle/clockwork",
 	"github.com/nextfree/pace",
