@@ -12,21 +12,21 @@ import (
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
 	begin := now
 	over := false
-	s := l.sleepersOf().enter(r.slot.Number, deadline)
+	all := l.sleepersOf()
+	s := all.enter(r.slot.Number, deadline)
 	r.sleepers++
-	permits := r.slot.Permits
-	l.cold.sleepers.permits += permits
+	all.permits += r.slot.Permits
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
 			l.settle(l.seen, r, 0)
 		}
 		r.sleepers--
-		l.cold.sleepers.leave(s)
-		l.cold.sleepers.permits -= permits
-		l.cold.sleepers.waited += waited
-		l.cold.sleepers.tell(l, l.seen)
-		if l.cold.sleepers.checking {
-			l.cold.sleepers.check(l, l.seen)
+		all.permits -= r.slot.Permits
+		all.waited += waited
+		all.leave(s)
+		all.tell(l, l.seen)
+		if all.checking {
+			all.check(l, l.seen)
 		}
 		l.mu.Unlock()
 	}()

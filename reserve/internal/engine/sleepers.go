@@ -1,21 +1,19 @@
 package engine
 
 import (
-	"slices"
 	"sort"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
+	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // sleepers are the waiting callers in order. Only the first two have timers, since times move with every refund; the
 // second because the first may be scheduled late.
 type sleepers struct {
-	all  bool       // each has a timer of its own: on a fake clock, whose user counts them
-	list []*sleeper // from head on; callers that have left stay until they are passed
-	head int
-	left int // how many from head on have left
+	list line.Queue[*sleeper] // callers that have left stay until they are passed: the first is there
+	left int                  // how many of the list have left
 	free []*sleeper
 
 	permits int           // that they wait for, together
@@ -33,7 +31,6 @@ type sleeper struct {
 	number   uint64
 	deadline int64 // or never
 	timed    bool  // it is one of the first two: it has a timer, or sets one before it sleeps
-	second   bool  // of the first two
 	until    int64 // the time that its timer is set for, or will be
 	left     bool
 	stalled  bool // see Limiter.checkStall
@@ -53,78 +50,52 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	}
 	e.Reset()
 	e.number, e.deadline, e.until, e.left, e.stalled = number, deadline, never, false, false
-	if len(s.list) == cap(s.list) && s.head > len(s.list)/2 {
-		s.compact()
+	all := s.list.All()
+	i := len(all)
+	if i > 0 && all[i-1].number > number {
+		i = s.search(number)
 	}
-	i := len(s.list)
-	if i > s.head && s.list[i-1].number > number {
-		i = s.head + s.search(number)
-	}
-	s.list = slices.Insert(s.list, i, e)
-	before := s.before(i)
-	e.timed, e.second = s.all || before < withTimer, before > 0
+	e.timed = i < withTimer || s.waiting() < withTimer
+	s.list.Insert(i, e)
 	return e
 }
 
+func (s *sleepers) waiting() int { return s.list.Len() - s.left }
+
 func (s *sleepers) first() *sleeper {
-	for _, e := range s.list[s.head:] {
-		if !e.left {
-			return e
-		}
+	if s.list.Len() == 0 {
+		return nil
 	}
-	return nil
+	return s.list.All()[0]
 }
 
-// before returns how many are in front of a sleeper, if few.
-func (s *sleepers) before(i int) (n int) {
-	for i--; i >= s.head && n < withTimer; i-- {
-		if !s.list[i].left {
-			n++
-		}
-	}
-	return n
-}
-
+// search returns the place of the first with a larger number.
 func (s *sleepers) search(number uint64) int {
-	live := s.list[s.head:]
-	return sort.Search(len(live), func(i int) bool { return live[i].number > number })
+	all := s.list.All()
+	return sort.Search(len(all), func(i int) bool { return all[i].number > number })
 }
 
 func (s *sleepers) leave(e *sleeper) {
 	e.left = true
 	s.left++
-	for s.head < len(s.list) && s.list[s.head].left {
-		s.drop(s.list[s.head])
-		s.list[s.head] = nil
-		s.head++
-		s.left--
+	n := 0
+	for all := s.list.All(); n < len(all) && all[n].left; n++ {
+		s.drop(all[n])
 	}
-	if s.head == len(s.list) && cap(s.list) > keptSleepers {
-		s.list, s.head = nil, 0
-	}
-	if s.left > 32 && s.left > (len(s.list)-s.head)/2 {
-		s.compact()
+	s.list.Drop(n)
+	s.left -= n
+	if s.left > 32 && s.left > s.list.Len()/2 {
+		s.list.Delete(s.drop)
+		s.left = 0
 	}
 }
 
-// compact removes the sleepers that have left from the list.
-func (s *sleepers) compact() {
-	kept := s.list[:0]
-	for _, e := range s.list[s.head:] {
-		if e.left {
-			s.drop(e)
-		} else {
-			kept = append(kept, e)
-		}
-	}
-	clear(s.list[len(kept):])
-	s.list, s.head, s.left = kept, 0, 0
-}
-
-func (s *sleepers) drop(e *sleeper) {
-	if len(s.free) < keptSleepers {
+// drop keeps a sleeper that has left for others, and reports whether it has.
+func (s *sleepers) drop(e *sleeper) bool {
+	if e.left && len(s.free) < keptSleepers {
 		s.free = append(s.free, e)
 	}
+	return e.left
 }
 
 // tell sets the timers of the first two, if not set or now earlier.
@@ -132,35 +103,38 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 	if s == nil {
 		return
 	}
-	for i, n := s.head, 0; i < len(s.list) && n < withTimer; i++ {
-		e := s.list[i]
+	n := 0
+	for _, e := range s.list.All() {
 		if e.left {
 			continue
 		}
 		if n == 0 || !e.timed {
-			e.timed, e.second = true, n > 0
-			if at, known := l.ledger.Ready(now, e.number); !known || s.all && at < e.until {
-				e.wake() // it was granted, or sleeps by a timer of its own
+			e.timed = true
+			if at, known := l.ledger.Ready(now, e.number); !known || l.clock.Fake != nil && at < e.until {
+				e.wake() // it was granted, or sleeps by a fake clock
 			} else if at < e.until {
 				e.set(l, now, at)
 			}
 		}
-		n++
+		if n++; n == withTimer {
+			return
+		}
 	}
 }
 
 // set sets the sleeper's timer. The second's is later by the slack, so that it normally never ends.
 func (e *sleeper) set(l *Limiter, now, at int64) {
 	slack := l.slack()
-	if e.until = at; e.second {
+	if e.until = at; e != l.cold.sleepers.first() {
 		e.until = saturate.Add(at, int64(slack))
 	}
 	e.Set(until(e.until, now), slack)
 }
 
 func (s *sleepers) wake(number uint64) {
-	for i := s.head + s.search(number) - 1; i >= s.head && s.list[i].number == number; i-- {
-		s.list[i].wake()
+	all := s.list.All()
+	for i := s.search(number) - 1; i >= 0 && all[i].number == number; i-- {
+		all[i].wake()
 	}
 }
 
@@ -178,7 +152,7 @@ const block = 256
 // check wakes the first caller whose time is past its deadline; when that leaves, it goes on. Times rise along the
 // list: a block's last time before all its deadlines is enough.
 func (s *sleepers) check(l *Limiter, now int64) {
-	for list := s.list[s.head+s.search(s.checked):]; len(list) > 0; {
+	for list := s.list.All()[s.search(s.checked):]; len(list) > 0; {
 		part := list[:min(block, len(list))]
 		list = list[len(part):]
 		if e := s.late(l, now, part); e != nil {

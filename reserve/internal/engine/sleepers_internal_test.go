@@ -22,11 +22,11 @@ func TestSleepersThatLeaveTheMiddle(t *testing.T) {
 		if i%100 != 0 {
 			s.leave(e)
 		}
-		require.LessOrEqual(t, len(s.list)-s.head-s.left, 10_000-i+i/100)
+		require.LessOrEqual(t, s.waiting(), 10_000-i+i/100)
 	}
-	require.LessOrEqual(t, len(s.list)-s.head, 2*100+33, "at most as many have left as are there, and 33")
+	require.LessOrEqual(t, s.list.Len(), 2*100+33, "at most as many have left as are there, and 33")
 	var numbers []uint64
-	for _, e := range s.list[s.head:] {
+	for _, e := range s.list.All() {
 		if !e.left {
 			numbers = append(numbers, e.number)
 		}

@@ -28,7 +28,7 @@ func (l *Limiter) Snapshot() Snapshot {
 		s.PausedUntil = l.clock.Time(end)
 	}
 	if all := l.cold.sleepers; all != nil {
-		s.Waiting, s.Waited = len(all.list)-all.head-all.left, all.waited
+		s.Waiting, s.Waited = all.waiting(), all.waited
 	}
 	return s
 }

@@ -21,7 +21,7 @@ func (s *sleepers) notify(later bool) {
 // sleepersOf needs the limiter's lock.
 func (l *Limiter) sleepersOf() *sleepers {
 	if l.cold.sleepers == nil {
-		l.cold.sleepers = &sleepers{all: l.clock.Fake != nil}
+		l.cold.sleepers = new(sleepers)
 	}
 	return l.cold.sleepers
 }
