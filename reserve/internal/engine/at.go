@@ -15,11 +15,7 @@ func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
 // lockAt is lock, for a caller's time.
-func (l *Limiter) lockAt(at time.Time) (now int64) {
-	t := l.reading(at)
-	l.mu.Lock()
-	return l.read(t)
-}
+func (l *Limiter) lockAt(at time.Time) (now int64) { return l.lockFor(l.reading(at)) }
 
 // TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }
@@ -56,12 +52,5 @@ func (l *Limiter) LevelAt(at time.Time) float64 {
 func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
 	now := l.lockAt(at)
 	defer l.mu.Unlock()
-	if want := l.cold.policy.differs(p); want != "" {
-		return want
-	}
-	if p.terms.Curve != nil {
-		l.ledger.Retime(now, p.terms.Curve.Rate)
-	}
-	l.replace(now, p)
-	return ""
+	return l.replace(now, p, true)
 }

@@ -17,9 +17,8 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 	if n < 1 || t < l.busy.Load() {
 		return 0
 	}
-	l.mu.Lock()
+	now := l.lockFor(t)
 	defer l.mu.Unlock()
-	now := l.read(t)
 	taken = l.ledger.TakeUpTo(now, n)
 	l.granted += uint64(taken)
 	return taken
@@ -36,8 +35,8 @@ func (l *Limiter) TakeUpTo(n int) (taken int) {
 func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err error) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	if _, largest := l.ledger.Size(); n > largest {
-		return 0, l.cold.policy.errors.TooLarge(n, largest)
+	if err := l.tooLarge(n); err != nil {
+		return 0, err
 	}
 	return max(0, until(l.ledger.Behind(now, ahead, n), now)), nil
 }

@@ -149,8 +149,10 @@ func (l *Limiter) read(t int64) (now int64) {
 	return l.seen
 }
 
-func (l *Limiter) lock() (now int64) {
-	t := l.clock.Now()
+func (l *Limiter) lock() (now int64) { return l.lockFor(l.clock.Now()) }
+
+// lockFor locks the limiter, and returns its time for a reading.
+func (l *Limiter) lockFor(t int64) (now int64) {
 	l.mu.Lock()
 	return l.read(t)
 }
@@ -160,7 +162,10 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	slot, ready, ok := l.ledger.Reserve(now, n, latest)
 	if !ok {
 		l.cold.refused.Add(uint64(n))
-		return l.refusal(now, n, ready, maxWait, deadline)
+		if err := l.tooLarge(n); err != nil {
+			return err
+		}
+		return l.cold.policy.refusal(now, ready, maxWait, deadline)
 	}
 	if !r.uncounted {
 		l.granted += uint64(n)
@@ -177,11 +182,11 @@ func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
 	return never
 }
 
-func (l *Limiter) refusal(now int64, n int, ready int64, maxWait time.Duration, deadline int64) error {
+func (l *Limiter) tooLarge(n int) error {
 	if _, largest := l.ledger.Size(); n > largest {
 		return l.cold.policy.errors.TooLarge(n, largest)
 	}
-	return l.cold.policy.refusal(now, ready, maxWait, deadline)
+	return nil
 }
 
 // refusal returns the error of a request that is ready too late, or nil.

@@ -7,17 +7,14 @@ import (
 )
 
 // SetRate needs a positive rate, and so does Retime.
-func (l *Limiter) SetRate(permitsPerSecond float64) {
-	now := l.lock()
-	defer l.mu.Unlock()
-	l.ledger.SetRate(now, permitsPerSecond)
-	l.changed(now, true)
-}
+func (l *Limiter) SetRate(permitsPerSecond float64) { l.tune(permitsPerSecond, l.ledger.SetRate) }
 
-func (l *Limiter) Retime(permitsPerSecond float64) {
+func (l *Limiter) Retime(permitsPerSecond float64) { l.tune(permitsPerSecond, l.ledger.Retime) }
+
+func (l *Limiter) tune(permitsPerSecond float64, set func(now int64, permitsPerSecond float64)) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	l.ledger.Retime(now, permitsPerSecond)
+	set(now, permitsPerSecond)
 	l.changed(now, true)
 }
 
@@ -25,14 +22,17 @@ func (l *Limiter) Retime(permitsPerSecond float64) {
 func (l *Limiter) SetPolicy(p *Policy) (want string) {
 	now := l.lock()
 	defer l.mu.Unlock()
+	return l.replace(now, p, false)
+}
+
+// replace is SetPolicy. Waits scale with the rate, as with Retime, if retime is true.
+func (l *Limiter) replace(now int64, p *Policy, retime bool) (want string) {
 	if want := l.cold.policy.differs(p); want != "" {
 		return want
 	}
-	l.replace(now, p)
-	return ""
-}
-
-func (l *Limiter) replace(now int64, p *Policy) {
+	if retime && p.terms.Curve != nil {
+		l.ledger.Retime(now, p.terms.Curve.Rate)
+	}
 	l.cold.policy = p
 	if p.terms.Curve != nil {
 		l.ledger.(*smooth.Ledger).SetCurve(now, p.terms.Curve)
@@ -40,6 +40,7 @@ func (l *Limiter) replace(now int64, p *Policy) {
 		p.variant.Change(now, l.ledger)
 	}
 	l.changed(now, true)
+	return ""
 }
 
 func (l *Limiter) PauseUntil(t time.Time) { l.stop(t, l.ledger.Pause) }
