@@ -50,8 +50,7 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 // carry returns a successor of another kind: with the same share of its store left (all if there is no store and
 // nothing is owed), and no grant before all promises are due.
 func (k *Limiters[K]) carry(from *engine.Limiter, policy *engine.Policy) *engine.Limiter {
-	f := k.untouched(policy)
-	to := policy.New(f.begin)
+	to := policy.New(k.beginOf(policy.Terms()))
 	before, now, left := from.Outlook(), to.Outlook(), 1.0
 	if before.Capacity > 0 && !math.IsInf(before.Capacity, 1) {
 		left = before.Stored / before.Capacity

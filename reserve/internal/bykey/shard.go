@@ -96,17 +96,13 @@ func (k *Limiters[K]) answer(s *shard[K], hash uint32, key K, do func(*entry[K])
 		policy, err = k.ask(s, hash, a)
 		a.err = err
 	}
-	switch e := s.find(hash, key); {
+	e := s.find(hash, key)
+	switch {
 	case e != nil && err == nil:
 		k.adopt(s, e, policy)
-		if do != nil {
-			return do(e)
-		}
 	case e != nil:
 		k.postpone(e)
-		if a.err = nil; do != nil {
-			return do(e)
-		}
+		a.err = nil
 	case err == nil && do != nil:
 		if !claimed && !k.claim() { // it was dropped meanwhile
 			return ErrTooManyKeys
@@ -114,7 +110,10 @@ func (k *Limiters[K]) answer(s *shard[K], hash uint32, key K, do func(*entry[K])
 		claimed = false
 		return k.try(s, k.insert(s, hash, key, policy), a, do)
 	}
-	return err
+	if e == nil || do == nil {
+		return err
+	}
+	return do(e)
 }
 
 // ask asks for a key's policy without a lock, and again if it was refreshed or forgotten meanwhile. It forgets an
@@ -184,7 +183,7 @@ func (k *Limiters[K]) try(s *shard[K], e *entry[K], a *ask[K], do func(*entry[K]
 		if e.whole == nil && e.compact != before && !math.IsInf(e.policy.Terms().Curve.Rate, 1) {
 			return // it has granted something: no need to read the clock again
 		}
-		if f := k.untouched(e.policy); f.is(&e.state) && k.retire(s, &f, e) {
+		if k.retire(s, k.untouched(e.policy), e) {
 			k.drop(s, len(s.entries)-1)
 		}
 	}()

@@ -121,23 +121,9 @@ func (s *state) charge(n int) {
 }
 
 // untouched is the state now of a limiter that was never asked: a key in it need not be remembered.
-type untouched struct {
-	engine.Fresh
-	begin int64
-}
-
-func (k *Limiters[K]) untouched(p *engine.Policy) untouched {
+func (k *Limiters[K]) untouched(p *engine.Policy) engine.Fresh {
 	t := p.Terms()
-	begin := k.beginOf(t)
-	return untouched{p.Fresh(begin, t.Now()), begin}
-}
-
-func (f *untouched) is(s *state) bool {
-	if s.whole != nil {
-		return s.whole.Like(f.Fresh)
-	}
-	l, _ := s.ledger()
-	return l.Idle(f.Now) && l.Stored(f.Now) == f.Stored
+	return p.Fresh(k.beginOf(t), t.Now())
 }
 
 // beginOf returns when the limiters of such policies began, on their clock.

@@ -48,7 +48,7 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *engine.Policy
-	var f untouched
+	var untouched engine.Fresh
 	for ; looked < n; looked++ {
 		if s.swept >= len(s.entries) {
 			s.swept = 0
@@ -56,10 +56,10 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 		e := &s.entries[s.swept]
 		if e.policy != policy {
 			policy = e.policy
-			f = k.untouched(policy)
+			untouched = k.untouched(policy)
 		}
 		stale := k.stale(e)
-		if k.perTick > 0 && !stale && !needed || !f.is(&e.state) || !k.retire(s, &f, e) {
+		if k.perTick > 0 && !stale && !needed || !k.retire(s, untouched, e) {
 			if stale {
 				k.markStale(e)
 			}
@@ -72,13 +72,18 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 	return looked, dropped
 }
 
-// retire ends a whole limiter, to which reservations may still refer; false: it was used since.
-func (k *Limiters[K]) retire(s *shard[K], f *untouched, e *entry[K]) bool {
+// retire reports whether an entry is untouched, so that it can be dropped, and ends its whole limiter, to which
+// reservations may still refer.
+func (k *Limiters[K]) retire(s *shard[K], untouched engine.Fresh, e *entry[K]) bool {
 	if e.whole == nil {
-		return true
+		l, _ := e.ledger()
+		return l.Idle(untouched.Now) && l.Stored(untouched.Now) == untouched.Stored
+	}
+	if !e.whole.Like(untouched) { // most are not, and the function is allocated
+		return false
 	}
 	hash, key, policy := e.hash, e.key, e.policy
-	return e.whole.Retire(f.Fresh, func(permits int) { k.charge(s, hash, key, policy, permits) })
+	return e.whole.Retire(untouched, func(permits int) { k.charge(s, hash, key, policy, permits) })
 }
 
 // claim takes room for a new key, before its policy is asked for: a flood stays cheap.
