@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
@@ -69,17 +70,18 @@ func (h *hold) takeLast(ctx context.Context, maxWait time.Duration) error {
 }
 
 func (h *hold) takeLocal(ctx context.Context, maxWait time.Duration) error {
-	return h.takeAll(ctx, maxWait, func(k kind) bool { return !k.blocks() })
+	return h.takeAll(ctx, maxWait, false)
 }
 
 func (h *hold) takeRest(ctx context.Context, maxWait time.Duration) error {
-	return h.takeAll(ctx, maxWait, kind.blocks)
+	return h.takeAll(ctx, maxWait, true)
 }
 
-func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, of func(kind) bool) error {
+// takeAll reserves at the limits that may block, or at the others.
+func (h *hold) takeAll(ctx context.Context, maxWait time.Duration, blocking bool) error {
 	taken := false
 	for i, l := range h.limits() {
-		if of(kindOf(l.By)) {
+		if kindOf(l.By).blocks() == blocking {
 			if err := h.take(ctx, i, maxWait); err != nil {
 				return err
 			}
@@ -174,26 +176,18 @@ func (q *Queue) slack(limits []Limit) time.Duration {
 // peek is latest, also of limits without a reservation, as far as they can be asked.
 func (h *hold) peek() (last int, longest time.Duration) {
 	limits := h.limits()
-	for i := range h.parts {
-		wait := h.delayOf(i)
-		if h.parts[i].r == nil {
-			wait, _ = limits[i].wait(h.place.queue, limits[i].permits(h.place))
+	return allornothing.Last(len(h.parts), func(i int) time.Duration {
+		if h.parts[i].r != nil {
+			return h.delayOf(i)
 		}
-		if wait > longest {
-			last, longest = i, wait
-		}
-	}
-	return last, longest
+		wait, _ := limits[i].wait(h.place.queue, limits[i].permits(h.place))
+		return wait
+	})
 }
 
 // latest returns which part has room last, and when.
 func (h *hold) latest() (last int, longest time.Duration) {
-	for i := range h.parts {
-		if d := h.delayOf(i); d > longest {
-			last, longest = i, d
-		}
-	}
-	return last, longest
+	return allornothing.Last(len(h.parts), h.delayOf)
 }
 
 // delayOf returns the delay of a part; 0 if it holds nothing.

@@ -40,16 +40,12 @@ func (q *Queue) stillFirst(p *Place) bool {
 }
 
 // rejoin ends the passing of a place, and binds it if first. It unlocks the queue, and returns true.
-func (q *Queue) rejoin(now int64, p *Place) bool {
-	h, old := p.hold, q.bound
-	q.unbind(p)
-	if q.order.first() != p {
-		p.state, p.hold = waiting, nil
-		return q.takeBack(h)
+func (q *Queue) rejoin(p *Place) bool {
+	if q.unbind(p); q.order.first() != p {
+		return q.takeBack(q.release(p))
 	}
-	if q.bound = h; old != nil {
-		old.place.state, old.place.hold = waiting, nil
-	}
+	old := q.releaseBound()
+	q.bound = p.hold
 	return q.takeBack(old)
 }
 
@@ -64,14 +60,16 @@ func (q *Queue) anew(now int64) (holds []*hold) {
 	}
 	q.compared, q.renewed = epoch, add(now, time.Millisecond)
 	for _, p := range slices.Clone(q.passed) {
-		if h := q.release(p); h != nil {
-			holds = append(holds, h)
-		}
+		holds = append(holds, q.release(p))
 	}
-	if h := q.bound; h != nil {
-		holds = append(holds, q.release(h.place))
+	return append(holds, q.releaseBound())
+}
+
+func (q *Queue) releaseBound() *hold {
+	if q.bound == nil {
+		return nil
 	}
-	return holds
+	return q.release(q.bound.place)
 }
 
 func (q *Queue) unbind(p *Place) {

@@ -99,7 +99,7 @@ func (q *Queue) step() (more bool) {
 	}
 	first := q.order.first()
 	if h := q.bound; h != nil && h.place != first {
-		return q.takeBack(q.release(h.place))
+		return q.takeBack(q.releaseBound())
 	}
 	if first != nil && q.advance(now, first) {
 		return true
@@ -143,7 +143,7 @@ func (q *Queue) advance(now int64, p *Place) bool {
 	case delay > h.slack:
 		return false
 	case p.passed && !h.full:
-		return q.rejoin(now, p)
+		return q.rejoin(p)
 	case h.full:
 		h.renew()
 		q.grant(now, h, delay)
