@@ -35,22 +35,15 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	var paid reserve.Reservation
 	size := len(p)
 	if guess := int(r.guess.Load()); guess > 0 {
 		size = min(size, guess)
 	}
-	step, err := r.pay(size, &paid)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { // also if r panics: then nothing was read
-		if n != step {
-			paid.Settle(n)
-		}
-	}()
-	n, err = r.r.Read(p[:step])
-	r.guess.Store(int64(guess(step, n)))
+	_, n, err = r.paid(size, func(step int) (int, error) {
+		n, err := r.r.Read(p[:step])
+		r.guess.Store(int64(guess(step, n)))
+		return n, err
+	})
 	return n, err
 }
 

@@ -31,6 +31,21 @@ type pacer struct {
 	by  reserve.Reserver
 }
 
+// paid pays for a step of at most size bytes, and gives back what f, which passes on n of them, did not use.
+func (p pacer) paid(size int, f func(step int) (n int, err error)) (step, n int, err error) {
+	var r reserve.Reservation
+	if step, err = p.pay(size, &r); err != nil {
+		return step, 0, err
+	}
+	defer func() { // also if f panics: then nothing was passed on
+		if n != step {
+			r.Settle(n)
+		}
+	}()
+	n, err = f(step)
+	return step, n, err
+}
+
 // pay waits for a step's permits, at most size, and returns their number. R stays zero without limit.
 func (p pacer) pay(size int, r *reserve.Reservation) (n int, err error) {
 	rate := p.rate()

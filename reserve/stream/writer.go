@@ -34,7 +34,14 @@ func (w *writer) Write(p []byte) (written int, err error) {
 		return w.w.Write(p)
 	}
 	for len(p) > 0 {
-		step, n, err := w.writeStep(p)
+		step, n, err := w.paid(len(p), func(step int) (n int, err error) {
+			n, err = w.w.Write(p[:step])
+			n = max(0, min(n, step)) // whatever a broken w says
+			if n < step && err == nil {
+				err = io.ErrShortWrite
+			}
+			return n, err
+		})
 		written += n
 		if err != nil {
 			return written, err
@@ -42,25 +49,6 @@ func (w *writer) Write(p []byte) (written int, err error) {
 		p = p[step:]
 	}
 	return written, nil
-}
-
-// writeStep writes a step's n bytes, and gives back the other permits, all if w panics.
-func (w *writer) writeStep(p []byte) (step, n int, err error) {
-	var paid reserve.Reservation
-	if step, err = w.pay(len(p), &paid); err != nil {
-		return step, 0, err
-	}
-	defer func() {
-		if n < step {
-			paid.Settle(n)
-		}
-	}()
-	n, err = w.w.Write(p[:step])
-	n = max(0, min(n, step)) // whatever a broken w says
-	if n < step && err == nil {
-		err = io.ErrShortWrite
-	}
-	return step, n, err
 }
 
 // ReadFrom implements io.ReaderFrom.
