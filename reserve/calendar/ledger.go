@@ -21,7 +21,6 @@ type ledger struct {
 	boundary uint64 // of the newest one that was granted before the present period
 	undo     int64  // state.paced as it was before the newest grant
 
-	beyond int64  // permits beyond the quota that are not owed to later periods: a larger one was in force
 	out    int64  // permits in use: see use.go
 	opener uint64 // the request that was in the server's period by what is known: the first one, or the first that ended
 	unsure bool   // no request that was granted in the present period has ended
@@ -44,9 +43,10 @@ type rule struct {
 // A state says how a period stands. A period of FromFirst is closed until its first request.
 type state struct {
 	span
-	used  int64 // permits; what exceeds the quota is used of later periods
-	paced int64 // the next request is not granted before
-	at    int64 // when the latest request was granted
+	used   int64 // permits; what exceeds the quota is used of later periods
+	beyond int64 // but not so many of them: a larger quota was in force
+	paced  int64 // the next request is not granted before
+	at     int64 // when the latest request was granted
 }
 
 var closed = span{math.MinInt64, math.MinInt64}
@@ -103,7 +103,7 @@ func (l *ledger) Stored(now int64) float64 {
 
 func (l *ledger) Level(now int64) float64 {
 	l.Advance(now)
-	return float64(l.quota) - float64(l.state.used-l.beyond) - float64(l.Permits(false))
+	return float64(l.quota) - float64(l.state.used-l.state.beyond) - float64(l.Permits(false))
 }
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }

@@ -30,18 +30,13 @@ func (l *ledger) open(s state, t int64) state {
 			s.used, s.span = over+out, l.period.around(ended)
 		}
 		s.paced = saturate.Add(s.begin, l.margin)
+		s.beyond = min(s.beyond, out) // what is in use is not owed again
 	}
 	return s
 }
 
 // owes returns the permits that later periods owe, if positive.
-func (l *ledger) owes(s state) int64 {
-	over := s.used - l.quota
-	if s.span == l.state.span {
-		over -= l.beyond
-	}
-	return over
-}
+func (l *ledger) owes(s state) int64 { return s.used - l.quota - s.beyond }
 
 // After implements [line.Kind].
 func (l *ledger) After(s state, permits, latest int64) state {

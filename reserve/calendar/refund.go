@@ -24,7 +24,7 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 	if of != nil {
 		of.permits -= back
 	}
-	l.state.used, l.beyond = max(0, l.state.used-back), max(0, l.beyond-back)
+	l.state.used, l.state.beyond = max(0, l.state.used-back), max(0, l.state.beyond-back)
 	switch {
 	case l.state.used == 0 && l.period.kind == fromFirst: // it was not opened
 		l.state = state{span: closed, paced: l.state.begin, at: l.state.at}

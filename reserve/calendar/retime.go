@@ -28,7 +28,7 @@ func (l *ledger) change(now int64, r *rule) {
 		l.state.paced = min(l.state.paced, l.Now)
 	}
 	// What was used within the old quota is not owed to later periods.
-	l.beyond = max(0, min(l.state.used, l.quota+l.beyond)-r.quota)
+	l.state.beyond = max(0, min(l.state.used, l.quota+l.state.beyond)-r.quota)
 	l.rule = r
 	l.Advance(now)
 }

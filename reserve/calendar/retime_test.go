@@ -35,6 +35,21 @@ func TestLoweredAndRaised(t *testing.T) {
 	}
 }
 
+// What a lowered quota has hidden ends with the period: a large request of the next one takes of those after it.
+func TestLoweredBefore(t *testing.T) {
+	for _, per := range []calendar.Period{calendar.Every(time.Hour), calendar.FromFirst(time.Hour)} {
+		clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+		l := reserve.Must(calendar.New(10, per, reserve.WithClock(clock)))
+		require.True(t, l.TryAcquire(10))
+		require.NoError(t, l.SetRate(reserve.Per(5, time.Hour)))
+		clock.Advance(time.Hour)
+		require.Equal(t, 5., l.Snapshot().Level)
+		require.True(t, l.TryAcquire(10))
+		require.Equal(t, -5., l.Snapshot().Level)
+		require.Equal(t, 2*time.Hour, reserve.Must(l.Peek(1)))
+	}
+}
+
 // What a lowered quota has hidden is known again after a restart, under a higher one.
 func TestLoweredSavedAndRaised(t *testing.T) {
 	for _, per := range []calendar.Period{calendar.Every(time.Hour), calendar.FromFirst(time.Hour)} {

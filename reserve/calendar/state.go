@@ -17,12 +17,8 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	if charges := l.Permits(true); charges > 0 {
 		s = l.After(s, charges, line.Asap)
 	}
-	beyond := int64(0)
-	if s.span == l.state.span {
-		beyond = l.beyond
-	}
-	numbers := []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), beyond}
-	if beyond == 0 {
+	numbers := []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), s.beyond}
+	if s.beyond == 0 {
 		numbers = numbers[:5]
 	}
 	for _, n := range numbers {
@@ -48,7 +44,8 @@ func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*le
 	if of.span == closed && r.period.kind != fromFirst {
 		return l, nil // of another kind of period, and nothing used
 	}
-	l.state, l.beyond = of, max(0, min(n[5], of.used-r.quota))
+	of.beyond = max(0, min(n[5], of.used-r.quota))
+	l.state = of
 	if end := l.state.end; r.period.kind != fromFirst && end > l.Now {
 		// The zone's rules, or the kind of period, may have changed.
 		if l.state.span = r.period.around(max(l.Now, of.begin)); l.state.used > 0 && l.Now < of.begin {
