@@ -94,17 +94,8 @@ func (l *ledger) Present() state { return l.state }
 
 func (l *ledger) Rate() float64 { return l.rate }
 
-func (l *ledger) Stored(now int64) float64 {
-	if l.Advance(now); l.Len() > 0 {
-		return 0
-	}
-	return float64(max(0, l.quota-l.state.used))
-}
-
-func (l *ledger) Level(now int64) float64 {
-	l.Advance(now)
-	return float64(l.quota) - float64(l.state.used-l.state.beyond) - float64(l.Permits(false))
-}
+// Left implements [line.Kind].
+func (l *ledger) Left() int64 { return l.quota - (l.state.used - l.state.beyond) }
 
 func (l *ledger) Size() (capacity float64, largest int) { return float64(l.quota), math.MaxInt }
 
@@ -134,12 +125,7 @@ func (l *ledger) TakeUpTo(now int64, n int) (taken int) {
 		}
 		return taken
 	}
-	l.Advance(now)
-	n = int(min(int64(n), l.quota-l.state.used))
-	if n < 1 || !l.Take(now, n) {
-		return 0
-	}
-	return n
+	return l.Line.TakeUpTo(now, n)
 }
 
 // Pause lets the periods go on.

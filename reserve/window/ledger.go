@@ -85,14 +85,7 @@ func (l *ledger) Present() state {
 	return state{at: l.Now, sum: l.left}
 }
 
-// used returns the permits in the window. Ahead returns those in front of a request.
-func (l *ledger) used() int64 {
-	if l.per == 0 {
-		return 0
-	}
-	return l.ahead(l.Present())
-}
-
+// ahead returns the permits in front of a request.
 func (l *ledger) ahead(prev state) int64 { return saturate.Add(int64(prev.sum-l.left), l.out) }
 
 // After implements [line.Kind]. A request for more than a window that has shrunk needs an empty window.
@@ -174,16 +167,12 @@ func (l *ledger) remove(i int, permits int64) {
 	}
 }
 
-func (l *ledger) Stored(now int64) float64 {
-	if l.Advance(now); l.Len() > 0 {
-		return 0
+// Left implements [line.Kind].
+func (l *ledger) Left() int64 {
+	if l.per == 0 {
+		return l.size
 	}
-	return float64(max(0, l.size-l.used()))
-}
-
-func (l *ledger) Level(now int64) float64 {
-	l.Advance(now)
-	return float64(l.size) - float64(l.used()) - float64(l.Permits(false))
+	return l.size - l.ahead(l.Present())
 }
 
 func (l *ledger) TakeUpTo(now int64, permits int) int {
@@ -191,11 +180,7 @@ func (l *ledger) TakeUpTo(now int64, permits int) int {
 	if l.per == 0 && l.Len() == 0 && now >= l.Paused() { // there is no limit
 		return permits
 	}
-	permits = int(min(int64(permits), l.size-l.used()))
-	if permits < 1 || !l.Take(now, permits) {
-		return 0
-	}
-	return permits
+	return l.Line.TakeUpTo(now, permits)
 }
 
 func (l *ledger) Forecast(now int64, n int) int64 {

@@ -31,6 +31,8 @@ type Kind[S State] interface {
 	Grant(number uint64, permits int64, after S)
 	Refund(slot smooth.Slot, kept int)
 
+	// Left returns how many permits the limit has left beside those granted; it may be negative.
+	Left() int64
 	Paused() int64
 	Size() (capacity float64, largest int)
 }
@@ -165,6 +167,27 @@ func (l *Line[S]) Take(now int64, permits int) bool {
 	}
 	l.push(int64(permits), Never, after)
 	return true
+}
+
+func (l *Line[S]) TakeUpTo(now int64, permits int) int {
+	l.kind.Advance(now)
+	permits = int(min(int64(permits), l.kind.Left()))
+	if permits < 1 || !l.Take(now, permits) {
+		return 0
+	}
+	return permits
+}
+
+func (l *Line[S]) Stored(now int64) float64 {
+	if l.kind.Advance(now); l.Len() > 0 {
+		return 0
+	}
+	return float64(max(0, l.kind.Left()))
+}
+
+func (l *Line[S]) Level(now int64) float64 {
+	l.kind.Advance(now)
+	return float64(l.kind.Left()) - float64(l.Permits(false))
 }
 
 func (l *Line[S]) Charge(now int64, permits int) {

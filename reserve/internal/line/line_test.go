@@ -46,6 +46,7 @@ func (g *gap) Grant(number uint64, _ int64, after state) {
 }
 
 func (g *gap) Refund(smooth.Slot, int)   {}
+func (g *gap) Left() int64               { return 1 }
 func (g *gap) Paused() int64             { return 0 }
 func (g *gap) Size() (float64, int)      { return 1, 100 }
 func (g *gap) ready(s smooth.Slot) int64 { at, _ := g.Ready(g.Now, s.Number); return at }
