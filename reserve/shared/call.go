@@ -59,7 +59,7 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 		}
 	}
 	if l.mode != closed && l.owed.lose(l.now(), lost, l.terms.Load().curve) {
-		n.circuit.open(l.now(), err)
+		n.circuit.report(l.now(), err, certain) // too many answers were lost, though not in a row
 	}
 }
 

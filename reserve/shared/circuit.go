@@ -51,6 +51,7 @@ func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err erro
 	return true, nil, nil
 }
 
+// outcome returns the last failure, or nil if the circuit is closed.
 func (c *circuit) outcome() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,11 +61,7 @@ func (c *circuit) outcome() error {
 	return c.last
 }
 
-func (c *circuit) isOpen() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.until != 0
-}
+func (c *circuit) isOpen() bool { return c.outcome() != nil }
 
 // report records a call, whose failure counts as so many: 0 if it is not the server's.
 func (c *circuit) report(now int64, err error, failures int) {
@@ -123,17 +120,6 @@ func (c *circuit) fail(now int64, err error) {
 	}
 	c.last = err
 	c.troubled.Store(true)
-}
-
-// open opens the circuit: too many answers were lost, though not in a row.
-func (c *circuit) open(now int64, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = err
-	c.troubled.Store(true)
-	if c.until == 0 {
-		c.wait(now, firstPause)
-	}
 }
 
 func (c *circuit) wait(now, pause int64) {
