@@ -56,7 +56,7 @@ func (l *Limiter) newFallback() (*reserve.Limiter, error) {
 		rate = t.curve.Rate * l.share
 	}
 	if t.other != nil {
-		alone := t.other.policy.Limiter()
+		alone := (*reserve.Limiter)(t.other.Limiter())
 		return alone, alone.SetRate(rate)
 	}
 	stored := 0.0

@@ -15,7 +15,7 @@ import (
 // Times are nanoseconds on the store's clock. If that was set back, all of them are moved with it.
 type journal struct {
 	terms   *terms
-	saved   []byte // AppendState's, at then; empty: a new ledger's
+	saved   []byte // AppendState's, at then; nil: a new ledger's
 	then    int64
 	limits  limits // the ledger's, then
 	last    int64  // when the journal was written

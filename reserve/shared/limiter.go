@@ -173,8 +173,8 @@ func (l *Limiter) check(n int) error {
 	if n < 1 {
 		return valueError("permits", n, "at least 1")
 	}
-	if of := l.terms.Load().other; of != nil && of.most > 0 && n > of.most {
-		return &reserve.SizeError{Permits: n, Max: of.most}
+	if most := l.terms.Load().most; n > most {
+		return &reserve.SizeError{Permits: n, Max: most}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/sealed"
@@ -77,7 +76,7 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	if t.other == nil {
 		j.limits = r.limits()
 	}
-	j.saved = slices.Clone(r.bytes(size))
+	j.saved = append([]byte(nil), r.bytes(size)...) // nil if there is none
 	for at := j.then; len(r.rest) > 0; {
 		at = saturate.Add(at, int64(r.number()))
 		code := r.number()

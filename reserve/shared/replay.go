@@ -9,15 +9,15 @@ import (
 )
 
 func (j *journal) restore(saved []byte, then int64, of limits) (reserve.Ledger, error) {
-	t := j.terms
-	if t.other != nil {
-		return t.other.ledger(saved, then)
-	}
-	curve := t.curveOf(of)
-	if len(saved) == 0 {
+	var l reserve.Ledger
+	var err error
+	if t := j.terms; t.other != nil {
+		l, err = t.other.Ledger(saved, then, wall)
+	} else if curve := t.curveOf(of); saved == nil {
 		return smooth.New(curve, then, curve.Capacity, t.upfront), nil
+	} else {
+		l, err = smooth.Load(curve, t.upfront, saved, then)
 	}
-	l, err := smooth.Load(curve, t.upfront, saved, then)
 	if err != nil {
 		return nil, &StateError{Size: len(saved), Why: err.Error()}
 	}
@@ -141,25 +141,6 @@ func (j *journal) present() limits {
 		}
 	}
 	return of
-}
-
-// A variant is the policy of a ledger that is not package smooth's and can be saved: a window, a calendar.
-type variant struct {
-	limiter string // what errors call it
-	most    int    // the largest request that is ever granted; 0: any
-	open    func(saved []byte, then int64) (reserve.Ledger, error)
-	policy  *reserve.Policy
-}
-
-func (v *variant) ledger(saved []byte, then int64) (reserve.Ledger, error) {
-	if len(saved) == 0 {
-		saved = nil
-	}
-	l, err := v.open(saved, then)
-	if err != nil {
-		return nil, &StateError{Size: len(saved), Why: err.Error()}
-	}
-	return l, nil
 }
 
 func wall(t int64) time.Time { return time.Unix(0, t) }

@@ -35,9 +35,7 @@ func (j *journal) promise(w wanted, at, since int64) answer {
 }
 
 func (j *journal) wait(permits int) int64 {
-	if of := j.terms.other; of != nil && of.most > 0 {
-		permits = min(permits, of.most)
-	}
+	permits = min(permits, j.terms.most)
 	if j.behind != j.current && j.fits(permits) {
 		return 0
 	}

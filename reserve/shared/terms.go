@@ -13,7 +13,8 @@ type terms struct {
 	curve    *smooth.Curve // of a policy that is not smooth's: only its rate and capacity
 	upfront  bool
 	kind     string             // of its saved state
-	other    *variant           // nil: the ledger is smooth's
+	other    *engine.Policy     // of a window or a calendar; nil: the ledger is smooth's
+	most     int                // the largest request that is ever granted
 	capacity float64            // for the script; -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
@@ -29,7 +30,7 @@ func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 	case t.Curve == nil && script:
 		return nil, &CurveError{Why: "Redis's script can't do a window or a quota by the calendar; a store can (NewIn)"}
 	case t.Curve == nil:
-		return newVariant(p)
+		return newVariant((*engine.Policy)(p))
 	case t.Stored > 0 && t.Stored < t.Curve.Capacity:
 		const full = "a shared limiter, which starts with a full store"
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: full}
@@ -38,33 +39,25 @@ func describe(p *reserve.Policy, n *nodes) (*terms, error) {
 }
 
 // newVariant returns terms whose curve has only a rate and a capacity.
-func newVariant(p *reserve.Policy) (*terms, error) {
-	if !(*engine.Policy)(p).Saves() {
+func newVariant(p *engine.Policy) (*terms, error) {
+	if !p.Saves() {
 		return nil, &CurveError{Why: "its ledger can't be saved"}
 	}
 	const epoch = int64(1e18)
-	v := &variant{open: func(saved []byte, then int64) (reserve.Ledger, error) {
-		return (*engine.Policy)(p).Ledger(saved, then, wall)
-	}}
-	t := &terms{other: v}
-	t.kind, v.limiter = (*engine.Policy)(p).Kind()
-	l, err := v.ledger(nil, epoch)
+	l, err := p.Ledger(nil, epoch, wall)
 	if err != nil {
 		return nil, err
 	}
-	if _, largest := l.Size(); largest < math.MaxInt {
-		v.most = largest
-	}
-	t.capacity = l.Stored(epoch)
-	t.curve = &smooth.Curve{
-		Rate: l.Rate(), Capacity: t.capacity, Interval: smooth.Interval(l.Rate()), Refill: l.Rate() / 1e9,
-	}
-	v.policy = p
+	t := &terms{other: p, curve: &smooth.Curve{
+		Rate: l.Rate(), Capacity: l.Stored(epoch), Interval: smooth.Interval(l.Rate()), Refill: l.Rate() / 1e9,
+	}}
+	t.kind, _ = p.Kind()
+	_, t.most = l.Size()
 	return t, nil
 }
 
 func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
-	t := &terms{curve: c, upfront: upfront, kind: "smooth", capacity: c.Capacity}
+	t := &terms{curve: c, upfront: upfront, kind: "smooth", most: math.MaxInt, capacity: c.Capacity}
 	switch {
 	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
@@ -85,10 +78,6 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	return t, nil
 }
 
-func (t *terms) atRate(permitsPerSecond float64) (*terms, error) {
-	return newTerms(t.curve.AtRate(permitsPerSecond), t.upfront)
-}
-
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
 
 func (t *terms) limits() limits { return limits{t.curve.Rate, t.curve.Capacity} }
@@ -97,11 +86,7 @@ func (t *terms) curveOf(of limits) *smooth.Curve {
 	if of == t.limits() {
 		return t.curve
 	}
-	curve := t.curve.AtRate(of.rate)
-	if curve.Capacity != of.capacity {
-		changed := *curve
-		changed.Capacity = of.capacity
-		curve = &changed
-	}
-	return curve
+	curve := *t.curve.AtRate(of.rate)
+	curve.Capacity = of.capacity
+	return &curve
 }

@@ -18,10 +18,12 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
 	}
-	if v := l.terms.Load().other; v != nil {
-		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: v.limiter}
+	t := l.terms.Load()
+	if t.other != nil {
+		_, limiter := t.other.Kind()
+		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: limiter}
 	}
-	t, err := l.terms.Load().atRate(permitsPerSecond)
+	t, err := newTerms(t.curve.AtRate(permitsPerSecond), t.upfront)
 	if err != nil {
 		return err
 	}
