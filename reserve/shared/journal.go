@@ -28,7 +28,6 @@ type journal struct {
 	current reserve.Ledger // now, without the requests that wait
 	behind  reserve.Ledger // behind these, as of from; the same as current if no request waits
 	from    int64          // when the last of them is granted
-	waiting float64        // permits
 }
 
 type limits struct{ rate, capacity float64 }
@@ -124,13 +123,16 @@ func (j *journal) setClock(now int64) (back bool, err error) {
 	return true, nil
 }
 
-func (j *journal) granted() int {
+// upTo returns how many records are of that time or before.
+func (j *journal) upTo(at int64) int {
 	n := len(j.records)
-	for n > 0 && j.records[n-1].at > j.now {
+	for n > 0 && j.records[n-1].at > at {
 		n--
 	}
 	return n
 }
+
+func (j *journal) granted() int { return j.upTo(j.now) }
 
 func (j *journal) giveBack(r refund) bool {
 	j.gaps = j.gaps || j.lastGrant() > j.now
@@ -147,23 +149,22 @@ func (j *journal) giveBack(r refund) bool {
 func (j *journal) add(r record) uint64 {
 	j.newest++
 	r.number = j.newest
-	i := len(j.records)
-	for i > 0 && j.records[i-1].at > r.at {
-		i--
-	}
-	j.records = slices.Insert(j.records, i, r)
+	j.records = slices.Insert(j.records, j.upTo(r.at), r)
 	return r.number
 }
 
-// lastGrant is now if no request waits.
-func (j *journal) lastGrant() int64 {
+// newestGrant is the last request's record, or the zero record.
+func (j *journal) newestGrant() record {
 	for _, r := range slices.Backward(j.records) {
 		if r.kind == granted {
-			return max(j.now, r.at)
+			return r
 		}
 	}
-	return j.now
+	return record{}
 }
+
+// lastGrant is now if no request waits.
+func (j *journal) lastGrant() int64 { return max(j.now, j.newestGrant().at) }
 
 // closeUp moves records that followed given-back requests behind the last waiting request.
 func (j *journal) closeUp() {
@@ -183,13 +184,7 @@ func (j *journal) adopt(t *terms) {
 	if t.other != nil {
 		return
 	}
-	latest := j.limits
-	for _, r := range j.records {
-		if r.kind == changed {
-			latest = r.limits
-		}
-	}
-	if now := t.limits(); now != latest {
+	if now := t.limits(); now != j.limitsAfter(len(j.records)) {
 		j.add(record{at: j.lastGrant(), kind: changed, limits: now})
 	}
 	j.terms = t
@@ -209,7 +204,7 @@ func (j *journal) pause(d int64) {
 // charge charges permits as of their use; while requests wait, behind these, since nothing can overflow.
 func (j *journal) charge(c charge) error {
 	if c.bounded {
-		l, err := j.replay()
+		l, err := j.replay(j.begun())
 		if err != nil || l.Level(j.now) < -max(1, j.terms.limits().capacity) {
 			return err
 		}
@@ -231,14 +226,9 @@ func (j *journal) open(more int) (err error) {
 			}
 		}
 	}
-	j.from, j.waiting, j.behind = j.lastGrant(), 0, nil
-	if j.current, err = j.replay(); err != nil {
+	j.from, j.behind = j.lastGrant(), nil
+	if j.current, err = j.replay(j.begun()); err != nil {
 		return err
-	}
-	for _, r := range j.records[j.begun():] {
-		if r.kind == granted {
-			j.waiting += float64(r.amount)
-		}
 	}
 	if j.from == j.now {
 		j.behind, j.gaps = j.current, false
@@ -250,17 +240,11 @@ func (j *journal) open(more int) (err error) {
 }
 
 func (j *journal) fold(n int, at int64) error {
-	l, err := j.restore(j.saved, j.then, j.limits)
+	l, err := j.replay(n)
 	if err != nil {
 		return err
 	}
-	j.apply(l, j.then, j.limits, j.records[:n])
-	for _, r := range j.records[:n] {
-		if r.kind == changed {
-			j.limits = r.limits
-		}
-	}
-	j.saved, j.then = l.AppendState(nil, at), at
+	j.saved, j.then, j.limits = l.AppendState(nil, at), at, j.limitsAfter(n)
 	j.records = slices.Delete(j.records, 0, n)
 	return nil
 }

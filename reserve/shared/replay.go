@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"slices"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -24,11 +23,11 @@ func (j *journal) restore(saved []byte, then int64, of limits) (reserve.Ledger, 
 	return l, nil
 }
 
-// replay makes the ledger as of now, without waiting requests that hold no permits yet.
-func (j *journal) replay() (reserve.Ledger, error) {
+// replay makes the ledger after the first n records.
+func (j *journal) replay(n int) (reserve.Ledger, error) {
 	l, err := j.restore(j.saved, j.then, j.limits)
 	if err == nil {
-		j.apply(l, j.then, j.limits, j.records[:j.begun()])
+		j.apply(l, j.then, j.limits, j.records[:n])
 	}
 	return l, err
 }
@@ -76,15 +75,14 @@ func (j *journal) tail() reserve.Ledger {
 	if j.behind != nil {
 		return j.behind
 	}
-	l, err := j.restore(j.saved, j.then, j.limits)
+	l, err := j.replay(len(j.records))
 	if err != nil {
 		panic(err) // it has been restored before
 	}
-	j.apply(l, j.then, j.limits, j.records)
 	if j.gaps && j.terms.other == nil && j.terms.curve.Free() {
 		left := l.Level(j.from)
 		if !j.terms.upfront {
-			left += float64(j.lastSize())
+			left += float64(j.newestGrant().amount)
 		}
 		if left >= 1 {
 			l.Charge(j.from, int(left))
@@ -92,15 +90,6 @@ func (j *journal) tail() reserve.Ledger {
 	}
 	j.behind = l
 	return l
-}
-
-func (j *journal) lastSize() int {
-	for _, r := range slices.Backward(j.records) {
-		if r.kind == granted {
-			return int(r.amount)
-		}
-	}
-	return 0
 }
 
 // fits reports whether a request can go now without delaying others.
@@ -125,6 +114,7 @@ func (j *journal) fits(permits int) bool {
 	return true
 }
 
+// begun counts the records that the ledger of now knows: a waiting request's once it begins to hold permits.
 func (j *journal) begun() int {
 	n := j.granted()
 	if n < len(j.records) && j.records[n].kind == granted && j.collects(j.records[n], j.present(), j.then) < j.now {
@@ -133,9 +123,12 @@ func (j *journal) begun() int {
 	return n
 }
 
-func (j *journal) present() limits {
+func (j *journal) present() limits { return j.limitsAfter(j.granted()) }
+
+// limitsAfter returns the limits after the first n records.
+func (j *journal) limitsAfter(n int) limits {
 	of := j.limits
-	for _, r := range j.records[:j.granted()] {
+	for _, r := range j.records[:n] {
 		if r.kind == changed {
 			of = r.limits
 		}

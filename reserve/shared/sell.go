@@ -19,9 +19,6 @@ func (j *journal) sell(w wanted) answer {
 	if ready = max(ready, j.from); !ok || ready > latest {
 		return answer{wait: max(1, ready-j.now)}
 	}
-	if j.behind != j.current {
-		j.waiting += float64(w.permits)
-	}
 	return j.promise(w, ready, j.from)
 }
 
@@ -43,8 +40,13 @@ func (j *journal) wait(permits int) int64 {
 }
 
 func (j *journal) look() outlook {
-	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now) - j.waiting}
+	o := outlook{wait: j.wait(1), stored: j.current.Stored(j.now), level: j.current.Level(j.now)}
 	if j.behind != j.current {
+		for _, r := range j.records[j.begun():] {
+			if r.kind == granted {
+				o.level -= float64(r.amount)
+			}
+		}
 		if o.stored = 0; j.terms.line.Base > 0 {
 			o.stored = j.tail().Stored(j.from)
 		}
