@@ -3,7 +3,7 @@ package shared
 import (
 	"context"
 	"math"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
@@ -20,12 +20,12 @@ func (l *Limiter) withoutStore(
 	if err != nil {
 		return nil, err
 	}
-	g := &localGrant{limiter: l, alone: alone, permits: r.permits, charged: r.charged}
+	g := &localGrant{limiter: l, alone: alone, charged: r.charged}
 	if g.Reservation, err = alone.ReserveWithin(ctx, r.permits, maxWait); err != nil {
 		return nil, err
 	}
 	if !g.charged {
-		l.owe(g.permits)
+		l.owe(r.permits)
 	}
 	return g, nil
 }
@@ -95,10 +95,8 @@ type localGrant struct {
 	reserve.Reservation
 	limiter *Limiter
 	alone   *reserve.Limiter
-	permits int
 	charged bool // the store may know of it: its answer was lost
-	mu      sync.Mutex
-	over    bool
+	over    atomic.Bool
 }
 
 // Wait gives the permits back if it fails.
@@ -113,13 +111,10 @@ func (g *localGrant) Wait(ctx context.Context) error {
 func (g *localGrant) Cancel() { g.Settle(0) }
 
 func (g *localGrant) Settle(actual int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.over {
+	if g.over.Swap(true) {
 		return
 	}
-	g.over = true
-	if more := max(0, actual) - g.permits; more > 0 || !g.charged {
+	if more := max(0, actual) - g.Permits(); more > 0 || !g.charged {
 		g.limiter.owe(more)
 	}
 	g.Reservation.Settle(actual)

@@ -21,9 +21,7 @@ type nodes struct {
 	reload func(context.Context)   // looks where servers are now; nil: they don't move
 	locate func(key string) string // names the server of a key; nil: there is one
 	single *node
-
-	mu     sync.RWMutex
-	byName map[string]*node
+	byName sync.Map // of *node
 }
 
 type opener func(*settings) (*nodes, error)
@@ -49,7 +47,7 @@ func ofScripter(client Scripter, pipelined bool) opener {
 			n.reload = c.Reload
 		}
 		if c, ok := client.(interface{ Node(key string) string }); ok {
-			n.locate, n.byName = c.Node, map[string]*node{}
+			n.locate = c.Node
 		}
 		n.single = n.open()
 		return n, nil
@@ -68,27 +66,19 @@ func (n *nodes) of(key string) *node {
 	if name == "" {
 		return n.single
 	}
-	n.mu.RLock()
-	found := n.byName[name]
-	n.mu.RUnlock()
-	if found != nil {
-		return found
+	found, ok := n.byName.Load(name)
+	if !ok {
+		found, _ = n.byName.LoadOrStore(name, n.open())
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if found = n.byName[name]; found == nil {
-		found = n.open()
-		n.byName[name] = found
-	}
-	return found
+	return found.(*node)
 }
 
-func (n *nodes) all() []*node {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	list := []*node{n.single}
-	for _, other := range n.byName {
-		list = append(list, other)
-	}
-	return list
+// anyOpen reports whether any server's circuit is open.
+func (n *nodes) anyOpen() bool {
+	open := n.single.circuit.isOpen()
+	n.byName.Range(func(_, other any) bool {
+		open = open || other.(*node).circuit.isOpen()
+		return !open
+	})
+	return open
 }

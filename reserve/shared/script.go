@@ -73,8 +73,7 @@ type scriptKeeper struct {
 
 type keyCall struct {
 	Call
-	place
-	until time.Time
+	place // by is on the limiter's clock
 }
 
 func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
@@ -82,10 +81,11 @@ func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
 // eval lets calls for several keys go together. A call with little time goes alone: it would fail with the others'.
 func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte, error) {
 	until, _ := ctx.Deadline()
-	if k.many.send == nil || time.Until(until) < k.settings.timeout/4 {
+	left := int64(time.Until(until))
+	if k.many.send == nil || left < int64(k.settings.timeout)/4 {
 		return k.Eval(ctx, k.settings.script, key, arg)
 	}
-	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: until.UnixNano()}, until: until}
+	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: k.settings.now() + left}}
 	if err := k.many.do(ctx, c, time.Duration(never)); err != nil {
 		return nil, err
 	}
@@ -97,14 +97,12 @@ func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
 		c.Answer, c.Err = k.Eval(ctx, k.settings.script, c.Key, c.Arg)
 		return nil
 	}
-	calls, until := make([]*Call, len(list)), list[0].until
+	calls, by := make([]*Call, len(list)), int64(0)
 	for i, c := range list {
 		calls[i] = &c.Call
-		if c.until.After(until) {
-			until = c.until
-		}
+		by = max(by, c.by)
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-k.settings.now()))
 	defer cancel()
 	k.Scripter.(PipelineScripter).EvalEach(ctx, k.settings.script, calls)
 	return nil

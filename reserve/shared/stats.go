@@ -51,9 +51,7 @@ func (l *Limiter) Stats() Stats {
 // Stats returns the counts of all keys together, without asking a server.
 func (k *Keyed) Stats() Stats {
 	s := k.counters.stats()
-	for _, n := range k.nodes.all() {
-		s.Open = s.Open || n.circuit.isOpen()
-	}
+	s.Open = k.nodes.anyOpen()
 	return s
 }
 
