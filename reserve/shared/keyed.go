@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Keyed is a limiter for each key: tenants, users, addresses. In the store each key is a limiter of its own
@@ -17,11 +16,8 @@ import (
 // Its methods mean what those of [Limiter] do, and may be called concurrently. A process remembers only keys that
 // are in use, in debt, or owe the store permits: see [WithMaxKeys].
 type Keyed struct {
-	settings
-	nodes    *nodes
-	counters counters
-	maxWait  time.Duration
-	terms    *terms
+	*family
+	terms *terms
 
 	mu   sync.Mutex
 	keys map[string]*entry
@@ -41,13 +37,12 @@ func NewKeyed(client Scripter, policy *reserve.Policy, opts ...Option) (*Keyed, 
 }
 
 func newMany(of opener, policy *reserve.Policy, opts []Option) (*Keyed, error) {
-	s, n, t, err := prepare(of, policy, opts)
+	f, t, err := prepare(of, policy, opts)
 	if err != nil {
 		return nil, err
 	}
-	s.maxKeys = cmp.Or(s.maxKeys, 1<<20)
-	maxWait := (*engine.Policy)(policy).Terms().MaxWait
-	return &Keyed{settings: s, nodes: n, maxWait: maxWait, terms: t, keys: map[string]*entry{}}, nil
+	f.maxKeys = cmp.Or(f.maxKeys, 1<<20)
+	return &Keyed{family: f, terms: t, keys: map[string]*entry{}}, nil
 }
 
 // For returns the Reserver of one key.
@@ -132,7 +127,7 @@ func (k *Keyed) enter(key string) (*entry, error) {
 		if len(k.keys) >= k.maxKeys {
 			return nil, ErrTooManyKeys
 		}
-		e = &entry{Limiter: newLimiter(k.settings, k.nodes, &k.counters, key, k.maxWait, k.terms)}
+		e = &entry{Limiter: newLimiter(k.family, key, k.terms)}
 		k.keys[key] = e
 	}
 	e.users++

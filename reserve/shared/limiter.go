@@ -27,21 +27,26 @@ import (
 // (more where over 256 requests wait), and fails with the call that it waits for. A caller whose context ends leaves
 // at once if another caller makes its call, and otherwise after the call ([WithTimeout]).
 type Limiter struct {
-	settings
-	nodes    *nodes
-	key      string // in the store
-	maxWait  time.Duration
-	terms    atomic.Pointer[terms]
-	queue    queue[*request]
-	counters *counters
-	busy     atomic.Int64 // no request is granted at once before then, as far as an answer is believed
-	due      atomic.Int64 // when it can, by that answer
-	owed     debtAfterOutage
-	stock    stock
+	*family
+	key   string // in the store
+	terms atomic.Pointer[terms]
+	queue queue[*request]
+	busy  atomic.Int64 // no request is granted at once before then, as far as an answer is believed
+	due   atomic.Int64 // when it can, by that answer
+	owed  debtAfterOutage
+	stock stock
 
 	mu    sync.Mutex
 	alone *reserve.Limiter // the fallback; nil until it is needed
 	since int64            // when the last answer before that was made had come
+}
+
+// A family is what the limiters of a [Keyed] have in common. A [Limiter] of its own has one to itself.
+type family struct {
+	settings
+	nodes    *nodes
+	counters counters
+	maxWait  time.Duration
 }
 
 // New returns the limiter of a name, kept in Redis by Redis's clock. The policy gives its curve, rate, longest wait
@@ -55,32 +60,33 @@ func New(client Scripter, name string, policy *reserve.Policy, opts ...Option) (
 }
 
 func newOne(of opener, name string, policy *reserve.Policy, opts []Option) (*Limiter, error) {
-	s, n, t, err := prepare(of, policy, opts)
+	f, t, err := prepare(of, policy, opts)
 	if err != nil {
 		return nil, err
 	}
-	if s.maxKeys != 0 {
+	if f.maxKeys != 0 {
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithMaxKeys", Limiter: "a limiter of one key"}
 	}
-	return newLimiter(s, n, &counters{}, name, (*engine.Policy)(policy).Terms().MaxWait, t), nil
+	return newLimiter(f, name, t), nil
 }
 
-func prepare(of opener, policy *reserve.Policy, opts []Option) (s settings, n *nodes, t *terms, err error) {
-	if s, err = newSettings(opts); err == nil {
-		n, err = of(&s)
+func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *terms, err error) {
+	f = &family{}
+	if f.settings, err = newSettings(opts); err == nil {
+		f.nodes, err = of(&f.settings)
 	}
 	if err == nil {
-		t, err = describe(policy, n)
+		t, err = f.use(policy)
 	}
-	return s, n, t, err
+	return f, t, err
 }
 
-func newLimiter(s settings, n *nodes, c *counters, name string, maxWait time.Duration, t *terms) *Limiter {
-	l := &Limiter{settings: s, nodes: n, counters: c, key: s.prefix + ":{" + name + "}", maxWait: maxWait}
+func newLimiter(f *family, name string, t *terms) *Limiter {
+	l := &Limiter{family: f, key: f.prefix + ":{" + name + "}"}
 	l.terms.Store(t)
 	l.queue.send = l.send
 	l.queue.fill = l.fill
-	l.stock.most, l.stock.flush = s.ahead, l.flush
+	l.stock.most, l.stock.flush = f.ahead, l.flush
 	return l
 }
 

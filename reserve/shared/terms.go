@@ -20,12 +20,14 @@ type terms struct {
 	packed   []byte             // for the script: see machine.lua
 }
 
-func describe(p *reserve.Policy, n *nodes) (*terms, error) {
+// use takes the longest wait of a policy, and returns its terms.
+func (f *family) use(p *reserve.Policy) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
 	}
 	t := (*engine.Policy)(p).Terms()
-	_, script := n.single.keeper.(*scriptKeeper)
+	f.maxWait = t.MaxWait
+	_, script := f.nodes.single.keeper.(*scriptKeeper)
 	switch {
 	case t.Curve == nil && script:
 		return nil, &CurveError{Why: "Redis's script can't do a window or a quota by the calendar; a store can (NewIn)"}
