@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
@@ -22,14 +22,12 @@ var buckets = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // Open returns a store in a bucket, which must exist. It asks no server. There is nothing to close but the
 // connection. It returns a *[reserve.ValueError] for a nil js, and for a name that NATS does not allow.
 func Open(js jetstream.JetStream, bucket string) (shared.Store, error) {
+	valueError := invalid.In("natskv")
 	if js == nil {
-		return nil, &reserve.ValueError{Package: "natskv", Name: "JetStream", Value: nil, Want: "a JetStream"}
+		return nil, valueError("JetStream", nil, "a JetStream")
 	}
 	if !buckets.MatchString(bucket) {
-		return nil, &reserve.ValueError{
-			Package: "natskv", Name: "bucket", Value: bucket,
-			Want: "a name of letters, digits, dashes and underscores",
-		}
+		return nil, valueError("bucket", bucket, "a name of letters, digits, dashes and underscores")
 	}
 	return &store{js: js, bucket: bucket}, nil
 }

@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve/shared"
 	"github.com/nextfree/pace/reserve/shared/internal/turns"
 )
+
+var valueError = invalid.In("postgres")
 
 // Open returns a store in a table, which must exist (see [Create]), without asking the server. There is nothing to
 // close but the database. The table's name has lower-case letters, digits and underscores, and perhaps a schema:
@@ -25,12 +27,12 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 		return nil, err
 	}
 	if db == nil {
-		return nil, &reserve.ValueError{Package: "postgres", Name: "database", Value: nil, Want: "a database"}
+		return nil, valueError("database", nil, "a database")
 	}
 	s := &store{db: db, table: table}
 	for i, opt := range opts {
 		if opt == nil {
-			return nil, &reserve.ValueError{Package: "postgres", Name: fmt.Sprint("option ", i+1), Want: "an option"}
+			return nil, valueError(fmt.Sprint("option ", i+1), nil, "an option")
 		}
 		if err := opt(&s.settings); err != nil {
 			return nil, err
@@ -112,10 +114,8 @@ var names = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}
 
 func quote(table string) (string, error) {
 	if !names.MatchString(table) {
-		return "", &reserve.ValueError{
-			Package: "postgres", Name: "table", Value: table,
-			Want: "a name of lower-case letters, digits and underscores, perhaps with a schema",
-		}
+		const want = "a name of lower-case letters, digits and underscores, perhaps with a schema"
+		return "", valueError("table", table, want)
 	}
 	return `"` + strings.ReplaceAll(table, ".", `"."`) + `"`, nil
 }
@@ -219,25 +219,19 @@ type update struct {
 
 func (u *update) wrote(is row) bool { return u.value != nil && is.exists && is.version == u.version }
 
-// querier is an sql.DB, Conn or Tx.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 // read reads the row. A transaction that has it locked ends with the context, if not before.
 func (u *update) read(ctx context.Context) (row, error) {
 	return within(ctx, func() (r row, err error) {
-		statement, from := u.selects, querier(u.db)
+		statement, query := u.selects, u.db.QueryRowContext
 		if time.Now().UnixNano() < u.until.Load() {
 			if r.tx, err = u.db.BeginTx(ctx, nil); err != nil {
 				return r, err
 			}
-			statement, from = u.locks, r.tx
+			statement, query = u.locks, r.tx.QueryRowContext
 		}
 		var version sql.NullInt64
 		var counts sql.NullBool
-		err = from.QueryRowContext(ctx, statement, u.key).Scan(&r.now, &r.value, &version, &counts)
+		err = query(ctx, statement, u.key).Scan(&r.now, &r.value, &version, &counts)
 		r.exists, r.version = version.Valid, version.Int64
 		if !counts.Bool {
 			r.value = nil
@@ -273,17 +267,13 @@ func (u *update) write(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		defer conn.Close()
-		return execute(ctx, conn, statement, args)
+		result, err := conn.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return false, err
+		}
+		n, err := result.RowsAffected()
+		return n == 1, err
 	})
-}
-
-func execute(ctx context.Context, on querier, statement string, args []any) (bool, error) {
-	result, err := on.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
 }
 
 // literally puts the arguments into a statement: without any, a driver sends several statements at once.
