@@ -62,12 +62,11 @@ const (
 func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration, err error) {
 	o.decided, o.late = now, false
 	written = o.next != nil || o.pause != 0 || len(o.charges) > 0
-	if back, err := j.setClock(now); err != nil || back {
-		if err != nil {
-			return false, 0, err
-		}
-		written = true
+	back, err := j.setClock(now)
+	if err != nil {
+		return false, 0, err
 	}
+	written = written || back
 	for _, r := range o.refunds {
 		written = j.giveBack(r) || written
 	}

@@ -3,7 +3,6 @@ package shared
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/sealed"
@@ -135,17 +134,11 @@ func (r *reader) bytes(n uint64) []byte {
 }
 
 func (r *reader) limits() limits {
-	b := r.bytes(16)
-	if b == nil {
-		return limits{rate: 1}
+	var f [2]float64
+	_, err := binary.Decode(r.bytes(16), binary.LittleEndian, &f)
+	if err == nil && f[0] > 0 && f[1] >= 0 {
+		return limits{rate: f[0], capacity: f[1]}
 	}
-	of := limits{
-		rate:     math.Float64frombits(binary.LittleEndian.Uint64(b)),
-		capacity: math.Float64frombits(binary.LittleEndian.Uint64(b[8:])),
-	}
-	if !(of.rate > 0) || !(of.capacity >= 0) {
-		r.bad = true
-		return limits{rate: 1}
-	}
-	return of
+	r.bad = true
+	return limits{rate: 1}
 }

@@ -135,19 +135,18 @@ func command(ctx context.Context, name, script, key string, arg []byte) once {
 // EvalEach implements shared.PipelineScripter. A server without the script gets its source once, then the rest as a
 // pipeline: 128 sources one after another took 274 ms at a distance of 1 ms.
 func (c *client) EvalEach(ctx context.Context, script *shared.Script, calls []*shared.Call) {
-	for again := true; again; {
-		calls, again = c.pipeline(ctx, script, calls), false
+	for len(calls) > 0 {
+		refused := c.pipeline(ctx, script, calls)
 		told := map[string]bool{}
-		rest := calls[:0]
-		for _, call := range calls {
+		calls = refused[:0]
+		for _, call := range refused {
 			if node := c.Node(call.Key); told[node] {
-				rest = append(rest, call)
+				calls = append(calls, call)
 			} else {
 				told[node] = true
 				call.Answer, call.Err = c.eval(ctx, "eval", script.Source, call.Key, call.Arg)
 			}
 		}
-		calls, again = rest, len(rest) > 0
 	}
 }
 
