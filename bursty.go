@@ -40,7 +40,8 @@ func Bursty(permitsPerSecond float64, opts ...reserve.Option) (*reserve.Policy, 
 // nothing is given back, its times are those of golang.org/x/time/rate's NewLimiter(permitsPerSecond, capacity), except
 // that a request for more than the capacity, which that limiter refuses, waits for the missing permits.
 //
-// At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms.
+// At 10/s with a capacity of 5, Reserve(3) is ready at once, and Reserve(4), right after it, in 200 ms. With a capacity
+// below 1, no request goes at once, and TryAcquire always fails.
 //
 // It is NewBursty(permitsPerSecond, WithCapacity(capacity), [WithStored](capacity), [PayUpfront]()),
 // with further options and NewBursty's errors. A capacity that takes more than 146 years to fill is a
@@ -87,8 +88,8 @@ func (s *store) set(to store, option string, value any) error {
 // are closer than the interval.
 func WithBurst(d time.Duration) reserve.Option {
 	return reserve.NewOption("WithBurst", func(s *store) error {
-		if d < 0 {
-			return valueError("WithBurst", d, "0 or more")
+		if d < 0 || d > 0 && d < time.Microsecond { // as of WithBurst(5), which means 5 ns
+			return valueError("WithBurst", d, "0, or at least a microsecond, as in 5*time.Second")
 		}
 		return s.set(store{burst: d}, "WithBurst", d)
 	})

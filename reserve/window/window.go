@@ -99,7 +99,7 @@ func Policy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, 
 }
 
 func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Policy, error) {
-	rate, s := reserve.Per(float64(n), per), new(settings)
+	rate, s := float64(n)/per.Seconds(), new(settings)
 	length := func() int64 { return min(saturate.Add(int64(per), int64(s.margin)), longest) }
 	fresh := func(now int64) *ledger {
 		l := newLedger(now, n, length(), rate)
