@@ -207,8 +207,8 @@ func (q *Queue) reservation(
 	return p.Reservation(), nil
 }
 
-// Acquire waits for n permits (at least 1) for the context's class and tenant, and returns how long. For errors see
-// [Queue.ReserveWithin].
+// Acquire waits for n permits (at least 1) for the context's class and tenant ([With]; without it the first class, and
+// no tenant), and returns how long. For errors see [Queue.ReserveWithin].
 func (q *Queue) Acquire(ctx context.Context, n int) (waited time.Duration, err error) {
 	class, tenant := From(ctx)
 	p, err := q.reserve(ctx, class, tenant, n, reserve.Forever)

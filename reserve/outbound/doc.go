@@ -25,8 +25,8 @@
 //	what the server says                 New(nil, nil)
 //
 // Some servers name the limit in responses: GitHub in X-RateLimit-Resource, Discord in X-RateLimit-Bucket, others in
-// RateLimit-Policy. If a server names none, paths whose responses differ in the limit's size, or for some seconds in the
-// end of its window, as X's do, have two limits. With New(nil, nil) the transport learns these names for each
+// RateLimit-Policy. If a server names none, two paths have two limits if their responses differ in the limit's size, or
+// for some seconds in the end of its window, as X's do. With New(nil, nil) the transport learns these names for each
 // credential; beside limits of your own only after the server has named two to the calls of one key. A call has the
 // limit that its method and path named last. A new path has the limit of its longest known prefix, if two paths there
 // named only it; otherwise the host's. A name that equals the Name of a [Limit] means that limit.

@@ -45,18 +45,18 @@
 //
 // # What differs from a limiter in one process
 //
-//   - A limiter that the store does not know is full (a warming-up one is cold).
+//   - A limiter that the store does not know is full (a warming-up one is cold). One of package keyed begins empty.
 //   - Each process has its own rate ([Limiter.SetRate]). Stored permits scale with the capacity when a process with
 //     another rate asks.
 //   - Promised times don't move. In a Store, permits that are given back go to later requests, at once if that delays
 //     no promise. Requests older than the last 512, or than a setback of the store's clock, give nothing back.
-//   - In Redis, a refund of the newest request shortens the queue by it, and by all just before it that were given
-//     back earlier: after 1,000 callers have queued and given up, in any order, there is no queue. Elsewhere in the
-//     queue the time passes unused, and its permits are deferred, as many as still fit. A request that would wait
-//     goes at once if enough are deferred for it and for the largest promise that is still running. The rest is
-//     stored when nothing is owed. At most 512 such stretches are remembered. No permit is sold twice.
-//   - A Cancel after the time of the permits gives back as many as would still be there: right to within 1 % within
-//     50 requests. Where 300 to 900 of 1,000 came back at the end, 4 to 20 % was lost.
+//   - In Redis, the queue shortens by the newest request if it is given back. Earlier refunds directly before it count
+//     too: after 1,000 callers have queued and given up, in any order, there is no queue. Elsewhere in the queue the
+//     time passes unused, and its permits are deferred, at most a capacity. A request that would wait goes at once if
+//     enough are deferred for it and for the largest promise that is still running. The rest is stored when nothing is
+//     owed. At most 512 such stretches are remembered. No permit is sold twice.
+//   - A Cancel after the time of the permits gives back as many as would still be there: right to within 2 % within
+//     50 requests. If 300 to 900 of 1,000 are cancelled at the end, at most a quarter is lost.
 //   - PauseUntil and Resume concern later requests. In Redis, a pause that ends before what is owed is paid changes
 //     nothing. In a Store, what is owed is paid after the pause.
 //   - A store's clock that is set back gives no permits and delays nobody. A clock that is set forward forgives that

@@ -51,9 +51,9 @@ type Transport struct {
 //	others, with OpenAI's preset     no limit (Ollama, vLLM, OpenRouter, Together)
 //
 // Without a limit, a refusal stops the key for as long as it says (Retry-After, Google's RetryInfo). Then one call
-// goes, and more as answers allow. An SDK's two retries suffice: no call fails of 60 at once to a server that takes 15
-// a minute, nor of 200 to a server that takes 8 at a time and answers the others with a bare 503. These take 52 s,
-// where 50 s are the best possible.
+// goes, and more as answers allow. An SDK's two retries suffice. With 60 calls at once, and 15 allowed a minute, none
+// fails. Nor does any of 200 at a server that takes 8 at a time and answers the others with a bare 503: they take 52 s,
+// and 50 s at best.
 //
 // After refusals that say no time, as many calls of the key are out as were not refused, and one more each time that
 // four times as many were accepted. If all are refused, calls wait for 1 s to 8 s, then one goes. A refusal that others
