@@ -64,7 +64,8 @@ func (c *call) match(s *reply.Reply) {
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
 		}
-		a.chance = s.Refused && s.Status >= 500 && a.rate != nil && a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(c.sent) })
+		a.chance = s.Refused && s.Status >= 500 && a.rate != nil &&
+			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(c.sent) })
 	}
 }
 

@@ -36,7 +36,9 @@ const (
 
 // New returns a rate at its ceiling, in permits per second; +Inf means unknown.
 func New(ceiling float64) Rate {
-	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step, event: event{blind: 1}}
+	return Rate{
+		ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step, event: event{blind: 1},
+	}
 }
 
 // Known returns a rate that its user knows: its steps are smaller, and it is never lower by more than two.

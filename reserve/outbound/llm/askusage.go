@@ -30,7 +30,8 @@ func (c *call) askForUsage(r *http.Request, body []byte) *http.Request {
 
 func hideUsage(r *http.Response) {
 	h := r.Header
-	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+	events := strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && events {
 		r.Body = &withoutUsage{body: r.Body, lines: bufio.NewReaderSize(r.Body, longLine)}
 		r.ContentLength = -1
 		h.Del("Content-Length")

@@ -69,7 +69,8 @@ func (b *body) read(dialects []Dialect, s *Reply) {
 		s.Final = s.Final || said.Final
 		s.Whole = s.Whole || said.Whole
 		// A body is more precise than a header's whole seconds; if they differ by more, the header counts.
-		if wait := said.RetryAfter; wait > 0 && wait <= Longest && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
+		wait := said.RetryAfter
+		if wait > 0 && wait <= Longest && (!s.Told || math.Abs(float64(s.After-wait)) <= float64(time.Second)) {
 			s.After, s.Told = wait, true
 		}
 		return

@@ -8,25 +8,31 @@ import (
 
 // Dialects are the known dialects, in the order of trying. Reset-After comes before Reset: no wrong clock changes it.
 var Dialects = expanded([]Dialect{
-	{Name: "OpenAI, Azure OpenAI", Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
+	{Name: "OpenAI, Azure OpenAI",
+		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
 			{Body: `"insufficient_quota"`, Final: true},
 			{Body: `"Request too large`, Final: true},
 		}},
-	{Name: "Anthropic", Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining", Reset: "Anthropic-Ratelimit-*-Reset",
-		Of: []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
+	{Name: "Anthropic",
+		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
+		Reset: "Anthropic-Ratelimit-*-Reset",
+		Of:    []string{"requests", "tokens", "input-tokens", "output-tokens"}, Bucket: true, Body: spendCap},
 	{Name: "Atlassian Data Center", Read: atlassian},
-	{Name: "Discord", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After", Body: retryAfterInBody,
-		Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
+	{Name: "Discord",
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After",
+		Body: retryAfterInBody, Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
 	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
 	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
-	{Name: "GitHub and many others", Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset",
+	{Name: "GitHub and many others",
+		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset",
 		Key: "X-Ratelimit-Resource", Signs: []Sign{ // the documentation says a minute
 			{Body: "secondary rate limit", After: time.Minute},
 			{Body: "secondary-rate-limits", After: time.Minute},
 		}},
-	{Name: "the draft's versions 0 to 6, GitLab, Zendesk", Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
+	{Name: "the draft's versions 0 to 6, GitLab, Zendesk",
+		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
 	{Name: "Google", Body: retryInfo, Signs: []Sign{
 		{Body: `"userRateLimitExceeded"`},
@@ -86,7 +92,9 @@ func zendesk(h http.Header) []Left {
 	if _, ok := of["remaining"]; !ok {
 		return nil
 	}
-	return []Left{{Of: "incremental-exports", Permits: of["remaining"], Limit: of["total"], Reset: times(of["resets"], time.Second)}}
+	return []Left{{
+		Of: "incremental-exports", Permits: of["remaining"], Limit: of["total"], Reset: times(of["resets"], time.Second),
+	}}
 }
 
 // shopify reads "32/40": a bucket of 40, of which 32 are used.
