@@ -76,8 +76,8 @@ func (r *Reservation) Begin() { r.engine().Begin() }
 func (r *Reservation) End() { r.engine().End() }
 
 // A Promise implements a Reservation for a [Reserver] outside this package: see [NewReservation]. It has methods of the
-// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle, and may have Begin and End. A Delay of 0 is
-// leave to go: a promise that has only a forecast returns more.
+// same names, types and meaning: Permits, At, Delay, Wait, Cancel and Settle, and may have Begin and End. A Delay of 0
+// is leave to go: a promise that has only a forecast returns more.
 type Promise = engine.Promise
 
 // NewReservation returns a reservation that calls the promise. It panics if p is nil.

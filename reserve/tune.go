@@ -19,13 +19,14 @@ func (l *Limiter) SetRate(permitsPerSecond float64) error {
 
 // Retime changes the rate from now on, for waiting requests too: use it to follow what a server allows. It keeps
 // permits: the debt and all remaining waits are multiplied by the old rate over the new, stored permits stay as far as
-// they fit, and a refund gives back as many permits as before. At 1/s, after Acquire(8), Retime(2) makes the next caller
-// wait 4 s and the one behind it 4.5 s. With 6 of 10 permits stored, it leaves 6 of 20. A warming-up limiter stays as
-// cold as it is.
+// they fit, and a refund gives back as many permits as before. At 1/s, after Acquire(8), Retime(2) makes the next
+// caller wait 4 s and the one behind it 4.5 s. With 6 of 10 permits stored, it leaves 6 of 20. A warming-up limiter
+// stays as cold as it is.
 //
 // A lower rate makes promised times later. A waiting caller whose deadline no longer fits gives up. From then on the
-// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. So they can
-// be mixed: at 100/s with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1 s.
+// limiter keeps permits whenever its rate changes: [Limiter.SetRate] and [Limiter.SetPolicy] are Retime too. So they
+// can be mixed: at 100/s with 100 callers waiting, the last waits 1 s; after Retime(50) 2 s, and after SetRate(100) 1
+// s.
 //
 // For a rate that is not positive it returns a *[ValueError] and changes nothing.
 func (l *Limiter) Retime(permitsPerSecond float64) error {
@@ -38,8 +39,8 @@ func (l *Limiter) Retime(permitsPerSecond float64) error {
 
 // SetPolicy replaces the policy from now on by another of the same kind: its rate, store or window, cold factor,
 // longest wait and slack, but not its [WithStored]. It keeps times or permits as [Limiter.SetRate] does, by the policy
-// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20). Stored permits that do not fit
-// into a smaller store are gone: requests that wait for a pause to end, or upfront, may become later by those.
+// before. At 10/s, 6 of 10 stored permits stay 6 under a policy of pace.WithCapacity(20). Stored permits that do not
+// fit into a smaller store are gone: requests that wait for a pause to end, or upfront, may become later by those.
 //
 // If the policy is nil, of another kind, has another clock or pays in another way, it returns a *[ValueError] and
 // changes nothing.

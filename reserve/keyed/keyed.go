@@ -155,8 +155,8 @@ func (k *Limiters[K]) For(key K) reserve.Reserver { return k.keys().For(key) }
 // called at the same time.
 //
 // Rate, Stored and NextFree take no memory for a key that is not remembered (without [WithTTL]), and are 0 if there is
-// no policy or no room for it. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no room for it,
-// SetRate and Retime return that error, and PauseUntil does nothing.
+// no policy or no room for it. After PauseUntil, SetRate and Retime the key is remembered. If there is no policy or no
+// room for it, SetRate and Retime return that error, and PauseUntil does nothing.
 type Limiter interface {
 	reserve.Reserver
 	Acquire(ctx context.Context, n int) (waited time.Duration, err error)

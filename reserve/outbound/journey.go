@@ -35,7 +35,11 @@ func (c *call) judge(v *verdict, err error) (failed bool) {
 }
 
 func isFailure(status int) bool {
-	return status >= 500 || status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return true
+	}
+	return status >= 500
 }
 
 // rests stops an upstream that failed, for as long as its health says.

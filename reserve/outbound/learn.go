@@ -185,7 +185,10 @@ func (c *call) listenToWhole() {
 
 // name adds a limit that the call was not charged for to the limits that its response concerns.
 func (c *call) name(l *limit, key any, by reserve.Reserver, at int) {
-	a := charge{ask: ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)}, limit: l, key: key, named: true}
+	a := charge{
+		ask:   ask{By: by, Permits: c.charges[0].Permits, Held: new(reserve.Reservation)},
+		limit: l, key: key, named: true,
+	}
 	c.use(&a)
 	if a.rate != nil {
 		a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })

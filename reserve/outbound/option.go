@@ -107,8 +107,8 @@ func WithMaxWait(d time.Duration) Option {
 	return set(func(s *settings) { s.maxWait = max(0, d) })
 }
 
-// WithMaxRetryAfter sets the longest stop of a key that a server may request. If it requests more, RoundTrip returns the
-// refusal at once and, without [PauseRefused], the key stops for d. Negative counts as 0. Default: 5 minutes.
+// WithMaxRetryAfter sets the longest stop of a key that a server may request. If it requests more, RoundTrip returns
+// the refusal at once and, without [PauseRefused], the key stops for d. Negative counts as 0. Default: 5 minutes.
 func WithMaxRetryAfter(d time.Duration) Option {
 	return set(func(s *settings) { s.maxRetryAfter = max(0, d) })
 }
@@ -148,9 +148,9 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 //
 // Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
 // after a refusal, test that; such refusals then slow requests down by 2 to 30 %, at 500/s and stops of a second by
-// half and more. If a tenth of the requests get a 429, the rate halves. If the limit itself answers 503, one program may
-// keep most of a shared rate. A 429 with a time always counts: if a server answers so to a share p of all requests at any rate, the rate
-// falls to about 1/(25 p) a second, 1.0/s at 3 %. Use a fixed rate there, or [PauseRefused].
+// half and more. If a tenth of the requests get a 429, the rate halves. If the limit itself answers 503, one program
+// may keep most of a shared rate. A 429 with a time always counts: if a server answers so to a share p of all requests
+// at any rate, the rate falls to about 1/(25 p) a second, 1.0/s at 3 %. Use a fixed rate there, or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
 // law, 8 % at most.

@@ -72,7 +72,8 @@ type limitState struct {
 
 func (l *limitState) look(now time.Time) LimitState {
 	s := LimitState{
-		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()) + l.taken(), Refused: l.refused.Load(),
+		Name: l.name, Key: l.key, Waiting: int(l.waiting.Load()), InFlight: int(l.out.Load()) + l.taken(),
+		Refused:      l.refused.Load(),
 		StoppedUntil: l.stop(now),
 	}
 	if by, ok := l.by.(interface{ Rate() float64 }); ok {

@@ -89,14 +89,14 @@ func WithMaxKeys(n int) Option {
 }
 
 // WithAhead lets a call buy up to n more requests, which later callers take without a call: for a store that is far
-// away, or a hot key. It buys what callers got in the time of eight calls, as far as the limit has room within two. With
-// 100 ms to the store, one caller in each of four processes gets 960 of 1,000/s, and 39/s without.
+// away, or a hot key. It buys what callers got in the time of eight calls, as far as the limit has room within two.
+// With 100 ms to the store, one caller in each of four processes gets 960 of 1,000/s, and 39/s without.
 //
 // Such permits may be used two calls' time after their time, and no later; also after another process's PauseUntil,
-// SetRate or Reset. Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later call,
-// or within six calls' time by a goroutine; it is lost if that fails. A request that finds permits here may go before
-// an earlier one that needs more. At a window or a calendar a stretch may have the permits of two calls' time too many.
-// Rare bursts make more calls than without, since what is left of each goes back. At most 256. Default: 0.
+// SetRate or Reset. Snapshot, Stored and Decide count them as taken. What nobody has wanted goes back with a later
+// call, or within six calls' time by a goroutine; it is lost if that fails. A request that finds permits here may go
+// before an earlier one that needs more. At a window or a calendar a stretch may have the permits of two calls' time
+// too many. Rare bursts make more calls than without, since what is left of each goes back. At most 256. Default: 0.
 func WithAhead(n int) Option {
 	return func(s *settings) error {
 		if n < 0 || n > maxList {

@@ -38,8 +38,8 @@ func (k *Limiters[K]) shardOf(key K) (s *shard[K], hash uint32) {
 	return &k.shards[uint32(h>>32)&uint32(len(k.shards)-1)], uint32(h)
 }
 
-// with calls do with the key's entry, which it makes if there is none, under its shard's lock. It returns do's error, or
-// the reason why there is no entry.
+// with calls do with the key's entry, which it makes if there is none, under its shard's lock. It returns do's error,
+// or the reason why there is no entry.
 func (k *Limiters[K]) with(ctx context.Context, key K, do func(*entry[K]) error) error {
 	s, hash := k.shardOf(key)
 	s.mu.Lock()
@@ -79,7 +79,8 @@ func (k *Limiters[K]) call(s *shard[K], e *entry[K], do func(*entry[K]) error) e
 }
 
 // answer calls do with the entry of a key whose policy has to be asked for: a new key, for which there is room, or a
-// remembered one. Do may be nil. The shard must be locked. After an error a remembered key keeps its policy for a while.
+// remembered one. Do may be nil. The shard must be locked. After an error a remembered key keeps its policy for a
+// while.
 func (k *Limiters[K]) answer(s *shard[K], hash uint32, key K, do func(*entry[K]) error) (err error) {
 	defer k.unlock(s)
 	claimed := s.find(hash, key) == nil

@@ -11,8 +11,8 @@ import (
 	"github.com/nextfree/pace/smooth"
 )
 
-// A state is what is remembered of a key's limiter. Without reservations or a pause, at its policy's rate, it is compact:
-// 24 bytes instead of 200. All but available permits and a charge make it whole.
+// A state is what is remembered of a key's limiter. Without reservations or a pause, at its policy's rate, it is
+// compact: 24 bytes instead of 200. All but available permits and a charge make it whole.
 type state struct {
 	policy  *engine.Policy
 	compact smooth.State

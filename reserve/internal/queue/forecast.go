@@ -167,8 +167,8 @@ func (p *Place) toReserve(limit int) int {
 	return limits[limit].permits(p)
 }
 
-// behind returns n permits' wait behind requests of those sizes (nil: small ones) and that sum, the first of which waits
-// at least after.
+// behind returns n permits' wait behind requests of those sizes (nil: small ones) and that sum, the first of which
+// waits at least after.
 func (q *Queue) behind(l *Limit, sizes iter.Seq[int], sum float64, n int, after time.Duration) (wait time.Duration) {
 	by, ok := l.By.(*reserve.Limiter)
 	if !ok {

@@ -81,7 +81,8 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 	}
 	first := d.members[0]
 	var err error
-	d.paced, err = outbound.NewUpstreams(sender{first.base}, upstreams, append(first.limited(), outbound.RetryNonIdempotent())...)
+	of := append(first.limited(), outbound.RetryNonIdempotent())
+	d.paced, err = outbound.NewUpstreams(sender{first.base}, upstreams, of...)
 	return d, err
 }
 

@@ -77,6 +77,6 @@
 // A program that comes late has two thirds of its share after 20 minutes; before its first call another one must leave
 // room, which may take as long. Models that share one limit need a part of it each: see [WithModel].
 //
-// Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their usage does not
-// say so. A file that is sent as a form costs a request and no tokens.
+// Days are rolling, not calendar days. Some models of Bedrock count an output token five times, and their usage does
+// not say so. A file that is sent as a form costs a request and no tokens.
 package llm

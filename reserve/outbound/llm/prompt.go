@@ -57,7 +57,8 @@ func isURL(text []byte) bool {
 	return found && len(before) < 10 && string(before) != "data"
 }
 
-var serverTools = regexp.MustCompile(`^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|google_search)`)
+var serverTools = regexp.MustCompile(
+	`^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|google_search)`)
 
 type prompt struct {
 	model         string

@@ -8,10 +8,10 @@ import (
 	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
-// A share is this program's part of a limit that others use as well. While little is left, it is a rate: a program whose
-// calls go evenly sees at any time how much is left, and not only before or after the others' calls. All give up a part
-// of their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and decrease
-// algorithms for congestion avoidance", 1989).
+// A share is this program's part of a limit that others use as well. While little is left, it is a rate: a program
+// whose calls go evenly sees at any time how much is left, and not only before or after the others' calls. All give up
+// a part of their own in a time, and gain the same, so all become equal (Chiu and Jain, "Analysis of the increase and
+// decrease algorithms for congestion avoidance", 1989).
 type share struct {
 	ours    float64   // a minute
 	mean    float64   // what a call costs

@@ -26,5 +26,6 @@
 //
 // A process that lost a write waits for a random time, longer the more it loses. On one busy key 8 processes try 1.2
 // to 1.4 times for each successful write, and 32 about 1.8 times. They got 2,000 and 1,300 permits of 2,000 a second
-// (two processors, with the server; in bench/shared: go run ./fault -crowd). Above some 30 processes on a hot key, use Redis.
+// (two processors, with the server; in bench/shared: go run ./fault -crowd). Above some 30 processes on a hot key, use
+// Redis.
 package natskv

@@ -11,17 +11,18 @@
 // All processes that open the table share one limiter of each name, by the server's clock. An update reads the row,
 // and replaces it if no other update has meanwhile: two transactions, with no lock between them. Once another process
 // was first, updates lock the row for a second, from the read to the write: one transaction, whose write and end are
-// one round trip. A process that stops with the lock loses it after a second. If the answer to a write is lost, the store looks whether the row has it: a broken connection neither grants nor charges permits
-// twice. A write that reaches the server after its caller's time does nothing.
+// one round trip. A process that stops with the lock loses it after a second. If the answer to a write is lost, the
+// store looks whether the row has it: a broken connection neither grants nor charges permits twice. A write that
+// reaches the server after its caller's time does nothing.
 //
 // Without [Durable] a server that crashes may forget the permits of its last three wal_writer_delays, 0.6 s by
 // default.
 //
 // # The table
 //
-// PostgreSQL 12 or later. A row is some hundred bytes. Its key is a hash: no API key is stored. The user needs SELECT, INSERT, UPDATE and
-// DELETE on the table. An insert removes the expired rows among the 8 next to it; where as many keys come as go, an
-// eighth of the rows have expired. Rows whose time (expires) has passed may be removed at any moment.
+// PostgreSQL 12 or later. A row is some hundred bytes. Its key is a hash: no API key is stored. The user needs SELECT,
+// INSERT, UPDATE and DELETE on the table. An insert removes the expired rows among the 8 next to it; where as many keys
+// come as go, an eighth of the rows have expired. Rows whose time (expires) has passed may be removed at any moment.
 //
 // # Connections
 //

@@ -70,7 +70,9 @@ func update(t *testing.T, open func(t *testing.T) shared.Store) {
 		}
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		err = s.Update(ended, key, func(time.Time, []byte) ([]byte, time.Duration, error) { return []byte("late"), time.Hour, nil })
+		err = s.Update(ended, key, func(time.Time, []byte) ([]byte, time.Duration, error) {
+			return []byte("late"), time.Hour, nil
+		})
 		if err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 			old, _, err = put(s, "x")
