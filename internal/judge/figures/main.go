@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -45,10 +46,11 @@ func main() {
 
 // figures are the library's.
 type figures struct {
-	files, code, words int
-	names, methods     int
-	long               []figure // files
-	hard               []figure // functions
+	files, code    int
+	words, beside  int // of comments, on lines of their own and behind code
+	names, methods int
+	long           []figure // files
+	hard           []figure // functions
 }
 
 type figure struct {
@@ -91,7 +93,8 @@ func (f *figures) add(path, name string) error {
 	}
 	f.files++
 	f.code += linesOfCode(set, file, source)
-	f.words += wordsOf(file)
+	words, beside := wordsOf(set, file, source)
+	f.words, f.beside = f.words+words, f.beside+beside
 	if n := strings.Count(string(source), "\n"); n > long {
 		f.long = append(f.long, figure{name, n})
 	}
@@ -129,16 +132,23 @@ func linesOfCode(set *token.FileSet, file *ast.File, source []byte) int {
 	return n
 }
 
-// wordsOf counts the words of a file's comments.
-func wordsOf(file *ast.File) (n int) {
+// wordsOf counts the words of a file's comments on lines of their own, and behind code.
+func wordsOf(set *token.FileSet, file *ast.File, source []byte) (lines, beside int) {
 	for _, group := range file.Comments {
+		n := 0
 		for word := range strings.FieldsSeq(group.Text()) { // without directives
 			if strings.ContainsFunc(word, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }) {
 				n++
 			}
 		}
+		before := source[:set.Position(group.Pos()).Offset]
+		if bytes.HasSuffix(bytes.TrimRight(before, "\t "), []byte("\n")) || len(before) == 0 {
+			lines += n
+		} else {
+			beside += n
+		}
 	}
-	return n
+	return lines, beside
 }
 
 // exported counts the exported names and the exported methods of a file.
@@ -174,7 +184,7 @@ func (f *figures) exported(file *ast.File) {
 
 func (f *figures) print() {
 	fmt.Printf("%7d lines of code in %d files, without comments and blank lines\n", f.code, f.files)
-	fmt.Printf("%7d words of comments\n", f.words)
+	fmt.Printf("%7d words of comments on lines of their own, and %d behind code\n", f.words, f.beside)
 	fmt.Printf("%7d exported names, and %d methods of exported types\n", f.names, f.methods)
 	list(f.hard, fmt.Sprintf("functions with a cognitive complexity over %d", hard))
 	list(f.long, fmt.Sprintf("files over %d lines", long))
