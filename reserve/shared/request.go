@@ -38,6 +38,6 @@ func (r *request) undo() (*request, bool) {
 	return changes(change{refund: &refund{slot: r.slot, permits: r.permits}}), r.granted
 }
 
-// alone reports whether a call with the request buys nothing ahead: that might be from before a change, and would not
-// be among what a decision says is left.
+// alone reports whether a call with the request buys nothing ahead: it might be from before a change, and would not be
+// in a decision's answer.
 func (r *request) alone() bool { return r.pause != 0 || r.terms != nil || r.look }

@@ -87,7 +87,11 @@ func (l *Limiter) errand(list []*request, begin, by int64) (e errand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.refunds, e.changes, s.refunds = s.refunds, s.changes, nil
-	if s.granted > 0 && c.Interval > 0 && !slices.ContainsFunc(list, (*request).alone) {
+	wanted := slices.ContainsFunc(list, func(r *request) bool { return r.permits > 0 })
+	if !wanted || slices.ContainsFunc(list, (*request).alone) {
+		return e
+	}
+	if s.granted > 0 && c.Interval > 0 {
 		lots, size := s.wants(begin, c.Refill)
 		for range min(lots, maxList-len(list)-len(e.refunds)) {
 			e.buys = append(e.buys, buys(size, keptCalls*s.trip, never))
@@ -188,7 +192,6 @@ func (l *Limiter) flush() {
 	s.expire(now)
 	s.timer = nil
 	unsent := len(s.refunds) > 0
-	s.granted, s.permits = 0, 0 // what callers got before says nothing about what they want now
 	s.mu.Unlock()
 	var err error
 	if unsent {
