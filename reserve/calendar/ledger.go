@@ -43,8 +43,8 @@ type rule struct {
 // A state says how a period stands. A period of FromFirst is closed until its first request.
 type state struct {
 	span
-	used   int64 // permits; what exceeds the quota is used of later periods
-	beyond int64 // but not so many of them: a larger quota was in force
+	used   int64 // permits; what exceeds the quota is owed to later periods
+	beyond int64 // of the excess: not owed, since a larger quota was in force
 	paced  int64 // the next request is not granted before
 	at     int64 // when the latest request was granted
 }

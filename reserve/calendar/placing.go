@@ -30,7 +30,7 @@ func (l *ledger) open(s state, t int64) state {
 			s.used, s.span = over+out, l.period.around(ended)
 		}
 		s.paced = saturate.Add(s.begin, l.margin)
-		s.beyond = min(s.beyond, out) // what is in use is not owed again
+		s.beyond = max(0, min(s.beyond, out-l.quota)) // only what is in use counts in this period
 	}
 	return s
 }

@@ -130,3 +130,25 @@ func TestUseEndsAKeptPromise(t *testing.T) {
 	require.Zero(t, waiting[4].Delay())
 	require.Equal(t, time.Hour, waiting[5].Delay())
 }
+
+// What is in use when a lowered quota's next period begins is used of that period, as if the quota had never been larger.
+func TestUseAfterLowered(t *testing.T) {
+	run := func(before int) (answers []any) {
+		clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0).Truncate(time.Hour))
+		l := reserve.Must(calendar.New(before, calendar.Every(time.Hour), reserve.WithClock(clock)))
+		require.True(t, l.TryAcquire(before-3))
+		out := reserve.Must(l.Reserve(t.Context(), 3))
+		out.Begin()
+		require.NoError(t, l.SetRate(reserve.Per(5, time.Hour)))
+		clock.Advance(time.Hour)
+		answers = append(answers, l.Stored(), l.Snapshot().Level, l.TakeUpTo(5))
+		more := reserve.Must(l.Reserve(t.Context(), 7))
+		answers = append(answers, more.Delay(), reserve.Must(l.Peek(6)))
+		out.Settle(12) // 9 more, behind all
+		answers = append(answers, l.Snapshot().Level)
+		clock.Advance(time.Hour)
+		return append(answers, l.Snapshot().Level, reserve.Must(l.Peek(1)))
+	}
+	require.Equal(t, []any{2., 2., 2}, run(5)[:3])
+	require.Equal(t, run(5), run(10))
+}
