@@ -12,7 +12,7 @@ import (
 // sleepers are the waiting callers in order. Only the first two have timers, since times move with every refund; the
 // second because the first may be scheduled late.
 type sleepers struct {
-	list line.Queue[*sleeper] // callers that have left stay until they are passed: the first is there
+	list line.Queue[*sleeper] // in order; callers that have left stay until they are passed: the first has not left
 	left int                  // how many of the list have left
 	free []*sleeper
 
@@ -55,8 +55,11 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 	if i > 0 && all[i-1].number > number {
 		i = s.search(number)
 	}
-	e.timed = i < withTimer || s.waiting() < withTimer
 	s.list.Insert(i, e)
+	for i > 1 && all[i-1].left {
+		i--
+	}
+	e.timed = i < withTimer
 	return e
 }
 

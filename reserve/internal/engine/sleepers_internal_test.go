@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +69,29 @@ func TestSleeperThatSleepsOn(t *testing.T) {
 			require.Equal(t, time.Duration(i+1)*time.Second, <-went)
 		}
 	})
+}
+
+// The second of the callers that wait has a timer, also where others have left before it.
+func TestSecondSleeper(t *testing.T) {
+	for seed := range uint64(1000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var s sleepers
+		var all []*sleeper
+		for range 30 {
+			if i := random.IntN(2 * (len(all) + 1)); i < len(all) {
+				s.leave(all[i])
+				all = slices.Delete(all, i, i+1)
+			}
+			number := random.Uint64N(100)
+			before := 0
+			for _, other := range all {
+				if other.number <= number {
+					before++
+				}
+			}
+			e := s.enter(number, never)
+			require.Equal(t, before < withTimer, e.timed, seed)
+			all = append(all, e)
+		}
+	}
 }
