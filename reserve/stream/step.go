@@ -38,7 +38,7 @@ func (p pacer) paid(size int, f func(step int) (n int, err error)) (step, n int,
 		return step, 0, err
 	}
 	defer func() { // also if f panics: then nothing was passed on
-		if n != step {
+		if n < step {
 			r.Settle(n)
 		}
 	}()

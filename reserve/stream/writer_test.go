@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,20 @@ func TestLiars(t *testing.T) {
 		require.NoError(b, err)
 		require.Equal(b, 10*ms, b.FreeAt())
 	})
+	inBubble(t, 1e6, func(b *limitertest.Bench) {
+		n, err := io.Copy(stream.Writer(ctx, twice{}, b), io.LimitReader(strings.NewReader(strings.Repeat("x", 1e6)), 1e6))
+		require.EqualValues(b, 2e6, n)
+		require.NoError(b, err)
+		require.Less(b, b.Snapshot().Granted-b.Snapshot().GivenBack, uint64(1.1e6))
+	})
+}
+
+// twice is an io.ReaderFrom that counts twice what it reads.
+type twice struct{ io.Writer }
+
+func (twice) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(io.Discard, r)
+	return 2 * n, err
 }
 
 func TestEmptyWrite(t *testing.T) {
