@@ -10,7 +10,7 @@ import (
 // fourth call fails, three failures in a row are no outage. Probes are at multiples of the distance since 1970.
 type circuit struct {
 	troubled atomic.Bool  // since the last answer something failed; so that asking costs a load
-	answered atomic.Int64 // when the last answer came, or the first call failed; 0: neither
+	answered atomic.Int64 // when the last answer came; 0: none
 	epoch    int64        // when the limiter's time began, in nanoseconds since 1970
 
 	mu       sync.Mutex
@@ -112,7 +112,6 @@ func (c *circuit) close() {
 func (c *circuit) fail(now int64, err error) {
 	if c.until == 0 {
 		c.failures++
-		c.answered.CompareAndSwap(0, max(1, now))
 		silent := now-c.answered.Load() >= firstPause
 		if c.failures >= tolerated && silent || c.failures >= certain {
 			c.wait(now, firstPause)

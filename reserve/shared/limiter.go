@@ -76,7 +76,7 @@ func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *te
 		f.nodes, err = of(&f.settings)
 	}
 	if err == nil {
-		t, err = f.use(policy)
+		t, err = f.adopt(policy)
 	}
 	return f, t, err
 }

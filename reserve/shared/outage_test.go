@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/watchdog"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/window"
 )
 
 // A generous server grants everything at once, in the bubble's time, and counts what it charged.
@@ -529,4 +531,30 @@ func TestBackAfterSilence(t *testing.T) {
 			require.InDelta(t, 100, granted.Load(), 3, name)
 		})
 	}
+}
+
+// A store that has never answered fails callers with little time, and then others: there is one fallback, not a new one.
+func TestOneFallbackBeforeTheFirstAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := reserve.Must(window.Policy(10, time.Hour))
+		l, err := NewIn(hasty{}, "x", policy, Local(1))
+		require.NoError(t, err)
+		granted := 0
+		for _, within := range []time.Duration{time.Second / 10, time.Second / 10, 10 * time.Second, 10 * time.Second} { // a quarter of the timeout is 250 ms
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			if ok, _ := l.TryAcquire(ctx, 4); ok {
+				granted += 4
+			}
+			cancel()
+		}
+		require.Equal(t, 8, granted)
+	})
+}
+
+// hasty is a store whose own timeout is over before its callers' time.
+type hasty struct{}
+
+func (hasty) Update(context.Context, string, func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	time.Sleep(time.Millisecond)
+	return os.ErrDeadlineExceeded
 }

@@ -3,6 +3,7 @@ package shared
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/sealed"
@@ -134,10 +135,12 @@ func (r *reader) bytes(n uint64) []byte {
 }
 
 func (r *reader) limits() limits {
-	var f [2]float64
-	_, err := binary.Decode(r.bytes(16), binary.LittleEndian, &f)
-	if err == nil && f[0] > 0 && f[1] >= 0 {
-		return limits{rate: f[0], capacity: f[1]}
+	if b := r.bytes(16); b != nil {
+		rate := math.Float64frombits(binary.LittleEndian.Uint64(b))
+		capacity := math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+		if rate > 0 && capacity >= 0 {
+			return limits{rate, capacity}
+		}
 	}
 	r.bad = true
 	return limits{rate: 1}

@@ -20,8 +20,8 @@ type terms struct {
 	packed   []byte             // for the script: see machine.lua
 }
 
-// use takes the longest wait of a policy, and returns its terms.
-func (f *family) use(p *reserve.Policy) (*terms, error) {
+// adopt takes the longest wait of a policy, and returns its terms.
+func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 	if p == nil {
 		return nil, valueError("policy", nil, "a policy")
 	}
