@@ -123,10 +123,11 @@ func (p Period) around(t int64) span {
 	for p.begin(y, m, d, i) > t {
 		i--
 	}
-	for p.begin(y, m, d, i+1) <= t {
+	end := p.begin(y, m, d, i+1)
+	for ; end <= t && end < never; end = p.begin(y, m, d, i+1) {
 		i++
 	}
-	return span{p.begin(y, m, d, i), p.begin(y, m, d, i+1)}
+	return span{p.begin(y, m, d, i), end}
 }
 
 // begin returns the beginning of the i-th period after a date's.

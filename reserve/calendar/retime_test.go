@@ -1,6 +1,7 @@
 package calendar_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -91,4 +92,21 @@ func TestPausedAfterAChange(t *testing.T) {
 		granted[r.Delay().Truncate(time.Hour)]++
 	}
 	require.Equal(t, map[time.Duration]int{2 * time.Hour: 5, 3 * time.Hour: 5, 4 * time.Hour: 2}, granted)
+}
+
+// A pause may end later than int64 nanoseconds reach: a quota by the day looked for its period without end.
+func TestPausedBeyondTheYear2262(t *testing.T) {
+	for _, per := range []calendar.Period{
+		calendar.Every(time.Hour), calendar.FromFirst(time.Hour), calendar.Daily(time.UTC, 0),
+		calendar.Weekly(time.UTC, time.Monday, 0), calendar.Monthly(time.UTC, 1),
+	} {
+		clock := clockwork.NewFakeClockAt(time.Unix(1_790_000_000, 0))
+		l := reserve.Must(calendar.New(5, per, reserve.WithClock(clock)))
+		l.PauseUntil(time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC))
+		waiting := reserve.Must(l.Reserve(t.Context(), 5))
+		require.Equal(t, time.Duration(math.MaxInt64), waiting.Delay())
+		require.Equal(t, waiting.Delay(), reserve.Must(l.Peek(1)))
+		l.Resume()
+		require.Zero(t, waiting.Delay())
+	}
 }
