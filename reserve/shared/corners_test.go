@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -114,5 +115,34 @@ func TestPromisedForTheEndOfAPause(t *testing.T) {
 		fresh.Promise().Cancel()
 		resume(g)
 		require.InDelta(t, 60e9, g.debt(), 2)
+	})
+}
+
+// A pause for centuries is one, and a record of more permits than there is room for is one of very many.
+func TestPausedForCenturies(t *testing.T) {
+	eachStore(t, func(t *testing.T, c place) {
+		for i, rate := range []float64{math.Inf(1), 1e300, 100} {
+			l := newShared(t, c, fmt.Sprint("centuries ", i), reserve.Must(pace.Bursty(rate)))
+			require.NoError(t, l.PauseUntil(t.Context(), time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)))
+			ok, err := l.TryAcquire(t.Context(), 1)
+			require.NoError(t, err)
+			require.False(t, ok)
+			now, err := l.Snapshot(t.Context())
+			require.NoError(t, err)
+			require.Greater(t, now.Wait, 36*365*24*time.Hour)
+			require.NoError(t, l.Resume(t.Context()))
+			r, err := l.Reserve(t.Context(), math.MaxInt)
+			require.NoError(t, err)
+			require.Zero(t, r.Delay())
+			if !math.IsInf(rate, 1) {
+				ok, err = l.TryAcquire(t.Context(), 1)
+				require.NoError(t, err)
+				require.Equal(t, rate > 1e18, ok)
+			}
+			r.Cancel()
+			ok, err = l.TryAcquire(t.Context(), 1)
+			require.NoError(t, err)
+			require.True(t, ok)
+		}
 	})
 }

@@ -32,6 +32,9 @@ type journal struct {
 
 type limits struct{ rate, capacity float64 }
 
+// mostAmount has 60 bits, as a saved record has room for: a pause of 36 years.
+const mostAmount = 1<<60 - 1
+
 type record struct {
 	at     int64
 	number uint64
@@ -147,7 +150,7 @@ func (j *journal) giveBack(r refund) bool {
 
 func (j *journal) add(r record) uint64 {
 	j.newest++
-	r.number = j.newest
+	r.number, r.amount = j.newest, min(r.amount, mostAmount)
 	j.records = slices.Insert(j.records, j.upTo(r.at), r)
 	return r.number
 }

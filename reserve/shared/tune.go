@@ -66,7 +66,7 @@ func (l *Limiter) look(ctx context.Context) (outlook, error) {
 }
 
 // PauseUntil keeps every process from getting or storing permits before t, by this process's clock. Earlier promises
-// stay. A later PauseUntil extends the pause. An earlier one changes nothing.
+// stay. A later PauseUntil extends the pause. An earlier one changes nothing. In a [Store] a pause is at most 36 years.
 func (l *Limiter) PauseUntil(ctx context.Context, t time.Time) error {
 	if time.Until(t) <= 0 {
 		return nil
