@@ -3,6 +3,7 @@ package calendar
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
@@ -118,17 +119,38 @@ func (p Period) around(t int64) span {
 		begin := saturate.Add(t, -into)
 		return span{begin, saturate.Add(begin, d)}
 	}
+	return span{p.nth(t, 0), p.nth(t, 1)}
+}
+
+// nth returns when the n-th period after that of t begins; never, if that is beyond the year 2262. At [Every] and
+// FromFirst, a period begins at t.
+func (p Period) nth(t, n int64) int64 {
+	if p.kind >= every {
+		if d := int64(p.length); n < (never-max(t, 0))/d {
+			return t + n*d
+		}
+		return never
+	}
 	y, m, d := time.Unix(0, t).In(p.loc).Date()
 	i := 0 // periods from the date's to that of t
 	for p.begin(y, m, d, i) > t {
 		i--
 	}
-	end := p.begin(y, m, d, i+1)
-	for ; end <= t && end < never; end = p.begin(y, m, d, i+1) {
+	for end := p.begin(y, m, d, i+1); end <= t && end < never; end = p.begin(y, m, d, i+1) {
 		i++
 	}
-	return span{p.begin(y, m, d, i), end}
+	return p.begin(y, m, d, i+int(min(n, centuries)))
 }
+
+// passed returns how many periods, the first of which begins at from, are over at t; at most so many.
+func (p Period) passed(from, t, most int64) int64 {
+	if p.kind >= every {
+		return min(most, (t-from)/int64(p.length))
+	}
+	return int64(sort.Search(int(min(most, centuries)), func(n int) bool { return p.nth(from, int64(n)+1) > t }))
+}
+
+const centuries = 100_000 // days: more than there are until 2262
 
 // begin returns the beginning of the i-th period after a date's.
 func (p Period) begin(y int, m time.Month, d, i int) int64 {
@@ -155,6 +177,9 @@ func first(loc *time.Location, shown time.Time) int64 {
 		at := shown.Add(-time.Duration(offset) * time.Second)
 		if at.Before(t) {
 			at = t // the clocks are set forward, over it
+		}
+		if !end.IsZero() && !end.After(t) { // golang/go#81583: on the last day of a leap year
+			end = t.Add(24 * time.Hour)
 		}
 		if end.IsZero() || at.Before(end) {
 			return unix(at)

@@ -22,12 +22,9 @@ func (l *ledger) open(s state, t int64) state {
 			return s
 		case over <= 0:
 			s.used, s.span = out, l.period.around(t)
-		case l.period.kind >= every: // pass over periods that are used up
-			n := min(over/l.quota, (t-ended)/int64(l.period.length))
-			s.used, s.begin = over-n*l.quota+out, ended+n*int64(l.period.length)
-			s.end = saturate.Add(s.begin, int64(l.period.length))
-		default:
-			s.used, s.span = over+out, l.period.around(ended)
+		default: // pass over periods that are used up
+			n := l.period.passed(ended, t, over/l.quota)
+			s.used, s.begin, s.end = over-n*l.quota+out, l.period.nth(ended, n), l.period.nth(ended, n+1)
 		}
 		s.paced = saturate.Add(s.begin, l.margin)
 		s.beyond = max(0, min(s.beyond, out-l.quota)) // only what is in use counts in this period
@@ -63,21 +60,9 @@ func (l *ledger) After(s state, permits, latest int64) state {
 			s.paced = l.pace(max(s.at, s.paced), last, permits, left) // a charge goes before that, and moves it on
 			return s
 		}
-		t = max(s.end, min(l.usedUpTo(s), latest))
+		usedUp := l.period.nth(s.end, max(0, l.owes(s)/l.quota))
+		t = max(s.end, min(usedUp, latest))
 	}
-}
-
-// usedUpTo returns the end of the last period that is used up, or of this one.
-func (l *ledger) usedUpTo(s state) int64 {
-	n := l.owes(s) / l.quota
-	if n <= 0 || l.period.kind < every {
-		return s.end
-	}
-	length := int64(l.period.length)
-	if n >= (never-s.end)/length {
-		return never
-	}
-	return s.end + n*length
 }
 
 // pace returns when the next request may be granted after one for permits at t, if left permits were left until last.

@@ -110,3 +110,34 @@ func TestPausedBeyondTheYear2262(t *testing.T) {
 		require.Zero(t, waiting.Delay())
 	}
 }
+
+// A debt of many periods is paid when the calendar says, at whatever times of the year the clocks change.
+func TestDebtOfManyPeriods(t *testing.T) {
+	la, err := time.LoadLocation("America/Los_Angeles")
+	require.NoError(t, err)
+	begin := time.Date(2026, 3, 1, 4, 30, 0, 0, la) // a Sunday
+	for _, c := range []struct {
+		per  calendar.Period
+		then func(n int) time.Time
+	}{
+		{calendar.Daily(la, 270*time.Minute), func(n int) time.Time { return begin.AddDate(0, 0, n) }},
+		{calendar.Weekly(la, time.Sunday, 270*time.Minute), func(n int) time.Time { return begin.AddDate(0, 0, 7*n) }},
+		{calendar.Monthly(la, 1), func(n int) time.Time { return time.Date(2026, 3+time.Month(n), 1, 0, 0, 0, 0, la) }},
+	} {
+		for _, periods := range []int{1, 2, 17, 1000} {
+			clock := clockwork.NewFakeClockAt(begin)
+			l := reserve.Must(calendar.New(5, c.per, reserve.WithClock(clock)))
+			require.True(t, l.TryAcquire(5*periods))
+			require.True(t, c.then(periods).Equal(l.NextFree()), "%v, not %v", l.NextFree(), c.then(periods))
+			clock.Advance(c.then(periods).Sub(begin) - 1)
+			require.False(t, l.TryAcquire(1))
+			clock.Advance(1)
+			require.True(t, l.TryAcquire(1))
+			require.Equal(t, 4., l.Stored())
+		}
+		clock := clockwork.NewFakeClockAt(begin)
+		l := reserve.Must(calendar.New(5, c.per, reserve.WithClock(clock)))
+		require.True(t, l.TryAcquire(math.MaxInt))
+		require.Equal(t, time.Duration(math.MaxInt64), reserve.Must(l.Peek(1)))
+	}
+}
