@@ -220,3 +220,32 @@ func TestProbeLeaves(t *testing.T) {
 		require.InDelta(t, 49, limiter.Rate(), 1e-9)
 	})
 }
+
+// A server that has less left than a call costs delays the next call until its window ends, and no longer: at ten tokens
+// a minute a call of 1,000 would take 1 h 40 min.
+func TestLessLeftThanACall(t *testing.T) {
+	for _, left := range []string{"1", "10", "999"} {
+		synctest.Test(t, func(t *testing.T) {
+			answered := 0
+			base := tripper(func(r *http.Request) (*http.Response, error) {
+				h := http.Header{}
+				if answered++; answered == 3 {
+					h.Set("RateLimit", `"tokens";r=`+left+`;t=60`)
+				}
+				return &http.Response{StatusCode: 200, Header: h, Body: http.NoBody, Request: r}, nil
+			})
+			tokens := Limit{
+				Name: "tokens", Limiter: reserve.Must(pace.NewBursty(unknownRate)), Cost: func(*http.Request) int { return 1000 },
+			}
+			client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(tokens), Adaptive()))}
+			for range 3 {
+				get(client, "http://a")
+			}
+			begin := time.Now()
+			get(client, "http://a")
+			require.InDelta(t, 60, time.Since(begin).Seconds(), 1)
+			get(client, "http://a")
+			require.Less(t, time.Since(begin), 62*time.Second)
+		})
+	}
+}

@@ -167,7 +167,7 @@ func (c *call) learn(a *charge, r *ruling) {
 func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
 	if s := a.said; s != nil && !s.Bucket && s.Left >= 0 {
 		left := s.Left
-		if s.Name != a.limit.name || s.Name == "" {
+		if a.saidInCalls() {
 			left *= rate.Cost()
 		}
 		rate.Left(c.sent, left)

@@ -48,6 +48,12 @@ func (c *controller) is(so func(*adapt.Rate) bool) bool {
 	return so(&c.rate)
 }
 
+func (c *controller) cost() (mean float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rate.Cost()
+}
+
 func (c *controller) unknown() bool { return c.is((*adapt.Rate).Unknown) }
 
 // admit lets one call probe at a time while the rate is unknown. The controller must be locked.

@@ -75,8 +75,8 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ru
 		r.acceptance(s, charges, &v)
 	}
 	for i := range charges {
-		if said := charges[i].said; said != nil && said.Rate > 0 && !s.Cached {
-			v.rulings[i].rate, v.rulings[i].each = said.Rate, said.Name != charges[i].limit.name || said.Name == ""
+		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.spent() {
+			v.rulings[i].rate, v.rulings[i].each = a.said.Rate, a.saidInCalls()
 		}
 	}
 	return v
@@ -98,6 +98,9 @@ func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 			continue
 		}
 		ruling.stop = min(a.said.Stop, r.maxRetryAfter)
+		if a.spent() {
+			ruling.stop = min(a.said.Ends, r.maxRetryAfter)
+		}
 		if wait := a.said.Wants(float64(a.Permits)); a.said.Stop <= 0 && wait > 0 {
 			ruling.stop, ruling.owed = min(wait, r.maxRetryAfter), true
 		}
@@ -225,6 +228,19 @@ func blamed(charges []charge, i int, s *reply.Reply) bool {
 	}
 	return i == target(charges, "", s.Reason)
 }
+
+// spent reports whether less is left of a window than a call of an adaptive limit costs on average. Spread over the
+// window's rest, that would delay the next call beyond its end.
+func (a *charge) spent() bool {
+	l := a.said
+	if a.rate == nil || l.Bucket || l.Ends <= 0 || l.Left <= 0 {
+		return false
+	}
+	return l.Left < 1 || !a.saidInCalls() && l.Left < a.rate.cost()
+}
+
+// saidInCalls reports whether the server means calls, and not this limit's permits.
+func (a *charge) saidInCalls() bool { return a.said.Name != a.limit.name || a.said.Name == "" }
 
 func (a charge) exhausted() bool {
 	l := a.said
