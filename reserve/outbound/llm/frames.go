@@ -14,8 +14,8 @@ import (
 // Converse's payload is a document; InvokeModel has it as base64: {"bytes":"eyJ0eXBl…"}.
 type frames struct {
 	counter *counter
-	frame   []byte // as much of it as has come
-	lost    bool   // what came is no frame: where the next one begins is not known
+	came    bytes.Buffer // of frames that are not complete
+	lost    bool         // what came is no frame: where the next one begins is not known
 }
 
 const (
@@ -25,37 +25,26 @@ const (
 )
 
 func (f *frames) write(piece []byte) {
-	for len(piece) > 0 && !f.lost {
-		want := prelude
-		if len(f.frame) >= prelude {
-			want = f.length()
+	if f.lost {
+		return
+	}
+	f.came.Write(piece)
+	for came := f.came.Bytes(); len(came) >= prelude; came = f.came.Bytes() {
+		total, headers := binary.BigEndian.Uint32(came), binary.BigEndian.Uint32(came[4:])
+		if crc32.ChecksumIEEE(came[:8]) != binary.BigEndian.Uint32(came[8:]) || total > maxFrame ||
+			total < prelude+trailer || headers > total-prelude-trailer {
+			f.counter.ignored.add(broken)
+			*f = frames{counter: f.counter, lost: true}
+			return
 		}
-		n := min(want-len(f.frame), len(piece))
-		f.frame = append(f.frame, piece[:n]...)
-		piece = piece[n:]
-		switch {
-		case len(f.frame) == prelude:
-			f.begin()
-		case len(f.frame) > prelude && len(f.frame) == f.length():
-			f.take()
+		if len(came) < int(total) {
+			return
 		}
+		f.take(f.came.Next(int(total))[prelude+headers : total-trailer])
 	}
 }
 
-func (f *frames) length() int { return int(binary.BigEndian.Uint32(f.frame)) }
-
-func (f *frames) begin() {
-	total, headers := binary.BigEndian.Uint32(f.frame), binary.BigEndian.Uint32(f.frame[4:])
-	if crc32.ChecksumIEEE(f.frame[:8]) != binary.BigEndian.Uint32(f.frame[8:]) || total > maxFrame ||
-		total < prelude+trailer || headers > total-prelude-trailer {
-		f.counter.ignored.add(broken)
-		f.lost, f.frame = true, nil
-	}
-}
-
-func (f *frames) take() {
-	headers := int(binary.BigEndian.Uint32(f.frame[4:]))
-	payload := f.frame[prelude+headers : len(f.frame)-trailer]
+func (f *frames) take(payload []byte) {
 	if _, after, ok := bytes.Cut(payload, []byte(`"bytes":"`)); ok {
 		inner, _, _ := bytes.Cut(after, []byte(`"`))
 		n, err := base64.StdEncoding.Decode(inner, inner) // in place: it is shorter
@@ -65,7 +54,6 @@ func (f *frames) take() {
 	}
 	f.counter.write(payload)
 	f.counter.end()
-	f.frame = f.frame[:0]
 }
 
 func (f *frames) end() {}

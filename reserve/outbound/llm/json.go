@@ -10,7 +10,7 @@ import (
 type form struct {
 	fields     map[string]field // by path
 	traits     map[string]trait // by the last key
-	onlyOutput bool             // only isOutput counts as text
+	onlyOutput bool             // it has keys of output, and only that counts as text
 }
 
 type field uint8
@@ -37,6 +37,7 @@ func formOf(fields map[field]string, traits map[trait]string) *form {
 	for is, keys := range traits {
 		for key := range strings.FieldsSeq(keys) {
 			f.traits[key] = is
+			f.onlyOutput = f.onlyOutput || is == isOutput
 		}
 	}
 	return f

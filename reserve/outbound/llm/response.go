@@ -28,7 +28,7 @@ func (d *reading) begin(r *http.Response, t *Transport, of reader) {
 	d.of = of
 	d.counter.begin(t.ignored)
 	d.counter.all = t.cacheReads
-	if d.counter.count = t.countOf(r); !d.counter.count.known {
+	if d.counter.header(r.Header, t.preset.counts); !d.counter.count.known {
 		d.body = bodyOf(r, &d.counter)
 	}
 	d.ReadCloser = r.Body
@@ -73,22 +73,6 @@ func (d *reading) ends() (first bool) {
 	}
 	d.of.finish(d)
 	return true
-}
-
-// countOf returns the usage that a response's headers tell.
-func (t *Transport) countOf(r *http.Response) (n count) {
-	names := &t.preset.counts
-	input, output := r.Header.Get(names[0]), r.Header.Get(names[1])
-	if input == "" || output == "" {
-		return n
-	}
-	in, bad := tokensOf([]byte(input))
-	out, bad2 := tokensOf([]byte(output))
-	if bad = max(bad, bad2); bad != 0 {
-		t.ignored.add(bad)
-		return n
-	}
-	return count{input: in, output: out, known: true}
 }
 
 // usage is what a call used, for one limit.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -29,42 +30,38 @@ type Usage struct {
 }
 
 // usageForm has the places of all providers' usages, which don't contradict each other.
-var usageForm = func() *form {
-	under := func(names string, objects ...string) (paths string) {
-		for _, at := range objects {
-			for name := range strings.FieldsSeq(names) {
-				paths += " " + at + "." + name
-			}
+var usageForm = formOf(map[field]string{
+	ofType: "type", ofID: "id", ofStatus: "status",
+	ofError: "error.type error.code error.status response.error.code",
+	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +
+		" prompt_eval_count", // Ollama
+	ofCacheWrite: inUsages("cache_creation_input_tokens cacheWriteInputTokens toolUsePromptTokenCount " +
+		"cacheWriteInputTokenCount"),
+	ofCacheRead: inUsages("cache_read_input_tokens cacheReadInputTokens cacheReadInputTokenCount"),
+	ofCached: inUsages("prompt_cache_hit_tokens prompt_tokens_details.cached_tokens " +
+		"input_tokens_details.cached_tokens cachedContentTokenCount"),
+	ofOutput: inUsages("completion_tokens output_tokens outputTokens candidatesTokenCount outputTokenCount") +
+		" eval_count",
+	ofThought: inUsages("thoughtsTokenCount"),
+	ofTotal:   inUsages("total_tokens totalTokenCount"),
+}, map[trait]string{
+	isOutput: "content text delta arguments partial_json input thinking reasoning_content reasoning refusal completion " +
+		"generation outputText response",
+})
+
+// inUsages returns the paths of names in the objects that tell a usage.
+func inUsages(names string) (paths string) {
+	for _, at := range []string{
+		"usage", "response.usage", "message.usage", "x_groq.usage", // OpenAI, Anthropic, Mistral, Groq
+		"usage.tokens", "delta.usage.tokens", "meta.tokens", "meta.billed_units", "response.meta.tokens", // Cohere
+		"usageMetadata", "amazon-bedrock-invocationMetrics", // Gemini, Bedrock
+	} {
+		for name := range strings.FieldsSeq(names) {
+			paths += " " + at + "." + name
 		}
-		return paths
 	}
-	common := func(names string) string {
-		return under(names, "usage", "response.usage", "message.usage", "x_groq.usage", // OpenAI, Anthropic, Mistral, Groq
-			"usage.tokens", "delta.usage.tokens", "meta.tokens", "meta.billed_units", "response.meta.tokens") // Cohere
-	}
-	gemini := func(name string) string { return under(name, "usageMetadata") }
-	bedrock := func(name string) string { return under(name, "amazon-bedrock-invocationMetrics") }
-	f := formOf(map[field]string{
-		ofType: "type", ofID: "id", ofStatus: "status",
-		ofError: "error.type error.code error.status response.error.code",
-		ofInput: common("prompt_tokens input_tokens inputTokens") + gemini("promptTokenCount") + bedrock("inputTokenCount") +
-			" prompt_eval_count", // Ollama
-		ofCacheWrite: common("cache_creation_input_tokens cacheWriteInputTokens") + gemini("toolUsePromptTokenCount") +
-			bedrock("cacheWriteInputTokenCount"),
-		ofCacheRead: common("cache_read_input_tokens cacheReadInputTokens") + bedrock("cacheReadInputTokenCount"),
-		ofCached: common("prompt_cache_hit_tokens prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens") +
-			gemini("cachedContentTokenCount"),
-		ofOutput: common("completion_tokens output_tokens outputTokens") + gemini("candidatesTokenCount") +
-			bedrock("outputTokenCount") + " eval_count",
-		ofThought: gemini("thoughtsTokenCount"),
-		ofTotal:   common("total_tokens") + gemini("totalTokenCount"),
-	}, map[trait]string{
-		isOutput: "content text delta arguments partial_json input thinking reasoning_content reasoning refusal completion " +
-			"generation outputText response",
-	})
-	f.onlyOutput = true
-	return f
-}()
+	return paths
+}
 
 type count struct {
 	input, output int
@@ -136,6 +133,16 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 			return
 		}
 		c.has[is], c.said[is] = true, n
+	}
+}
+
+// header reads the usage that a response's headers tell, if both are there.
+func (c *counter) header(h http.Header, names [2]string) {
+	input, output := h.Get(names[0]), h.Get(names[1])
+	if input != "" && output != "" {
+		c.value(ofInput, []byte(input), false)
+		c.value(ofOutput, []byte(output), false)
+		c.document()
 	}
 }
 
