@@ -2,6 +2,7 @@ package llm
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -46,23 +47,17 @@ func endpointOf(r *http.Request) (e endpoint) {
 	return e
 }
 
-// modelIn finds Azure's, Google's and Bedrock's models, which may be ARNs with slashes.
+// namesModel finds Azure's, Google's and Bedrock's models, which may be ARNs with slashes.
+var namesModel = regexp.MustCompile(`(?s)^.*?/deployments/([^/:]*)|^.*?/models/([^/:]*)` +
+	`|^.*?/tunedModels/([^/:]*)|^.*?/endpoints/([^/:]*)|^.*?/model/(.*)/`)
+
 func modelIn(path string) string {
-	for _, mark := range []string{"/deployments/", "/models/", "/tunedModels/", "/endpoints/"} {
-		if _, after, ok := strings.Cut(path, mark); ok {
-			return after[:strings.IndexAny(after+"/", "/:")]
-		}
-	}
-	if _, after, ok := strings.Cut(path, "/model/"); ok {
-		if end := strings.LastIndexByte(after, '/'); end >= 0 {
-			return after[:end]
-		}
+	if m := namesModel.FindStringSubmatch(path); m != nil {
+		return strings.Join(m[1:], "")
 	}
 	return ""
 }
 
-func isFile(r *http.Request) bool {
-	t := r.Header.Get("Content-Type")
-	return strings.HasPrefix(t, "multipart/") || strings.HasPrefix(t, "audio/") ||
-		strings.HasPrefix(t, "application/octet-stream")
-}
+var fileTypes = regexp.MustCompile(`^(multipart/|audio/|application/octet-stream)`)
+
+func isFile(r *http.Request) bool { return fileTypes.MatchString(r.Header.Get("Content-Type")) }
