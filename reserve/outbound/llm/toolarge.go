@@ -22,20 +22,14 @@ func (c *call) fits() error {
 	if c.most {
 		least.output = c.output
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, k := range []kind{tokens, inputTokens, outputTokens} {
-		if most := a.certain(k); most > 0 && k.of(least) > most {
+		m := &a.limits[k]
+		most := int(m.size.Load())
+		if most > 0 && k.of(least) > most && (t.large || m.told > 0) {
 			return &TooLargeError{Limit: names[k], Tokens: k.of(least), Most: most}
 		}
 	}
 	return nil
-}
-
-func (a *account) certain(k kind) int {
-	m := &a.limits[k]
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m.told == 0 && !a.of.large {
-		return 0
-	}
-	return int(m.size.Load())
 }
