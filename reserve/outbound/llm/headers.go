@@ -1,32 +1,50 @@
 package llm
 
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
 type header struct {
 	kind             kind
 	limit, remaining string
-	unless           string // another header's name: if that is there, this one does not count
 }
 
-// headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time.
+// headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time, and
+// Anthropic's -tokens- is the closest of the others.
 //
 //	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
 //	Cerebras                     x-ratelimit-limit-requests-minute, -tokens-minute (and -day, -hour)
-//	Anthropic                    anthropic-ratelimit-requests-limit, -tokens-, -input-tokens-, -output-tokens-
+//	Anthropic                    anthropic-ratelimit-requests-limit, -input-tokens-, -output-tokens-
 var headers = []header{
-	rateLimit(requests, "Requests"), rateLimit(tokens, "Tokens"),
-	rateLimit(requests, "Req-Minute"), rateLimit(requests, "Requests-Minute"), rateLimit(tokens, "Tokens-Minute"),
-	anthropics(requests, "Requests"), anthropics(inputTokens, "Input-Tokens"), anthropics(outputTokens, "Output-Tokens"),
-	{ // the closest of the others
-		tokens, "Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining",
-		"Anthropic-Ratelimit-Input-Tokens-Limit",
-	},
+	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
+	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),
+	named(tokens, "X-Ratelimit-*-Tokens-Minute"), named(requests, "Anthropic-Ratelimit-Requests-*"),
+	named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"), named(outputTokens, "Anthropic-Ratelimit-Output-Tokens-*"),
 }
 
-func rateLimit(k kind, name string) header {
-	return header{kind: k, limit: "X-Ratelimit-Limit-" + name, remaining: "X-Ratelimit-Remaining-" + name}
+func named(k kind, pattern string) header {
+	return header{k, strings.Replace(pattern, "*", "Limit", 1), strings.Replace(pattern, "*", "Remaining", 1)}
 }
 
-func anthropics(k kind, name string) header {
-	name = "Anthropic-Ratelimit-" + name
-	return header{kind: k, limit: name + "-Limit", remaining: name + "-Remaining"}
+const mostLimit = 1 << 40
+
+// number reads a header. Azure says -1, or a limit of 0, for "not known".
+func (a *account) number(h http.Header, name string, least int64) (n int32, ok bool) {
+	values := h[name]
+	if len(values) == 0 {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(values[0]), 10, 64)
+	switch {
+	case err == nil && v < least && v >= -1:
+		return 0, false
+	case err != nil || v < least || v > mostLimit:
+		a.of.ignored.add(badLimit)
+		return 0, false
+	}
+	return int32(min(v, math.MaxInt32)), true
 }

@@ -3,8 +3,6 @@ package llm
 import (
 	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/nextfree/pace/reserve"
@@ -113,20 +111,13 @@ func (a *account) observe(c *call, r *http.Response) {
 	told := false
 	for i := range headers {
 		h := &headers[i]
-		v := r.Header[h.limit]
-		if len(v) == 0 || h.unless != "" && r.Header[h.unless] != nil {
-			continue
-		}
-		n, ok := a.number(v[0], 1)
+		n, ok := a.number(r.Header, h.limit, 1)
 		if !ok {
 			continue
 		}
 		told = true
 		first := a.follow(h.kind, n)
-		left, counted := int32(0), false
-		if v := r.Header[h.remaining]; len(v) > 0 {
-			left, counted = a.number(v[0], 0)
-		}
+		left, counted := a.number(r.Header, h.remaining, 0)
 		switch l := a.limiter(h.kind); {
 		case l == nil:
 		case first && counted:
@@ -141,17 +132,3 @@ func (a *account) observe(c *call, r *http.Response) {
 		a.flight.open()
 	}
 }
-
-func (a *account) number(text string, least int64) (n int32, ok bool) {
-	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	switch {
-	case err == nil && v <= 0 && v < least && v >= -1: // Azure's for "not known"
-		return 0, false
-	case err != nil || v < least || v > mostLimit:
-		a.of.ignored.add(badLimit)
-		return 0, false
-	}
-	return int32(min(v, math.MaxInt32)), true
-}
-
-const mostLimit = 1 << 40
