@@ -15,7 +15,7 @@ import (
 const usageWanted = `"stream_options":{"include_usage":true},`
 
 func (c *call) askForUsage(r *http.Request, body []byte) *http.Request {
-	if !c.streams || c.options || body == nil || c.endpoint.name != "completions" ||
+	if !c.streams || body == nil || c.endpoint.name != "completions" ||
 		bytes.Contains(body, []byte(`"stream_options"`)) {
 		return r
 	}
@@ -32,7 +32,7 @@ func hideUsage(r *http.Response) {
 	h := r.Header
 	events := strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
 	if r.StatusCode < 300 && h.Get("Content-Encoding") == "" && events {
-		r.Body = &withoutUsage{body: r.Body, lines: bufio.NewReaderSize(r.Body, longLine)}
+		r.Body = &withoutUsage{ReadCloser: r.Body, lines: bufio.NewReaderSize(r.Body, longLine)}
 		r.ContentLength = -1
 		h.Del("Content-Length")
 	}
@@ -40,7 +40,7 @@ func hideUsage(r *http.Response) {
 
 // withoutUsage is a stream without the event that has only the usage, and without the nulls for it in others.
 type withoutUsage struct {
-	body  io.ReadCloser
+	io.ReadCloser
 	lines *bufio.Reader
 	out   []byte // what the caller may read
 	long  bool   // the rest of a long line comes
@@ -98,5 +98,3 @@ func hidden(line []byte) []byte {
 	}
 	return line
 }
-
-func (w *withoutUsage) Close() error { return w.body.Close() }

@@ -18,7 +18,6 @@ const (
 	inMaxOutput
 	inChoices
 	inStream
-	inOptions
 	inReasoning
 	inPrompt
 )
@@ -40,7 +39,6 @@ var promptForm = formOf(map[field]string{
 		"textGenerationConfig.maxTokenCount parameters.maxOutputTokens options.num_predict",
 	inChoices:   "n best_of num_generations generationConfig.candidateCount generation_config.candidate_count",
 	inStream:    "stream",
-	inOptions:   "stream_options.include_usage",
 	inReasoning: "reasoning_effort reasoning.effort",
 	inPrompt:    "prompt.id",
 }, map[trait]string{
@@ -67,7 +65,6 @@ type prompt struct {
 	choices       int  // 0: it does not say
 	json          bool
 	streams       bool   // it wants a stream of events
-	options       bool   // it says whether a stream tells its usage
 	state         bool   // it refers to something that the server keeps
 	blobs         int    // images, sounds and files
 	reasons       bool   // it asks for reasoning, which a response need not show
@@ -78,7 +75,6 @@ type promptReader struct {
 	scan   scanner
 	buffer []byte
 	prompt
-	mostOutput int
 }
 
 var readers = sync.Pool{New: func() any {
@@ -97,14 +93,12 @@ func (r *promptReader) value(is field, text []byte, quoted bool) {
 		}
 	case inStream:
 		r.streams = string(text) == "true"
-	case inOptions:
-		r.options = true
 	case inReasoning:
 		r.reasons = quoted && string(text) != "none"
 	case inPrompt:
 		r.state = true
 	case inMaxOutput:
-		r.mostOutput = max(r.mostOutput, wholeNumber(text, quoted, maxTokens))
+		r.output = max(r.output, wholeNumber(text, quoted, maxTokens))
 	case inChoices:
 		r.choices = max(r.choices, wholeNumber(text, quoted, maxChoices))
 	}
@@ -130,7 +124,7 @@ func plain(text []byte) string {
 func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error) {
 	r := readers.Get().(*promptReader)
 	defer readers.Put(r)
-	r.prompt, r.mostOutput = prompt{}, 0
+	r.prompt = prompt{}
 	r.scan.reset()
 	total := 0
 	for err == nil && (toEnd || total < maxBody) {
@@ -153,11 +147,10 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	p.blobs = r.scan.size.blobs
 	p.input = int(min((milli+999)/1000, maxTokens)) + r.scan.size.blobTokens
 	choices := max(1, p.choices)
-	if p.most = r.mostOutput > 0; p.most {
-		p.output = min(r.mostOutput, maxTokens/choices) * choices
-	} else {
-		p.output = guessedOutput * choices
+	if p.most = p.output > 0; !p.most {
+		p.output = guessedOutput
 	}
+	p.output = min(p.output, maxTokens/choices) * choices
 	if err == io.EOF {
 		err = nil
 	}
