@@ -11,7 +11,7 @@ import (
 type account struct {
 	of     *Transport
 	key    any                       // its Key, by which outbound remembers it: the account itself may be forgotten
-	queued int                       // calls that were not sent yet; guarded by the table's lock
+	queued int                       // calls that have no response yet; guarded by the table's lock
 	users  map[kind]reserve.Reserver // of [WithLimiters]
 	limits [kinds]limit
 	flight flight
@@ -75,7 +75,7 @@ type table struct {
 // looked bounds the search for an idle account.
 const looked = 16
 
-// enter returns a key's account, which is not forgotten before the call has settled in.
+// enter returns a key's account, which is not forgotten before the call leaves it.
 func (t *Transport) enter(key Key) *account {
 	b := &t.table
 	b.mu.Lock()
@@ -90,6 +90,13 @@ func (t *Transport) enter(key Key) *account {
 	}
 	a.queued++
 	return a
+}
+
+// leave ends a call's keeping of its account: its charges do from now on.
+func (a *account) leave() {
+	a.of.table.mu.Lock()
+	defer a.of.table.mu.Unlock()
+	a.queued--
 }
 
 // fresh unlocks the table for as long as it asks a function of the user's.

@@ -21,8 +21,7 @@ type call struct {
 	file     bool // its body is not text
 	asked    bool // the transport asked for the usage of its stream
 
-	waits bool // it keeps its account's place: it was not sent yet
-	left  atomic.Bool
+	left atomic.Bool
 
 	// The latest attempt.
 	sent   time.Time  // zero: none
@@ -80,9 +79,6 @@ func (c *call) price(k kind) int {
 }
 
 func (c *call) depart() {
-	if c.sent.IsZero() {
-		c.settleIn()
-	}
 	a := c.account
 	a.flight.pass(c)
 	c.class.first.pass(c)
@@ -92,17 +88,6 @@ func (c *call) depart() {
 		c.spent = c.class.guess(&c.prompt)
 	}
 	a.look(&c.before)
-}
-
-// settleIn ends that the call keeps its account: its charges do from now on.
-func (c *call) settleIn() {
-	if c.waits {
-		c.waits = false
-		b := &c.account.of.table
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		c.account.queued--
-	}
 }
 
 func (c *call) used(k kind, _ *http.Response) outbound.Usage {
@@ -159,7 +144,7 @@ func (c *call) leave() {
 
 // over ends the call, unless the reading of its response will.
 func (c *call) over(response *http.Response) {
-	c.settleIn()
+	c.account.leave()
 	if response == nil || !c.reading.begun() {
 		c.leave()
 	}

@@ -54,7 +54,7 @@ func (o *route) prepare(m *member, r *http.Request) *http.Request {
 	m.enroll(c, own)
 	c.prompt.body = nil
 	if err := c.fits(); err != nil {
-		c.settleIn()
+		c.account.leave()
 		o.large = err
 		return nil
 	}
@@ -64,7 +64,7 @@ func (o *route) prepare(m *member, r *http.Request) *http.Request {
 
 func (o *route) goes(c *call, r *http.Request) *http.Request {
 	if before := o.latest; before != nil && before != c {
-		before.over(nil)
+		before.leave()
 	}
 	if o.latest = c; c.left.Swap(false) { // it comes back
 		c.sent = time.Time{}

@@ -172,7 +172,7 @@ func (t *Transport) enroll(c *call, r *http.Request) {
 		c.input, c.output, c.most = min(max(0, input), maxTokens), min(max(0, output), maxTokens), false
 	}
 	c.key = t.key(r, Key{Host: r.URL.Host, Model: cutModel(c.model), Credential: identify(t.preset.credential(r))})
-	c.account, c.waits = t.enter(c.key), true
+	c.account = t.enter(c.key)
 	c.class = c.account.classOf(kindOfCall{c.endpoint.name, c.streams, c.state, c.blobs > 0})
 }
 
