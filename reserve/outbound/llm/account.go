@@ -21,7 +21,10 @@ type account struct {
 	classes []*class // maxClasses at most
 }
 
-func (t *Transport) newAccount(key Key, l Limits) *account {
+// newAccount unlocks the table.
+func (t *Transport) newAccount(key Key) *account {
+	t.table.mu.Unlock()
+	defer t.table.mu.Lock()
 	a := &account{of: t, key: key}
 	if t.limiters != nil {
 		a.users = map[kind]reserve.Reserver{}
@@ -29,8 +32,6 @@ func (t *Transport) newAccount(key Key, l Limits) *account {
 			a.users[k] = t.limiters(names[k], key)
 		}
 	}
-	a.give(l)
-	a.flight.init(slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }))
 	return a
 }
 
@@ -68,25 +69,23 @@ func (a *account) isIdle() bool {
 
 type table struct {
 	mu       sync.Mutex
-	accounts map[Key]*account
-	others   *account // of keys that found no place
+	accounts accounts
+	others   accounts // one, of keys that found no place
 }
+
+type accounts map[Key]*account
 
 // looked bounds the search for an idle account.
 const looked = 16
 
 // enter returns a key's account, which is not forgotten before the call leaves it.
 func (t *Transport) enter(key Key) *account {
-	b := &t.table
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a := b.accounts[key]
-	if a == nil {
-		a = b.place(key, t.fresh(key), t.maxKeys)
-	}
+	t.table.mu.Lock()
+	defer t.table.mu.Unlock()
+	a := t.place(t.table.accounts, key, t.maxKeys)
 	if a == nil {
 		t.ignored.add(crowded)
-		a = t.shared()
+		a = t.place(t.table.others, Key{}, 1)
 	}
 	a.queued++
 	return a
@@ -99,37 +98,27 @@ func (a *account) leave() {
 	a.queued--
 }
 
-// fresh unlocks the table for as long as it asks a function of the user's.
-func (t *Transport) fresh(key Key) *account {
-	t.table.mu.Unlock()
-	defer t.table.mu.Lock()
-	return t.newAccount(key, t.limitsOf(key.Model))
-}
-
-// shared must be called with the table locked.
-func (t *Transport) shared() *account {
-	if t.table.others == nil {
-		if fresh := t.fresh(Key{}); t.table.others == nil {
-			t.table.others = fresh
-		}
+// place returns a key's account; nil if there is no place for a fresh one. It must be called with the table locked, and
+// unlocks it for as long as it asks a function of the user's.
+func (t *Transport) place(in accounts, key Key, places int) *account {
+	if in[key] != nil {
+		return in[key]
 	}
-	return t.table.others
-}
-
-// place returns the key's account; nil if there is no place for a fresh one. It must be called with the table locked.
-func (b *table) place(key Key, fresh *account, places int) *account {
-	if b.accounts[key] == nil && (len(b.accounts) < places || b.forget()) {
-		b.accounts[key] = fresh
+	a := t.newAccount(key)
+	if in[key] == nil && (len(in) < places || in.forget()) {
+		a.give(t.limitsOf(key.Model))
+		a.flight.init(slices.ContainsFunc(t.preset.tells, func(k kind) bool { return !a.isActive(k) }))
+		in[key] = a
 	}
-	return b.accounts[key]
+	return in[key]
 }
 
 // forget removes an idle account, if it finds one.
-func (b *table) forget() bool {
+func (in accounts) forget() bool {
 	n := 0
-	for key, a := range b.accounts { // in random order
+	for key, a := range in { // in random order
 		if a.queued == 0 && a.isIdle() {
-			delete(b.accounts, key)
+			delete(in, key)
 			return true
 		}
 		if n++; n == looked {
@@ -139,9 +128,8 @@ func (b *table) forget() bool {
 	return false
 }
 
+// limitsOf must be called with the table locked.
 func (t *Transport) limitsOf(model string) Limits {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
 	if l, ok := t.settings.limits[model]; ok {
 		return l
 	}

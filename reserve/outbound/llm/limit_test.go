@@ -68,6 +68,20 @@ func TestSetLimits(t *testing.T) {
 	}
 }
 
+// Limits that are set while a key's limiters are asked for hold for that key, too.
+func TestSetLimitsForANewKey(t *testing.T) {
+	var transport *Transport
+	transport, err := New(answer(func(*http.Request, string) *http.Response { return used(1, 1) }), Gemini(), Limits{RequestsPerMinute: 5},
+		WithLimiters(func(string, Key) reserve.Reserver {
+			require.NoError(t, transport.SetLimits(Limits{RequestsPerMinute: 9}))
+			return nil
+		}))
+	require.NoError(t, err)
+	_, err = post(transport, api, `{"model":"m"}`)
+	require.NoError(t, err)
+	require.Equal(t, 9, transport.limitOf(requests))
+}
+
 // The user's limit is a ceiling, and what a response has told is followed when the ceiling rises.
 func TestSetLimitsAboveWhatIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

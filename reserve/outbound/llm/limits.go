@@ -84,17 +84,12 @@ func (t *Transport) setLimits(l Limits, set func()) error {
 		return err
 	}
 	t.table.mu.Lock()
+	defer t.table.mu.Unlock()
 	set()
-	all := map[*account]string{}
-	for key, a := range t.table.accounts {
-		all[a] = key.Model
-	}
-	if t.table.others != nil {
-		all[t.table.others] = ""
-	}
-	t.table.mu.Unlock()
-	for a, model := range all {
-		a.give(t.limitsOf(model))
+	for _, in := range []accounts{t.table.accounts, t.table.others} {
+		for key, a := range in {
+			a.give(t.limitsOf(key.Model))
+		}
 	}
 	return nil
 }

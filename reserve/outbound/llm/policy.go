@@ -20,8 +20,8 @@ type latest struct {
 }
 
 func (t *Transport) policy(k kind, n int) (p *reserve.Policy, permitsPerSecond float64) {
-	t.table.mu.Lock()
-	defer t.table.mu.Unlock()
+	t.policies.Lock()
+	defer t.policies.Unlock()
 	l := &t.latest[k]
 	if l.policy == nil || l.n != n {
 		l.n = n

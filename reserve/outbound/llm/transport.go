@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -22,10 +23,11 @@ type Transport struct {
 	base   http.RoundTripper
 	paced  *outbound.Transport
 
-	table   table
-	latest  [calls]latest // guarded by the table's lock
-	ignored *ignored
-	awaited awaited
+	table    table
+	policies sync.Mutex
+	latest   [calls]latest // guarded by policies
+	ignored  *ignored
+	awaited  awaited
 }
 
 // New returns a transport that sends calls with base (nil: [http.DefaultTransport]) as the provider's limits allow. The
@@ -90,7 +92,7 @@ func newTransport(base http.RoundTripper, p Provider, l Limits, opts []Option) (
 		window: p.window, settles: p.settles, unlimited: queue.Unlimited(nil),
 		key: func(_ *http.Request, key Key) Key { return key },
 	}
-	t.table.accounts, t.awaited.calls = map[Key]*account{}, map[string]*waitingCall{}
+	t.table.accounts, t.table.others, t.awaited.calls = accounts{}, accounts{}, map[string]*waitingCall{}
 	for _, opt := range opts {
 		if err := opt(&t.settings); err != nil {
 			return nil, err
