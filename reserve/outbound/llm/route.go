@@ -44,13 +44,8 @@ func (o *route) prepare(m *member, r *http.Request) *http.Request {
 		return nil // the name can't be replaced
 	}
 	c := &call{Context: o, endpoint: o.endpoint, prompt: o.prompt, route: o, name: name}
-	if name != model {
-		c.model, c.endpoint.model = name, ""
-	}
 	own := m.rewrite(r, &o.endpoint, name)
-	if named := modelIn(own.URL.Path); named != "" {
-		c.endpoint.model = named
-	}
+	c.model, c.endpoint.model = name, modelIn(own.URL.Path)
 	m.enroll(c, own)
 	c.prompt.body = nil
 	if err := c.fits(); err != nil {
