@@ -48,23 +48,20 @@ func (a *awaited) find(r *http.Request) *waitingCall {
 	return a.calls[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 }
 
-// remove reports whether the call was there.
-func (a *awaited) remove(w *waitingCall) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	first := a.calls[w.id] == w
-	delete(a.calls, w.id)
-	return first
-}
-
 func (w *waitingCall) finish(d *reading) {
-	n, a := d.counter.count, w.account
-	if !n.known || !a.of.awaited.remove(w) {
+	n, t := d.counter.count, w.account.of
+	if !n.known {
 		return
 	}
+	t.awaited.mu.Lock()
+	defer t.awaited.mu.Unlock()
+	if t.awaited.calls[w.id] != w { // it was told before
+		return
+	}
+	delete(t.awaited.calls, w.id)
 	w.class.told(&w.prompt, n)
 	for k := range calls {
-		if l := a.limiter(k); k.isTokens() && l != nil && a.isActive(k) && a.of.settles {
+		if l := w.account.limiter(k); k.isTokens() && l != nil && w.account.isActive(k) && t.settles {
 			if more := k.of(n) - k.of(w.charged); more > 0 {
 				(*engine.Limiter)(l).Charge(more)
 			}
