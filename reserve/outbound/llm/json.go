@@ -113,47 +113,48 @@ func (s *scanner) whole() bool { return !s.broken && len(s.levels) == 0 && s.sta
 
 func (s *scanner) write(p []byte) {
 	for len(p) > 0 && !s.broken {
+		n := 1
 		switch s.state {
 		case inString:
-			p = p[s.inString(p):]
+			n = s.inString(p)
 		case inEscape:
 			s.take(p[:1])
-			s.state, p = inString, p[1:]
+			s.state = inString
 		case inBare:
-			p = p[s.inBare(p):]
+			n = s.upTo(p, " \t\r\n,:[]{}\"")
+			if n < len(p) {
+				s.endBare()
+			}
 		default:
-			if s.structure(p[0]); s.state != inBare {
-				p = p[1:]
+			if s.structure(p[0]); s.state == inBare {
+				n = 0
 			}
 		}
+		p = p[n:]
 	}
+}
+
+// upTo takes what comes before one of some characters.
+func (s *scanner) upTo(p []byte, chars string) (n int) {
+	if n = bytes.IndexAny(p, chars); n < 0 {
+		n = len(p)
+	}
+	s.take(p[:n])
+	return n
 }
 
 func (s *scanner) inString(p []byte) int {
-	n := bytes.IndexAny(p, `"\`)
-	if n < 0 {
-		s.take(p)
-		return len(p)
-	}
-	if p[n] == '"' {
-		s.take(p[:n])
+	n := s.upTo(p, `"\`)
+	switch {
+	case n == len(p):
+		return n
+	case p[n] == '"':
 		s.endString()
-	} else {
-		s.take(p[:n+1])
+	default:
+		s.take(p[n : n+1])
 		s.state = inEscape
 	}
 	return n + 1
-}
-
-func (s *scanner) inBare(p []byte) int {
-	n := bytes.IndexAny(p, " \t\r\n,:[]{}\"")
-	if n < 0 {
-		s.take(p)
-		return len(p)
-	}
-	s.take(p[:n])
-	s.endBare()
-	return n
 }
 
 func (s *scanner) structure(c byte) {
