@@ -55,24 +55,21 @@ func (d *reading) Close() error {
 	return d.ReadCloser.Close()
 }
 
+// end ends a reading that was begun, once.
 func (d *reading) end() {
-	if d.ends() {
+	d.mu.Lock()
+	first := d.begun() && !d.over
+	if first {
+		d.over = true
+		if d.body != nil {
+			d.body.end()
+		}
+		d.of.finish(d)
+	}
+	d.mu.Unlock()
+	if first {
 		d.of.leave()
 	}
-}
-
-func (d *reading) ends() (first bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over {
-		return false
-	}
-	d.over = true
-	if d.body != nil {
-		d.body.end()
-	}
-	d.of.finish(d)
-	return true
 }
 
 // usage is what a call used, for one limit.
@@ -84,9 +81,7 @@ type usage struct {
 func (u *usage) Write(piece []byte) (int, error) { return len(piece), nil }
 
 func (u *usage) Used() (permits int, known bool) {
-	if u.call.reading.begun() {
-		u.call.reading.end()
-	}
+	u.call.reading.end()
 	return u.kind.of(u.call.spent), true
 }
 
