@@ -97,12 +97,9 @@ func (a *account) resize(k kind, n int32) {
 		m.own.Store(p.Limiter())
 		return
 	}
-	bucket, grows := a.of.hasBucket(k), rate > l.Rate()
-	if bucket && grows {
-		_ = l.Retime(rate)
-	}
+	grows := rate > l.Rate()
 	_ = l.SetPolicy(p) // of the same kind
-	if !bucket && grows {
+	if grows {
 		_ = l.Retime(rate)
 	}
 }
