@@ -18,7 +18,6 @@ const (
 	inMaxOutput
 	inChoices
 	inStream
-	inReasoning
 	inPrompt
 )
 
@@ -37,10 +36,9 @@ var promptForm = formOf(map[field]string{
 	inMaxOutput: "max_tokens max_completion_tokens max_output_tokens max_tokens_to_sample max_gen_len maxTokens " +
 		"inferenceConfig.maxTokens generationConfig.maxOutputTokens generation_config.max_output_tokens " +
 		"textGenerationConfig.maxTokenCount parameters.maxOutputTokens options.num_predict",
-	inChoices:   "n best_of num_generations generationConfig.candidateCount generation_config.candidate_count",
-	inStream:    "stream",
-	inReasoning: "reasoning_effort reasoning.effort",
-	inPrompt:    "prompt.id",
+	inChoices: "n best_of num_generations generationConfig.candidateCount generation_config.candidate_count",
+	inStream:  "stream",
+	inPrompt:  "prompt.id",
 }, map[trait]string{
 	isBlob:    "data bytes file_data fileData b64_json images",
 	isAddress: "url image_url uri fileUri file_uri file_url server_url",
@@ -67,7 +65,6 @@ type prompt struct {
 	streams       bool   // it wants a stream of events
 	state         bool   // it refers to something that the server keeps
 	blobs         int    // images, sounds and files
-	reasons       bool   // it asks for reasoning, which a response need not show
 	body          []byte // if it was asked for, and is not too large
 }
 
@@ -93,8 +90,6 @@ func (r *promptReader) value(is field, text []byte, quoted bool) {
 		}
 	case inStream:
 		r.streams = string(text) == "true"
-	case inReasoning:
-		r.reasons = quoted && string(text) != "none"
 	case inPrompt:
 		r.state = true
 	case inMaxOutput:

@@ -102,7 +102,7 @@ func (c *call) finish(d *reading) {
 		n = guess
 		c.account.of.ignored.add(missing)
 		c.class.tellsNone()
-		if d.counter.seen && !c.reasons {
+		if d.counter.seen {
 			n.output = unsaid
 			if c.most {
 				n.output = min(n.output, c.output)
