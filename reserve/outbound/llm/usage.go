@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ const (
 	ofCached    // input that was read from a cache, and is part of the input
 	ofCacheRead // the same, and is not part of it
 	usageFields
-	ofType // of an event
 	ofError
 	ofID
 	ofStatus
@@ -31,7 +29,7 @@ type Usage struct {
 
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
-	ofType: "type", ofID: "id", ofStatus: "status",
+	ofID: "id", ofStatus: "status",
 	ofError: "error.type error.code error.status response.error.code",
 	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +
 		" prompt_eval_count", // Ollama
@@ -93,7 +91,6 @@ type counter struct {
 	has    [usageFields]bool // in this document
 	said   [usageFields]int  // in this document
 	bad    reason            // of a number in it; 0: none
-	repeat bool              // this document repeats what others have put out
 	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
 	all    bool // input that was read from a cache is counted, too
@@ -115,8 +112,6 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 		return
 	}
 	switch is {
-	case ofType:
-		c.repeat = bytes.HasSuffix(text, []byte(".done"))
 	case ofError:
 		c.ending = max(c.ending, endingOf(string(text)))
 	case ofID:
@@ -176,11 +171,11 @@ func (c *counter) document() {
 }
 
 func (c *counter) measure() {
-	if size := &c.scan.size; size.texts > 0 && !c.repeat {
+	if size := &c.scan.size; size.texts > 0 {
 		c.seen = true
 		c.milli += max(size.milli, int64(size.texts)*1000)
 	}
-	c.scan.size, c.repeat = size{}, false
+	c.scan.size = size{}
 }
 
 // A stream tells input first, and output later or repeatedly.
