@@ -52,10 +52,6 @@ func (a *account) classOf(kind kindOfCall) *class {
 	return c
 }
 
-func (a *account) countsTokens() bool {
-	return a.isActive(tokens) || a.isActive(inputTokens) || a.isActive(outputTokens) || a.isActive(dayTokens)
-}
-
 func (a *account) isIdle() bool {
 	for k := range kinds {
 		if l := a.limiter(k); l != nil {

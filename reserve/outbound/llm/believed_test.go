@@ -178,6 +178,23 @@ func TestStateOfTheServer(t *testing.T) {
 	}
 }
 
+// Where no tokens are limited, such calls go at once when the first has told a usage: 20 of 5 s take 10 s.
+func TestStateWithoutALimitOfTokens(t *testing.T) {
+	for _, p := range []Provider{OpenAI(), Gemini()} {
+		synctest.Test(t, func(t *testing.T) {
+			transport, err := New(answer(func(*http.Request, string) *http.Response {
+				time.Sleep(5 * time.Second)
+				return used(100, 100)
+			}), p, Limits{RequestsPerMinute: 1000})
+			require.NoError(t, err)
+			took := together(t, transport, 20, "https://a/v1/responses", func(int) string {
+				return `{"model":"m","input":"hi","previous_response_id":"resp_1"}`
+			})
+			require.LessOrEqual(t, took, 10*time.Second)
+		})
+	}
+}
+
 // What names no model is paced by what its address says, and its usage is read in any form.
 func TestCallsWithoutModel(t *testing.T) {
 	claude := `{"usage":{"input_tokens":10,"output_tokens":20}}`

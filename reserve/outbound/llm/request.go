@@ -127,7 +127,7 @@ func (c *call) answered(r *http.Response) {
 // read finds the usage in a response's body, if it is wanted.
 func (c *call) read(r *http.Response) {
 	t := c.account.of
-	if t.told != nil || t.settles && c.account.countsTokens() {
+	if t.told != nil || t.settles { // without a limit of tokens, too: a gate may wait for a usage
 		c.reading.begin(r, t, c)
 	}
 	if c.asked {
