@@ -2,6 +2,7 @@ package llm
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -77,7 +78,7 @@ type ending uint8
 const (
 	well    ending = iota
 	failed         // an error came
-	refusal        // there were too many calls, or the server is overloaded
+	refusal        // see refusals
 )
 
 // counter finds the usage in a body, or in each event of a stream, and measures the text since the latest usage.
@@ -113,21 +114,25 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 	}
 	switch is {
 	case ofError:
-		c.ending = max(c.ending, endingOf(string(text)))
+		if c.ending = max(c.ending, failed); refusals.Match(text) {
+			c.ending = refusal
+		}
 	case ofID:
 		c.id = string(text[:min(len(text), maxModel)])
 	case ofStatus:
 		c.later = string(text) == "queued" || string(text) == "in_progress"
 	default:
-		n, bad := tokensOf(text)
-		if quoted && bad == 0 {
-			bad = broken
+		n, err := strconv.ParseFloat(string(text), 64)
+		switch {
+		case n < 0:
+			c.bad = negative
+		case n > maxTokens: // also with an error, for too many digits
+			c.bad = absurd
+		case err != nil || quoted || n != float64(int(n)):
+			c.bad = broken
+		default:
+			c.has[is], c.said[is] = true, int(n)
 		}
-		if bad != 0 {
-			c.bad = bad
-			return
-		}
-		c.has[is], c.said[is] = true, n
 	}
 }
 
@@ -143,39 +148,19 @@ func (c *counter) header(h http.Header, names [2]string) {
 
 func (c *counter) noneYet() bool { return c.has == [usageFields]bool{} }
 
-func tokensOf(text []byte) (n int, bad reason) {
-	f, err := strconv.ParseFloat(string(text), 64)
-	switch {
-	case err != nil && f == 0 || f != f:
-		return 0, broken
-	case f < 0:
-		return 0, negative
-	case f > maxTokens:
-		return 0, absurd
-	case f != float64(int(f)):
-		return 0, broken
-	}
-	return int(f), 0
-}
-
 // A document with an impossible number is ignored.
 func (c *counter) document() {
-	c.measure()
+	if text := &c.scan.size; text.texts > 0 {
+		c.seen = true
+		c.milli += max(text.milli, int64(text.texts)*1000)
+	}
 	switch {
 	case c.bad != 0:
 		c.ignored.add(c.bad)
 	case !c.noneYet():
 		c.take()
 	}
-	c.has, c.bad = [usageFields]bool{}, 0
-}
-
-func (c *counter) measure() {
-	if size := &c.scan.size; size.texts > 0 {
-		c.seen = true
-		c.milli += max(size.milli, int64(size.texts)*1000)
-	}
-	c.scan.size = size{}
+	c.scan.size, c.has, c.bad = size{}, [usageFields]bool{}, 0
 }
 
 // A stream tells input first, and output later or repeatedly.
@@ -204,18 +189,8 @@ func (c *counter) take() {
 	n.known = true
 }
 
-func endingOf(name string) ending {
-	switch name {
-	case "429", "503", "529", "RESOURCE_EXHAUSTED", "UNAVAILABLE":
-		return refusal
-	}
-	for _, part := range []string{"rate_limit", "overloaded", "throttl"} {
-		if strings.Contains(name, part) {
-			return refusal
-		}
-	}
-	return failed
-}
+// refusals are errors that say that there were too many calls, or that the server is overloaded.
+var refusals = regexp.MustCompile(`^(429|503|529|RESOURCE_EXHAUSTED|UNAVAILABLE)$|rate_limit|overloaded|throttl`)
 
 // unsaid returns the tokens put out since the latest usage.
 func (c *counter) unsaid() int { return int(min((c.milli+500)/1000, maxTokens)) }
