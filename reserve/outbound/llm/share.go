@@ -49,11 +49,6 @@ func (a *account) look(used *[calls]int) {
 
 func (m *limit) used() int { return int((*engine.Limiter)(m.own.Load()).Used()) }
 
-// until returns when less than so many are used.
-func (m *limit) until(used int) time.Time {
-	return (*engine.Limiter)(m.own.Load()).Forecast(int(m.size.Load()) - used + 1)
-}
-
 // divide learns from what is left of a limit of n. What is missing and not ours belongs to others.
 func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.mu.Lock()
@@ -75,7 +70,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	scarce := float64(left) < 2*spare*float64(n) || s.crowded && float64(used) > s.ours/2
 	switch {
 	case refused && int(left) < cost:
-		s.refuse(now, c.sent, float64(used), float64(cost), m.until(used))
+		s.refuse(now, c.sent, float64(used), float64(cost))
 	case refused || others && scarce:
 		s.see(now)
 	case c.sent.Sub(s.seen) > alone:
@@ -96,15 +91,12 @@ func (s *share) see(until time.Time) {
 	}
 }
 
-// refuse leaves the others what they have. The next call waits until earlier ones leave the limit, and twice as long
-// after each refusal in a row.
-func (s *share) refuse(now, sent time.Time, used, cost float64, leave time.Time) {
+// refuse leaves the others what they have. The next call waits for its distance, and twice as long after each
+// refusal in a row.
+func (s *share) refuse(now, sent time.Time, used, cost float64) {
 	s.ours = min(s.ours, used+cost) - cost
 	if sent.After(s.refused) {
 		s.refused, s.pause = now, min(max(2*s.pause, s.distance()), 3*asks)
-		if !s.crowded {
-			s.pause = max(s.pause, leave.Sub(now))
-		}
 	}
 	s.see(now.Add(s.pause))
 }
