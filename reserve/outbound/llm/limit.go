@@ -78,9 +78,6 @@ func (a *account) hold(k kind) {
 		return
 	}
 	defer m.size.Store(n) // when it has its limiter: other calls look without the lock
-	if s := m.share; s != nil {
-		s.ours *= float64(n) / float64(max(1, m.size.Load()))
-	}
 	if n > 0 {
 		a.resize(k, n)
 	} else if l := m.own.Load(); l != nil { // for the calls that wait
