@@ -88,15 +88,15 @@ func (a *account) hold(k kind) {
 // resize lets waiting calls go earlier if the limit grows. If it shrinks, a call that has a time keeps it.
 func (a *account) resize(k kind, n int32) {
 	m := &a.limits[k]
-	p, rate := a.of.policy(k, int(n))
+	p := a.of.policy(k, int(n))
 	l := m.own.Load()
 	if l == nil {
 		m.own.Store(p.Limiter())
 		return
 	}
-	grows := rate > l.Rate()
+	before := l.Rate()
 	_ = l.SetPolicy(p) // of the same kind
-	if grows {
+	if rate := l.Rate(); rate > before {
 		_ = l.Retime(rate)
 	}
 }

@@ -36,8 +36,6 @@ func (k kind) isTokens() bool {
 	return k == tokens || k == inputTokens || k == outputTokens || k == dayTokens
 }
 
-func (k kind) isDaily() bool { return k == dayRequests || k == dayTokens }
-
 func (k kind) of(n count) int {
 	switch k {
 	case tokens, dayTokens:
