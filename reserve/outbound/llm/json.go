@@ -241,14 +241,8 @@ func (s *scanner) endString() {
 		s.size.milli += s.meter.milli
 		s.size.texts++
 	}
-	switch s.trait {
-	case isRef:
-		s.size.state = s.size.state || s.length > 0
-	case isAddress:
-		s.size.state = s.size.state || isURL(s.text)
-	case isTool:
-		s.size.state = s.size.state || serverTools.Match(s.text)
-	}
+	s.size.state = s.size.state || s.trait == isRef && s.length > 0 ||
+		s.trait == isAddress && isURL(s.text) || s.trait == isTool && serverTools.Match(s.text)
 	s.tell(true)
 }
 
