@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// maxBody bounds what is kept of a body without GetBody. The rest counts as text.
+	// maxBody bounds what is kept of a body without GetBody. The rest does not count.
 	maxBody       = 8 << 20
 	bytesPerToken = 4 // of text that is not read
 	guessedOutput = 500
@@ -176,9 +176,6 @@ func (p *prompt) readFrom(r *http.Request, keep bool) (*http.Request, error) {
 	again := r.WithContext(r.Context())
 	if p.body != nil {
 		again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(read)), nil }
-	}
-	if r.ContentLength > int64(len(read)) {
-		p.input += int(min(r.ContentLength-int64(len(read)), maxTokens*bytesPerToken) / bytesPerToken)
 	}
 	again.Body = struct {
 		io.Reader
