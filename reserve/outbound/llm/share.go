@@ -63,9 +63,6 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	}
 	s, used := m.share, m.used()
 	s.mean += (float64(cost) - s.mean) / 16
-	if refused {
-		used -= cost
-	}
 	others := n-left-int32(max(used, c.before[k])) > n/noise
 	scarce := float64(left) < 2*spare*float64(n) || s.crowded && float64(used) > s.ours/2
 	switch {
@@ -94,7 +91,7 @@ func (s *share) see(until time.Time) {
 // refuse leaves the others what they have. The next call waits for its distance, and twice as long after each
 // refusal in a row.
 func (s *share) refuse(now, sent time.Time, used, cost float64) {
-	s.ours = min(s.ours, used+cost) - cost
+	s.ours = min(s.ours, used) - cost
 	if sent.After(s.refused) {
 		s.refused, s.pause = now, min(max(2*s.pause, s.distance()), 3*asks)
 	}
