@@ -44,7 +44,7 @@ func (a *account) classOf(kind kindOfCall) *class {
 	if len(a.classes) == maxClasses {
 		return a.classes[maxClasses-1]
 	}
-	c := &class{kind: kind}
+	c := &class{kind: kind, outputs: guessedOutput}
 	if kind.state && a.of.settles {
 		c.first.init(true)
 	}

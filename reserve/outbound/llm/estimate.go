@@ -56,7 +56,7 @@ type class struct {
 
 	mu            sync.Mutex
 	input, output forecast
-	outputs       float64 // the mean of calls that set a maximum, for calls that break
+	outputs       float64 // the mean of calls that set a maximum, for calls that break; first a guess
 	untold        int32   // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for output without a maximum.
@@ -107,13 +107,10 @@ func (k *class) guess(p *prompt) (n count) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n.input = k.input.mean(p.input)
-	switch {
-	case !p.most:
-		n.output = k.output.mean(p.output)
-	case k.input.calls > 0:
+	if p.most {
 		n.output = min(p.output, bounded(k.outputs))
-	default:
-		n.output = min(p.output, guessedOutput*max(1, p.choices))
+	} else {
+		n.output = k.output.mean(p.output)
 	}
 	return n
 }
