@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 
 // Address returns a request as it goes to the upstream, with its Base and its Header.
@@ -41,14 +43,11 @@ func withBodyOf(r, other *http.Request) *http.Request {
 	return own
 }
 
-// leaves is the context key of requests whose response redirects out of the upstreams.
-type leaves struct{}
-
 // own returns an upstream's URL as one of the caller's, and any other as it is.
 func (u *upstream) own(to, callers *url.URL) (own *url.URL, within bool) {
 	prefix := strings.TrimSuffix(u.Base.Path, "/")
 	rest, within := strings.CutPrefix(to.Path, prefix)
-	if !sameServer(to, u.Base) || !within || rest != "" && rest[0] != '/' {
+	if !redirect.SameServer(to, u.Base) || !within || rest != "" && rest[0] != '/' {
 		return to, false
 	}
 	copied := *to
@@ -71,18 +70,4 @@ func without(query string, values url.Values) string {
 		}
 		return false
 	}), "&")
-}
-
-// elsewhere reports whether a request follows a redirect out of the upstreams, to another host or another path.
-func elsewhere(r *http.Request) bool {
-	first, left := r, false
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
-		left = left || first.Context().Value(leaves{}) != nil
-	}
-	return left || first != r && !sameServer(first.URL, r.URL)
-}
-
-func sameServer(a, b *url.URL) bool {
-	return strings.EqualFold(a.Scheme, b.Scheme) && hostAndPort(a) == hostAndPort(b)
 }

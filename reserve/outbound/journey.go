@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 
 // judge tells the upstreams how they served the call, and reports whether this one failed.
@@ -128,7 +129,7 @@ func (c *call) answer(r *http.Response) {
 			own, within := c.upstream.own(to, c.caller.URL)
 			r.Header.Set("Location", own.String())
 			if !within {
-				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), leaves{}, true))
+				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), redirect.Leaves{}, true))
 			}
 		}
 	}

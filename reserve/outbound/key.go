@@ -2,27 +2,16 @@ package outbound
 
 import (
 	"hash/maphash"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 
 // Host returns a request's host and port, the key of a limit per server: "api.example.com:443" for
 // https://API.example.com/v1.
-func Host(r *http.Request) string { return hostAndPort(r.URL) }
-
-func hostAndPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if strings.EqualFold(u.Scheme, "https") {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
+func Host(r *http.Request) string { return redirect.HostAndPort(r.URL) }
 
 // Credential returns a request's host and a hash of its Authorization header: the key of a limit per user of a server.
 // The hash differs between processes and hides the credential.

@@ -3,6 +3,8 @@ package outbound
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 
 // RoundTrip sends a request when it has its permits. If they would come too late for its context's deadline
@@ -10,7 +12,7 @@ import (
 // *[reserve.WaitError] at once. If the context ends while it waits, it returns the context's cause. It does not change
 // the request and always closes its body. An error response, such as 429, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.upstreams != nil && elsewhere(r) {
+	if t.upstreams != nil && redirect.Elsewhere(r) {
 		return t.passOn(r)
 	}
 	c := t.newCall(r)
@@ -103,7 +105,7 @@ func (c *call) count(n int64) {
 func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(r)
 	if response != nil && response.Request == nil {
-		response.Request = r // elsewhere needs it
+		response.Request = r // Elsewhere needs it
 	}
 	return response, err
 }

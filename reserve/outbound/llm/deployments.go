@@ -6,6 +6,7 @@ import (
 
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
+	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 
 // Deployments is an [http.RoundTripper] that uses several deployments as one. All methods may be called at the same
@@ -91,7 +92,7 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 // closed.
 func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := d.members[0]
-	if isElsewhere(r) {
+	if redirect.Elsewhere(r) {
 		return first.base.RoundTrip(r)
 	}
 	o := &route{Context: r.Context(), endpoint: endpointOf(r)}
@@ -135,15 +136,6 @@ func (d *Deployments) send(o *route, r *http.Request) (response *http.Response, 
 		err = valueError("the model", o.model(), "one that a deployment serves")
 	}
 	return response, err
-}
-
-// isElsewhere reports whether a request follows a redirect to another host.
-func isElsewhere(r *http.Request) bool {
-	first := r
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
-	}
-	return first != r && (first.URL.Host != r.URL.Host || first.URL.Scheme != r.URL.Scheme)
 }
 
 // Ignored returns what all deployments have ignored so far.

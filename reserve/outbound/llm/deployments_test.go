@@ -465,6 +465,23 @@ func TestDeploymentRedirects(t *testing.T) {
 	require.Equal(t, []string{"api.openai.com Bearer o", "evil "}, got)
 }
 
+// So does one to another path of the same host, where a deployment's path does not go before it.
+func TestDeploymentRedirectsToAnotherPath(t *testing.T) {
+	var got []string
+	transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		if r.Method == http.MethodPost {
+			return says(303, "", "Location: /login"), nil
+		}
+		return says(200, "{}"), nil
+	}), two()[:1])
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: transport}).Post(api, doc, strings.NewReader(`{"model":"m"}`))
+	require.NoError(t, err)
+	response.Body.Close()
+	require.Equal(t, []string{"POST /v1/chat/completions Bearer o", "GET /login "}, got)
+}
+
 func TestDeploymentsInput(t *testing.T) {
 	for want, list := range map[string][]Deployment{
 		"llm: the number of deployments is 0; want at least 1":                    {},
