@@ -69,7 +69,7 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	case refused && int(left) < cost:
 		s.refuse(now, c.sent, float64(used), float64(cost))
 	case refused || others && scarce:
-		s.see(now)
+		s.crowded, s.seen = true, now
 	case c.sent.Sub(s.seen) > alone:
 		s.crowded, s.ours = false, float64(size)
 	}
@@ -81,13 +81,6 @@ func (a *account) divide(k kind, n, left int32, c *call, refused bool) {
 	a.space(now)
 }
 
-func (s *share) see(until time.Time) {
-	s.crowded = true
-	if until.After(s.seen) {
-		s.seen = until
-	}
-}
-
 // refuse leaves the others what they have. The next call waits for its distance, and twice as long after each
 // refusal in a row.
 func (s *share) refuse(now, sent time.Time, used, cost float64) {
@@ -95,7 +88,7 @@ func (s *share) refuse(now, sent time.Time, used, cost float64) {
 	if sent.After(s.refused) {
 		s.refused, s.pause = now, min(max(2*s.pause, s.distance()), 3*asks)
 	}
-	s.see(now.Add(s.pause))
+	s.crowded, s.seen = true, now.Add(s.pause)
 }
 
 func (s *share) move(now time.Time, n, left, used float64) {
