@@ -13,7 +13,7 @@ type header struct {
 }
 
 // headers are read with every preset. Together's and OpenRouter's (x-ratelimit-limit) tell no unit of time, and
-// Anthropic's -tokens- is the closest of the others.
+// Anthropic's -tokens- repeats the closest of its others: they are not read.
 //
 //	OpenAI, Azure OpenAI, Groq   x-ratelimit-limit-requests, -tokens (Groq's requests are of a day)
 //	Mistral                      x-ratelimit-limit-req-minute, -tokens-minute
@@ -23,7 +23,8 @@ var headers = []header{
 	named(requests, "X-Ratelimit-*-Requests"), named(tokens, "X-Ratelimit-*-Tokens"),
 	named(requests, "X-Ratelimit-*-Req-Minute"), named(requests, "X-Ratelimit-*-Requests-Minute"),
 	named(tokens, "X-Ratelimit-*-Tokens-Minute"), named(requests, "Anthropic-Ratelimit-Requests-*"),
-	named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"), named(outputTokens, "Anthropic-Ratelimit-Output-Tokens-*"),
+	named(inputTokens, "Anthropic-Ratelimit-Input-Tokens-*"),
+	named(outputTokens, "Anthropic-Ratelimit-Output-Tokens-*"),
 }
 
 func named(k kind, pattern string) header {

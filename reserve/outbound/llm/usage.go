@@ -44,8 +44,8 @@ var usageForm = formOf(map[field]string{
 	ofThought: inUsages("thoughtsTokenCount"),
 	ofTotal:   inUsages("total_tokens totalTokenCount"),
 }, map[trait]string{
-	isOutput: "content text delta arguments partial_json input thinking reasoning_content reasoning refusal completion " +
-		"generation outputText response",
+	isOutput: "content text delta arguments partial_json input thinking reasoning_content reasoning refusal " +
+		"completion generation outputText response",
 })
 
 // inUsages returns the paths of names in the objects that tell a usage.
