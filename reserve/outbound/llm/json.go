@@ -248,9 +248,6 @@ func (s *scanner) endString() {
 
 func (s *scanner) endKey() {
 	s.field, s.trait = 0, s.traits[string(s.text)]
-	if s.length > maxText {
-		s.trait = isText
-	}
 	if n := len(s.levels); n > 0 && n <= maxPath && s.length <= maxText {
 		if s.path = s.path[:s.levels[n-1].path]; len(s.path) > 0 {
 			s.path = append(s.path, separator...)
