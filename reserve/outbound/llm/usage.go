@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -16,6 +17,7 @@ const (
 	ofCached    // input that was read from a cache, and is part of the input
 	ofCacheRead // the same, and is not part of it
 	usageFields
+	ofType // of an event
 	ofError
 	ofID
 	ofStatus
@@ -30,7 +32,7 @@ type Usage struct {
 
 // usageForm has the places of all providers' usages, which don't contradict each other.
 var usageForm = formOf(map[field]string{
-	ofID: "id", ofStatus: "status",
+	ofType: "type", ofID: "id", ofStatus: "status",
 	ofError: "error.type error.code error.status response.error.code",
 	ofInput: inUsages("prompt_tokens input_tokens inputTokens promptTokenCount inputTokenCount") +
 		" prompt_eval_count", // Ollama
@@ -92,6 +94,7 @@ type counter struct {
 	has    [usageFields]bool // in this document
 	said   [usageFields]int  // in this document
 	bad    reason            // of a number in it; 0: none
+	repeat bool              // this document repeats what others have put out
 	fields [usageFields]int  // the latest ones of all documents that count
 	count  count
 	all    bool // input that was read from a cache is counted, too
@@ -113,6 +116,8 @@ func (c *counter) value(is field, text []byte, quoted bool) {
 		return
 	}
 	switch is {
+	case ofType:
+		c.repeat = bytes.HasSuffix(text, []byte(".done"))
 	case ofError:
 		if c.ending = max(c.ending, failed); refusals.Match(text) {
 			c.ending = refusal
@@ -150,7 +155,7 @@ func (c *counter) noneYet() bool { return c.has == [usageFields]bool{} }
 
 // A document with an impossible number is ignored.
 func (c *counter) document() {
-	if text := &c.scan.size; text.texts > 0 {
+	if text := &c.scan.size; text.texts > 0 && !c.repeat {
 		c.seen = true
 		c.milli += max(text.milli, int64(text.texts)*1000)
 	}
@@ -160,7 +165,7 @@ func (c *counter) document() {
 	case !c.noneYet():
 		c.take()
 	}
-	c.scan.size, c.has, c.bad = size{}, [usageFields]bool{}, 0
+	c.scan.size, c.repeat, c.has, c.bad = size{}, false, [usageFields]bool{}, 0
 }
 
 // A stream tells input first, and output later or repeatedly.
