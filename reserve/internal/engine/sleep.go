@@ -25,8 +25,8 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 		all.waited += waited
 		all.leave(s)
 		all.tell(l, l.seen)
-		if all.checking {
-			all.check(l, l.seen)
+		if all.late > 0 {
+			all.check(l, l.seen, all.late-1)
 		}
 		l.mu.Unlock()
 	}()

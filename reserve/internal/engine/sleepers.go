@@ -18,9 +18,7 @@ type sleepers struct {
 
 	permits int           // that they wait for, together
 	waited  time.Duration // by callers that have left, together
-
-	checking bool   // whether all can still meet their deadlines: see check
-	checked  uint64 // up to this number they can
+	late    uint64        // a caller that check has woken; 0: none
 
 	watchers []func(later bool) (keep bool) // see Limiter.Watch
 	heir     func(permits int)              // gets the charges of a limiter that was retired: see Limiter.Retire
@@ -141,53 +139,38 @@ func (s *sleepers) wake(number uint64) {
 	}
 }
 
-// giveUp wakes callers whose time is past their deadline.
-func (s *sleepers) giveUp(l *Limiter, now int64) {
-	if s != nil {
-		s.checked = 0
-		s.check(l, now)
-	}
-}
-
-// block is how many callers check asks at once: singly, PauseUntil takes 11 ms with 100,000 asleep.
+// block is for how many callers check asks at once: singly, PauseUntil takes 11 ms with 100,000 asleep.
 const block = 256
 
-// check wakes the first caller whose time is past its deadline; when that leaves, it goes on. Times rise along the
-// list: a block's last time before all its deadlines is enough.
-func (s *sleepers) check(l *Limiter, now int64) {
-	for list := s.list.All()[s.search(s.checked):]; len(list) > 0; {
-		part := list[:min(block, len(list))]
-		list = list[len(part):]
-		if e := s.late(l, now, part); e != nil {
+// check wakes the first caller behind that number whose time is past its deadline; when that leaves, it goes on. Times
+// rise along the list: the latest of a block is asked first, and single ones only if it is past a deadline.
+func (s *sleepers) check(l *Limiter, now int64, after uint64) {
+	s.late = 0
+	all, asked, latest := s.list.All(), -1, int64(0)
+	for i := s.search(after); i < len(all); i++ {
+		e := all[i]
+		if e.left || e.deadline == never { // the ledger does not know the time of a sleeper that has left
+			continue
+		}
+		if i > asked {
+			asked = min(i+block, len(all)) - 1
+			for all[asked].left {
+				asked--
+			}
+			latest = never
+			if at, known := l.ledger.Ready(now, all[asked].number); known {
+				latest = at
+			}
+		}
+		if latest <= e.deadline {
+			continue
+		}
+		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
+			s.late = e.number
 			e.wake()
-			s.checking = true
 			return
 		}
-		s.checked = part[len(part)-1].number
 	}
-	s.checking = false
-}
-
-// late returns the first of a block whose time is past its deadline, or nil.
-func (s *sleepers) late(l *Limiter, now int64, part []*sleeper) *sleeper {
-	earliest, last := int64(never), (*sleeper)(nil)
-	for _, e := range part {
-		if !e.left {
-			earliest, last = min(earliest, e.deadline), e
-		}
-	}
-	if earliest == never {
-		return nil
-	}
-	if at, known := l.ledger.Ready(now, last.number); known && at <= earliest {
-		return nil
-	}
-	for _, e := range part { // the ledger does not know the time of a sleeper that has left
-		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
-			return e
-		}
-	}
-	return nil
 }
 
 func (e *sleeper) wake() {

@@ -95,3 +95,68 @@ func TestSecondSleeper(t *testing.T) {
 		}
 	}
 }
+
+// A timetable is a ledger that knows when some requests are ready.
+type timetable struct {
+	Ledger
+	times map[uint64]int64
+	asked int
+}
+
+func (l *timetable) Ready(_ int64, number uint64) (ready int64, known bool) {
+	l.asked++
+	ready, known = l.times[number]
+	return ready, known
+}
+
+// The caller that check wakes is the first whose time is past its deadline, whoever has left, and it asks few where
+// none is.
+func TestCheck(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		ledger := &timetable{times: map[uint64]int64{}}
+		l := &Limiter{ledger: ledger, cold: new(cold)}
+		s := l.sleepersOf()
+		var all []*sleeper
+		slack, unknown, leave := 1+random.Int64N(3000), random.IntN(10), random.IntN(5)
+		for at := int64(0); len(all) < 2*block+random.IntN(2*block); at += random.Int64N(3) {
+			number := uint64(2 * (len(all)/(1+random.IntN(2)) + 1)) // some wait for the same reservation
+			if n := len(all); n > 0 {
+				number = max(number, all[n-1].number)
+			}
+			if _, had := ledger.times[number]; !had && random.IntN(10) >= unknown {
+				ledger.times[number] = at
+			}
+			e := s.enter(number, never)
+			if random.IntN(3) > 0 {
+				e.deadline = at + slack - random.Int64N(100)
+			}
+			all = append(all, e)
+		}
+		for _, e := range all {
+			if random.IntN(5) < leave {
+				s.leave(e)
+			}
+		}
+		for after := uint64(0); ; after = s.late {
+			var want uint64
+			for _, e := range all {
+				at, known := ledger.times[e.number]
+				if e.number > after && !e.left && known && at > e.deadline {
+					want = e.number
+					break
+				}
+			}
+			ledger.asked = 0
+			s.check(l, 0, after)
+			require.Equal(t, want, s.late, seed)
+			if want > 0 {
+				continue
+			}
+			if after == 0 && slack > 700 && unknown == 0 {
+				require.LessOrEqual(t, ledger.asked, 2+len(all)/block)
+			}
+			break
+		}
+	}
+}

@@ -75,8 +75,8 @@ func (l *Limiter) Resume() {
 func (l *Limiter) changed(now int64, later bool) {
 	l.free()
 	l.cold.sleepers.tell(l, now)
-	if later {
-		l.cold.sleepers.giveUp(l, now)
+	if s := l.cold.sleepers; s != nil && later {
+		s.check(l, now, 0)
 	}
 	l.cold.sleepers.notify(later)
 }
