@@ -88,11 +88,12 @@ const stall = int64(time.Millisecond)
 // checkStall makes a pause of a time in which the program stood still (SIGSTOP, a suspended machine): not all callers
 // whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
 func (l *Limiter) checkStall(t int64) {
-	if l.cold.sleepers == nil || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
+	s := l.cold.sleepers
+	if s == nil || s.list.Len() == 0 || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
 		return
 	}
-	e := l.cold.sleepers.first()
-	if e == nil || e.stalled {
+	e := s.list.All()[0]
+	if e.stalled {
 		return
 	}
 	due, known := l.ledger.Ready(l.seen, e.number)

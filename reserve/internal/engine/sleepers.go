@@ -63,13 +63,6 @@ func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
 
 func (s *sleepers) waiting() int { return s.list.Len() - s.left }
 
-func (s *sleepers) first() *sleeper {
-	if s.list.Len() == 0 {
-		return nil
-	}
-	return s.list.All()[0]
-}
-
 // search returns the place of the first with a larger number.
 func (s *sleepers) search(number uint64) int {
 	all := s.list.All()
@@ -101,9 +94,6 @@ func (s *sleepers) drop(e *sleeper) bool {
 
 // tell sets the timers of the first two, if not set or now earlier.
 func (s *sleepers) tell(l *Limiter, now int64) {
-	if s == nil {
-		return
-	}
 	n := 0
 	for _, e := range s.list.All() {
 		if e.left {
@@ -126,7 +116,7 @@ func (s *sleepers) tell(l *Limiter, now int64) {
 // set sets the sleeper's timer. The second's is later by the slack, so that it normally never ends.
 func (e *sleeper) set(l *Limiter, now, at int64) {
 	slack := l.slack()
-	if e.until = at; e != l.cold.sleepers.first() {
+	if e.until = at; e != l.cold.sleepers.list.All()[0] {
 		e.until = saturate.Add(at, int64(slack))
 	}
 	e.Set(until(e.until, now), slack)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/smooth"
@@ -74,11 +75,15 @@ func (l *Limiter) Resume() {
 // changed follows times that may have become earlier, or later, too.
 func (l *Limiter) changed(now int64, later bool) {
 	l.free()
-	l.cold.sleepers.tell(l, now)
-	if s := l.cold.sleepers; s != nil && later {
+	s := l.cold.sleepers
+	if s == nil {
+		return
+	}
+	s.tell(l, now)
+	if later {
 		s.check(l, now, 0)
 	}
-	l.cold.sleepers.notify(later)
+	s.watchers = slices.DeleteFunc(s.watchers, func(f func(bool) bool) bool { return !f(later) })
 }
 
 // Said tells a quota by the calendar how many permits a server has left until then.
