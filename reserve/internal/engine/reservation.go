@@ -35,7 +35,6 @@ type Reservation struct {
 
 	// Guarded by the limiter's lock.
 	told      int64 // the time that was last returned, on the limiter's clock
-	sleepers  int32 // callers in Wait
 	settled   bool
 	cancelled bool // settled at 0
 	uncounted bool // not counted as granted so far: see ReserveUncounted
@@ -196,8 +195,8 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	case actual > reserved:
 		l.charge(now, actual-reserved)
 	}
-	if r.cancelled && r.sleepers > 0 {
-		l.cold.sleepers.wake(r.slot.Number)
+	if s := l.cold.sleepers; s != nil && r.cancelled {
+		s.wake(r.slot.Number)
 	}
 }
 

@@ -14,13 +14,11 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 	over := false
 	all := l.sleepersOf()
 	s := all.enter(r.slot.Number, deadline)
-	r.sleepers++
 	all.permits += r.slot.Permits
 	defer func() {
 		if !over { // the context's methods are the caller's, and may panic
 			l.settle(l.seen, r, 0)
 		}
-		r.sleepers--
 		all.permits -= r.slot.Permits
 		all.waited += waited
 		all.leave(s)
