@@ -45,9 +45,7 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
 	*r = Reservation{uncounted: true}
 	err := l.Reserve(ctx, n, maxWait, r)
-	if err != nil {
-		r.uncounted = false
-	}
+	r.uncounted = err == nil
 	return err
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
@@ -27,8 +28,8 @@ func NewReservation(p Promise) Reservation { return Reservation{promise: &p} }
 
 // A Reservation is reserve.Reservation.
 type Reservation struct {
-	_       noCopy
-	promise *Promise // nil if a Limiter made the reservation
+	_       [0]sync.Mutex // go vet reports copies
+	promise *Promise      // nil if a Limiter made the reservation
 
 	limiter *Limiter
 	slot    smooth.Slot
@@ -199,8 +200,3 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 		s.wake(r.slot.Number)
 	}
 }
-
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
