@@ -14,43 +14,34 @@ func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 // reading keeps the distances of callers' times, though the wall clock may be set.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
 
-// lockAt is lock, for a caller's time.
-func (l *Limiter) lockAt(at time.Time) (now int64) { return l.lockFor(l.reading(at)) }
-
 // TakeAt is TryAcquire at a time.
 func (l *Limiter) TakeAt(at time.Time, n int) bool { return l.take(l.reading(at), n) }
 
 // ReserveAt is Reserve at a time. R must be new.
 func (l *Limiter) ReserveAt(at time.Time, n int, maxWait time.Duration, r *Reservation) error {
-	now := l.lockAt(at)
+	now := l.lockFor(l.reading(at))
 	defer l.mu.Unlock()
 	return l.promise(now, n, maxWait, never, r)
 }
 
 // SettleAt is Settle at a time.
 func (r *Reservation) SettleAt(at time.Time, actual int) {
-	now := r.limiter.lockAt(at)
+	now := r.limiter.lockFor(r.limiter.reading(at))
 	defer r.limiter.mu.Unlock()
 	r.limiter.settle(now, r, actual)
 }
 
 func (r *Reservation) ReadyAt(at time.Time) time.Time {
-	l := r.limiter
-	now := l.lockAt(at)
-	defer l.mu.Unlock()
-	return at.Add(time.Duration(r.at(now) - l.reading(at)))
+	t := r.limiter.reading(at)
+	now := r.limiter.lockFor(t)
+	defer r.limiter.mu.Unlock()
+	return at.Add(time.Duration(r.at(now) - t))
 }
 
 // LevelAt returns a snapshot's Level at a time.
-func (l *Limiter) LevelAt(at time.Time) float64 {
-	now := l.lockAt(at)
-	defer l.mu.Unlock()
-	return l.ledger.Level(now)
-}
+func (l *Limiter) LevelAt(at time.Time) float64 { return ask(l, l.reading(at), Ledger.Level) }
 
 // ReplaceAt is SetPolicy at a time, but waits scale with the rate, as with Retime.
 func (l *Limiter) ReplaceAt(at time.Time, p *Policy) (want string) {
-	now := l.lockAt(at)
-	defer l.mu.Unlock()
-	return l.replace(now, p, true)
+	return l.replace(l.reading(at), p, true)
 }

@@ -126,17 +126,9 @@ func (l *Limiter) Rate() float64 {
 	return l.ledger.Rate()
 }
 
-func (l *Limiter) Stored() float64 {
-	now := l.lock()
-	defer l.mu.Unlock()
-	return l.ledger.Stored(now)
-}
+func (l *Limiter) Stored() float64 { return ask(l, l.clock.Now(), Ledger.Stored) }
 
-func (l *Limiter) NextFree() time.Time {
-	now := l.lock()
-	defer l.mu.Unlock()
-	return l.clock.Time(l.ledger.NextFree(now))
-}
+func (l *Limiter) NextFree() time.Time { return l.clock.Time(ask(l, l.clock.Now(), Ledger.NextFree)) }
 
 // read returns the limiter's time for a reading that may be older than another caller's.
 func (l *Limiter) read(t int64) (now int64) {
@@ -155,6 +147,14 @@ func (l *Limiter) lock() (now int64) { return l.lockFor(l.clock.Now()) }
 func (l *Limiter) lockFor(t int64) (now int64) {
 	l.mu.Lock()
 	return l.read(t)
+}
+
+// ask asks the ledger under the lock, with the limiter's time for a reading. A function that captures variables would
+// be allocated: other packages don't know that it stays here.
+func ask[T any](l *Limiter, t int64, f func(of Ledger, now int64) T) T {
+	now := l.lockFor(t)
+	defer l.mu.Unlock()
+	return f(l.ledger, now)
 }
 
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {

@@ -15,20 +15,14 @@ type Outlook struct {
 }
 
 // Outlook returns what the limiter can grant now.
-func (l *Limiter) Outlook() Outlook {
-	now := l.lock()
-	defer l.mu.Unlock()
-	return l.outlookAt(now)
-}
+func (l *Limiter) Outlook() Outlook { return l.outlook(l.clock.Now()) }
 
 // Latest is the outlook as of the latest request. It does not read the clock.
-func (l *Limiter) Latest() Outlook {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.outlookAt(l.seen)
-}
+func (l *Limiter) Latest() Outlook { return l.outlook(unknown) }
 
-func (l *Limiter) outlookAt(now int64) (o Outlook) {
+func (l *Limiter) outlook(t int64) (o Outlook) {
+	now := l.lockFor(t)
+	defer l.mu.Unlock()
 	o.Rate, o.Wait, o.MaxWait = l.ledger.Rate(), l.waitAt(now), l.cold.policy.terms.MaxWait
 	curve := l.cold.policy.terms.Curve
 	if curve == nil || curve.Free() {

@@ -20,14 +20,12 @@ func (l *Limiter) tune(permitsPerSecond float64, set func(now int64, permitsPerS
 }
 
 // SetPolicy returns what policy would fit, if not this.
-func (l *Limiter) SetPolicy(p *Policy) (want string) {
-	now := l.lock()
-	defer l.mu.Unlock()
-	return l.replace(now, p, false)
-}
+func (l *Limiter) SetPolicy(p *Policy) (want string) { return l.replace(l.clock.Now(), p, false) }
 
-// replace is SetPolicy. Waits scale with the rate, as with Retime, if retime is true.
-func (l *Limiter) replace(now int64, p *Policy, retime bool) (want string) {
+// replace is SetPolicy at a reading. Waits scale with the rate, as with Retime, if retime is true.
+func (l *Limiter) replace(t int64, p *Policy, retime bool) (want string) {
+	now := l.lockFor(t)
+	defer l.mu.Unlock()
 	if want := l.cold.policy.differs(p); want != "" {
 		return want
 	}
