@@ -42,7 +42,9 @@ func (k *Limiters[K]) adopt(s *shard[K], e *entry[K], policy *engine.Policy) {
 	if l.SetPolicy(policy) != "" { // of another kind
 		e.whole = k.carry(l, policy)
 		hash, key := e.hash, e.key
-		l.Supersede(func(permits int) { k.charge(s, hash, key, policy, permits) })
+		l.Retire(0, func(engine.Ledger, int64) func(permits int) {
+			return func(permits int) { k.charge(s, hash, key, policy, permits) }
+		})
 	}
 	e.policy = policy
 }

@@ -120,10 +120,17 @@ func (s *state) charge(n int) {
 	s.compact = l.State()
 }
 
-// untouched is the state now of a limiter that was never asked: a key in it need not be remembered.
-func (k *Limiters[K]) untouched(p *engine.Policy) engine.Fresh {
+// A fresh is the state, at a moment, of a limiter that was never asked: a key in it need not be remembered.
+type fresh struct {
+	now          int64
+	rate, stored float64
+}
+
+func (k *Limiters[K]) untouched(p *engine.Policy) fresh {
 	t := p.Terms()
-	return p.Fresh(k.beginOf(t), t.Now())
+	l, _ := p.Ledger(nil, k.beginOf(t), t.Time)
+	now := t.Now()
+	return fresh{now: now, rate: l.Rate(), stored: l.Stored(now)}
 }
 
 // beginOf returns when the limiters of such policies began, on their clock.

@@ -48,7 +48,7 @@ func (k *Limiters[K]) nextShard() *shard[K] {
 func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped int) {
 	n = min(n, len(s.entries))
 	var policy *engine.Policy
-	var untouched engine.Fresh
+	var untouched fresh
 	for ; looked < n; looked++ {
 		if s.swept >= len(s.entries) {
 			s.swept = 0
@@ -74,16 +74,19 @@ func (k *Limiters[K]) sweep(s *shard[K], n int, needed bool) (looked, dropped in
 
 // retire reports whether an entry is untouched, so that it can be dropped, and ends its whole limiter, to which
 // reservations may still refer.
-func (k *Limiters[K]) retire(s *shard[K], untouched engine.Fresh, e *entry[K]) bool {
+func (k *Limiters[K]) retire(s *shard[K], untouched fresh, e *entry[K]) bool {
 	if e.whole == nil {
 		l, _ := e.ledger()
-		return l.Idle(untouched.Now) && l.Stored(untouched.Now) == untouched.Stored
-	}
-	if !e.whole.Like(untouched) { // most are not, and the function is allocated
-		return false
+		return l.Idle(untouched.now) && l.Stored(untouched.now) == untouched.stored
 	}
 	hash, key, policy := e.hash, e.key, e.policy
-	return e.whole.Retire(untouched, func(permits int) { k.charge(s, hash, key, policy, permits) })
+	return e.whole.Retire(untouched.now, func(of engine.Ledger, now int64) func(permits int) {
+		// Idle first: Stored may be slow with a long queue.
+		if !of.Idle(now) || of.Rate() != untouched.rate || of.Stored(now) != untouched.stored {
+			return nil
+		}
+		return func(permits int) { k.charge(s, hash, key, policy, permits) }
+	})
 }
 
 // claim takes room for a new key, before its policy is asked for: a flood stays cheap.

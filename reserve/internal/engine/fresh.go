@@ -23,49 +23,18 @@ func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait 
 	return p.refusal(now, l.Behind(now, nil, n), maxWait, deadline)
 }
 
-// A Fresh is the state, at a moment, of a limiter without requests.
-type Fresh struct {
-	Now          int64
-	Rate, Stored float64
-}
-
-// Fresh returns the state now of a limiter without requests since begin.
-func (p *Policy) Fresh(begin, now int64) Fresh {
-	l, _ := p.Ledger(nil, begin, p.terms.Time)
-	return Fresh{Now: now, Rate: l.Rate(), Stored: l.Stored(now)}
-}
-
-// Like reports whether the limiter is like a fresh one.
-func (l *Limiter) Like(f Fresh) bool {
+// Retire ends a limiter whose key is dropped or has a new limiter: later charges go to what heir returns, under the lock,
+// and later refunds are lost. Requests that wait keep their times. If heir returns nil, Retire does nothing and returns
+// false. Heir is called under the lock, with the limiter's time for a reading of its policy's clock.
+func (l *Limiter) Retire(t int64, heir func(of Ledger, now int64) (charge func(permits int))) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.is(f)
-}
-
-// is is Like, locked. After SetPolicy the policy's clock has another epoch than the limiter's.
-func (l *Limiter) is(f Fresh) bool {
-	now := l.read(f.Now + int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch)))
-	// Idle first: Stored may be slow with a long queue.
-	return l.ledger.Idle(now) && l.ledger.Rate() == f.Rate && l.ledger.Stored(now) == f.Stored
-}
-
-// Retire ends a limiter that is like a fresh one, so that its key can be dropped, and reports whether it did. Later
-// charges go to charge, under the lock. Later refunds are lost: the store was full without them.
-func (l *Limiter) Retire(f Fresh, charge func(permits int)) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.is(f) {
-		return false
+	// After SetPolicy the policy's clock has another epoch than the limiter's.
+	charge := heir(l.ledger, l.read(t+int64(l.cold.policy.terms.Epoch.Sub(l.clock.Epoch))))
+	if charge != nil {
+		l.sleepersOf().heir = charge
 	}
-	l.sleepersOf().heir = charge
-	return true
-}
-
-// Supersede sends later charges to charge, because another limiter takes over. Requests that wait keep their times.
-func (l *Limiter) Supersede(charge func(permits int)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sleepersOf().heir = charge
+	return charge != nil
 }
 
 // Charge takes permits that were used already.
