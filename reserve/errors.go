@@ -108,8 +108,6 @@ func (e *SizeError) Error() string {
 // refusals makes the engine's errors.
 type refusals struct{}
 
-func (refusals) Permits(n int) error { return checkPermits(n) }
-
 func (refusals) TooLong(wait, maxWait time.Duration, cause error) error {
 	return &WaitError{Wait: wait, MaxWait: maxWait, Cause: cause}
 }

@@ -78,13 +78,19 @@ func (s *state) take(ctx context.Context, n int) bool {
 }
 
 // reserve leaves the limiter compact if it refuses.
-func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (reserve.Reservation, error) {
-	if s.whole == nil {
-		if err := s.policy.Check(ctx, &s.compact, n, maxWait); err != nil {
-			return reserve.Reservation{}, err
+func (s *state) reserve(ctx context.Context, n int, maxWait time.Duration) (r reserve.Reservation, err error) {
+	if s.whole == nil && n >= 1 && done.Cause(ctx) == nil {
+		l, t := s.ledger()
+		now, deadline := t.Now(), t.Deadline(ctx)
+		if err = s.policy.Refusal(now, l.Behind(now, nil, n), maxWait, deadline); err != nil {
+			return
 		}
 	}
-	return (*reserve.Limiter)(s.limiter()).ReserveWithin(ctx, n, maxWait)
+	whole := s.copied()
+	if r, err = (*reserve.Limiter)(whole).ReserveWithin(ctx, n, maxWait); err == nil {
+		s.whole = whole
+	}
+	return
 }
 
 func (s *state) peek(n int) (time.Duration, error) {

@@ -1,27 +1,6 @@
 package engine
 
-import (
-	"context"
-	"time"
-
-	"github.com/nextfree/pace/internal/done"
-	"github.com/nextfree/pace/smooth"
-)
-
 // What package bykey needs for keys without a limiter, and for limiters that it drops.
-
-// Check returns the error that ReserveWithin would return in that state.
-func (p *Policy) Check(ctx context.Context, state *smooth.State, n int, maxWait time.Duration) error {
-	if n < 1 {
-		return p.errors.Permits(n)
-	}
-	if err := done.Cause(ctx); err != nil {
-		return err
-	}
-	now, deadline := p.terms.Now(), p.terms.Deadline(ctx)
-	l := state.Ledger(p.terms.Curve, p.terms.Upfront)
-	return p.refusal(now, l.Behind(now, nil, n), maxWait, deadline)
-}
 
 // Retire ends a limiter whose key is dropped or has a new limiter: later charges go to what heir returns, under the lock,
 // and later refunds are lost. Requests that wait keep their times. If heir returns nil, Retire does nothing and returns

@@ -165,7 +165,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 		if err := l.tooLarge(n); err != nil {
 			return err
 		}
-		return l.cold.policy.refusal(now, ready, maxWait, deadline)
+		return l.cold.policy.Refusal(now, ready, maxWait, deadline)
 	}
 	if !r.uncounted {
 		l.granted += uint64(n)
@@ -189,8 +189,8 @@ func (l *Limiter) tooLarge(n int) error {
 	return nil
 }
 
-// refusal returns the error of a request that is ready too late, or nil.
-func (p *Policy) refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
+// Refusal returns the error of a request that is ready too late, or nil.
+func (p *Policy) Refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
 	limit := max(0, min(maxWait, p.terms.MaxWait))
 	latest := saturate.Add(now, int64(limit))
 	switch {

@@ -26,7 +26,6 @@ type Terms struct {
 
 // Errors makes callers' errors, of package reserve's types.
 type Errors interface {
-	Permits(n int) error // n is less than 1
 	TooLong(wait, maxWait time.Duration, cause error) error
 	TooLarge(permits, largest int) error
 }
