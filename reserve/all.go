@@ -10,7 +10,6 @@ import (
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // All returns a Reserver for a request that is limited several times: per second and per hour, or per key and overall.
@@ -38,7 +37,9 @@ func All(rs ...Reserver) Reserver {
 type all []Reserver
 
 // Parts returns the reservers. Packages of this module ask an All for them.
-func (a all) Parts() engine.Parts[Reserver] { return append(engine.Parts[Reserver]{}, a...) }
+func (a all) Parts() allornothing.Parts[Reserver] {
+	return append(allornothing.Parts[Reserver]{}, a...)
+}
 
 // Rate returns the lowest rate, or 0 if a reserver has no method Rate.
 func (a all) Rate() float64 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 // A watcher learns of each change of promised times, until it returns false.
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	a, b := reserve.Must(pace.NewBursty(1)), reserve.Must(pace.NewBursty(1))
-	require.Equal(t, []reserve.Reserver{a, b}, engine.PartsOf(reserve.All(a, b)))
-	require.Nil(t, engine.PartsOf[reserve.Reserver](a))
-	require.NotNil(t, engine.PartsOf(reserve.All()))
+	require.Equal(t, []reserve.Reserver{a, b}, allornothing.PartsOf(reserve.All(a, b)))
+	require.Nil(t, allornothing.PartsOf[reserve.Reserver](a))
+	require.NotNil(t, allornothing.PartsOf(reserve.All()))
 }

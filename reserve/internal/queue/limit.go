@@ -9,6 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/internal/allornothing"
 	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
@@ -33,7 +34,7 @@ type Option struct {
 
 // Limits returns what a request asks of a Reserver, each part of a reserve.All by itself.
 func Limits(by reserve.Reserver) (limits []Limit) {
-	parts := engine.PartsOf(by)
+	parts := allornothing.PartsOf(by)
 	if len(parts) == 0 {
 		return []Limit{{By: by}}
 	}

@@ -1,4 +1,4 @@
-package engine
+package allornothing
 
 // Parts are the reservers of a reserve.All. Only packages of this module can name the type.
 type Parts[R any] []R
