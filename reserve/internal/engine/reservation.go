@@ -49,28 +49,26 @@ func (r *Reservation) Permits() int {
 	return r.slot.Permits
 }
 
-func (r *Reservation) At() time.Time {
-	switch {
+// do calls pass with the promise, or else own with the limiter locked. For the zero value it does nothing.
+func (r *Reservation) do(pass func(p Promise), own func(now int64)) {
+	switch l := r.limiter; {
 	case r.promise != nil:
-		return (*r.promise).At()
-	case r.limiter == nil:
-		return time.Time{}
+		pass(*r.promise)
+	case l != nil:
+		now := l.lock()
+		defer l.mu.Unlock()
+		own(now)
 	}
-	now := r.limiter.lock()
-	defer r.limiter.mu.Unlock()
-	return r.limiter.clock.Time(r.at(now))
 }
 
-func (r *Reservation) Delay() time.Duration {
-	switch {
-	case r.promise != nil:
-		return (*r.promise).Delay()
-	case r.limiter == nil:
-		return 0
-	}
-	now := r.limiter.lock()
-	defer r.limiter.mu.Unlock()
-	return max(0, until(r.at(now), now))
+func (r *Reservation) At() (at time.Time) {
+	r.do(func(p Promise) { at = p.At() }, func(now int64) { at = r.limiter.clock.Time(r.at(now)) })
+	return
+}
+
+func (r *Reservation) Delay() (d time.Duration) {
+	r.do(func(p Promise) { d = p.Delay() }, func(now int64) { d = max(0, until(r.at(now), now)) })
+	return
 }
 
 func (r *Reservation) Wait(ctx context.Context) error {
@@ -95,13 +93,7 @@ func (r *Reservation) Wait(ctx context.Context) error {
 }
 
 func (r *Reservation) Settle(actual int) {
-	if r.promise != nil {
-		(*r.promise).Settle(actual)
-	} else if l := r.limiter; l != nil {
-		now := l.lock()
-		defer l.mu.Unlock()
-		l.settle(now, r, actual)
-	}
+	r.do(func(p Promise) { p.Settle(actual) }, func(now int64) { r.limiter.settle(now, r, actual) })
 }
 
 func (r *Reservation) Begin() { r.use(UseTracker.Begin, user.Begin) }
@@ -115,25 +107,23 @@ type user interface {
 
 // use tells a ledger that counts by use, or passes it on to the promise.
 func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot, pass func(user)) {
-	l := r.limiter
-	if l == nil {
-		if r.promise != nil {
-			if u, ok := (*r.promise).(user); ok {
-				pass(u)
-			}
+	r.do(func(p Promise) {
+		if u, ok := p.(user); ok {
+			pass(u)
 		}
-		return
-	}
-	now := l.lock()
-	defer l.mu.Unlock()
-	if ledger, ok := l.ledger.(UseTracker); ok && !r.settled {
+	}, func(now int64) {
+		l := r.limiter
+		ledger, ok := l.ledger.(UseTracker)
+		if !ok || r.settled {
+			return
+		}
 		r.at(now)                                                       // the last time that is known of it
 		r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
 		l.free()
 		if s := l.cold.sleepers; s != nil {
 			s.tell(l, now) // a waiting request may have moved up
 		}
-	}
+	})
 }
 
 // Await waits for the permits, and returns how long.
