@@ -121,9 +121,7 @@ func (l *Limiter) free() {
 }
 
 func (l *Limiter) Rate() float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ledger.Rate()
+	return ask(l, unknown, func(of Ledger, _ int64) float64 { return of.Rate() })
 }
 
 func (l *Limiter) Stored() float64 { return ask(l, l.clock.Now(), Ledger.Stored) }

@@ -53,11 +53,12 @@ func (l *Limiter) Stop(t time.Time) {
 	}
 }
 
-func (l *Limiter) stop(t time.Time, pause func(now, until int64) bool) {
+// stop tells the ledger of a time at which something ends.
+func (l *Limiter) stop(t time.Time, tell func(now, until int64) (changed bool)) {
 	until := l.clock.Since(t)
 	now := l.lock()
 	defer l.mu.Unlock()
-	if pause(now, until) {
+	if tell(now, until) {
 		l.changed(now, true)
 	}
 }
@@ -86,13 +87,10 @@ func (l *Limiter) changed(now int64, later bool) {
 
 // Said tells a quota by the calendar how many permits a server has left until then.
 func (l *Limiter) Said(left float64, end time.Time) {
-	o, ok := l.ledger.(Observer)
-	if !ok {
-		return
+	if o, ok := l.ledger.(Observer); ok {
+		l.stop(end, func(now, end int64) bool {
+			o.Said(now, left, end)
+			return true
+		})
 	}
-	t := l.clock.Since(end)
-	now := l.lock()
-	defer l.mu.Unlock()
-	o.Said(now, left, t)
-	l.changed(now, true)
 }
