@@ -170,19 +170,13 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	}
 	t := engine.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
-		Slack: general.slack,
+		Slack: general.slack, Package: v.Package, Limiter: v.Limiter, New: v.Ledger, Change: v.Change, Load: v.Load,
+		Recheck: v.Recheck, StallIsPause: v.StallIsPause,
 	}
 	if v.Curve != nil {
 		t.Curve = v.Curve(permitsPerSecond)
 	}
-	return (*Policy)(engine.NewPolicy(t, v.engine(), refusals{})), nil
-}
-
-func (v *Variant) engine() engine.Variant {
-	return engine.Variant{
-		Package: v.Package, Limiter: v.Limiter, Ledger: v.Ledger, Change: v.Change, Load: v.Load,
-		Recheck: v.Recheck, StallIsPause: v.StallIsPause,
-	}
+	return (*Policy)(engine.NewPolicy(t, refusals{})), nil
 }
 
 // apply changes the first settings that fit.

@@ -52,8 +52,7 @@ func (l *Limiter) SetPolicy(p *Policy) error {
 	case p == nil:
 		return valueError("SetPolicy's policy", nil, want)
 	}
-	_, limiter := p.engine().Kind()
-	return valueError("SetPolicy's policy", "of "+limiter, want)
+	return valueError("SetPolicy's policy", "of "+p.engine().Terms().Limiter, want)
 }
 
 // PauseUntil stops the limiter's clock until t. No request goes before t, all times still to come move by the pause,

@@ -53,7 +53,7 @@ func newVariant(p *engine.Policy) (*terms, error) {
 	t := &terms{other: p, curve: &smooth.Curve{
 		Rate: l.Rate(), Capacity: l.Stored(epoch), Interval: smooth.Interval(l.Rate()), Refill: l.Rate() / 1e9,
 	}}
-	t.kind, _ = p.Kind()
+	t.kind = p.Terms().Package
 	_, t.most = l.Size()
 	return t, nil
 }

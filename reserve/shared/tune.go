@@ -20,8 +20,7 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	}
 	t := l.terms.Load()
 	if t.other != nil {
-		_, limiter := t.other.Kind()
-		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: limiter}
+		return &reserve.OptionError{Package: "shared", Option: "SetRate", Limiter: t.other.Terms().Limiter}
 	}
 	t, err := newTerms(t.curve.AtRate(permitsPerSecond), t.upfront)
 	if err != nil {

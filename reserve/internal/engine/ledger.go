@@ -2,7 +2,6 @@ package engine
 
 import (
 	"iter"
-	"time"
 
 	"github.com/nextfree/pace/smooth"
 )
@@ -84,18 +83,4 @@ type UseTracker interface {
 	// on.
 	Begin(now int64, slot smooth.Slot) smooth.Slot
 	End(now int64, slot smooth.Slot) smooth.Slot
-}
-
-// A Variant is reserve.Variant.
-type Variant struct {
-	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
-
-	// Nil where the policy has a curve. Change and Load may be nil.
-	Ledger func(now int64, wall func(now int64) time.Time) Ledger
-	Change func(now int64, of Ledger)
-	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
-
-	// How often a time that follows the wall clock is looked at again; 0: never.
-	Recheck      time.Duration
-	StallIsPause bool // see checkStall
 }

@@ -107,7 +107,7 @@ func (l *Limiter) take(t int64, n int) bool {
 
 // look returns when to look again at a time that may become earlier by itself.
 func (l *Limiter) look(now, at int64) int64 {
-	if again := l.cold.policy.variant.Recheck; again > 0 {
+	if again := l.cold.policy.terms.Recheck; again > 0 {
 		return min(at, saturate.Add(now, int64(again)))
 	}
 	return at

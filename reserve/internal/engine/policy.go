@@ -9,12 +9,11 @@ import (
 
 // A Policy is reserve.Policy. It is immutable.
 type Policy struct {
-	terms   Terms
-	variant Variant
-	errors  Errors
+	terms  Terms
+	errors Errors
 }
 
-// Terms are a policy's numbers. They are immutable.
+// Terms are what a policy says. They are immutable.
 type Terms struct {
 	Clock                 // with the moment at which the policy was made as its epoch
 	MaxWait time.Duration // that callers are promised
@@ -22,6 +21,17 @@ type Terms struct {
 	Stored  float64       // at the start, at most as many as fit; may be +Inf
 	Upfront bool
 	Slack   time.Duration // by which callers may wake late
+
+	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
+
+	// Those of reserve.Variant. New is its Ledger, nil where the policy has a curve. Change and Load may be nil.
+	New    func(now int64, wall func(now int64) time.Time) Ledger
+	Change func(now int64, of Ledger)
+	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
+
+	// How often a time that follows the wall clock is looked at again; 0: never.
+	Recheck      time.Duration
+	StallIsPause bool // see checkStall
 }
 
 // Errors makes callers' errors, of package reserve's types.
@@ -30,39 +40,36 @@ type Errors interface {
 	TooLarge(permits, largest int) error
 }
 
-func NewPolicy(t Terms, v Variant, e Errors) *Policy { return &Policy{terms: t, variant: v, errors: e} }
+func NewPolicy(t Terms, e Errors) *Policy { return &Policy{terms: t, errors: e} }
 
 func (p *Policy) Terms() *Terms { return &p.terms }
 
-// Kind returns the variant's package, and what errors call its limiters.
-func (p *Policy) Kind() (pkg, limiter string) { return p.variant.Package, p.variant.Limiter }
-
 // Ledger returns a new ledger, or one that AppendState saved at the time then. Wall returns the wall clock's time.
 func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
-	t, v := &p.terms, &p.variant
+	t := &p.terms
 	switch {
 	case saved == nil && t.Curve != nil:
 		return smooth.New(t.Curve, then, t.Stored, t.Upfront), nil
 	case saved == nil:
-		return v.Ledger(then, wall), nil
+		return t.New(then, wall), nil
 	case t.Curve != nil:
 		return smooth.Load(t.Curve, t.Upfront, saved, then)
 	case !p.Saves():
-		return nil, errors.New(v.Limiter + " has no state that can be restored")
+		return nil, errors.New(t.Limiter + " has no state that can be restored")
 	}
-	return v.Load(saved, then, wall)
+	return t.Load(saved, then, wall)
 }
 
 // differs says what policy could replace p, or "" if other can.
 func (p *Policy) differs(other *Policy) string {
 	switch {
-	case other == nil || other.variant.Package != p.variant.Package || other.variant.Limiter != p.variant.Limiter:
-		return "a policy of " + p.variant.Limiter
+	case other == nil || other.terms.Package != p.terms.Package || other.terms.Limiter != p.terms.Limiter:
+		return "a policy of " + p.terms.Limiter
 	case !other.terms.Same(&p.terms.Clock):
 		return "a policy with the same clock"
 	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"
-	case p.terms.Curve == nil && other.variant.Change == nil:
+	case p.terms.Curve == nil && other.terms.Change == nil:
 		return "a policy of a variant with Change"
 	}
 	return ""

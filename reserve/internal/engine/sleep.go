@@ -87,7 +87,7 @@ const stall = int64(time.Millisecond)
 // whose times have passed go at once. A caller causes at most one pause. A fake clock never stalls.
 func (l *Limiter) checkStall(t int64) {
 	s := l.cold.sleepers
-	if s == nil || s.list.Len() == 0 || l.clock.Fake != nil || !l.cold.policy.variant.StallIsPause {
+	if s == nil || s.list.Len() == 0 || l.clock.Fake != nil || !l.cold.policy.terms.StallIsPause {
 		return
 	}
 	e := s.list.All()[0]

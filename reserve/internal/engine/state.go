@@ -13,21 +13,21 @@ import (
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	variant := &l.cold.policy.variant
+	terms := &l.cold.policy.terms
 	if !l.cold.policy.Saves() {
-		return b, fmt.Errorf("pace: %s has no state that can be saved", variant.Limiter)
+		return b, fmt.Errorf("pace: %s has no state that can be saved", terms.Limiter)
 	}
 	from := len(b)
-	b = sealed.Begin(b, variant.Package)
+	b = sealed.Begin(b, terms.Package)
 	b = binary.LittleEndian.AppendUint64(b, uint64(l.clock.Time(now).UnixNano()))
 	return sealed.End(l.ledger.AppendState(b, now), from), nil
 }
 
 // Saves reports whether the limiters' state can be saved.
-func (p *Policy) Saves() bool { return p.terms.Curve != nil || p.variant.Load != nil }
+func (p *Policy) Saves() bool { return p.terms.Curve != nil || p.terms.Load != nil }
 
 func (p *Policy) Restore(state []byte) (*Limiter, error) {
-	body, err := sealed.Open(state, p.variant.Package)
+	body, err := sealed.Open(state, p.terms.Package)
 	if err == nil && len(body) < 8 {
 		err = errors.New("they are cut off")
 	}

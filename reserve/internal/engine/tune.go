@@ -36,7 +36,7 @@ func (l *Limiter) replace(t int64, p *Policy, retime bool) (want string) {
 	if p.terms.Curve != nil {
 		l.ledger.(*smooth.Ledger).SetCurve(now, p.terms.Curve)
 	} else {
-		p.variant.Change(now, l.ledger)
+		p.terms.Change(now, l.ledger)
 	}
 	l.changed(now, true)
 	return ""
