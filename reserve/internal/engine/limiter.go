@@ -47,10 +47,8 @@ type smoothLimiter struct {
 
 // Reserve is reserve.Limiter's ReserveWithin, into r. N is at least 1, as everywhere below.
 func (l *Limiter) Reserve(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
-	if ctx.Done() != nil {
-		if err := done.Cause(ctx); err != nil {
-			return err
-		}
+	if err := done.Cause(ctx); err != nil {
+		return err
 	}
 	deadline, t := l.clock.Deadline(ctx), l.clock.Now()
 	l.mu.Lock()
