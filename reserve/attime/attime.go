@@ -11,6 +11,7 @@
 package attime
 
 import (
+	"math"
 	"time"
 
 	"github.com/nextfree/pace/internal/invalid"
@@ -23,7 +24,9 @@ var valueError = invalid.In("pace")
 
 // New returns a limiter of the policy that begins before all times that a caller may bring: 146 years before now. A
 // token bucket is full then. A bursty limiter has been idle for so long.
-func New(p *reserve.Policy) *reserve.Limiter { return (*reserve.Limiter)((*engine.Policy)(p).NewAt()) }
+func New(p *reserve.Policy) *reserve.Limiter {
+	return (*reserve.Limiter)((*engine.Policy)(p).New(math.MinInt64 / 2))
+}
 
 // Take is TryAcquire at time t: it takes n permits (at least 1) if they may be used at t, and reports whether it did.
 func Take(l *reserve.Limiter, t time.Time, n int) bool { return (*engine.Limiter)(l).TakeAt(t, n) }

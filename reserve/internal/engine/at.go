@@ -1,15 +1,9 @@
 package engine
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Limiters that are asked at times that the caller brings along, for adapters such as that to x/time/rate's AllowN(t,
 // n). Package attime says what such times mean.
-
-// NewAt returns a limiter that begins 146 years before now, before all times of callers.
-func (p *Policy) NewAt() *Limiter { return p.New(math.MinInt64 / 2) }
 
 // reading keeps the distances of callers' times, though the wall clock may be set.
 func (l *Limiter) reading(at time.Time) int64 { return int64(at.Sub(l.clock.Epoch)) }
