@@ -171,12 +171,12 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	t := engine.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
 		Slack: general.slack, Package: v.Package, Limiter: v.Limiter, New: v.Ledger, Change: v.Change, Load: v.Load,
-		Recheck: v.Recheck, StallIsPause: v.StallIsPause,
+		Recheck: v.Recheck, StallIsPause: v.StallIsPause, Errors: refusals{},
 	}
 	if v.Curve != nil {
 		t.Curve = v.Curve(permitsPerSecond)
 	}
-	return (*Policy)(engine.NewPolicy(t, refusals{})), nil
+	return (*Policy)(engine.NewPolicy(t)), nil
 }
 
 // apply changes the first settings that fit.

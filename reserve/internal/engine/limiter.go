@@ -180,7 +180,7 @@ func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
 
 func (l *Limiter) tooLarge(n int) error {
 	if _, largest := l.ledger.Size(); n > largest {
-		return l.cold.policy.errors.TooLarge(n, largest)
+		return l.cold.policy.terms.Errors.TooLarge(n, largest)
 	}
 	return nil
 }
@@ -193,8 +193,8 @@ func (p *Policy) Refusal(now, ready int64, maxWait time.Duration, deadline int64
 	case ready <= min(latest, deadline):
 		return nil
 	case deadline < latest:
-		return p.errors.TooLong(until(ready, now), until(deadline, now), context.DeadlineExceeded)
+		return p.terms.Errors.TooLong(until(ready, now), until(deadline, now), context.DeadlineExceeded)
 	default:
-		return p.errors.TooLong(until(ready, now), limit, nil)
+		return p.terms.Errors.TooLong(until(ready, now), limit, nil)
 	}
 }

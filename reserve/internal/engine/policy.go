@@ -8,10 +8,7 @@ import (
 )
 
 // A Policy is reserve.Policy. It is immutable.
-type Policy struct {
-	terms  Terms
-	errors Errors
-}
+type Policy struct{ terms Terms }
 
 // Terms are what a policy says. They are immutable.
 type Terms struct {
@@ -21,6 +18,7 @@ type Terms struct {
 	Stored  float64       // at the start, at most as many as fit; may be +Inf
 	Upfront bool
 	Slack   time.Duration // by which callers may wake late
+	Errors  Errors
 
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 
@@ -40,7 +38,7 @@ type Errors interface {
 	TooLarge(permits, largest int) error
 }
 
-func NewPolicy(t Terms, e Errors) *Policy { return &Policy{terms: t, errors: e} }
+func NewPolicy(t Terms) *Policy { return &Policy{terms: t} }
 
 func (p *Policy) Terms() *Terms { return &p.terms }
 

@@ -1,10 +1,11 @@
 package engine
 
-// What package bykey needs for keys without a limiter, and for limiters that it drops.
+// What package bykey needs for limiters that it drops.
 
-// Retire ends a limiter whose key is dropped or has a new limiter: later charges go to what heir returns, under the lock,
-// and later refunds are lost. Requests that wait keep their times. If heir returns nil, Retire does nothing and returns
-// false. Heir is called under the lock, with the limiter's time for a reading of its policy's clock.
+// Retire ends a limiter whose key is dropped, or has a new limiter: later charges go to what heir returns, under the
+// lock. Heir is called under the lock too, with the limiter's time for a reading of its policy's clock. If it returns
+// nil, Retire does nothing and returns false. Requests that wait keep their times. Later refunds are lost: a store that
+// is dropped was full without them.
 func (l *Limiter) Retire(t int64, heir func(of Ledger, now int64) (charge func(permits int))) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

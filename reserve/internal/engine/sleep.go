@@ -39,7 +39,7 @@ func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64
 			over = true
 			return time.Duration(max(0, at-begin)), nil
 		} else if deadline < at && err == nil {
-			err = l.cold.policy.errors.TooLong(until(at, now), until(deadline, now), context.DeadlineExceeded)
+			err = l.cold.policy.terms.Errors.TooLong(until(at, now), until(deadline, now), context.DeadlineExceeded)
 		}
 		if err != nil {
 			return time.Duration(now - begin), err

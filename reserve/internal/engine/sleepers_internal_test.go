@@ -46,7 +46,7 @@ func TestSleeperThatSleepsOn(t *testing.T) {
 		atRate = func(rate float64) *smooth.Curve {
 			return &smooth.Curve{Rate: rate, Interval: smooth.Interval(rate), AtRate: atRate}
 		}
-		l := NewPolicy(Terms{Clock: Clock{}.Begun(), MaxWait: forever, Curve: atRate(1)}, nil).Limiter()
+		l := NewPolicy(Terms{Clock: Clock{}.Begun(), MaxWait: forever, Curve: atRate(1)}).Limiter()
 		require.True(t, l.TryAcquire(1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
