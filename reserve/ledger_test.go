@@ -43,3 +43,32 @@ func TestABareLedger(t *testing.T) {
 	r.End()
 	require.Equal(t, 1500*ms, r.Delay())
 }
+
+// A listening ledger takes what a server says for its rate.
+type listening struct{ reserve.Ledger }
+
+func (l listening) Stop(now, until int64) bool            { return l.Pause(now, until) }
+func (l listening) Said(now int64, left float64, _ int64) { l.Retime(now, left) }
+
+// What a server says moves times, also for callers that were refused until another time.
+func TestSaid(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	l := pace.Must(reserve.NewPolicy(reserve.Variant{
+		Package: "listening", Limiter: "a listening limiter",
+		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger {
+			return listening{smooth.New(steady(10), now, 0, false)}
+		},
+	}, 10, reserve.WithClock(clock))).Limiter()
+	require.True(t, l.TryAcquire(5))
+	require.False(t, l.TryAcquire(1))
+	var told []bool
+	engineOf(l).Watch(func(later bool) bool { told = append(told, later); return true })
+	engineOf(l).Said(1000, clock.Now())
+	clock.Advance(5 * ms)
+	require.True(t, l.TryAcquire(1))
+	require.Equal(t, []bool{true}, told)
+}
+
+func steady(rate float64) *smooth.Curve {
+	return &smooth.Curve{Rate: rate, Interval: smooth.Interval(rate), Refill: rate / 1e9, AtRate: steady}
+}

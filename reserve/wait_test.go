@@ -2,6 +2,7 @@ package reserve_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,6 +120,45 @@ func TestDeadlineDuringAPause(t *testing.T) {
 		require.Equal(t, 2*s, time.Since(begin), "gives up at once")
 		require.Equal(t, begin.Add(13*s), l.NextFree(), "its slot is for others")
 	})
+}
+
+// At a pause all callers whose deadlines no longer fit give up at once, and those of the others that fit only then sleep
+// on.
+func TestDeadlinesAtAPause(t *testing.T) {
+	for seed := range uint64(5) {
+		bubble(t, func(t *testing.T) {
+			const n, pause = 600, 100 * s
+			random := rand.New(rand.NewPCG(seed, 3))
+			l := reserve.Must(pace.NewBursty(1, pace.WithBurst(0)))
+			require.True(t, l.TryAcquire(1))
+			begin, deadlines, went := time.Now(), make([]time.Duration, n), make([]time.Duration, n)
+			var all sync.WaitGroup
+			for i := range n {
+				deadlines[i] = time.Duration(i+1)*s + time.Duration(random.IntN(130))*s
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(ctx, deadlines[i])
+					defer cancel()
+					_, err := l.Acquire(ctx, 1)
+					if went[i] = time.Since(begin); err != nil {
+						require.ErrorIs(t, err, context.DeadlineExceeded)
+						went[i] = -went[i] - 1
+					}
+				})
+				synctest.Wait()
+			}
+			l.PauseUntil(begin.Add(pause))
+			all.Wait()
+			at := pause + s
+			for i, deadline := range deadlines {
+				if at > deadline {
+					require.Equal(t, -time.Duration(1), went[i], "seed %d, caller %d: gives up at once", seed, i)
+				} else {
+					require.Equal(t, at, went[i], "seed %d, caller %d", seed, i)
+					at += s
+				}
+			}
+		})
+	}
 }
 
 func TestSleeperSleepsOnThroughAPause(t *testing.T) {

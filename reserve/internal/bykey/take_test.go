@@ -1,8 +1,12 @@
 package bykey_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
+	"github.com/jonboulle/clockwork"
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
@@ -45,6 +49,32 @@ func TestTake(t *testing.T) {
 	require.ErrorAs(t, err, new(*reserve.WaitError))
 	_, known := taken.Outlook()
 	require.False(t, known)
+}
+
+// A compact key refuses with the errors of a plain limiter, and stays compact.
+func TestRefusedKeyIsCompact(t *testing.T) {
+	gone, cancel := context.WithCancelCause(ctx)
+	cancel(errors.New("gone"))
+	b := bursty(10, 100, reserve.WithMaxWait(2*time.Second))
+	plain := pace.Must(pace.NewBursty(10, reserve.WithMaxWait(2*time.Second), reserve.WithClock(b.FakeClock)))
+	soon, stop := clockwork.WithTimeout(ctx, b.FakeClock, 200*time.Millisecond)
+	defer stop()
+	require.True(t, b.TryAcquire("a", 15))
+	require.True(t, plain.TryAcquire(15))
+	for i, c := range []struct {
+		ctx     context.Context
+		n       int
+		maxWait time.Duration
+	}{{ctx, 0, 0}, {gone, 0, 0}, {gone, 1, 0}, {gone, 1, time.Hour}, {ctx, 1, -1}, {ctx, 1, time.Second}, {soon, 1, time.Hour}} {
+		_, want := plain.ReserveWithin(c.ctx, c.n, c.maxWait)
+		require.Error(t, want)
+		_, err := b.ReserveWithin(c.ctx, "a", c.n, c.maxWait)
+		require.Equal(t, want, err, i)
+		require.Zero(t, b.Promoted(), i)
+	}
+	_, err := b.ReserveWithin(ctx, "a", 1, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, 1, b.Promoted())
 }
 
 // A window's limiter is a whole one from the start.
