@@ -133,32 +133,30 @@ func (s *sleepers) wake(number uint64) {
 const block = 256
 
 // check wakes the first caller behind that number whose time is past its deadline; when that leaves, it goes on. Times
-// rise along the list: the latest of a block is asked first, and single ones only if it is past a deadline.
+// rise along the list: a block's last time before all its deadlines is enough.
 func (s *sleepers) check(l *Limiter, now int64, after uint64) {
 	s.late = 0
-	all, asked, latest := s.list.All(), -1, int64(0)
-	for i := s.search(after); i < len(all); i++ {
-		e := all[i]
-		if e.left || e.deadline == never { // the ledger does not know the time of a sleeper that has left
-			continue
-		}
-		if i > asked {
-			asked = min(i+block, len(all)) - 1
-			for all[asked].left {
-				asked--
-			}
-			latest = never
-			if at, known := l.ledger.Ready(now, all[asked].number); known {
-				latest = at
+	for list := s.list.All()[s.search(after):]; len(list) > 0; {
+		part := list[:min(block, len(list))]
+		list = list[len(part):]
+		earliest, last := int64(never), (*sleeper)(nil)
+		for _, e := range part {
+			if !e.left { // the ledger does not know the time of a sleeper that has left
+				earliest, last = min(earliest, e.deadline), e
 			}
 		}
-		if latest <= e.deadline {
+		if earliest == never {
 			continue
 		}
-		if at, known := l.ledger.Ready(now, e.number); known && at > e.deadline {
-			s.late = e.number
-			e.wake()
-			return
+		if at, known := l.ledger.Ready(now, last.number); known && at <= earliest {
+			continue
+		}
+		for _, e := range part {
+			if at, known := l.ledger.Ready(now, e.number); !e.left && known && at > e.deadline {
+				s.late = e.number
+				e.wake()
+				return
+			}
 		}
 	}
 }
