@@ -35,6 +35,9 @@ func (f *forecast) expect(estimated, others int) int {
 	if f.calls == 0 {
 		return bounded(2 * float64(estimated))
 	}
+	if estimated < 1 {
+		return f.mean(1)
+	}
 	ratio, proof := f.used/f.estimated, f.calls*f.calls
 	ratio = (proof*ratio + math.Max(2, ratio)) / (proof + 1)
 	weight := (1 - math.Pow(forget, f.calls)) / (1 - forget)

@@ -43,3 +43,12 @@ func TestForecastOfCallsThatDiffer(t *testing.T) {
 	}
 	require.InDelta(t, 3000, r.expect(1000, 99), 60)
 }
+
+// Input of which the request has no text, such as OpenAI's stored prompts, is expected to be what others used.
+func TestInputWithoutText(t *testing.T) {
+	var f forecast
+	for range 5 {
+		f.learn(0, 2000)
+	}
+	require.InDelta(t, 2000, f.expect(0, 0), 400)
+}
