@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -129,7 +128,7 @@ func (c *call) answer(r *http.Response) {
 			own, within := c.upstream.own(to, c.caller.URL)
 			r.Header.Set("Location", own.String())
 			if !within {
-				r.Request = c.caller.WithContext(context.WithValue(c.caller.Context(), redirect.Leaves{}, true))
+				r.Request = redirect.Leaving(c.caller)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // the request and always closes its body. An error response, such as 429, is returned as a response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.upstreams != nil && redirect.Elsewhere(r) {
-		return t.passOn(r)
+		return redirect.Out(t.base, r, r)
 	}
 	c := t.newCall(r)
 	defer c.release()
@@ -100,12 +100,4 @@ func (c *call) count(n int64) {
 	for i := range c.charges {
 		c.charges[i].state.out.Add(n)
 	}
-}
-
-func (t *Transport) passOn(r *http.Request) (*http.Response, error) {
-	response, err := t.base.RoundTrip(r)
-	if response != nil && response.Request == nil {
-		response.Request = r // Elsewhere needs it
-	}
-	return response, err
 }

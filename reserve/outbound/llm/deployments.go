@@ -93,15 +93,14 @@ func NewDeployments(base http.RoundTripper, deployments []Deployment, opts ...Op
 func (d *Deployments) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := d.members[0]
 	if redirect.Elsewhere(r) {
-		return first.base.RoundTrip(r)
+		return redirect.Out(first.base, r, r)
 	}
 	o := &route{Context: r.Context(), endpoint: endpointOf(r)}
 	if o.endpoint.free {
 		first.ignored.add(unpaced)
-		response, err := first.base.RoundTrip(first.rewrite(r, &o.endpoint, o.endpoint.model))
+		response, err := redirect.Out(first.base, first.rewrite(r, &o.endpoint, o.endpoint.model), r)
 		if response != nil {
 			response.Header.Del("Set-Cookie")
-			response.Request = r
 		}
 		return response, err
 	}

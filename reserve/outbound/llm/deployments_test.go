@@ -482,6 +482,34 @@ func TestDeploymentRedirectsToAnotherPath(t *testing.T) {
 	require.Equal(t, []string{"POST /v1/chat/completions Bearer o", "GET /login "}, got)
 }
 
+// A redirect out of the deployments stays outside at its next one, and one of a call that is not paced is out as well.
+func TestDeploymentRedirectsAgain(t *testing.T) {
+	var got []string
+	transport, err := NewDeployments(trip(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.URL.Host+r.URL.Path+" "+r.Header.Get("Authorization"))
+		switch r.URL.Path {
+		case "/v1/chat/completions":
+			return says(307, "", "Location: https://evil/x/chat/completions"), nil
+		case "/x/chat/completions":
+			return says(307, "", "Location: https://evil/y/chat/completions"), nil
+		case "/v1/models":
+			return says(307, "", "Location: https://api.openai.com/admin"), nil
+		}
+		return says(200, "{}"), nil
+	}), two()[:1])
+	require.NoError(t, err)
+	client := &http.Client{Transport: transport}
+	response, err := client.Post(api, doc, strings.NewReader(`{"model":"m"}`))
+	require.NoError(t, err)
+	response.Body.Close()
+	require.Equal(t, []string{"api.openai.com/v1/chat/completions Bearer o", "evil/x/chat/completions ", "evil/y/chat/completions "}, got)
+	got = nil
+	response, err = client.Get("https://api.openai.com/v1/models")
+	require.NoError(t, err)
+	response.Body.Close()
+	require.Equal(t, []string{"api.openai.com/v1/models Bearer o", "api.openai.com/admin "}, got)
+}
+
 func TestDeploymentsInput(t *testing.T) {
 	for want, list := range map[string][]Deployment{
 		"llm: the number of deployments is 0; want at least 1":                    {},

@@ -2,21 +2,36 @@
 package redirect
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 )
 
-// Leaves is the context key of requests whose response redirects out of the upstreams.
-type Leaves struct{}
+// leaves is the context key of requests whose response redirects out of the upstreams.
+type leaves struct{}
+
+// Leaving returns a copy of a request for a response that redirects out of the upstreams.
+func Leaving(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), leaves{}, true))
+}
+
+// Out sends a request past the upstreams. Its response is the caller's, and redirects out of them.
+func Out(by http.RoundTripper, r, callers *http.Request) (*http.Response, error) {
+	response, err := by.RoundTrip(r)
+	if response != nil {
+		response.Request = Leaving(callers)
+	}
+	return response, err
+}
 
 // Elsewhere reports whether a request follows a redirect out of the upstreams, to another host or another path.
 func Elsewhere(r *http.Request) bool {
 	first, left := r, false
 	for first.Response != nil && first.Response.Request != nil {
 		first = first.Response.Request
-		left = left || first.Context().Value(Leaves{}) != nil
+		left = left || first.Context().Value(leaves{}) != nil
 	}
 	return left || first != r && !SameServer(first.URL, r.URL)
 }
