@@ -249,3 +249,84 @@ func TestLessLeftThanACall(t *testing.T) {
 		})
 	}
 }
+
+// A server whose answers have too little left for a call, but no rate, accepts calls all the same: none waits for it.
+func TestLessLeftThanACallWithoutARate(t *testing.T) {
+	for _, ends := range []string{"1", "3600"} {
+		synctest.Test(t, func(t *testing.T) {
+			base := tripper(func(r *http.Request) (*http.Response, error) {
+				h := http.Header{"Ratelimit": {`"tokens";r=900;t=` + ends}}
+				return &http.Response{StatusCode: 200, Header: h, Body: http.NoBody, Request: r}, nil
+			})
+			tokens := Limit{
+				Name: "tokens", Limiter: reserve.Must(pace.NewBursty(unknownRate)), Cost: func(*http.Request) int { return 1000 },
+			}
+			client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(tokens), Adaptive()))}
+			begin := time.Now()
+			for range 10 {
+				get(client, "http://a")
+			}
+			require.Less(t, time.Since(begin), time.Second)
+		})
+	}
+}
+
+// A large call among small ones costs a window's rest at most: at 700 tokens a minute one of 10,000 would take 14 min.
+func TestLargeCallAtAWindowsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		base := tripper(func(r *http.Request) (*http.Response, error) {
+			h := http.Header{}
+			if calls == 31 {
+				h.Set("RateLimit", `"tokens";r=700;t=60`)
+			}
+			return &http.Response{StatusCode: 200, Header: h, Body: http.NoBody, Request: r}, nil
+		})
+		tokens := Limit{Name: "tokens", Limiter: reserve.Must(pace.NewBursty(1000)), Cost: func(*http.Request) int {
+			if calls++; calls == 31 {
+				return 10_000
+			}
+			return 10
+		}}
+		client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(tokens), Adaptive()))}
+		for range 31 {
+			get(client, "http://a")
+		}
+		begin := time.Now()
+		get(client, "http://a")
+		require.LessOrEqual(t, time.Since(begin), 70*time.Second)
+	})
+}
+
+// A refusal at the end of a window does not cut the rate to what was left of it. 100 calls of 1,000 at once at 10,000 a
+// minute take 12 min; they took 85.
+func TestRefusedAtAWindowsEnd(t *testing.T) {
+	for _, rate := range []float64{unknownRate, 100_000} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			left, begin := 10_000, time.Now()
+			base := tripper(func(r *http.Request) (*http.Response, error) {
+				time.Sleep(500 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				if time.Since(begin) >= time.Minute {
+					left, begin = 10_000, time.Now()
+				}
+				status := 200
+				if left -= 1000; left < 0 {
+					left, status = left+1000, 429
+				}
+				ends := math.Ceil((time.Minute - time.Since(begin)).Seconds())
+				h := http.Header{"Ratelimit": {fmt.Sprintf(`"tokens";r=%d;t=%v`, left, ends)}}
+				return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+			})
+			tokens := Limit{
+				Name: "tokens", Limiter: reserve.Must(pace.NewBursty(rate)), Cost: func(*http.Request) int { return 1000 },
+			}
+			client := &http.Client{Transport: reserve.Must(New(base, nil, WithLimit(tokens), Adaptive(), WithRetries(20)))}
+			first := time.Now()
+			require.Equal(t, map[int]int{200: 100}, getAll(client, "http://a", 100))
+			require.Less(t, time.Since(first), 13*time.Minute)
+		})
+	}
+}

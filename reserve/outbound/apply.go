@@ -64,6 +64,7 @@ func (c *call) match(s *reply.Reply) {
 		if a.said != nil && a.said.Undated && a.said.Ends > 0 {
 			a.state.clock.correct(a.said, c.sent, c.heard, s.Refused)
 		}
+		a.tooLittle = a.tooLittleLeft()
 		a.chance = s.Refused && s.Status >= 500 && a.rate != nil &&
 			a.rate.is(func(rate *adapt.Rate) bool { return rate.Chance(c.sent) })
 	}
@@ -176,7 +177,7 @@ func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
 		if r.each {
 			allowed *= rate.Cost()
 		}
-		rate.Said(c.heard, c.sent, allowed, a.said.Spread)
+		rate.Said(c.heard, c.sent, allowed, !a.said.Bucket && a.said.Ends > 0, a.said.Spread)
 	}
 }
 

@@ -25,7 +25,9 @@ type charge struct {
 	place  *queue.Place // its shares are of this limit's permits; nil: of another's, or there are no classes
 	said   *reply.Limit // by the response; nil: nothing
 	chance bool         // a refusal would be by chance
-	named  bool         // by the response only: the call was not paced by it
+
+	tooLittle bool // is left, as the response says: see tooLittleLeft
+	named     bool // by the response only: the call was not paced by it
 }
 
 func (a *charge) name() string {

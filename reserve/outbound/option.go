@@ -140,7 +140,7 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // requests are refused at 1/s, 1.5 % at 3/s, 0.2 % at 50/s, and stops take 4 % of the time. The rate stays below twice
 // the rate of answers, and is at least a request in 2 minutes (in 2 seconds while nothing is accepted). A rate that the
 // server states is used at once, less 2 %. What is left of a window is spent at once, or spread over its rest while
-// other programs use it too. If that is less than a request costs on average, the limit stops until the window's end.
+// other programs use it too. If that is less than a request costs, the limit stops until the window's end.
 //
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
 // 0.8, 1.7 and 3 % of their requests are refused. One that comes late has its share after a minute, and up to four of

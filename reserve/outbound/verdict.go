@@ -75,7 +75,7 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ru
 		r.acceptance(s, charges, &v)
 	}
 	for i := range charges {
-		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.spent() {
+		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.tooLittle {
 			v.rulings[i].rate, v.rulings[i].each = a.said.Rate, a.saidInCalls()
 		}
 	}
@@ -98,7 +98,7 @@ func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 			continue
 		}
 		ruling.stop = min(a.said.Stop, r.maxRetryAfter)
-		if a.spent() {
+		if a.tooLittle {
 			ruling.stop = min(a.said.Ends, r.maxRetryAfter)
 		}
 		if wait := a.said.Wants(float64(a.Permits)); a.said.Stop <= 0 && wait > 0 {
@@ -229,14 +229,14 @@ func blamed(charges []charge, i int, s *reply.Reply) bool {
 	return i == target(charges, "", s.Reason)
 }
 
-// spent reports whether less is left of a window than a call of an adaptive limit costs on average. Spread over the
-// window's rest, that would delay the next call beyond its end.
-func (a *charge) spent() bool {
+// tooLittleLeft reports whether less is left of a window than this call has cost, or a call costs on average. As a rate
+// over the window's rest, that would delay the next call beyond its end.
+func (a *charge) tooLittleLeft() bool {
 	l := a.said
-	if a.rate == nil || l.Bucket || l.Ends <= 0 || l.Left <= 0 {
+	if a.rate == nil || l == nil || l.Rate <= 0 || l.Bucket || l.Ends <= 0 {
 		return false
 	}
-	return l.Left < 1 || !a.saidInCalls() && l.Left < a.rate.cost()
+	return l.Left < 1 || !a.saidInCalls() && l.Left < max(float64(a.Permits), a.rate.cost())
 }
 
 // saidInCalls reports whether the server means calls, and not this limit's permits.

@@ -79,14 +79,17 @@ func (r *Rate) cut(now, sent time.Time, stop time.Duration) {
 
 // blame returns the rate that caused a refusal, and its logarithm's cut.
 func (r *Rate) blame(now, sent time.Time, stop time.Duration) (rate, take float64) {
-	rate, take = min(r.rate, r.offered), r.step+float64(r.speed*hiddenBare)
+	answered, offered := r.answered.perSecond(now), r.offered
+	if r.rest { // what is left of a window says little about the next one
+		offered = max(offered, answered)
+	}
+	rate, take = min(r.rate, offered), r.step+float64(r.speed*hiddenBare)
 	if stop > 0 {
 		take = r.step + float64(r.speed*hidden)
 	}
 	if math.IsInf(rate, 1) {
 		rate, r.searching = firstRate*r.cost, true
 	}
-	answered := r.answered.perSecond(now)
 	switch {
 	case r.searching:
 		rate = max(rate*math.Exp2(-now.Sub(sent).Seconds()/doubling), firstRate*r.cost/2)

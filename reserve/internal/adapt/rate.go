@@ -15,6 +15,7 @@ type Rate struct {
 	cost    float64 // permits per call, on average
 
 	offered float64 // the rate that the server states, less the margin; +Inf: none
+	rest    bool    // offered is what is left over the rest of a time
 	heard   time.Time
 	fair    fair
 
@@ -79,13 +80,13 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 }
 
 // Said takes the rate that a server states in the response to a call sent then, if none was sent later. It holds at
-// once, unless a refusal has shown that it is too high. If spread, it is what is left of a window over the rest of it:
-// a program that uses the window alone may spend it at once.
-func (r *Rate) Said(now, sent time.Time, rate float64, spread bool) {
+// once, unless a refusal has shown that it is too high. If rest, it is what is left over the rest of a time, and if
+// spread, that of a window, which a program that uses it alone may spend at once.
+func (r *Rate) Said(now, sent time.Time, rate float64, rest, spread bool) {
 	if sent.Before(r.heard) {
 		return
 	}
-	r.heard = sent
+	r.heard, r.rest = sent, rest
 	share := r.fair.share()
 	if spread && share == 1 {
 		r.offered = math.Inf(1)
