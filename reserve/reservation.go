@@ -11,8 +11,9 @@ import (
 // A Reservation is a promise of permits at a known time. From then on the caller may use them; otherwise it should call
 // Cancel, so that other callers get them.
 //
-// The time becomes earlier when a request in front gives up or settles for less, and later only by a pause or a lower
-// [Limiter.Retime]. At and Delay return the present time, and Wait ends at it.
+// The time becomes earlier when a request in front gives up or settles for less, and later only by a pause, a lower
+// [Limiter.Retime], or a use that takes long ([Reservation.Begin]). At and Delay return the present time, and Wait ends
+// at it.
 //
 // A Reservation is returned by value and costs no allocation. It must not be copied further (go vet reports it): a
 // second Cancel must find the first. The zero value, which comes with an error, promises nothing. All methods may be

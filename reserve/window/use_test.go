@@ -1,9 +1,13 @@
 package window_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -190,4 +194,28 @@ func TestUseEndsAKeptPromise(t *testing.T) {
 	out.End()
 	clock.Advance(time.Minute - 1)
 	require.Equal(t, time.Nanosecond, waiting.Delay())
+}
+
+// A caller whose time a call's end moves beyond its deadline gives up at once, as after a pause.
+func TestUseThatEndsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := reserve.Must(window.New(1, time.Second))
+		out := reserve.Must(l.Reserve(t.Context(), 1))
+		begin := time.Now()
+		time.Sleep(500 * time.Millisecond)
+		out.Begin()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var waited atomic.Int64
+		go func() {
+			_, err := l.Acquire(ctx, 1)
+			if errors.Is(err, context.DeadlineExceeded) {
+				waited.Store(int64(time.Since(begin)))
+			}
+		}()
+		time.Sleep(100 * time.Millisecond)
+		out.End()
+		time.Sleep(time.Second)
+		require.Equal(t, 600*time.Millisecond, time.Duration(waited.Load()))
+	})
 }

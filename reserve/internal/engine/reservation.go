@@ -119,10 +119,7 @@ func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot,
 		}
 		r.at(now)                                                       // the last time that is known of it
 		r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
-		l.free()
-		if s := l.cold.sleepers; s != nil {
-			s.tell(l, now) // a waiting request may have moved up
-		}
+		l.changed(now, true)
 	})
 }
 
