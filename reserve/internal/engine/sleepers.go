@@ -139,12 +139,7 @@ func (s *sleepers) check(l *Limiter, now int64, after uint64) {
 	for list := s.list.All()[s.search(after):]; len(list) > 0; {
 		part := list[:min(block, len(list))]
 		list = list[len(part):]
-		earliest, last := int64(never), (*sleeper)(nil)
-		for _, e := range part {
-			if !e.left { // the ledger does not know the time of a sleeper that has left
-				earliest, last = min(earliest, e.deadline), e
-			}
-		}
+		earliest, last := tightest(part)
 		if earliest == never {
 			continue
 		}
@@ -159,6 +154,18 @@ func (s *sleepers) check(l *Limiter, now int64, after uint64) {
 			}
 		}
 	}
+}
+
+// tightest returns the earliest deadline and the last of the sleepers that have not left. The ledger does not know the
+// times of others.
+func tightest(list []*sleeper) (deadline int64, last *sleeper) {
+	deadline = never
+	for _, e := range list {
+		if !e.left {
+			deadline, last = min(deadline, e.deadline), e
+		}
+	}
+	return deadline, last
 }
 
 func (e *sleeper) wake() {
