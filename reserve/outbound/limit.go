@@ -25,7 +25,8 @@ type Limit struct {
 	// not be set.
 	InFlight int
 	Key      func(*http.Request) string
-	// Cost returns a request's cost, in permits; 0 or less: the limit does not hold for it. Default: 1.
+	// Cost returns a request's cost, in permits; 0 or less: the limit does not hold for it. Default: 1. What responses
+	// say is left counts permits only under the limit's Name, and otherwise requests: see [Dialect].
 	Cost func(*http.Request) int
 	// Recost, if not nil, returns the cost again when the request is first in its line, for an estimate that improves.
 	Recost func(*http.Request) int
