@@ -42,7 +42,6 @@ func TestBadConstruction(t *testing.T) {
 		{newWarmUp(1, -s), "warmup: period is -1s; want at least a microsecond, as in 10*time.Second"},
 		{newBursty(1, pace.WithBurst(-1)), "pace: WithBurst is -1ns; want 0, or at least a microsecond, as in 5*time.Second"},
 		{newBursty(1, pace.WithBurst(5)), "pace: WithBurst is 5ns; want 0, or at least a microsecond, as in 5*time.Second"},
-		{newBursty(reserve.Per(5, 60)), "pace: rate is NaN; want a positive number of permits per second"},
 		{newBursty(1, pace.WithCapacity(-1)), "pace: WithCapacity is -1; want 0 or more permits, and a finite number"},
 		{newBursty(1, pace.WithCapacity(nan)), "pace: WithCapacity is NaN; want 0 or more permits, and a finite number"},
 		{newBursty(1, pace.WithCapacity(inf)), "pace: WithCapacity is +Inf; want 0 or more permits, and a finite number"},

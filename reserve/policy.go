@@ -195,10 +195,10 @@ func (o Option) apply(v Variant, settings []any) error {
 // Limiter returns a new limiter of this policy.
 func (p *Policy) Limiter() *Limiter { return (*Limiter)(p.engine().Limiter()) }
 
-// Per returns permits per second: Per(5000, time.Hour) is 5000 permits an hour, 1.388…/s. If d is below a microsecond,
-// as in Per(5, 60), it returns NaN, which no limiter accepts.
+// Per returns permits per second: Per(5000, time.Hour) is 5000 permits an hour, 1.388…/s. If d is not positive it
+// returns NaN, which no limiter accepts. Per(5, 60) is 5 permits in 60 ns: package pacevet finds that.
 func Per(permits float64, d time.Duration) float64 {
-	if d < time.Microsecond {
+	if d <= 0 {
 		return math.NaN()
 	}
 	return permits / d.Seconds()
