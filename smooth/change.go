@@ -46,6 +46,7 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 		l.stretch(now, scale)
 	}
 	l.stored = min(l.stored, curve.Capacity, math.MaxFloat64)
+	h.reprice(curve, scale)
 	before := float64(l.span) * scale
 	if l.curve, l.span = curve, curve.span(); l.waits && float64(l.span) < before-1-scale {
 		h.shrink(l.span)
@@ -61,12 +62,21 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	l.rescheduled(now)
 }
 
+func (h *history) reprice(curve *Curve, scale float64) {
+	scale *= h.price.scale
+	if !(scale > 1e-100 && scale < 1e100) { // SetRate up, Retime down, again and again
+		scale = 1
+		h.headrooms.push(headroom{h.number, 0})
+	}
+	h.price = &price{curve, scale}
+}
+
 // shrink notes that the bucket became smaller while requests wait.
 func (h *history) shrink(span int64) {
 	if h.queue.first().number > h.shrunk {
 		h.least = math.MaxFloat64
 	}
-	h.shrunk, h.least = h.number, min(h.least, float64(span)/h.scale)
+	h.shrunk, h.least = h.number, min(h.least, float64(span)/h.price.scale)
 }
 
 func (l *Ledger) stretch(now int64, scale float64) {
@@ -82,10 +92,6 @@ func (l *Ledger) stretch(now int64, scale float64) {
 	}
 	if l.early = float64(first+l.owed()) - last; !(math.Abs(l.early) < 2+scale) { // time has ended
 		l.early = 0
-	}
-	if h.scale *= scale; !(h.scale > 1e-100 && h.scale < 1e100) { // SetRate up, Retime down, again and again
-		h.scale = 1
-		h.headrooms.push(headroom{h.number, 0})
 	}
 	for i := range h.headrooms {
 		h.headrooms[i].time = max(0, roundDown(float64(h.headrooms[i].time)*scale))

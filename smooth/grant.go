@@ -14,7 +14,7 @@ func (l *Ledger) Reserve(now int64, permits int, latest int64) (slot Slot, ready
 	if ready = max(now, l.promise(l.owed(), amount)); ready > latest {
 		return Slot{}, ready, false
 	}
-	slot = Slot{Permits: permits, curve: l.curve, stored: l.stored, scale: h.scale}
+	slot = Slot{Permits: permits, price: h.price, stored: l.stored}
 	slot.Number = l.sell(now, amount, 0, ready > now)
 	l.stored, l.early = l.stored-taken, early
 	return slot, ready, true

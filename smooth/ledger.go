@@ -20,7 +20,7 @@ type history struct {
 	queue     queue
 	headrooms headrooms
 	number    uint64  // of the newest request. Those of charges are odd
-	scale     float64 // what a nanosecond sold at the beginning is worth now
+	price     *price  // that requests are sold at
 	moved     int64   // when waiting requests last got earlier times; none is granted before
 	until     int64   // the end of the latest pause
 	retimed   bool    // Retime was called: from then on, each change of the rate keeps permits
@@ -28,15 +28,20 @@ type history struct {
 	least     float64 // how small it became while those waited: at the beginning's scale
 }
 
-// A Slot is a request's place in the order. Its time may become earlier: see [Ledger.Ready].
+// A price is what a request was sold at. It is immutable.
+type price struct {
+	curve *Curve
+	scale float64 // what a nanosecond sold at the beginning was worth then
+}
+
+// A Slot is a request's place in the order. Its time may become earlier: see [Ledger.Ready]. With a fifth field, the
+// compiler would no longer return it in registers.
 type Slot struct {
 	Number  uint64
 	Permits int
 
-	curve  *Curve  // that it was sold at
+	price  *price
 	stored float64 // permits beside the bucket right before it
-	scale  float64 // the history's, then
-	_      int64   // a multiple of 16 bytes is copied faster: Reserve takes 76 ns, not 83
 }
 
 // New returns the ledger of a limiter that is free from now on, with that many stored permits, as far as they fit. With
@@ -49,7 +54,7 @@ func New(curve *Curve, now int64, stored float64, upfront bool) *Ledger {
 
 func (l *Ledger) record() *history {
 	if l.history == nil {
-		l.history = &history{scale: 1, moved: math.MinInt64, until: math.MinInt64}
+		l.history = &history{price: &price{l.curve, 1}, moved: math.MinInt64, until: math.MinInt64}
 	}
 	return l.history
 }

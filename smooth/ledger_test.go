@@ -399,7 +399,7 @@ func TestManyChangesOfTheRate(t *testing.T) {
 		half, _, _ := l.Reserve(0, 4, math.MaxInt64)
 		behind, _, _ := l.Reserve(0, 1, math.MaxInt64)
 		l.SetRate(0, 20)
-		l.history.scale = 1e-120 // as after many
+		l.history.price.scale = 1e-120 // as after many
 		l.Retime(0, 10)
 		first, _ := l.Ready(0, half.Number)
 		second, _ := l.Ready(0, behind.Number)

@@ -10,21 +10,22 @@ func (l *Ledger) Return(now int64, slot Slot, kept int) {
 	l.advance(now)
 	l.note(now)
 	h := l.history
-	scale := h.scale / slot.scale
-	used, part := slot.curve.Price(slot.stored, float64(kept))
-	taken, cost := slot.curve.Price(slot.stored, float64(slot.Permits))
+	sold := slot.price
+	scale := h.price.scale / sold.scale
+	used, part := sold.curve.Price(slot.stored, float64(kept))
+	taken, cost := sold.curve.Price(slot.stored, float64(slot.Permits))
 	if i, known := h.queue.index(slot.Number); known && i >= h.queue.granted {
 		l.shorten(i, (cost-part)*scale+l.early, kept == 0)
 	} else {
 		if l.upfront { // it held no more than fitted into the bucket
-			cost = min(cost, float64(slot.curve.span()))
+			cost = min(cost, float64(sold.curve.span()))
 			if slot.Number <= h.shrunk {
-				cost = min(cost, h.least*slot.scale)
+				cost = min(cost, h.least*sold.scale)
 			}
 		}
 		l.repay(slot.Number, (cost-part)*scale+l.early)
 	}
-	if permits := scaleStore(taken-used, slot.curve, l.curve); permits > 0 {
+	if permits := scaleStore(taken-used, sold.curve, l.curve); permits > 0 {
 		l.store(permits)
 	}
 	l.rescheduled(now)
