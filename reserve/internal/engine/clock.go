@@ -30,9 +30,8 @@ func (c *Clock) Same(other *Clock) bool {
 
 // Begun returns the clock with now as its epoch.
 func (c Clock) Begun() Clock {
-	if c.Fake == nil {
-		c.Epoch = time.Now()
-	} else {
+	c.Epoch = time.Now()
+	if c.Fake != nil {
 		c.Epoch = (*c.Fake).Now()
 	}
 	return c

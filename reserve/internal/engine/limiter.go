@@ -154,8 +154,8 @@ func ask[T any](l *Limiter, t int64, f func(of Ledger, now int64) T) T {
 }
 
 func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int64, r *Reservation) error {
-	latest := min(l.cold.policy.latest(now, maxWait), deadline)
-	slot, ready, ok := l.ledger.Reserve(now, n, latest)
+	_, latest := l.cold.policy.latest(now, maxWait)
+	slot, ready, ok := l.ledger.Reserve(now, n, min(latest, deadline))
 	if !ok {
 		l.cold.refused.Add(uint64(n))
 		if err := l.tooLarge(n); err != nil {
@@ -170,12 +170,12 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	return nil
 }
 
-// latest returns the end of the longest allowed wait.
-func (p *Policy) latest(now int64, maxWait time.Duration) int64 {
-	if maxWait = min(maxWait, p.terms.MaxWait); maxWait < forever {
-		return saturate.Add(now, int64(max(0, maxWait)))
+// latest returns the longest allowed wait, and its end.
+func (p *Policy) latest(now int64, maxWait time.Duration) (limit time.Duration, end int64) {
+	if limit = max(0, min(maxWait, p.terms.MaxWait)); limit < forever {
+		return limit, saturate.Add(now, int64(limit))
 	}
-	return never
+	return limit, never
 }
 
 func (l *Limiter) tooLarge(n int) error {
@@ -187,8 +187,7 @@ func (l *Limiter) tooLarge(n int) error {
 
 // Refusal returns the error of a request that is ready too late, or nil.
 func (p *Policy) Refusal(now, ready int64, maxWait time.Duration, deadline int64) error {
-	limit := max(0, min(maxWait, p.terms.MaxWait))
-	latest := saturate.Add(now, int64(limit))
+	limit, latest := p.latest(now, maxWait)
 	switch {
 	case ready <= min(latest, deadline):
 		return nil

@@ -148,12 +148,12 @@ func (r *Reservation) at(now int64) int64 {
 	if r.cancelled {
 		return r.told
 	}
-	if ready, known := r.limiter.ledger.Ready(now, r.slot.Number); known {
-		r.told = ready
-	} else { // it was granted
-		r.told = min(r.told, now)
+	ready, known := r.limiter.ledger.Ready(now, r.slot.Number)
+	if !known { // it was granted
+		ready = min(r.told, now)
 	}
-	return r.told
+	r.told = ready
+	return ready
 }
 
 func (l *Limiter) settle(now int64, r *Reservation, actual int) {

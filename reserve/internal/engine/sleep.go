@@ -10,8 +10,7 @@ import (
 
 // sleep blocks until the reservation's time, or gives it back. The limiter must be locked, and is unlocked then.
 func (l *Limiter) sleep(ctx context.Context, r *Reservation, now, deadline int64) (waited time.Duration, err error) {
-	begin := now
-	over := false
+	begin, over := now, false
 	all := l.sleepersOf()
 	s := all.enter(r.slot.Number, deadline)
 	all.permits += r.slot.Permits

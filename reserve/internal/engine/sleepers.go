@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sort"
+	"sync"
 	"time"
 
 	"github.com/nextfree/pace/internal/saturate"
@@ -14,7 +15,6 @@ import (
 type sleepers struct {
 	list line.Queue[*sleeper] // in order; callers that have left stay until they are passed: the first has not left
 	left int                  // how many of the list have left
-	free []*sleeper
 
 	permits int           // that they wait for, together
 	waited  time.Duration // by callers that have left, together
@@ -34,18 +34,12 @@ type sleeper struct {
 	stalled  bool // see Limiter.checkStall
 }
 
-const (
-	withTimer    = 2
-	keptSleepers = 1024 // so many sleepers that have left are kept for others
-)
+const withTimer = 2
+
+var unused = sync.Pool{New: func() any { return new(sleeper) }}
 
 func (s *sleepers) enter(number uint64, deadline int64) *sleeper {
-	var e *sleeper
-	if n := len(s.free); n > 0 {
-		e, s.free = s.free[n-1], s.free[:n-1]
-	} else {
-		e = new(sleeper)
-	}
+	e := unused.Get().(*sleeper)
 	e.Reset()
 	e.number, e.deadline, e.until, e.left, e.stalled = number, deadline, never, false, false
 	all := s.list.All()
@@ -74,22 +68,22 @@ func (s *sleepers) leave(e *sleeper) {
 	s.left++
 	n := 0
 	for all := s.list.All(); n < len(all) && all[n].left; n++ {
-		s.drop(all[n])
+		drop(all[n])
 	}
 	s.list.Drop(n)
 	s.left -= n
 	if s.left > 32 && s.left > s.list.Len()/2 {
-		s.list.Delete(s.drop)
+		s.list.Delete(drop)
 		s.left = 0
 	}
 }
 
-// drop keeps a sleeper that has left for others, and reports whether it has.
-func (s *sleepers) drop(e *sleeper) bool {
-	if e.left && len(s.free) < keptSleepers {
-		s.free = append(s.free, e)
+// drop keeps a sleeper that has left for other callers, and reports whether it has.
+func drop(e *sleeper) (left bool) {
+	if left = e.left; left {
+		unused.Put(e)
 	}
-	return e.left
+	return left
 }
 
 // tell sets the timers of the first two, if not set or now earlier.

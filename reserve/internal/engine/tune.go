@@ -8,15 +8,21 @@ import (
 )
 
 // SetRate needs a positive rate, and so does Retime.
-func (l *Limiter) SetRate(permitsPerSecond float64) { l.tune(permitsPerSecond, l.ledger.SetRate) }
+func (l *Limiter) SetRate(permitsPerSecond float64) {
+	l.change(true, func(now int64) bool { l.ledger.SetRate(now, permitsPerSecond); return true })
+}
 
-func (l *Limiter) Retime(permitsPerSecond float64) { l.tune(permitsPerSecond, l.ledger.Retime) }
+func (l *Limiter) Retime(permitsPerSecond float64) {
+	l.change(true, func(now int64) bool { l.ledger.Retime(now, permitsPerSecond); return true })
+}
 
-func (l *Limiter) tune(permitsPerSecond float64, set func(now int64, permitsPerSecond float64)) {
+// change changes times, some to later ones if later is true.
+func (l *Limiter) change(later bool, change func(now int64) (changed bool)) {
 	now := l.lock()
 	defer l.mu.Unlock()
-	set(now, permitsPerSecond)
-	l.changed(now, true)
+	if change(now) {
+		l.changed(now, later)
+	}
 }
 
 // SetPolicy returns what policy would fit, if not this.
@@ -53,23 +59,12 @@ func (l *Limiter) Stop(t time.Time) {
 	}
 }
 
-// stop tells the ledger of a time at which something ends.
-func (l *Limiter) stop(t time.Time, tell func(now, until int64) (changed bool)) {
+func (l *Limiter) stop(t time.Time, stop func(now, until int64) (changed bool)) {
 	until := l.clock.Since(t)
-	now := l.lock()
-	defer l.mu.Unlock()
-	if tell(now, until) {
-		l.changed(now, true)
-	}
+	l.change(true, func(now int64) bool { return stop(now, until) })
 }
 
-func (l *Limiter) Resume() {
-	now := l.lock()
-	defer l.mu.Unlock()
-	if l.ledger.Resume(now) {
-		l.changed(now, false)
-	}
-}
+func (l *Limiter) Resume() { l.change(false, l.ledger.Resume) }
 
 // changed follows times that may have become earlier, or later, too.
 func (l *Limiter) changed(now int64, later bool) {
