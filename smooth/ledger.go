@@ -121,12 +121,7 @@ func (l *Ledger) rest(now int64) float64 { return float64(l.level(now)-l.owed())
 func (l *Ledger) level(now int64) int64 { return -addSaturating(l.empty, -l.origin(now)) }
 
 // origin is now, or the end of a pause.
-func (l *Ledger) origin(now int64) int64 {
-	if l.history == nil {
-		return now
-	}
-	return max(now, l.history.until)
-}
+func (l *Ledger) origin(now int64) int64 { return max(now, l.Paused()) }
 
 func (l *Ledger) owed() int64 {
 	if !l.waits {
