@@ -34,9 +34,9 @@ const few = 2
 
 type sending struct {
 	phase    phase
+	unsent   bool          // the base transport does not have the request yet
 	outgoing *http.Request // of this attempt: a retry has a body of its own
-	unsent   bool          // the base transport does not have it yet
-	resume   time.Time     // not sent before; zero: when it is its turn
+	backoff  time.Duration // since heard; 0: until it is its turn
 	begin    time.Time     // of the wait
 	sent     time.Time
 	heard    time.Time

@@ -18,9 +18,7 @@ func (c *call) again(after time.Duration) bool {
 	if !ok {
 		return false
 	}
-	if c.resume = (time.Time{}); after > 0 {
-		c.resume = c.heard.Add(after)
-	}
+	c.backoff = max(0, after)
 	if c.t.upstreams == nil {
 		c.plan()
 	}
@@ -40,7 +38,7 @@ func (c *call) again(after time.Duration) bool {
 
 func (c *call) mayWait() bool {
 	ctx := c.request.Context()
-	if c.resume.IsZero() {
+	if c.backoff == 0 {
 		if c.ask() != nil {
 			return false
 		}
@@ -48,16 +46,17 @@ func (c *call) mayWait() bool {
 		return c.line.Refusal(ctx, c.place, c.t.maxWait) == nil
 	}
 	deadline, hurried := ctx.Deadline()
-	return ctx.Err() == nil && c.resume.Sub(c.t.now()) <= c.t.maxWait && !(hurried && c.resume.After(deadline))
+	at := c.heard.Add(c.backoff)
+	return ctx.Err() == nil && at.Sub(c.t.now()) <= c.t.maxWait && !(hurried && at.After(deadline))
 }
 
 func (c *call) backOff() error {
-	if c.resume.IsZero() {
+	if c.backoff == 0 {
 		return nil
 	}
 	c.t.waiting.Add(1)
 	defer c.t.waiting.Add(-1)
-	timer := c.t.watch.NewTimer(c.resume.Sub(c.t.now()))
+	timer := c.t.watch.NewTimer(c.heard.Add(c.backoff).Sub(c.t.now()))
 	defer timer.Stop()
 	select {
 	case <-timer.Chan():

@@ -22,9 +22,9 @@ type attempt struct {
 	number     int           // from 1
 	refusals   int           // in a row, of those without a time
 	block      time.Duration // for how long the key is blocked; 0: not
-	relieved   bool          // another call was accepted since this one began to wait
 	others     int64         // calls in their own backoff
 	crowded    string        // the refusing in-flight limit; "": none
+	relieved   bool          // another call was accepted since this one began to wait
 	repeatable bool
 }
 
@@ -40,15 +40,15 @@ type verdict struct {
 
 type ruling struct {
 	blamed bool
-	stop   time.Duration // of all calls; 0: none
-	owed   bool          // what the limit owes is part of the stop
+	owed   bool // what the limit owes is part of the stop
+	each   bool // rate counts requests, whatever they cost
 	lesson lesson
+	stop   time.Duration // of all calls; 0: none
 	pause  time.Duration // for the lesson; 0 with PauseRefused
 	rate   float64       // allowed by the server, per second; 0: not told
-	each   bool          // rate counts requests, whatever they cost
 }
 
-type lesson int
+type lesson uint8
 
 const (
 	nothing lesson = iota

@@ -25,7 +25,7 @@ type reason struct {
 }
 
 func (c *call) reason() reason {
-	r := reason{states: slices.Clone(c.states), resume: c.resume}
+	r := reason{states: slices.Clone(c.states), resume: c.heard.Add(c.backoff)}
 	for _, w := range c.served {
 		r.seats = append(r.seats, w.seats...)
 	}

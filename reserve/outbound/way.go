@@ -21,8 +21,8 @@ type way struct {
 	own      int           // the number of the caller's
 	seats    []charge      // the limits on calls in flight
 	planned  plan
+	failed   time.Time // when an attempt went out that the upstream failed to serve; zero: none
 	refused  bool      // the upstream has refused the call, or failed to serve it
-	failed   time.Time // when an attempt went out that it failed to serve; zero: none
 	large    bool      // a limit is too small for the call
 }
 

@@ -38,16 +38,16 @@ type Place struct {
 	tenant        *tenant
 	counted       [tracked]int64 // what its class has counted of it
 	lapse         node[int64, Place]
-	wasAged       bool   // when it went
 	stretch       uint64 // of its class, when it went
 	tenantStretch uint64 // of its tenant
+	wasAged       bool   // when it went
 
-	latest     int64 // when it must go, or never
-	byDeadline bool  // of its context, or of one that waits for it
+	byDeadline bool // latest is a deadline: of its context, or of one that waits for it
 	state      state
 	passed     bool // others pass it, because it waits for something that they don't need
 	used       bool // own is taken
 	settled    bool
+	latest     int64         // when it must go, or never
 	hold       *hold         // if it is bound or granted
 	own        hold          // its first one
 	sleepers   int           // in Wait
