@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -158,10 +159,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 	slot, ready, ok := l.ledger.Reserve(now, n, min(latest, deadline))
 	if !ok {
 		l.cold.refused.Add(uint64(n))
-		if err := l.tooLarge(n); err != nil {
-			return err
-		}
-		return l.cold.policy.Refusal(now, ready, maxWait, deadline)
+		return cmp.Or(l.tooLarge(n), l.cold.policy.Refusal(now, ready, maxWait, deadline))
 	}
 	if !r.uncounted {
 		l.granted += uint64(n)

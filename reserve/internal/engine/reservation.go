@@ -107,20 +107,22 @@ type user interface {
 
 // use tells a ledger that counts by use, or passes it on to the promise.
 func (r *Reservation) use(tell func(UseTracker, int64, smooth.Slot) smooth.Slot, pass func(user)) {
-	r.do(func(p Promise) {
-		if u, ok := p.(user); ok {
+	if r.promise != nil {
+		if u, ok := (*r.promise).(user); ok {
 			pass(u)
 		}
-	}, func(now int64) {
-		l := r.limiter
-		ledger, ok := l.ledger.(UseTracker)
-		if !ok || r.settled {
-			return
+	} else if l := r.limiter; l != nil {
+		if ledger, ok := l.ledger.(UseTracker); ok {
+			l.change(true, func(now int64) bool {
+				if r.settled {
+					return false
+				}
+				r.at(now)                                                       // the last time that is known of it
+				r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
+				return true
+			})
 		}
-		r.at(now)                                                       // the last time that is known of it
-		r.slot.Number, r.begun = tell(ledger, now, r.slot).Number, true // Permits reads the rest without the lock
-		l.changed(now, true)
-	})
+	}
 }
 
 // Await waits for the permits, and returns how long.
