@@ -17,7 +17,7 @@ import (
 // everything at once.
 //
 // If a limiter refuses, the request returns its error. A *[WaitError] names the limiter in Limit: "2 of 3". The
-// limiters before it get their permits back, as if never asked.
+// limiters before it get their permits back, as if never asked. (Their snapshots count these in Granted and GivenBack.)
 //
 // Each limiter counts its permits at its own time. So where many calls wait for the slower of two limiters, the faster
 // does not space them again when they go. With 10/s and 1000 an hour, 2,000 callers at once make 1,000 calls in the
@@ -63,17 +63,11 @@ func (a all) ReserveWithin(ctx context.Context, n int, maxWait time.Duration) (R
 	}
 	b := &bundle{permits: n, parts: make([]Reservation, len(a))}
 	refused, err := allornothing.Reserve(len(a), func(i int) (err error) {
-		if l, ok := a[i].(*Limiter); ok { // counted when all have promised
-			return l.engine().ReserveUncounted(ctx, n, maxWait, b.parts[i].engine())
-		}
 		b.parts[i], err = a[i].ReserveWithin(ctx, n, maxWait)
 		return
 	}, b.cancel)
 	if err != nil {
 		return Reservation{}, b.named(refused, err)
-	}
-	for i := range b.parts {
-		b.parts[i].engine().Count()
 	}
 	return NewReservation(b), nil
 }

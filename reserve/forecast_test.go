@@ -1,7 +1,6 @@
 package reserve_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/calendar"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"
 	"github.com/nextfree/pace/warmup"
 )
@@ -139,46 +137,6 @@ func TestBehindWorked(t *testing.T) {
 
 	require.Panics(t, func() { _, _ = engineOf(ten).Behind(func(func(int) bool) { panic("evil") }, 1) })
 	require.Equal(t, 10., ten.Stored(), "neither locked nor spoilt")
-}
-
-// A reservation that is not counted appears in the counts when it is kept, and otherwise never.
-func TestReserveUncounted(t *testing.T) {
-	for _, k := range kinds {
-		l := k.limiter(clockwork.NewFakeClock())
-		counts := func() [3]uint64 {
-			snapshot := l.Snapshot()
-			return [3]uint64{snapshot.Granted, snapshot.Refused, snapshot.GivenBack}
-		}
-		reserved := func(n int) *reserve.Reservation {
-			r := new(reserve.Reservation)
-			require.NoError(t, engineOf(l).ReserveUncounted(ctx, n, reserve.Forever, (*engine.Reservation)(r)))
-			require.Equal(t, n, r.Permits())
-			return r
-		}
-		free := l.NextFree()
-		reserved(5).Cancel()
-		require.Zero(t, counts(), "%s: given back", k.name)
-		require.Equal(t, free, l.NextFree())
-		r := reserved(5)
-		(*engine.Reservation)(r).Count()
-		(*engine.Reservation)(r).Count()
-		require.Equal(t, [3]uint64{5, 0, 0}, counts(), "%s: kept", k.name)
-		r.Settle(2)
-		require.Equal(t, [3]uint64{5, 0, 3}, counts(), "%s: settled afterwards", k.name)
-		r = reserved(5)
-		r.Settle(4)
-		(*engine.Reservation)(r).Count()
-		require.Equal(t, [3]uint64{9, 0, 3}, counts(), "%s: settled before", k.name)
-		reserved(5).Settle(7)
-		require.Equal(t, [3]uint64{16, 0, 3}, counts(), "%s: settled for more", k.name)
-		r = new(reserve.Reservation)
-		gone, cancel := context.WithCancel(ctx)
-		cancel()
-		require.Error(t, engineOf(l).ReserveUncounted(gone, 1, 0, (*engine.Reservation)(r)))
-		require.Equal(t, new(reserve.Reservation), r, "refused: the zero value")
-		(*engine.Reservation)(r).Count()
-		require.Equal(t, [3]uint64{16, 0, 3}, counts(), k.name)
-	}
 }
 
 // Forecast is when the last of n goes, and Peek how long one waits; neither changes anything.
@@ -309,8 +267,8 @@ func TestTakeUpToWorked(t *testing.T) {
 		testing.AllocsPerRun(10, func() { reserve.Must(pace.NewBursty(1)).TakeUpTo(9) }))
 }
 
-// What All reserves from one limiter and gives back because another refuses is not counted.
-func TestRefusedByAllCountsNothing(t *testing.T) {
+// What All reserves from one limiter comes back when another refuses.
+func TestRefusedByAll(t *testing.T) {
 	clock := reserve.WithClock(clockwork.NewFakeClock())
 	free, full := reserve.Must(pace.NewBursty(10, clock)), reserve.Must(window.New(2, s, clock))
 	both := reserve.All(free, full)
@@ -321,7 +279,7 @@ func TestRefusedByAllCountsNothing(t *testing.T) {
 		_, err = both.ReserveWithin(ctx, 1, 500*ms)
 		require.Error(t, err)
 	}
-	require.Equal(t, uint64(2), free.Snapshot().Granted)
-	require.Zero(t, free.Snapshot().GivenBack)
+	require.Equal(t, uint64(2+10), free.Snapshot().Granted)
+	require.Equal(t, uint64(10), free.Snapshot().GivenBack)
 	require.Equal(t, uint64(10), full.Snapshot().Refused)
 }

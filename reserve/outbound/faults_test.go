@@ -393,6 +393,6 @@ func TestAskingIsNotSeen(t *testing.T) {
 		synctest.Wait()
 		s := everything.Snapshot()
 		require.InDelta(t, 1000+10, s.Granted-s.GivenBack, 2)
-		require.Less(t, s.Granted, uint64(1020))
+		require.Less(t, s.Granted, uint64(1000+3*10), "with what it holds for the first, and gives back")
 	})
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"iter"
 	"time"
 )
@@ -39,25 +38,4 @@ func (l *Limiter) Behind(ahead iter.Seq[int], n int) (wait time.Duration, err er
 		return 0, err
 	}
 	return max(0, until(l.ledger.Behind(now, ahead, n), now)), nil
-}
-
-// ReserveUncounted is Reserve; Snapshot counts its permits as granted only after Count or a Settle.
-func (l *Limiter) ReserveUncounted(ctx context.Context, n int, maxWait time.Duration, r *Reservation) error {
-	*r = Reservation{uncounted: true}
-	err := l.Reserve(ctx, n, maxWait, r)
-	r.uncounted = err == nil
-	return err
-}
-
-// Count counts permits of ReserveUncounted as granted, once.
-func (r *Reservation) Count() {
-	if r.limiter == nil {
-		return
-	}
-	r.limiter.mu.Lock()
-	defer r.limiter.mu.Unlock()
-	if r.uncounted {
-		r.uncounted = false
-		r.limiter.granted += uint64(r.slot.Permits)
-	}
 }

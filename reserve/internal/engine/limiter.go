@@ -161,9 +161,7 @@ func (l *Limiter) promise(now int64, n int, maxWait time.Duration, deadline int6
 		l.cold.refused.Add(uint64(n))
 		return cmp.Or(l.tooLarge(n), l.cold.policy.Refusal(now, ready, maxWait, deadline))
 	}
-	if !r.uncounted {
-		l.granted += uint64(n)
-	}
+	l.granted += uint64(n)
 	r.limiter, r.slot, r.told = l, slot, ready
 	return nil
 }

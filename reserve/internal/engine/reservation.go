@@ -38,7 +38,6 @@ type Reservation struct {
 	told      int64 // the time that was last returned, on the limiter's clock
 	settled   bool
 	cancelled bool // settled at 0
-	uncounted bool // not counted as granted so far: see ReserveUncounted
 	begun     bool // its use has begun: see Begin
 }
 
@@ -172,12 +171,7 @@ func (l *Limiter) settle(now int64, r *Reservation, actual int) {
 	}
 	reserved := r.slot.Permits
 	back := max(0, reserved-actual)
-	if r.uncounted {
-		r.uncounted = false
-		l.granted += uint64(reserved - back)
-	} else {
-		l.cold.givenBack += uint64(back)
-	}
+	l.cold.givenBack += uint64(back)
 	switch {
 	case back > 0:
 		l.ledger.Return(now, r.slot, actual)

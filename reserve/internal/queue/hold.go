@@ -6,7 +6,6 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // patience bounds the rounds: two busy limits may never both have room.
@@ -227,12 +226,6 @@ func (h *hold) settle(actual int) {
 		if actual == 0 || h.limits()[i].Permits == 0 {
 			h.parts[i].r.Settle(actual)
 		}
-	}
-}
-
-func (h *hold) granted() {
-	for i := range h.parts {
-		(*engine.Reservation)(h.parts[i].r).Count()
 	}
 }
 

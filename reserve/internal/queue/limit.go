@@ -134,17 +134,12 @@ func tooMany(err error) int {
 }
 
 func (l *Limit) reserve(ctx context.Context, n int, maxWait time.Duration, r *reserve.Reservation) (err error) {
-	if by, ok := l.By.(*reserve.Limiter); ok { // what is handed on before it goes does not count as granted
-		own := (*engine.Limiter)(by)
-		if l.Clip && n > 1 {
-			if most := own.Outlook().Capacity; most >= 1 && float64(n) > most {
-				n = int(most)
-			}
+	if by, ok := l.By.(*reserve.Limiter); ok && l.Clip && n > 1 {
+		if most := (*engine.Limiter)(by).Outlook().Capacity; most >= 1 && float64(n) > most {
+			n = int(most)
 		}
-		err = own.ReserveUncounted(ctx, n, maxWait, (*engine.Reservation)(r))
-	} else {
-		*r, err = l.By.ReserveWithin(ctx, n, maxWait)
 	}
+	*r, err = l.By.ReserveWithin(ctx, n, maxWait)
 	if most := tooMany(err); most > 0 && l.Clip && most < n {
 		return l.reserve(ctx, most, maxWait, r)
 	}

@@ -175,7 +175,6 @@ func (q *Queue) grant(now int64, h *hold, delay time.Duration) {
 		}
 	}
 	q.mu.Unlock()
-	h.granted()
 }
 
 // bind reserves for a place, or fills its hold. An error or a panic ends the place. It unlocks the queue.
