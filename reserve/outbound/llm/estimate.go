@@ -59,7 +59,7 @@ type class struct {
 
 	mu            sync.Mutex
 	input, output forecast
-	outputs       float64 // the mean of calls that set a maximum, for calls that break; first a guess
+	outputs       float64 // the mean of a choice with a maximum, for calls that break; first a guess
 	untold        int32   // calls that told no usage, as long as none has told one
 
 	// held is what the server reserves for output without a maximum.
@@ -99,7 +99,7 @@ func (k *class) told(p *prompt, n count) {
 	defer k.first.open()
 	k.input.learn(p.input, n.input)
 	if p.most {
-		k.outputs += (float64(n.output) - k.outputs) / min(k.input.calls, 50)
+		k.outputs += (float64(n.output)/float64(p.choices) - k.outputs) / min(k.input.calls, 50)
 	} else {
 		k.output.learn(p.output, n.output)
 	}
@@ -111,7 +111,7 @@ func (k *class) guess(p *prompt) (n count) {
 	defer k.mu.Unlock()
 	n.input = k.input.mean(p.input)
 	if p.most {
-		n.output = min(p.output, bounded(k.outputs))
+		n.output = min(p.output, bounded(k.outputs*float64(p.choices)))
 	} else {
 		n.output = k.output.mean(p.output)
 	}

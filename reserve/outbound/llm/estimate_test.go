@@ -52,3 +52,14 @@ func TestInputWithoutText(t *testing.T) {
 	}
 	require.InDelta(t, 2000, f.expect(0, 0), 400)
 }
+
+// A call that breaks is charged what others came to for each of the answers that it wants.
+func TestGuessOfSeveralAnswers(t *testing.T) {
+	k := &class{outputs: guessedOutput}
+	one, four := &prompt{most: true, output: 1000, choices: 1}, &prompt{most: true, output: 4000, choices: 4}
+	require.Equal(t, []int{500, 2000}, []int{k.guess(one).output, k.guess(four).output})
+	for range 200 {
+		k.told(four, count{output: 400})
+	}
+	require.Equal(t, []int{100, 400}, []int{k.guess(one).output, k.guess(four).output})
+}

@@ -60,7 +60,7 @@ type prompt struct {
 	model         string
 	input, output int
 	most          bool // output is the most that it allows
-	choices       int  // 0: it does not say
+	choices       int  // at least 1
 	json          bool
 	streams       bool   // it wants a stream of events
 	state         bool   // it refers to something that the server keeps
@@ -141,11 +141,11 @@ func (p *prompt) read(body io.Reader, toEnd, keep bool) (read []byte, err error)
 	}
 	p.blobs = r.scan.size.blobs
 	p.input = int(min((milli+999)/1000, maxTokens)) + r.scan.size.blobTokens
-	choices := max(1, p.choices)
+	p.choices = max(1, p.choices)
 	if p.most = p.output > 0; !p.most {
 		p.output = guessedOutput
 	}
-	p.output = min(p.output, maxTokens/choices) * choices
+	p.output = min(p.output, maxTokens/p.choices) * p.choices
 	if err == io.EOF {
 		err = nil
 	}

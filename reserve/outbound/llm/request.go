@@ -65,7 +65,7 @@ func (c *call) price(k kind) int {
 		if !c.endpoint.images {
 			return 0
 		}
-		return max(1, c.choices)
+		return c.choices
 	case !k.isTokens():
 		return 1
 	case c.file:
