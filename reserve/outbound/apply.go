@@ -177,7 +177,11 @@ func (c *call) hear(rate *adapt.Rate, a *charge, r *ruling) {
 		if r.each {
 			allowed *= rate.Cost()
 		}
-		rate.Said(c.heard, c.sent, allowed, !a.said.Bucket && a.said.Ends > 0, a.said.Spread)
+		rest := a.said.Ends
+		if a.said.Bucket {
+			rest = 0
+		}
+		rate.Said(c.heard, c.sent, allowed, rest, a.said.Spread)
 	}
 }
 

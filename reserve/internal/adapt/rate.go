@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -17,6 +18,7 @@ type Rate struct {
 	offered float64 // the rate that the server states, less the margin; +Inf: none
 	rest    bool    // offered is what is left over the rest of a time
 	heard   time.Time
+	until   time.Time // offered holds
 	fair    fair
 
 	growth
@@ -80,13 +82,13 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 }
 
 // Said takes the rate that a server states in the response to a call sent then, if none was sent later. It holds at
-// once, unless a refusal has shown that it is too high. If rest, it is what is left over the rest of a time, and if
-// spread, that of a window, which a program that uses it alone may spend at once.
-func (r *Rate) Said(now, sent time.Time, rate float64, rest, spread bool) {
+// once, unless a refusal has shown that it is too high. If rest is not 0, it is what is left over the rest of a time, and
+// if spread, that of a window, which a program that uses it alone may spend at once.
+func (r *Rate) Said(now, sent time.Time, rate float64, rest time.Duration, spread bool) {
 	if sent.Before(r.heard) {
 		return
 	}
-	r.heard, r.rest = sent, rest
+	r.heard, r.rest, r.until = sent, rest > 0, now.Add(cmp.Or(rest, remembered))
 	share := r.fair.share()
 	if spread && share == 1 {
 		r.offered = math.Inf(1)
@@ -111,7 +113,7 @@ func (r *Rate) Left(sent time.Time, left float64) {
 // Accepted counts an accepted call, sent then.
 func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 	r.answered.add(now, permits)
-	if now.Sub(r.heard) > remembered {
+	if now.After(r.until) {
 		r.offered = math.Inf(1)
 	}
 	if math.IsInf(r.rate, 1) && math.IsInf(r.offered, 1) {

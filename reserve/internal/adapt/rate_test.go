@@ -190,18 +190,18 @@ func TestBounds(t *testing.T) {
 // What the server says holds at once, less the margin, but never above the ceiling; old news do not count.
 func TestSaid(t *testing.T) {
 	r := New(80)
-	r.Said(at(1), at(0.9), 50, false, false)
+	r.Said(at(1), at(0.9), 50, 0, false)
 	require.InDelta(t, 49, r.Now(), 1e-9)
-	r.Said(at(2), at(0.8), 10, false, false)
+	r.Said(at(2), at(0.8), 10, 0, false)
 	require.InDelta(t, 49, r.Now(), 1e-9, "sent before")
-	r.Said(at(2), at(1.9), 0.1, false, false)
+	r.Said(at(2), at(1.9), 0.1, 0, false)
 	require.InDelta(t, 0.098, r.Now(), 1e-9)
-	r.Said(at(3), at(2.9), 1000, false, false)
+	r.Said(at(3), at(2.9), 1000, 0, false)
 	require.Equal(t, 80., r.Now())
 
 	r = New(unknown)
 	require.True(t, r.Unknown())
-	r.Said(at(1), at(0.9), 50, false, false)
+	r.Said(at(1), at(0.9), 50, 0, false)
 	require.InDelta(t, 49, r.Now(), 1e-9)
 	r.Refused(at(2), at(1.9), at(2), false)
 	require.InDelta(t, 49*math.Exp(-step), r.Now(), 0.1, "a bucket that was empty, and not another rate")
@@ -211,7 +211,7 @@ func TestSaid(t *testing.T) {
 	r = New(unknown) // a server that speaks late
 	r.Accepted(at(1), at(0.9), 1)
 	require.Equal(t, firstRate, r.Now())
-	r.Said(at(2), at(1.9), 50, false, false)
+	r.Said(at(2), at(1.9), 50, 0, false)
 	require.InDelta(t, 49, r.Now(), 1e-9)
 
 	r = New(80)
@@ -227,7 +227,7 @@ func TestSaid(t *testing.T) {
 func TestForgets(t *testing.T) {
 	for _, ceiling := range []float64{80, unknown} {
 		r := New(ceiling)
-		r.Said(at(1), at(0.9), 1./600, false, false) // 1 left, for 10 minutes
+		r.Said(at(1), at(0.9), 1./600, 0, false) // 1 left, for 10 minutes
 		r.Accepted(at(1), at(0.9), 1)
 		require.Less(t, r.Now(), 0.002)
 		r.Accepted(at(600), at(599), 1)
@@ -235,6 +235,20 @@ func TestForgets(t *testing.T) {
 		send(&r, 1, 613, 650)
 		require.GreaterOrEqual(t, r.Now(), 1., "%v", ceiling)
 		require.False(t, r.Unknown(), "or all who queue would go at once")
+	}
+}
+
+// What is left of a window says nothing of the next one, in which the server may be silent until little is left.
+func TestForgetsAWindow(t *testing.T) {
+	for _, ceiling := range []float64{80, unknown} {
+		r := New(ceiling)
+		r.Said(at(1), at(0.9), 0.1, 50*time.Second, false) // 5 left, for 50 s
+		r.Accepted(at(1), at(0.9), 1)
+		r.Accepted(at(50), at(49.9), 1)
+		require.InDelta(t, 0.098, r.Now(), 1e-9)
+		r.Accepted(at(52), at(51.9), 1)
+		require.GreaterOrEqual(t, r.Now(), firstRate)
+		require.False(t, r.Unknown())
 	}
 }
 
