@@ -40,6 +40,8 @@ type room struct {
 const (
 	boundless = math.MaxInt
 	perRoom   = 8 // stops, until more calls may be out
+	// After a longer stop of calls that were as many as were left, the bound would hold for many windows.
+	shortStop = 5 * time.Second
 
 	chancePart = 1. / 25 // of the accepted calls
 	mostChance = 3
@@ -63,7 +65,7 @@ func (r *room) refused(sent, heard time.Time, stop time.Duration, bare bool) {
 	}
 	r.refusal++
 	r.stop, r.grown = max(r.stop, stop), heard.Add(stop)
-	if r.out > 1 { // else it says nothing of how many may be out
+	if r.out > 1 && (r.left > r.out || stop < shortStop) { // else it says nothing of how many may be out
 		r.most = max(r.out-r.refusal, r.out/2)
 	}
 	r.resize()
