@@ -114,7 +114,7 @@ func (c *call) take() {
 			c.charges[i].Held = held
 		case i < n+len(c.seats):
 			c.seats[i-n].Held = held
-		case !l.Own:
+		case !l.Own && !c.spacing(l.By):
 			c.gates = append(c.gates, held)
 		}
 	}

@@ -3,11 +3,13 @@ package outbound
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
@@ -19,8 +21,12 @@ type tunable interface {
 	SetRate(permitsPerSecond float64) error
 }
 
+// A controller sets a limiter's rate. A window keeps its own: a longer one would count calls that the server has
+// forgotten, and let all of a window go at once. Its calls also need permits of another limiter, which spaces them.
 type controller struct {
-	limiter tunable
+	limiter tunable // whose rate is set
+	ceiling func() float64
+	even    *reserve.Limiter // limiter, beside a window; nil: there is none
 
 	mu    sync.Mutex
 	rate  adapt.Rate
@@ -28,17 +34,37 @@ type controller struct {
 }
 
 func newController(l tunable) *controller {
-	return &controller{limiter: l, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
+	return &controller{limiter: l, ceiling: l.Rate, rate: adapt.New(l.Rate()), probe: queue.NewPlaces(1)}
+}
+
+func (c *controller) spaced(unlimited *reserve.Policy) *controller {
+	if w, ok := c.limiter.(*reserve.Limiter); ok && (*engine.Limiter)(w).Outlook().Window {
+		c.even = unlimited.Limiter()
+		c.limiter = c.even
+	}
+	return c
 }
 
 func (c *controller) follow() {
-	rate := c.limiter.Rate()
+	rate := c.ceiling()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if rate != c.rate.Pace() && rate == c.limiter.Rate() {
+	believed := c.rate.Pace()
+	if c.even != nil {
+		believed = c.rate.Ceiling()
+	}
+	if rate != believed && rate == c.ceiling() {
 		c.rate = adapt.New(rate)
+		if c.even != nil {
+			c.retime(rate)
+		}
 		c.admit()
 	}
+}
+
+// spacing reports whether a limiter spaces the calls of a window.
+func (w *way) spacing(by reserve.Reserver) bool {
+	return slices.ContainsFunc(w.charges, func(a charge) bool { return a.rate != nil && by == reserve.Reserver(a.rate.even) })
 }
 
 // is returns what a question about the rate finds.
@@ -90,6 +116,9 @@ func (c *controller) set(rate float64) {
 }
 
 func (c *controller) retime(rate float64) {
+	if c.even != nil && rate >= c.rate.Ceiling() {
+		rate = math.Inf(1)
+	}
 	if r, ok := c.limiter.(interface{ Retime(float64) error }); ok {
 		_ = r.Retime(rate) // fails for no positive number
 		return

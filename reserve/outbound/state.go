@@ -79,6 +79,9 @@ func (l *limitState) look(now time.Time) LimitState {
 	if by, ok := l.by.(interface{ Rate() float64 }); ok {
 		s.Rate = by.Rate()
 	}
+	if c := l.rate.Load(); c != nil {
+		s.Rate = min(s.Rate, c.limiter.Rate())
+	}
 	if by, ok := l.by.(interface{ Stored() float64 }); ok {
 		s.Stored = by.Stored()
 	}
@@ -168,8 +171,14 @@ func (l *limitState) until(now time.Time) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	at := by.NextFree()
-	ahead := float64(max(0, l.waiting.Load()-2)) / by.Rate() // the first has reserved, one is the call itself
+	at, rate := by.NextFree(), by.Rate()
+	if c := l.rate.Load(); c != nil && c.even != nil {
+		rate = min(rate, c.even.Rate())
+		if even := c.even.NextFree(); even.After(at) {
+			at = even
+		}
+	}
+	ahead := float64(max(0, l.waiting.Load()-2)) / rate // the first has reserved, one is the call itself
 	if at.Before(now) {
 		at = now
 	}

@@ -99,8 +99,8 @@ func (c *call) option(i int, w *way, again bool) {
 	c.place.Options[i].Limits = c.asks(w, limits)
 }
 
-// asks appends an option's limits: charges, seats, gates (the probe of an unknown rate, a room, a pause), and
-// last the class's limits, which are Own.
+// asks appends an option's limits: charges, seats, gates (a window's spacing, the probe of an unknown rate, a room, a
+// pause), and last the class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 	for i := range w.charges {
 		a := &w.charges[i]
@@ -110,22 +110,29 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
 	}
 	for i := range w.charges {
-		a := &w.charges[i]
-		if a.rate != nil && a.rate.unknown() {
-			limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
-		}
-		if a.room != nil {
-			limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
-		}
-		if a.state.pause != nil {
-			limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
-		}
+		limits = w.charges[i].gates(limits)
 	}
 	if w.upstream != nil && !w.charges[0].limit.upstream {
 		limits = append(limits, queue.Limit{By: w.upstream.pause, Permits: 1})
 	}
 	if c.t.classes != nil {
 		limits = append(limits, queue.Class(c.t.classes[c.place.Class]).Own()...)
+	}
+	return limits
+}
+
+func (a *charge) gates(limits []queue.Limit) []queue.Limit {
+	if a.rate != nil && a.rate.even != nil {
+		limits = append(limits, queue.Limit{By: a.rate.even, Permits: a.Permits, Clip: true})
+	}
+	if a.rate != nil && a.rate.unknown() {
+		limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
+	}
+	if a.room != nil {
+		limits = append(limits, queue.Limit{By: a.room.places, Permits: 1})
+	}
+	if a.state.pause != nil {
+		limits = append(limits, queue.Limit{By: a.state.pause, Permits: 1})
 	}
 	return limits
 }

@@ -195,7 +195,7 @@ func (t *Transport) controllerOf(l tunable, a *charge) *controller {
 	if shared, ok := l.(*reserve.Limiter); ok {
 		key = shared
 	}
-	c := t.controllers.getOr(key, func() *controller { return newController(l) })
+	c := t.controllers.getOr(key, func() *controller { return newController(l).spaced(t.unlimited) })
 	c.follow()
 	return c
 }
