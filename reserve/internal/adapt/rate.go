@@ -96,6 +96,9 @@ func (r *Rate) Said(now, sent time.Time, rate float64, rest time.Duration, sprea
 		return
 	}
 	r.offered = rate * margin * share
+	if rest > 0 { // one call goes until then, if there is one left
+		r.offered = max(r.offered, min(rate, r.cost/rest.Seconds()))
+	}
 	if r.searching || r.Unknown() {
 		r.searching, r.rate = false, r.ceiling
 	}

@@ -252,6 +252,16 @@ func TestForgetsAWindow(t *testing.T) {
 	}
 }
 
+// A part of what is left is at least one call until the end. Before, that call went long after it.
+func TestPartOfLittle(t *testing.T) {
+	r := New(unknown)
+	r.fair.part = 0.5
+	r.Said(at(1), at(0.9), 1.2/300, 300*time.Second, true)
+	require.InDelta(t, 1./300, r.Now(), 1e-9)
+	r.Said(at(2), at(1.9), 30./300, 300*time.Second, true)
+	require.InDelta(t, 0.5*margin*30/300, r.Now(), 1e-9)
+}
+
 // Without a word from the server the rate doubles until the first refusal, which leaves less than half of it.
 func TestSearch(t *testing.T) {
 	r := New(unknown)
