@@ -20,7 +20,8 @@ type Dialect struct {
 	// Limit, Remaining and Reset name headers. A * stands for each of the names in Of. Without Limit a bucket's rate is
 	// not known.
 	Limit, Remaining, Reset string
-	// Of names limits, as in [Limit]: "requests", "tokens". Empty: the server tells none.
+	// Of names limits, as in [Limit]: "requests", "tokens". Empty: the server tells none. Of others than requests only
+	// what has the Name of a Limit is believed.
 	Of []string
 	// Bucket: Reset is when a bucket is full again, so it refills at (limit - remaining) / reset and stops no call for
 	// longer than one request's worth. Otherwise Reset is the end of a window, and nothing goes before if nothing
