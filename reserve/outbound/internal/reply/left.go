@@ -42,6 +42,9 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool 
 	case !ok || last <= 0 || last > Longest:
 		return false
 	case leftTold && d.Bucket:
+		if epoch { // a whole second, like Date: while little is used, the rate would come out far too low
+			last -= time.Second
+		}
 		s.limit(names.of).bucket(size, left, last)
 	case leftTold:
 		l := s.limit(names.of)

@@ -212,7 +212,10 @@ func TestBuckets(t *testing.T) {
 		{"Azure OpenAI, unknown", "x-ratelimit-limit-requests: -1\nx-ratelimit-remaining-requests: -1\nx-ratelimit-reset-requests: 0", nil},
 		{"Anthropic", "anthropic-ratelimit-input-tokens-limit: 60000\nanthropic-ratelimit-input-tokens-remaining: 0\n" +
 			"anthropic-ratelimit-input-tokens-reset: 2026-11-21T12:01:00Z",
-			[]Limit{{Name: "input-tokens", Rate: 1000, Bucket: true}}},
+			[]Limit{{Name: "input-tokens", Rate: 60_000. / 59, Bucket: true}}},
+		{"Anthropic, just begun", "anthropic-ratelimit-input-tokens-limit: 60000\nanthropic-ratelimit-input-tokens-remaining: 59990\n" +
+			"anthropic-ratelimit-input-tokens-reset: 2026-11-21T12:00:01Z",
+			[]Limit{{Name: "input-tokens", Left: 59_990, Bucket: true}}},
 		{"a day's bucket, nearly full", "x-ratelimit-limit-requests: 10000\nx-ratelimit-remaining-requests: 9000\nx-ratelimit-reset-requests: 2h24m0s",
 			[]Limit{{Name: "requests", Left: 9000, Rate: 1000./8640 + 150, Bucket: true}}},
 		{"Atlassian Data Center", "X-RateLimit-Limit: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-FillRate: 5\nX-RateLimit-Interval-Seconds: 10",
