@@ -30,7 +30,6 @@ type event struct {
 	proven   bool          // a later call was accepted
 	accepted float64       // permits, since
 	row      int           // refusals in a row, since
-	blind    float64       // factor of the pace while nothing is accepted
 	guesses  int           // events until the rate counts as found
 	penalty  float64       // seconds: the least period, because of stops
 }
@@ -126,8 +125,5 @@ func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
 		if dark := now.Sub(r.at); r.long && dark.Seconds() > 2*brief*r.period() {
 			r.retry(dark)
 		}
-	}
-	if r.row%halving == 0 {
-		r.blind /= 2
 	}
 }

@@ -39,9 +39,7 @@ const (
 
 // New returns a rate at its ceiling, in permits per second; +Inf means unknown.
 func New(ceiling float64) Rate {
-	return Rate{
-		ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step, event: event{blind: 1},
-	}
+	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step}
 }
 
 // Known returns a rate that its user knows: its steps are smaller, and it is never lower by more than two.
@@ -127,7 +125,7 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 			r.last = now
 		}
 		r.accepted += permits
-		r.proven, r.row, r.blind = true, 0, 1
+		r.proven, r.row = true, 0
 		for i := range r.chance {
 			r.chance[i].accepted(now)
 		}
@@ -200,7 +198,7 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	}
 	r.rate = r.limit(r.after * math.Exp(-cut))
 	r.begin(now, 0)
-	r.proven, r.blind, r.recall, r.penalty = true, 1, 0, 2*PerStop*lasted.Seconds()
+	r.proven, r.recall, r.penalty = true, 0, 2*PerStop*lasted.Seconds()
 	r.tell()
 }
 
@@ -210,8 +208,8 @@ func (r *Rate) limit(rate float64) float64 {
 
 func (r *Rate) tell() {
 	to := min(r.rate, r.offered)
-	if r.blind < 1 {
-		to = min(to, max(to*r.blind, leastBlind*r.cost))
+	if r.row >= halving {
+		to = min(to, max(math.Ldexp(to, -r.row/halving), leastBlind*r.cost))
 	}
 	if r.Unknown() || math.Abs(to-r.used) >= least*r.used || to == min(r.offered, r.ceiling) {
 		r.used = to
