@@ -28,11 +28,16 @@ type chance struct {
 	fell           float64   // the rate before the first of them
 	calls, refused float64   // since surplus was 0
 
-	begun, ended time.Time // of a volley
-	due          bool      // at the next 503
-	send, open   int       // its calls not sent yet, not answered yet
-	volleys      int       // answered, one after another
-	hits         int       // refused calls of these
+	due     bool // a volley is, at the next 503
+	volleys int  // answered, one after another
+	hits    int  // refused calls of these
+}
+
+// A salvo is the volley that is out.
+type salvo struct {
+	kind         int
+	begun, ended time.Time
+	send, open   int // its calls not sent yet, not answered yet
 }
 
 // Kinds of refusals.
@@ -57,7 +62,8 @@ const (
 // Refused.
 func (r *Rate) Chance(sent time.Time) bool {
 	c := &r.chance[unable]
-	return (c.due || c.open > 0 || c.share > 0 && c.budget >= 1) && (r.proven || !r.happened() || !sent.After(r.at))
+	asked := r.salvo.open > 0 && r.salvo.kind == unable
+	return (c.due || asked || c.share > 0 && c.budget >= 1) && (r.proven || !r.happened() || !sent.After(r.at))
 }
 
 func (c *chance) accepted(now time.Time) {
@@ -65,9 +71,6 @@ func (c *chance) accepted(now time.Time) {
 	c.budget = min(mostBudget, c.budget+float64(tolerance*c.share))
 	if now.After(c.until) {
 		c.share = 0
-	}
-	if c.open > 0 && now.Sub(c.begun).Seconds() > PerStop { // too few calls to tell
-		c.send, c.open, c.volleys, c.hits = 0, 0, 0, 0
 	}
 }
 
@@ -112,10 +115,9 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 
 // fire begins a volley after a refusal.
 func (r *Rate) fire(now time.Time, kind int) {
-	c := &r.chance[kind]
-	c.due = false
-	if r.chance[tooMany].open+r.chance[unable].open == 0 {
-		c.begun, c.send, c.open = now, volley, volley
+	r.chance[kind].due = false
+	if r.salvo.open == 0 {
+		r.salvo = salvo{kind: kind, begun: now, send: volley, open: volley}
 	}
 }
 
@@ -124,31 +126,23 @@ func (r *Rate) sharp() bool {
 	return r.rate >= volley*r.cost && (r.lasted || r.ceiling >= atOnce*r.rate)
 }
 
-func (c *chance) sent(now time.Time) {
-	if c.send > 0 {
-		c.send, c.ended = c.send-1, now
-	}
-}
-
 // volleyed reports whether an answer, a kind of refusal or kinds for none, is to a call of a volley.
 func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
-	for i := range r.chance {
-		c := &r.chance[i]
-		if c.open == 0 || !sent.After(c.begun) || sent.After(c.ended) {
-			continue
-		}
-		if i == kind {
-			c.hits++
-		}
-		if i == kind && kind == unable {
-			c.count()
-		}
-		if c.open--; c.open == 0 {
-			c.judge(r, now, i)
-		}
-		return true
+	s := &r.salvo
+	if s.open == 0 || !sent.After(s.begun) || sent.After(s.ended) {
+		return false
 	}
-	return false
+	c := &r.chance[s.kind]
+	if s.kind == kind {
+		c.hits++
+	}
+	if s.kind == kind && kind == unable {
+		c.count()
+	}
+	if s.open--; s.open == 0 {
+		c.judge(r, now, s.kind)
+	}
+	return true
 }
 
 // judge decides after a volley.

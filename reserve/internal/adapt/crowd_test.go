@@ -202,7 +202,7 @@ func TestVolley(t *testing.T) {
 	suspected := func() (Rate, float64) {
 		r, now := found(50), 1000.
 		r.ceiling = unknown
-		for r.chance[tooMany].open == 0 {
+		for r.salvo.open == 0 {
 			now += 0.4
 			send(&r, 40, now, now+0.3)
 			require.True(t, r.Refused(at(now+0.3), at(now+0.3), at(now+0.3), false))

@@ -25,6 +25,7 @@ type Rate struct {
 	event
 	memory
 	chance   [kinds]chance
+	salvo    salvo
 	answered meter
 }
 
@@ -55,7 +56,7 @@ func (r *Rate) Now() float64 { return r.used }
 
 // Pace returns the limiter's rate: Now, or a volley's for a few calls.
 func (r *Rate) Pace() float64 {
-	if r.chance[tooMany].send+r.chance[unable].send == 0 {
+	if r.salvo.send == 0 {
 		return r.used
 	}
 	return min(atOnce*r.used, r.offered, r.ceiling)
@@ -74,8 +75,8 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 		r.cost, r.last = permits, now
 	}
 	r.cost += (permits - r.cost) / 16
-	for i := range r.chance {
-		r.chance[i].sent(now)
+	if r.salvo.send > 0 {
+		r.salvo.send, r.salvo.ended = r.salvo.send-1, now
 	}
 }
 
@@ -128,6 +129,9 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		r.proven, r.row = true, 0
 		for i := range r.chance {
 			r.chance[i].accepted(now)
+		}
+		if s := &r.salvo; s.open > 0 && now.Sub(s.begun).Seconds() > PerStop { // too few calls to tell
+			r.chance[s.kind].volleys, r.chance[s.kind].hits, s.send, s.open = 0, 0, 0, 0
 		}
 	}
 	r.volleyed(now, sent, kinds)
