@@ -14,8 +14,7 @@ const (
 	unproven   = 0.6  // of an unproven ceiling remains after a refusal; a rate that falls below was cut far
 	hidden     = 0.33 // seconds for which a full bucket hides that a growing rate is too high
 	hiddenBare = 0.11 // the same without stops, where an error is cheap
-	inRow      = 0.2  // of a step: a further refusal in a row takes it,
-	mostRow    = 5    // but all of them at most so many steps: at 5,000/s hundreds of calls are out
+	inRow      = 0.2  // of a step: a further refusal in a row takes it, PerStop of them at most
 	proof      = 8.   // accepted calls prove a rate
 	refill     = 0.25 // of a stop, up to 2 s, fills the bucket: a guess
 	guesses    = 4    // events after a search, without a proof
@@ -120,7 +119,7 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 
 // again counts a further refusal in a row. After many, what was right for long comes back: so late programs give way.
 func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
-	if r.row++; stop == 0 && !unable && float64(r.row)*inRow <= mostRow {
+	if r.row++; stop == 0 && !unable && r.row <= PerStop {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
 		if dark := now.Sub(r.at); r.long && dark.Seconds() > 2*brief*r.period() {
 			r.retry(dark)

@@ -90,7 +90,7 @@ func TestRefusalsInARow(t *testing.T) {
 		if unable {
 			require.InEpsilon(t, cut, r.Now(), 0.01)
 		} else {
-			require.InEpsilon(t, cut*math.Exp(-mostRow*step), r.Now(), 0.01)
+			require.InEpsilon(t, cut*math.Exp(-PerStop*inRow*step), r.Now(), 0.01)
 		}
 	}
 }
