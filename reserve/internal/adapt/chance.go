@@ -63,7 +63,7 @@ const (
 func (r *Rate) Chance(sent time.Time) bool {
 	c := &r.chance[unable]
 	asked := r.salvo.open > 0 && r.salvo.kind == unable
-	return (c.due || asked || c.share > 0 && c.budget >= 1) && (r.proven || !r.happened() || !sent.After(r.at))
+	return (c.due || asked || c.share > 0 && c.budget >= 1) && (r.proven || !sent.After(r.at))
 }
 
 func (c *chance) accepted(now time.Time) {
@@ -129,10 +129,13 @@ func (r *Rate) sharp() bool {
 // volleyed reports whether an answer, a kind of refusal or kinds for none, is to a call of a volley.
 func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	s := &r.salvo
+	c := &r.chance[s.kind]
+	if s.open > 0 && now.Sub(s.begun).Seconds() > PerStop { // too few calls to tell
+		c.volleys, c.hits, s.send, s.open = 0, 0, 0, 0
+	}
 	if s.open == 0 || !sent.After(s.begun) || sent.After(s.ended) {
 		return false
 	}
-	c := &r.chance[s.kind]
 	if s.kind == kind {
 		c.hits++
 	}

@@ -26,14 +26,12 @@ type event struct {
 	at       time.Time
 	stopped  time.Duration // its stop
 	after    float64       // the rate after it
-	proven   bool          // a later call was accepted
+	proven   bool          // a later call was accepted, or there was none
 	accepted float64       // permits, since
 	row      int           // refusals in a row, since
 	guesses  int           // events until the rate counts as found
 	penalty  float64       // seconds: the least period, because of stops
 }
-
-func (e *event) happened() bool { return !e.at.IsZero() }
 
 func (e *event) ran(sent time.Time) float64 { return max(0, sent.Sub(e.at.Add(e.stopped)).Seconds()) }
 
@@ -44,7 +42,7 @@ func (r *Rate) measured(sent time.Time) float64 {
 	if r.guesses > 0 {
 		enough = 2
 	}
-	if !r.happened() || r.accepted < enough*r.cost || ran == 0 {
+	if r.at.IsZero() || r.accepted < enough*r.cost || ran == 0 {
 		return 0
 	}
 	return r.accepted / math.Sqrt(ran*(ran+refill*min(r.stopped.Seconds(), 2)))

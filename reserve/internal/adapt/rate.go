@@ -40,7 +40,9 @@ const (
 
 // New returns a rate at its ceiling, in permits per second; +Inf means unknown.
 func New(ceiling float64) Rate {
-	return Rate{ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step}
+	return Rate{
+		ceiling: ceiling, rate: ceiling, used: ceiling, offered: math.Inf(1), cost: 1, step: step, event: event{proven: true},
+	}
 }
 
 // Known returns a rate that its user knows: its steps are smaller, and it is never lower by more than two.
@@ -89,16 +91,14 @@ func (r *Rate) Said(now, sent time.Time, rate float64, rest time.Duration, sprea
 	}
 	r.heard, r.rest, r.until = sent, rest > 0, now.Add(cmp.Or(rest, remembered))
 	share := r.fair.share()
-	if spread && share == 1 {
-		r.offered = math.Inf(1)
-		r.tell()
-		return
-	}
 	r.offered = rate * margin * share
 	if rest > 0 { // one call goes until then, if there is one left
 		r.offered = max(r.offered, min(rate, r.cost/rest.Seconds()))
 	}
-	if r.searching || r.Unknown() {
+	switch {
+	case spread && share == 1:
+		r.offered = math.Inf(1)
+	case r.searching || r.Unknown():
 		r.searching, r.rate = false, r.ceiling
 	}
 	r.tell()
@@ -130,9 +130,6 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 		for i := range r.chance {
 			r.chance[i].accepted(now)
 		}
-		if s := &r.salvo; s.open > 0 && now.Sub(s.begun).Seconds() > PerStop { // too few calls to tell
-			r.chance[s.kind].volleys, r.chance[s.kind].hits, s.send, s.open = 0, 0, 0, 0
-		}
 	}
 	r.volleyed(now, sent, kinds)
 	r.grow(now)
@@ -142,30 +139,24 @@ func (r *Rate) Accepted(now, sent time.Time, permits float64) {
 // Refused counts a refused call, sent then; calls stop until resume, if that is later than now. notAble means 503 or
 // 529, which may have nothing to do with the rate. Refused reports whether it cut the rate: not by chance, not in a
 // row, and not for a call sent before the last cut.
-func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
+func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
+	defer r.tell()
 	r.answered.add(now, r.cost)
 	stop, kind := max(0, resume.Sub(now)), tooMany
 	if notAble {
 		kind = unable
 	}
-	mayBeChance := kind == unable || stop == 0
+	mayBeChance := notAble || stop == 0
 	switch {
-	case r.volleyed(now, sent, kind):
-		r.tell()
-		return false
-	case r.happened() && !sent.After(r.at):
-		return false
+	case r.volleyed(now, sent, kind), !sent.After(r.at):
 	case notAble && r.chance[unable].due:
 		r.chance[unable].count()
 		r.fire(now, unable)
-		return false
-	case r.happened() && !r.proven:
+	case !r.proven:
 		r.again(now, stop, notAble)
-		r.tell()
-		return false
 	case r.fair.others(), mayBeChance && r.tolerated(kind):
-		return false
 	default:
+		cut = true
 		fell := r.rate
 		r.cut(now, sent, stop)
 		if !notAble {
@@ -175,8 +166,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) bool {
 			r.suspect(now, fell, kind)
 		}
 	}
-	r.tell()
-	return true
+	return cut
 }
 
 // Short counts an accepted call, sent then, after which the server states that nothing is left for a moment. It cuts
@@ -187,10 +177,7 @@ func (r *Rate) Short(now, sent time.Time, permits float64) {
 		return
 	}
 	r.searching = false
-	r.rate = r.limit(min(r.rate, r.offered) * math.Exp(-r.step))
-	r.begin(now, 0)
-	r.proven = true
-	r.tell()
+	r.lower(now, min(r.rate, r.offered), r.step)
 }
 
 // Blocked counts the end of a block because of too many calls. It keeps a rate below that before the block for 50 times
@@ -200,9 +187,15 @@ func (r *Rate) Blocked(now time.Time, lasted time.Duration) {
 	if r.guesses > 0 {
 		cut = math.Ln2
 	}
-	r.rate = r.limit(r.after * math.Exp(-cut))
+	r.recall, r.penalty = 0, 2*PerStop*lasted.Seconds()
+	r.lower(now, r.after, cut)
+}
+
+// lower takes so much of a rate's logarithm, without a stop.
+func (r *Rate) lower(now time.Time, rate, take float64) {
+	r.rate = r.limit(rate * math.Exp(-take))
 	r.begin(now, 0)
-	r.proven, r.recall, r.penalty = true, 0, 2*PerStop*lasted.Seconds()
+	r.proven = true
 	r.tell()
 }
 
