@@ -147,11 +147,13 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		kind = unable
 	}
 	mayBeChance := notAble || stop == 0
+	if c := &r.chance[kind]; mayBeChance && sent.After(r.at) {
+		c.calls, c.refused = c.calls+1, c.refused+1
+	}
 	switch {
 	case r.volleyed(now, sent, kind), !sent.After(r.at):
-	case notAble && r.chance[unable].due:
-		r.chance[unable].count()
-		r.fire(now, unable)
+	case mayBeChance && r.chance[kind].due:
+		r.fire(now, kind)
 	case !r.proven:
 		r.again(now, stop, notAble)
 	case r.fair.others(), mayBeChance && r.tolerated(kind):
