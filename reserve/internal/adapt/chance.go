@@ -13,8 +13,7 @@ import "time"
 // Where a bucket refills within a round trip, a volley finds it full, and a crowd looks like a background. So 429s by
 // chance explain why a rate fell, not why it should rise: above the rate from which it fell each is an event.
 //
-// A program that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it
-// searches.
+// A program that believes in a background, which has cut its rate, returns to the rate from which it fell.
 //
 // A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and a 429 with a time begins
 // none. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where a known rate, which
@@ -152,14 +151,7 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		if kind == tooMany { // it may be no background after all
 			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
 		}
-		switch { // chance has cut the rate
-		case kind == tooMany:
-			r.recall, r.wait = c.fell, 1
-		case r.limited > 0:
-			r.recall, r.wait = r.limited, 1
-		default:
-			r.searching = r.rate < r.ceiling
-		}
+		r.recall, r.wait = c.fell, 1 // chance has cut it
 	}
 	*c = chance{share: share, budget: mostBudget, until: until, fell: c.fell}
 }

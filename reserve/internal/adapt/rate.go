@@ -161,9 +161,6 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		cut = true
 		fell := r.rate
 		r.cut(now, sent, stop)
-		if !notAble {
-			r.limited = fell
-		}
 		if mayBeChance {
 			r.suspect(now, fell, kind)
 		}
