@@ -115,12 +115,9 @@ func (r *Rate) begin(now time.Time, stop time.Duration) {
 	r.answered.skip(stop)
 }
 
-// again counts a further refusal in a row. After many, what was right for long comes back: so late programs give way.
-func (r *Rate) again(now time.Time, stop time.Duration, unable bool) {
+// again counts a further refusal in a row.
+func (r *Rate) again(stop time.Duration, unable bool) {
 	if r.row++; stop == 0 && !unable && r.row <= PerStop {
 		r.rate = r.limit(r.rate * math.Exp(-r.step*inRow))
-		if dark := now.Sub(r.at); r.long && dark.Seconds() > 2*brief*r.period() {
-			r.retry(dark)
-		}
 	}
 }

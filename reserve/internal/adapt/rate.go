@@ -155,7 +155,7 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 	case mayBeChance && r.chance[kind].due:
 		r.fire(now, kind)
 	case !r.proven:
-		r.again(now, stop, notAble)
+		r.again(stop, notAble)
 	case r.fair.others(), mayBeChance && r.tolerated(kind):
 	default:
 		cut = true
