@@ -64,6 +64,9 @@ func (r *Rate) pace(passed float64) float64 {
 	if r.guesses > 0 {
 		expected *= brief
 	}
+	if r.penalty <= PerStop { // slow calls do not wait for hours
+		expected = min(expected, 1/leastRate)
+	}
 	if late := r.grown/expected - overdue; late > 0 {
 		speed = min(speed*math.Exp2(late), math.Ln2/second)
 	}

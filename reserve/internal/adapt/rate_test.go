@@ -106,6 +106,20 @@ func TestOverdue(t *testing.T) {
 	require.Greater(t, r.Now(), 10*low)
 }
 
+// The slowest rate, which no limit holds any more and no penalty keeps, is back within half an hour.
+func TestSlowest(t *testing.T) {
+	r := found(1)
+	r.rate, r.used = leastRate, leastRate
+	r.Refused(at(1000), at(1000), at(1001), false)
+	follow(&r, 1001, 2800)
+	require.Greater(t, r.Now(), 1.)
+
+	r = found(1)
+	r.rate, r.used, r.penalty = leastRate, leastRate, 600
+	follow(&r, 1000, 2800)
+	require.Less(t, r.Now(), 2*leastRate, "a penalty is risked once in its period")
+}
+
 // A program that called nobody for an hour has learned nothing in it.
 func TestIdleTimeIsNoUse(t *testing.T) {
 	for calls := range 50 { // the latest stretch of the meter has few calls, or many
