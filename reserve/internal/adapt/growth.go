@@ -9,7 +9,6 @@ const (
 	doubling = 0.3 // seconds, in a search
 	overdue  = 3.  // periods without an event: the limit has moved
 	brief    = 0.1 // of a period: between events after a search
-	paced    = 4.  // calls, at most, in one step of time
 )
 
 // growth is the state between two events.
@@ -27,7 +26,7 @@ func (r *Rate) pass(now time.Time) float64 {
 	if answered := r.answered.perSecond(now); answered > 0 && 2*answered < r.used {
 		return 0
 	}
-	return min(passed, max(0.25, paced*r.cost/r.rate))
+	return min(passed, max(0.25, few*r.cost/r.rate))
 }
 
 func (r *Rate) grow(now time.Time) {

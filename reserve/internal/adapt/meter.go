@@ -11,7 +11,7 @@ type meter struct {
 
 const (
 	stretch = 500 * time.Millisecond
-	few     = 4 // calls, at least, in a stretch
+	few     = 4. // calls, at least, in a stretch, and at most in one step of time
 )
 
 func (m *meter) add(now time.Time, permits float64) {
