@@ -17,7 +17,7 @@ type stock struct {
 	flush func()
 
 	mu      sync.Mutex
-	lots    []lot      // by their time
+	lots    []*request // granted, by their time; callers use a part each
 	refunds []*request // of what nobody wanted; they go with the next call
 	changes int        // of the limiter: lots of before one are not for callers after it
 	begin   int64      // of the last call
@@ -26,13 +26,6 @@ type stock struct {
 	largest float64    // of them and of some before
 	trip    int64      // how long a call takes
 	timer   *time.Timer
-}
-
-// A lot is bought in one request, and used by callers for a part each.
-type lot struct {
-	slot    slot
-	permits int // the last of the slot
-	ready   int64
 }
 
 const (
@@ -53,11 +46,11 @@ func (l *Limiter) fill(r *request) bool {
 	defer s.mu.Unlock()
 	s.expire(now)
 	latest := min(r.deadline, saturate.Add(now, r.maxWait))
-	i := slices.IndexFunc(s.lots, func(of lot) bool { return of.permits >= r.permits && of.ready <= latest })
+	i := slices.IndexFunc(s.lots, func(of *request) bool { return of.permits >= r.permits && of.ready <= latest })
 	if i < 0 {
 		return false
 	}
-	of := &s.lots[i]
+	of := s.lots[i]
 	r.answer, r.ready = answer{granted: true, slot: of.slot}, of.ready
 	of.slot = refund{of.slot, r.permits}.rest()
 	if of.permits -= r.permits; of.permits == 0 {
@@ -123,14 +116,13 @@ func (s *stock) answered(list []*request, e errand, now int64) {
 		}
 	}
 	for _, b := range e.buys {
-		if bought := (lot{b.slot, b.permits, b.ready}); !b.granted {
-			continue
-		} else if e.changes != s.changes {
-			s.giveBack(bought)
-		} else {
-			i, _ := slices.BinarySearchFunc(s.lots, bought, func(a, b lot) int { return cmp.Compare(a.ready, b.ready) })
-			s.lots = slices.Insert(s.lots, i, bought)
+		if b.granted {
+			s.lots = append(s.lots, b)
 		}
+	}
+	slices.SortStableFunc(s.lots, func(a, b *request) int { return cmp.Compare(a.ready, b.ready) })
+	if e.changes != s.changes {
+		s.expire(never)
 	}
 	s.watch(now)
 }
@@ -146,13 +138,9 @@ func (s *stock) took(trip int64) {
 
 func (s *stock) expire(now int64) {
 	for len(s.lots) > 0 && saturate.Add(s.lots[0].ready, keptCalls*s.trip) < now {
-		s.giveBack(s.lots[0])
-		s.lots = s.lots[1:]
+		back, _ := s.lots[0].undo()
+		s.lots, s.refunds = s.lots[1:], append(s.refunds, back)
 	}
-}
-
-func (s *stock) giveBack(of lot) {
-	s.refunds = append(s.refunds, changes(change{refund: &refund{of.slot, of.permits}}))
 }
 
 func (s *stock) watch(now int64) {
