@@ -42,7 +42,7 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 	if err == nil {
 		l.report(n, nil, begin, by-begin)
 		l.counters.requests.Add(uint64(len(list)))
-		l.stock.answered(list, e, l.now())
+		l.stock.answered(list, e)
 	} else if by-begin < int64(l.timeout) && late(err) {
 		return nil
 	}

@@ -107,7 +107,7 @@ func (s *stock) wants(now int64, rate float64) (lots, size int) {
 }
 
 // answered counts the requests of a call, and keeps what its errand has bought.
-func (s *stock) answered(list []*request, e errand, now int64) {
+func (s *stock) answered(list []*request, e errand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range list {
@@ -124,15 +124,13 @@ func (s *stock) answered(list []*request, e errand, now int64) {
 	if e.changes != s.changes {
 		s.expire(never)
 	}
-	s.watch(now)
+	s.watch()
 }
 
 func (s *stock) took(trip int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.trip == 0 {
-		s.trip = trip
-	}
+	s.trip = cmp.Or(s.trip, trip)
 	s.trip += (trip - s.trip) / 8
 }
 
@@ -143,15 +141,12 @@ func (s *stock) expire(now int64) {
 	}
 }
 
-func (s *stock) watch(now int64) {
-	after := keptCalls * s.trip
-	switch n := len(s.lots); {
-	case s.timer != nil || n+len(s.refunds) == 0:
-		return
-	case n > 0:
-		after += max(0, s.lots[n-1].ready-now)
+// watch looks again soon. A lot is for two calls' time after the store's answer, and kept for as long: so what is left
+// goes back within six.
+func (s *stock) watch() {
+	if s.timer == nil && len(s.lots)+len(s.refunds) > 0 {
+		s.timer = time.AfterFunc(time.Duration(keptCalls*s.trip)+1, s.flush)
 	}
-	s.timer = time.AfterFunc(time.Duration(after)+1, s.flush)
 }
 
 func (s *stock) empty() bool {
@@ -173,32 +168,26 @@ func (s *stock) renew() {
 	s.expire(never)
 }
 
-// flush gives back what nobody has wanted, if no call has come that takes it along.
+// flush gives back what nobody has wanted, if no call has come that takes it along. It is a goroutine's, whose panic
+// nobody could recover.
 func (l *Limiter) flush() {
-	s, now := &l.stock, l.now()
+	s := &l.stock
 	s.mu.Lock()
-	s.expire(now)
+	s.expire(l.now())
 	s.timer = nil
 	unsent := len(s.refunds) > 0
 	s.mu.Unlock()
-	var err error
-	if unsent {
-		err = l.lookAlone()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil { // the permits are lost
-		s.refunds = nil
-	}
-	s.watch(l.now())
-}
-
-// lookAlone is for a goroutine whose panic nobody could recover.
-func (l *Limiter) lookAlone() (err error) {
+	failed := unsent
 	defer func() {
-		if recover() != nil {
-			err = errAborted
+		_ = recover()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if failed { // the permits are lost
+			s.refunds = nil
 		}
+		s.watch()
 	}()
-	return l.do(context.Background(), looks())
+	if unsent {
+		failed = l.do(context.Background(), looks()) != nil
+	}
 }
