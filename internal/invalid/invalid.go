@@ -1,11 +1,30 @@
 // Package invalid makes the errors for values that a package refuses.
 package invalid
 
-import "github.com/nextfree/pace/reserve"
+import (
+	"fmt"
+
+	"github.com/nextfree/pace/reserve"
+)
 
 // In returns the function that makes a package's errors: of an argument or option by its name, and what would be right.
 func In(pkg string) func(name string, value any, want string) error {
 	return func(name string, value any, want string) error {
 		return &reserve.ValueError{Package: pkg, Name: name, Value: value, Want: want}
 	}
+}
+
+// Apply applies a constructor's options to its settings, up to the first that is refused. A nil option is.
+func Apply[S any, O ~func(*S) error](
+	valueError func(name string, value any, want string) error, settings *S, opts []O,
+) error {
+	for i, opt := range opts {
+		if opt == nil {
+			return valueError(fmt.Sprint("option ", i+1), nil, "an option")
+		}
+		if err := opt(settings); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/nextfree/pace/internal/invalid"
 )
 
 // ErrNoAddress is the error of key functions that find no address: an empty address would be one key for many
@@ -61,7 +63,7 @@ type addresses struct{ bits int }
 
 func newAddress(opts []AddressOption, find func(*http.Request) (netip.Addr, error)) (Address, error) {
 	a := addresses{bits: 64}
-	if err := apply(&a, opts); err != nil {
+	if err := invalid.Apply(valueError, &a, opts); err != nil {
 		return nil, err
 	}
 	return func(r *http.Request) (netip.Addr, error) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve/internal/allornothing"
 	"github.com/nextfree/pace/reserve/internal/bykey"
 )
@@ -64,7 +65,7 @@ func New(tiers []Tier, opts ...Option) (*Middleware, error) {
 		m.chargesAfter = m.chargesAfter || t.after != nil
 		byKey = byKey || t.quotaByKey()
 	}
-	if err := apply(&m.settings, opts); err != nil {
+	if err := invalid.Apply(valueError, &m.settings, opts); err != nil {
 		return nil, err
 	}
 	m.queue.places, m.queue.byPlace = m.queuePlaces, map[place]int{}

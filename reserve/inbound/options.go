@@ -1,7 +1,6 @@
 package inbound
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -194,16 +193,4 @@ func waits(name, what string, d time.Duration, n int, set func(*settings)) Optio
 		set(s)
 		return nil
 	}
-}
-
-func apply[S any, O ~func(*S) error](s *S, opts []O) error {
-	for i, opt := range opts {
-		if opt == nil {
-			return valueError(fmt.Sprint("option ", i+1), nil, "an option")
-		}
-		if err := opt(s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

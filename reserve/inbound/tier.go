@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/bykey"
@@ -109,7 +110,7 @@ func bad(name, what, want string) Tier {
 }
 
 func (t Tier) with(opts []TierOption) Tier {
-	if err := apply(&t.tierSettings, opts); err != nil {
+	if err := invalid.Apply(valueError, &t.tierSettings, opts); err != nil {
 		t.err = fmt.Errorf("inbound: tier %q: %w", t.name, err)
 	}
 	return t

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/nextfree/pace/internal/invalid"
 )
 
 // An Option changes one setting of a shared limiter.
@@ -39,15 +41,8 @@ func newSettings(opts []Option) (settings, error) {
 		begin:   begin,
 		now:     func() int64 { return int64(time.Since(begin)) },
 	}
-	for i, opt := range opts {
-		if opt == nil {
-			return s, valueError(fmt.Sprint("option ", i+1), nil, "an option")
-		}
-		if err := opt(&s); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	err := invalid.Apply(valueError, &s, opts)
+	return s, err
 }
 
 // WithPrefix sets what a limiter's key begins with: with WithPrefix("billing") the key of "api" is "billing:{api}",

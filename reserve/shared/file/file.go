@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -31,13 +30,8 @@ func Open(dir string, opts ...Option) (shared.Store, error) {
 		return nil, valueError("dir", dir, "the name of a folder")
 	}
 	s := &store{idle: map[string]*file{}}
-	for i, opt := range opts {
-		if opt == nil {
-			return nil, valueError(fmt.Sprint("option ", i+1), nil, "an option")
-		}
-		if err := opt(&s.settings); err != nil {
-			return nil, err
-		}
+	if err := invalid.Apply(valueError, &s.settings, opts); err != nil {
+		return nil, err
 	}
 	var err error
 	if s.dir, err = filepath.Abs(dir); err != nil {

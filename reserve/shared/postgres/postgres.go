@@ -30,13 +30,8 @@ func Open(db *sql.DB, table string, opts ...Option) (shared.Store, error) {
 		return nil, valueError("database", nil, "a database")
 	}
 	s := &store{db: db, table: table}
-	for i, opt := range opts {
-		if opt == nil {
-			return nil, valueError(fmt.Sprint("option ", i+1), nil, "an option")
-		}
-		if err := opt(&s.settings); err != nil {
-			return nil, err
-		}
+	if err := invalid.Apply(valueError, &s.settings, opts); err != nil {
+		return nil, err
 	}
 	returning := " RETURNING set_config('synchronous_commit', 'off', true)" // for this transaction
 	if s.durable {
