@@ -15,7 +15,7 @@ import (
 // for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
-	fill func(T) bool                     // answers an entry without a call, if it can; or nil
+	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
 
 	mu      sync.Mutex
 	waiting []T // first come, first served
@@ -64,10 +64,6 @@ const never = saturate.Never
 // entry.
 func (q *queue[T]) do(ctx context.Context, r T, patience time.Duration) error {
 	q.mu.Lock()
-	if q.fill != nil && q.fill(r) {
-		q.mu.Unlock()
-		return nil
-	}
 	q.waiting = append(q.waiting, r)
 	if q.calls < q.allowed() {
 		q.calls++
