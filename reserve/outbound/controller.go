@@ -64,7 +64,8 @@ func (c *controller) follow() {
 
 // spacing reports whether a limiter spaces the calls of a window.
 func (w *way) spacing(by reserve.Reserver) bool {
-	return slices.ContainsFunc(w.charges, func(a charge) bool { return a.rate != nil && by == reserve.Reserver(a.rate.even) })
+	l, ok := by.(*reserve.Limiter)
+	return ok && slices.ContainsFunc(w.charges, func(a charge) bool { return a.rate != nil && a.rate.even == l })
 }
 
 // is returns what a question about the rate finds.

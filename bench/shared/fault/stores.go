@@ -60,14 +60,16 @@ func (b *backend) kill() {
 	}
 }
 
-// signal sends a signal to the server and its children.
+// signal sends a signal to the server and its children, which may end meanwhile.
 func (b *backend) signal(what syscall.Signal) error {
 	pid := b.cmd.Process.Pid
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
 	err := syscall.Kill(pid, what)
 	for _, child := range strings.Fields(string(children)) {
 		n, _ := strconv.Atoi(child)
-		err = errors.Join(err, syscall.Kill(n, what))
+		if failed := syscall.Kill(n, what); failed != syscall.ESRCH {
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import "time"
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket is empty then and refuses most of
 // the five, however many programs share it. A background refuses its share. After events in quick succession, a volley
-// follows the next refusal, which is no event. After six volleys with at most four refusals, each call adds the share to
-// a budget of refusals that are no events.
+// follows the next refusal, which is no event. After six volleys with at most four refusals, each call adds the share
+// to a budget of refusals that are no events.
 //
 // Where a bucket refills within a round trip, a volley finds it full, and a crowd looks like a background. So 429s by
 // chance explain why a rate fell, not why it should rise: above the rate from which it fell each is an event.

@@ -10,8 +10,8 @@
 //
 // T is 10 s plus 25 calls, and at least 25 stops: see patience. Refusals in a row are one event; a further one takes
 // c/5, up to 5 c. The rate accepted since the last event bounds the cut from below. After three periods without an
-// event the limit has moved: growth doubles with each period, none of which counts as more than two minutes. A rate that
-// its user knows ([Known]) takes steps of 1/25, and is never lower by more than two.
+// event the limit has moved: growth doubles with each period, none of which counts as more than two minutes. A rate
+// that its user knows ([Known]) takes steps of 1/25, and is never lower by more than two.
 //
 // Everything counts permits; numbers of calls are multiplied by the mean cost.
 //

@@ -83,8 +83,8 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 }
 
 // Said takes the rate that a server states in the response to a call sent then, if none was sent later. It holds at
-// once, unless a refusal has shown that it is too high. If rest is not 0, it is what is left over the rest of a time, and
-// if spread, that of a window, which a program that uses it alone may spend at once.
+// once, unless a refusal has shown that it is too high. If rest is not 0, it is what is left over the rest of a time,
+// and if spread, that of a window, which a program that uses it alone may spend at once.
 func (r *Rate) Said(now, sent time.Time, rate float64, rest time.Duration, spread bool) {
 	if sent.Before(r.heard) {
 		return

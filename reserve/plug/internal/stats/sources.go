@@ -45,7 +45,7 @@ func (s *Set) Inbound(name string, m *inbound.Middleware) error {
 		return s.wrong("the middleware "+name, nil, "a middleware")
 	}
 	waits := func() Histogram { return queueWaits(m.Stats().Waits) }
-	return s.add(source{kind: "a middleware", name: name, waits: waits, samples: func(yield func(*Family, float64, ...string)) {
+	samples := func(yield func(*Family, float64, ...string)) {
 		now := m.Stats()
 		yield(allowed, float64(now.Allowed))
 		yield(queued, float64(now.Queued))
@@ -60,7 +60,8 @@ func (s *Set) Inbound(name string, m *inbound.Middleware) error {
 			yield(tiers, float64(t.Failed), t.Name, "failed")
 			yield(crowded, float64(t.Shared), t.Name)
 		}
-	}})
+	}
+	return s.add(source{kind: "a middleware", name: name, waits: waits, samples: samples})
 }
 
 // queueWaits turns a middleware's histogram into one that exporters show.
