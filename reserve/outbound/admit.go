@@ -107,15 +107,19 @@ func (c *call) take() {
 		c.dearest().place = c.place
 	}
 	n := len(c.charges)
+	seats := n + len(c.seats)
 	for i, l := range c.place.Options[option].Limits {
 		held := c.place.Held(i)
 		switch {
 		case i < n:
 			c.charges[i].Held = held
-		case i < n+len(c.seats):
+		case i < seats:
 			c.seats[i-n].Held = held
-		case !l.Own && !c.spacing(l.By):
+		case i >= seats+c.spaces() && !l.Own:
 			c.gates = append(c.gates, held)
 		}
+	}
+	for i, a := range c.spaced {
+		a.Held = together(a.Held, c.place.Held(i))
 	}
 }

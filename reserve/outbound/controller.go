@@ -3,7 +3,6 @@ package outbound
 import (
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,12 +59,6 @@ func (c *controller) follow() {
 		}
 		c.admit()
 	}
-}
-
-// spacing reports whether a limiter spaces the calls of a window.
-func (w *way) spacing(by reserve.Reserver) bool {
-	l, ok := by.(*reserve.Limiter)
-	return ok && slices.ContainsFunc(w.charges, func(a charge) bool { return a.rate != nil && a.rate.even == l })
 }
 
 // is returns what a question about the rate finds.

@@ -99,8 +99,8 @@ func (c *call) option(i int, w *way, again bool) {
 	c.place.Options[i].Limits = c.asks(w, limits)
 }
 
-// asks appends an option's limits: charges, seats, gates (a window's spacing, the probe of an unknown rate, a room, a
-// pause), and last the class's limits, which are Own.
+// asks appends an option's limits: charges, seats, the spacing of windows, gates (the probe of an unknown rate, a room,
+// a pause), and last the class's limits, which are Own.
 func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 	for i := range w.charges {
 		a := &w.charges[i]
@@ -108,6 +108,9 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 	}
 	for i := range w.seats {
 		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
+	}
+	for _, a := range w.spaced {
+		limits = append(limits, queue.Limit{By: a.rate.even, Permits: a.Permits})
 	}
 	for i := range w.charges {
 		limits = w.charges[i].gates(limits)
@@ -122,9 +125,6 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 }
 
 func (a *charge) gates(limits []queue.Limit) []queue.Limit {
-	if a.rate != nil && a.rate.even != nil {
-		limits = append(limits, queue.Limit{By: a.rate.even, Permits: a.Permits, Clip: true})
-	}
 	if a.rate != nil && a.rate.unknown() {
 		limits = append(limits, queue.Limit{By: a.rate.probe, Permits: 1})
 	}

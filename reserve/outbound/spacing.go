@@ -1,0 +1,42 @@
+package outbound
+
+import "github.com/nextfree/pace/reserve"
+
+// spaced yields the charges of windows whose calls a second limiter spaces, each with the place of that in asks.
+func (w *way) spaced(yield func(at int, a *charge) bool) {
+	at := len(w.charges) + len(w.seats)
+	for i := range w.charges {
+		if a := &w.charges[i]; a.rate != nil && a.rate.even != nil {
+			if !yield(at, a) {
+				return
+			}
+			at++
+		}
+	}
+}
+
+// spaces is how many spaced yields.
+func (w *way) spaces() (n int) {
+	for range w.spaced {
+		n++
+	}
+	return n
+}
+
+// A spacedPromise is a window's reservation. That of the limiter that spaces its calls is settled with it.
+type spacedPromise struct {
+	*reserve.Reservation
+	even *reserve.Reservation
+}
+
+func together(window, even *reserve.Reservation) *reserve.Reservation {
+	r := reserve.NewReservation(spacedPromise{window, even})
+	return &r
+}
+
+func (p spacedPromise) Cancel() { p.Settle(0) }
+
+func (p spacedPromise) Settle(actual int) {
+	p.Reservation.Settle(actual)
+	p.even.Settle(actual)
+}

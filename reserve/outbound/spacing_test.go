@@ -1,0 +1,53 @@
+package outbound
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/window"
+)
+
+// refusedOnce is a server that refuses its first request for a second, and accepts the others with that body.
+func refusedOnce(body string) tripper {
+	first := true
+	return func(*http.Request) (*http.Response, error) {
+		response := ok(body)
+		if first {
+			first = false
+			response.StatusCode = http.StatusTooManyRequests
+			response.Header.Set("Retry-After", "1")
+		}
+		return response, nil
+	}
+}
+
+// took is how long so many calls take, one after the other.
+func took(t *testing.T, transport http.RoundTripper, calls int) time.Duration {
+	begin := time.Now()
+	for range calls {
+		response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a/", nil))
+		require.NoError(t, err)
+		drain(response.Body)
+	}
+	return time.Since(begin)
+}
+
+// A window's calls are spaced by what they used, not by what they were thought to use.
+func TestSpacingByUse(t *testing.T) {
+	for used, want := range map[string]time.Duration{
+		"used 100": time.Second / 6, "used 2000": 10 * time.Second / 3, "nothing": 5 * time.Second / 3,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tokens := Limit{Limiter: reserve.Must(window.New(60_000, time.Minute)), Cost: costs(1000), Used: usage}
+			transport := reserve.Must(New(refusedOnce(used), nil, WithLimit(tokens), Adaptive()))
+			took(t, transport, 2) // the refusal, and its second
+			require.InDelta(t, 4*want, took(t, transport, 4), 0.02*float64(4*want), used)
+		})
+	}
+}
