@@ -51,3 +51,13 @@ func TestSpacingByUse(t *testing.T) {
 		})
 	}
 }
+
+// So they are by an estimate that has improved meanwhile.
+func TestSpacingByRecost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := Limit{Limiter: reserve.Must(window.New(60_000, time.Minute)), Cost: costs(1000), Recost: costs(100)}
+		transport := reserve.Must(New(refusedOnce(""), nil, WithLimit(tokens), Adaptive()))
+		took(t, transport, 2)
+		require.InDelta(t, 4*time.Second/6, took(t, transport, 4), float64(20*time.Millisecond))
+	})
+}

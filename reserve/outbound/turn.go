@@ -149,6 +149,11 @@ func (c *call) renew() error {
 				c.place.SetPermits(o, i, a.Permits)
 			}
 		}
+		for i, a := range w.spaced {
+			if a.limit.again != nil {
+				c.place.SetPermits(o, i, a.Permits)
+			}
+		}
 	}
 	return nil
 }
