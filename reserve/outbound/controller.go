@@ -8,6 +8,7 @@ import (
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/internal/queue"
 )
@@ -37,11 +38,22 @@ func newController(l tunable) *controller {
 }
 
 func (c *controller) spaced(unlimited *reserve.Policy) *controller {
-	if w, ok := c.limiter.(*reserve.Limiter); ok && (*engine.Limiter)(w).Outlook().Window {
+	if isWindow(c.limiter) {
 		c.even = unlimited.Limiter()
 		c.limiter = c.even
 	}
 	return c
+}
+
+func isWindow(by reserve.Reserver) bool {
+	var o engine.Outlook
+	switch by := by.(type) {
+	case *reserve.Limiter:
+		o = (*engine.Limiter)(by).Outlook()
+	case bykey.Key:
+		o, _ = by.Outlook()
+	}
+	return o.Window
 }
 
 func (c *controller) follow() {

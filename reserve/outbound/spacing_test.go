@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 )
 
@@ -59,5 +60,17 @@ func TestSpacingByRecost(t *testing.T) {
 		transport := reserve.Must(New(refusedOnce(""), nil, WithLimit(tokens), Adaptive()))
 		took(t, transport, 2)
 		require.InDelta(t, 4*time.Second/6, took(t, transport, 4), float64(20*time.Millisecond))
+	})
+}
+
+// A key's window is spaced as well, and keeps its length.
+func TestSpacingOfKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := keyed.New(func(string) (*reserve.Policy, error) { return window.Policy(10, time.Second) })
+		transport := reserve.Must(New(refusedOnce(""), nil, PerKey(Host, keys.For), Adaptive()))
+		took(t, transport, 2)
+		require.InDelta(t, 4*time.Second/6, took(t, transport, 4), float64(20*time.Millisecond))
+		require.Equal(t, 10., keys.For("a").(keyed.Limiter).Rate())
+		require.InDelta(t, 6, transport.Snapshot().Limits[0].Rate, 0.1)
 	})
 }
