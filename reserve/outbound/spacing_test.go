@@ -3,6 +3,8 @@ package outbound
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,5 +74,43 @@ func TestSpacingOfKeys(t *testing.T) {
 		require.InDelta(t, 4*time.Second/6, took(t, transport, 4), float64(20*time.Millisecond))
 		require.Equal(t, 10., keys.For("a").(keyed.Limiter).Rate())
 		require.InDelta(t, 6, transport.Snapshot().Limits[0].Rate, 0.1)
+	})
+}
+
+// A new rate of the window ends its spacing, also for rates that are not lower than the old one.
+func TestSpacingBeginsAnew(t *testing.T) {
+	for _, rate := range []float64{8, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			limiter := reserve.Must(window.New(10, time.Second))
+			transport := reserve.Must(New(refusedOnce(""), limiter, Adaptive()))
+			took(t, transport, 2)
+			require.InDelta(t, time.Second/6, took(t, transport, 1), float64(5*time.Millisecond))
+			require.NoError(t, limiter.SetRate(rate))
+			require.Zero(t, took(t, transport, 5))
+		})
+	}
+}
+
+// Who waits for its turn in a window's spacing is told when that is.
+func TestSpacingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var until []time.Duration
+		begin := time.Now()
+		transport := reserve.Must(New(refusedOnce(""), reserve.Must(window.New(10, time.Second)), Adaptive(), WithHooks(Hooks{
+			Waiting: func(_ *http.Request, why Waiting) { until = append(until, why.Until.Sub(begin)) },
+		})))
+		took(t, transport, 2)
+		begin, until = time.Now(), nil
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { took(t, transport, 1) })
+			synctest.Wait()
+		}
+		told := slices.Clone(until)
+		all.Wait()
+		require.Len(t, told, 4)
+		for i, want := range ms(167, 333, 500, 667) {
+			require.InDelta(t, want, told[i], float64(5*time.Millisecond), "%v", told)
+		}
 	})
 }
