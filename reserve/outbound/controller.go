@@ -45,6 +45,10 @@ func (c *controller) spaced(unlimited *reserve.Policy) *controller {
 	return c
 }
 
+// longest is the longest window whose calls are spaced. A quota of an hour or a day gets smaller: interactive programs
+// would wait minutes for each call.
+const longest = 10 * time.Minute
+
 func isWindow(by reserve.Reserver) bool {
 	var o engine.Outlook
 	switch by := by.(type) {
@@ -53,7 +57,7 @@ func isWindow(by reserve.Reserver) bool {
 	case bykey.Key:
 		o, _ = by.Outlook()
 	}
-	return o.Window
+	return o.Window && o.Capacity <= longest.Seconds()*o.Rate
 }
 
 func (c *controller) follow() {

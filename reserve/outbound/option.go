@@ -131,8 +131,8 @@ func RetryNonIdempotent() Option { return set(func(s *settings) { s.repeatAny = 
 func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = true }) }
 
 // Adaptive finds the rate that the server accepts, in permits, for each limit whose limiter has Rate and SetRate, as
-// *[reserve.Limiter] does. It never exceeds the limiter's own rate. A window or calendar keeps its own: below it, calls
-// are spaced evenly as well.
+// *[reserve.Limiter] does. It never exceeds the limiter's own rate. A window or calendar of at most ten minutes keeps
+// its own: below it, calls are spaced evenly as well.
 //
 // A refusal cuts the rate by a tenth, once for all refusals of one event; the first at an unproven rate cuts it to 0.6.
 // A period without a refusal raises it by a tenth. A period is 10 s and 25 requests, and at least 25 s for a stop of a

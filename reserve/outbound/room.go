@@ -40,7 +40,8 @@ type room struct {
 const (
 	boundless = math.MaxInt
 	perRoom   = 8 // stops, until more calls may be out
-	// After a longer stop of calls that were as many as were left, the bound would hold for many windows.
+	// Calls refused when no more than these were left say nothing of how many may be out. But a short stop soon ends the
+	// bound, and it saves refusals.
 	shortStop = 5 * time.Second
 
 	chancePart = 1. / 25 // of the accepted calls

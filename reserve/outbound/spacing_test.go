@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/calendar"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/window"
 )
@@ -63,6 +64,20 @@ func TestSpacingByRecost(t *testing.T) {
 		took(t, transport, 2)
 		require.InDelta(t, 4*time.Second/6, took(t, transport, 4), float64(20*time.Millisecond))
 	})
+}
+
+// A day's quota gets smaller: 10 of 1,000 go at once after a refusal.
+func TestLongQuotasAreNotSpaced(t *testing.T) {
+	for name, l := range map[string]*reserve.Limiter{
+		"calendar": reserve.Must(calendar.New(1000, calendar.Daily(time.UTC, 0))), "window": reserve.Must(window.New(1000, 24*time.Hour)),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := reserve.Must(New(refusedOnce(""), l, Adaptive()))
+			took(t, transport, 2)
+			require.Zero(t, took(t, transport, 10), name)
+			require.Less(t, l.Rate(), 1000./86_400, name)
+		})
+	}
 }
 
 // A key's window is spaced as well, and keeps its length.
