@@ -8,8 +8,8 @@ import (
 )
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
-// Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Shopify, Jira, Okta, X, Zendesk, Atlassian Data Center,
-// AWS, MediaWiki, Salesforce, Airtable and SEC EDGAR.
+// Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Telegram, Shopify, Jira, Okta, X, Zendesk, Atlassian Data
+// Center, AWS, MediaWiki, Salesforce, Airtable and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",

@@ -78,8 +78,8 @@
 // The first of these that is present counts.
 //
 //   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, Retry-After, and the bodies of refusals by Google,
-//     Discord, Shopify's GraphQL and GitHub. Retry-After may be seconds, decimals, one of HTTP's three date forms, or
-//     RFC 1123 with UTC. 1e9 and more is a time since 1970. More than 32 days is malformed.
+//     Discord, Telegram, Shopify's GraphQL and GitHub. Retry-After may be seconds, decimals, one of HTTP's three date
+//     forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More than 32 days is malformed.
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //

@@ -66,6 +66,7 @@ func TestProviders(t *testing.T) {
 		{"Discord", 429, "Retry-After: 65\nX-RateLimit-Limit: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795262464.57\nX-RateLimit-Reset-After: 64.57\nX-RateLimit-Bucket: abcd",
 			`{"message":"You are being rate limited.","retry_after":64.57,"global":false}`, 64570 * time.Millisecond},
 		{"Discord, the last call", 200, "X-RateLimit-Limit: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795262401.25\nX-RateLimit-Reset-After: 1.25", `{}`, 1250 * time.Millisecond},
+		{"Telegram", 429, "", `{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 5","parameters":{"retry_after":5}}`, 5 * time.Second},
 		{"Shopify, REST", 429, "Retry-After: 2.0\nX-Shopify-Shop-Api-Call-Limit: 40/40", `{"errors":"Exceeded 2 calls per second for api client."}`, 2 * time.Second},
 		{"Shopify, GraphQL", 200, "X-ShopId: 1", `{"errors":[{"message":"Throttled","extensions":{"code":"THROTTLED"}}],"extensions":{"cost":` +
 			`{"requestedQueryCost":101,"throttleStatus":{"maximumAvailable":1000.0,"currentlyAvailable":13,"restoreRate":50.0}}}}`, 1760 * time.Millisecond},

@@ -34,6 +34,19 @@ func retryAfterInBody(_ *http.Response, body []byte) (Refusal, bool) {
 	return Refusal{RetryAfter: times(b.RetryAfter, time.Second), Whole: b.Global == true}, true
 }
 
+// telegram reads a bot's refusals: core.telegram.org/bots/api#responseparameters.
+func telegram(_ *http.Response, body []byte) (Refusal, bool) {
+	var b struct {
+		Parameters struct {
+			RetryAfter float64 `json:"retry_after"`
+		}
+	}
+	if !decode(body, &b) || !(b.Parameters.RetryAfter > 0) {
+		return Refusal{}, false
+	}
+	return Refusal{RetryAfter: times(b.Parameters.RetryAfter, time.Second)}, true
+}
+
 // retryInfo reads google.rpc.RetryInfo and QuotaFailure in a google.rpc.Status.
 func retryInfo(_ *http.Response, body []byte) (s Refusal, ok bool) {
 	var b googleStatus

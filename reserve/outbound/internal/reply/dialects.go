@@ -23,6 +23,7 @@ var Dialects = expanded([]Dialect{
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After",
 		Body: retryAfterInBody, Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
 	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
+	{Name: "Telegram", Body: telegram},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
 	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
 	{Name: "GitHub and many others",
