@@ -86,8 +86,11 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if v.refused {
 		c.throttled(v)
 	}
-	for i, all := 0, c.concerned(); i < len(all); i++ {
+	all := c.concerned()
+	for i := len(all) - 1; i >= 0; i-- { // from the named limit on: another's rate wakes calls, which may go by this
 		c.learn(&all[i], &v.rulings[i])
+	}
+	for i := range all {
 		c.tell(&all[i])
 	}
 	if !s.Cached {
