@@ -393,6 +393,6 @@ func TestAskingIsNotSeen(t *testing.T) {
 		synctest.Wait()
 		s := everything.Snapshot()
 		require.InDelta(t, 1000+10, s.Granted-s.GivenBack, 2)
-		require.Less(t, s.Granted, uint64(1000+3*10), "with what it holds for the first, and gives back")
+		require.Less(t, s.Granted, uint64(1100), "with what is held for the first, and given back: a few, not one for each of 1,000 that wait")
 	})
 }
