@@ -26,6 +26,7 @@ const (
 	firstGap      = 4 * time.Second
 	gapGrowth     = 1.4
 	busyGap       = 0.03 // of the time so far
+	leastGap      = time.Second
 )
 
 // Refused counts a refusal, without a time, of a call sent then. It returns the distance to the next call; 0: no block.
@@ -36,7 +37,7 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 		return 0
 	}
 	if b.refusals++; b.refusals == 1 {
-		b.since, b.crowded = now, false
+		b.since, b.crowded, b.gap = now, false, 0
 	}
 	b.crowded = b.crowded || !busy
 	lasts := now.Sub(b.since)
@@ -44,7 +45,7 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	case lasts < blockAfter || b.refusals < blockRefusals:
 		return 0
 	case busy:
-		b.gap = time.Duration(busyGap * float64(lasts))
+		b.gap = max(leastGap, time.Duration(busyGap*float64(lasts)))
 	default:
 		b.gap = min(max(firstGap, time.Duration(gapGrowth*float64(b.gap))), remembered)
 	}

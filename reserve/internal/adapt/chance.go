@@ -6,18 +6,18 @@ import "time"
 // gateway drops one call in a hundred. 429s and 503s each may have one.
 //
 // A volley tells it from a limit: five calls at once, right after a refusal. A bucket is empty then and refuses most of
-// the five, however many programs share it. A background refuses its share. After events in quick succession, a volley
-// follows the next refusal, which is no event. After six volleys with at most four refusals, each call adds the share
-// to a budget of refusals that are no events.
+// the five, however many programs share it. A background refuses its share. Events in quick succession bring volleys.
+// After six of them with at most four refusals, each call adds the share to a budget of refusals that are no events.
 //
 // Where a bucket refills within a round trip, a volley finds it full, and a crowd looks like a background. So 429s by
 // chance explain why a rate fell, not why it should rise: above the rate from which it fell each is an event.
 //
-// A program that believes in a background, which has cut its rate, returns to the rate from which it fell.
+// A program that believes in 503s, which have cut its rate, returns to the rate that a 429 cut last. If none has, it
+// searches.
 //
-// A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and a 429 with a time begins
-// none. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where a known rate, which
-// it does not exceed, was never right for long.
+// A bucket refills during a stop. So a 503 that begins a volley stops only its own call, and is no event; no volley
+// follows a 429 with a time. A volley of 429s proves nothing below five calls a second (buckets are smaller), and where
+// a known rate, which it does not exceed, was never right for long.
 type chance struct {
 	share  float64   // of the calls; 0: no background is known
 	until  time.Time // the share is forgotten
@@ -28,7 +28,7 @@ type chance struct {
 	fell           float64   // the rate before the first of them
 	calls, refused float64   // since surplus was 0
 
-	due     bool // a volley is, at the next refusal
+	due     bool // a volley is, at the next 503
 	volleys int  // answered, one after another
 	hits    int  // refused calls of these
 }
@@ -74,9 +74,15 @@ func (c *chance) accepted(now time.Time) {
 	}
 }
 
-// tolerated reports whether a refusal is background.
+func (c *chance) count() {
+	c.calls++
+	c.refused++
+}
+
+// tolerated counts a refusal, and reports whether it is background.
 func (r *Rate) tolerated(kind int) bool {
 	c := &r.chance[kind]
+	c.count()
 	if c.share == 0 || c.budget < 1 || kind == tooMany && r.rate > c.fell {
 		return false
 	}
@@ -84,7 +90,7 @@ func (r *Rate) tolerated(kind int) bool {
 	return true
 }
 
-// suspect counts an event at a rate, after which a volley may be due.
+// suspect counts an event at a rate, after which a volley may be due. A 429's follows at once.
 func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	c := &r.chance[kind]
 	switch {
@@ -102,6 +108,9 @@ func (r *Rate) suspect(now time.Time, rate float64, kind int) {
 	c.surplus++
 	likely := (c.surplus >= suspicious || c.volleys > 0) && c.refused <= mostShare*c.calls && r.guesses == 0
 	c.due = likely && (kind == unable || r.sharp())
+	if kind == tooMany && c.due {
+		r.fire(now, kind)
+	}
 }
 
 // fire begins a volley after a refusal.
@@ -130,6 +139,9 @@ func (r *Rate) volleyed(now, sent time.Time, kind int) bool {
 	if s.kind == kind {
 		c.hits++
 	}
+	if s.kind == kind && kind == unable {
+		c.count()
+	}
 	if s.open--; s.open == 0 {
 		c.judge(r, now, s.kind)
 	}
@@ -141,7 +153,7 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 	c.volleys++
 	few := c.hits <= mostHits && 2*c.hits <= volley*c.volleys
 	if few && c.volleys < enough {
-		c.due = true
+		c.due = kind == unable // a further event brings the next one of 429s
 		return
 	}
 	share, until := 0., c.until
@@ -151,7 +163,14 @@ func (c *chance) judge(r *Rate, now time.Time, kind int) {
 		if kind == tooMany { // it may be no background after all
 			share = min(share, float64(c.hits+1)/float64(c.volleys*volley))
 		}
-		r.recall, r.wait = c.fell, 1 // chance has cut it
+		switch { // chance has cut the rate
+		case kind == tooMany:
+			r.recall, r.wait = c.fell, 1
+		case r.limited > 0:
+			r.recall, r.wait = r.limited, 1
+		default:
+			r.searching = r.rate < r.ceiling
+		}
 	}
 	*c = chance{share: share, budget: mostBudget, until: until, fell: c.fell}
 }

@@ -20,8 +20,8 @@
 // Refused % and Jain's index of 10 and of 30 programs at 100/s, and of 10 at windows of 1,000 in 10 s; what one program
 // uses with stops of 1 s, and at an unknown rate beside 3 % of refusals by chance: 429 and 503 with a time at 50/s, 503
 // at 500/s; and how many shares of a window the tenth program has in its second minute. Medians of nine seeds of a
-// simulation, not kept here, with delays of 8 to 120 ms, of 20 where chance refuses. They were measured before a volley
-// of 429s began with a refusal that is no event, and while refusals in a row brought an earlier rate back.
+// simulation, not kept here, with delays of 8 to 120 ms, of 20 where chance refuses. They were measured while
+// refusals in a row brought an earlier rate back.
 //
 //	unchanged          .8 .94, 1.8 .94, 3.2 .89, .95, .88, .93, .92, 4.0
 //	step        half   .8 .95, 1.7 .96, 6.0 .85, .96, .90, .93, .91, 4.9

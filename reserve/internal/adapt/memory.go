@@ -13,6 +13,7 @@ type memory struct {
 	long     bool      // it was so for half a period
 	recall   float64   // the rate to try again, or 0
 	wait     float64   // seconds of use until then
+	limited  float64   // the rate that a 429 cut last, or 0
 	lasted   bool      // half of the ceiling, or more, was right for long
 	pardoned time.Time // when a refusal at the ceiling was last forgiven
 }

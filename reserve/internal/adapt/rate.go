@@ -147,13 +147,11 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		kind = unable
 	}
 	mayBeChance := notAble || stop == 0
-	if c := &r.chance[kind]; mayBeChance && sent.After(r.at) {
-		c.calls, c.refused = c.calls+1, c.refused+1
-	}
 	switch {
 	case r.volleyed(now, sent, kind), !sent.After(r.at):
-	case mayBeChance && r.chance[kind].due:
-		r.fire(now, kind)
+	case notAble && r.chance[unable].due:
+		r.chance[unable].count()
+		r.fire(now, unable)
 	case !r.proven:
 		r.again(stop, notAble)
 	case r.fair.others(), mayBeChance && r.tolerated(kind):
@@ -161,6 +159,9 @@ func (r *Rate) Refused(now, sent, resume time.Time, notAble bool) (cut bool) {
 		cut = true
 		fell := r.rate
 		r.cut(now, sent, stop)
+		if !notAble {
+			r.limited = fell
+		}
 		if mayBeChance {
 			r.suspect(now, fell, kind)
 		}
