@@ -144,7 +144,7 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // other programs use it too. If that is less than a request costs, the limit stops until the window's end.
 //
 // Programs may share a limit: 3, 10, 30 and 100 of them use all of a bucket of 100/s in about equal parts, and 0.3,
-// 0.9, 1.8 and 3 % of their requests are refused. One that comes late has its share after a minute, and up to four of
+// 0.8, 1.7 and 3 % of their requests are refused. One that comes late has its share after a minute, and up to four of
 // long windows.
 //
 // Refusals by 503 or 529 may come by chance, and 429s without a time from 5 requests/s on. Five requests at once, right
