@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// send returns a failed call's error for the waiting callers too, unless only these callers had too little time.
 func (l *Limiter) send(ctx context.Context, list []*request) error {
 	begin, n := l.now(), l.node()
 	// Permits granted without the server are charged once it has answered again: a charge whose answer is lost is
@@ -25,26 +23,23 @@ func (l *Limiter) send(ctx context.Context, list []*request) error {
 			list = append([]*request{owes}, list...)
 		}
 	}
-	by := l.until(list, begin)
-	e := l.errand(list, begin, by)
+	e := l.errand(list, begin)
 	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless send returns
 	defer func() {
 		if err == nil {
 			return
 		}
-		l.report(n, err, begin, by-begin)
+		l.report(n, err, begin)
 		l.fail(n, list, err)
 		if !owes.charged {
 			l.owed.giveBack(owes.charge, owed)
 		}
 	}()
-	err = l.call(ctx, n, slices.Concat(e.refunds, list, e.buys), by)
+	err = l.call(ctx, n, slices.Concat(e.refunds, list, e.buys))
 	if err == nil {
-		l.report(n, nil, begin, by-begin)
+		l.report(n, nil, begin)
 		l.counters.requests.Add(uint64(len(list)))
 		l.stock.answered(list, e)
-	} else if by-begin < int64(l.timeout) && late(err) {
-		return nil
 	}
 	return err
 }
@@ -63,87 +58,53 @@ func (l *Limiter) fail(n *node, list []*request, err error) {
 	}
 }
 
-// try probes until three answers have come in a row. If there is no time for three, the next caller goes on.
-func (l *Limiter) try(ctx context.Context, n *node, by int64) (err error) {
-	answers, enough := 0, true
-	err = &UnavailableError{Key: l.key, Err: errAborted}
-	begin := l.now()
+// probe asks until three answers have come in a row.
+func (l *Limiter) probe(ctx context.Context, n *node) {
+	err := error(&UnavailableError{Key: l.key, Err: errAborted}) // unless the client returns
 	defer func() {
-		verdict := err
+		_ = recover()
 		if _, refused := err.(*ConfigError); refused { // that is an answer
-			answers, verdict = tolerated, nil
-		} else if late(err) && l.hasty(by-begin) {
-			answers, verdict = 0, nil
+			err = nil
 		}
-		closed := n.circuit.tried(l.now(), answers, verdict)
-		if err == nil && !(closed && enough) {
-			err = &UnavailableError{Key: l.key, Err: errPatience}
-		}
+		n.circuit.probedWith(l.now(), err)
 	}()
 	if reload := l.nodes.reload; reload != nil {
-		reloading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-begin)/2)
+		reloading, cancel := context.WithTimeout(ctx, l.timeout/2)
 		reload(reloading)
 		cancel()
 	}
-	now := l.node() // the key may be elsewhere now
-	for answers < tolerated && enough {
-		sent := l.now()
-		if err := l.call(ctx, now, []*request{looks()}, by); err != nil {
-			return err
+	for range tolerated {
+		now := l.node() // the key may be elsewhere now
+		if err = l.call(ctx, now, []*request{looks()}); err != nil {
+			return
 		}
-		answers++
-		back := l.now()
-		enough = by-back >= back-sent
 	}
-	return nil
 }
 
-// report tells the circuit how a call went that began then and had so much time. An error of the server is an answer.
-func (l *Limiter) report(n *node, err error, begin, had int64) {
+// report tells the circuit how a call went that began then. An error of the server is an answer.
+func (l *Limiter) report(n *node, err error, begin int64) {
 	if _, unavailable := err.(*UnavailableError); !unavailable {
 		err = nil
 	}
 	failures := 1
-	switch {
-	case !late(err):
-	case l.hasty(had):
-		failures = 0
-	case had >= int64(l.timeout) && n.circuit.answered.Load() < begin:
+	if late(err) && n.circuit.answered.Load() < begin {
 		failures = certain
 	}
 	n.circuit.report(l.now(), err, failures)
 }
 
-// hasty reports whether a call had too little time to tell anything about the server.
-func (l *Limiter) hasty(had int64) bool { return had < int64(l.timeout)/4 }
-
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errLate)
 }
 
-func timedOut(err error, after time.Duration) error {
-	if e, ok := err.(*UnavailableError); ok && late(err) {
-		e.Timeout = after.Round(time.Millisecond)
-	}
-	return err
-}
-
-func (l *Limiter) until(list []*request, begin int64) int64 {
-	latest := begin
-	for _, r := range list {
-		latest = max(latest, cmp.Or(r.by, never))
-	}
-	return min(latest, begin+int64(l.timeout))
-}
-
-func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) error {
-	// The caller's end must not be the list's.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-l.now()))
+// call asks. What reaches the keeper after the timeout decides nothing.
+func (l *Limiter) call(ctx context.Context, n *node, list []*request) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	o := orders.Get().(*order)
 	defer orders.Put(o)
 	o.terms = l.terms.Load()
-	begin := l.now()
+	by := saturate.Add(l.now(), int64(l.timeout))
 	for {
 		sent := l.now()
 		o.clear(n.clock.notAfter(by))
@@ -152,7 +113,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 		back := l.now()
 		l.counters.called(back-sent, err)
 		if err != nil {
-			return timedOut(failure(l.key, err), time.Duration(by-begin))
+			return failure(l.key, err, l.timeout)
 		}
 		l.stock.took(back - sent)
 		decided := n.clock.decided(o.decided, sent, back)
@@ -161,7 +122,7 @@ func (l *Limiter) call(ctx context.Context, n *node, list []*request, by int64) 
 				continue
 			}
 			late := fmt.Errorf("the request reached %s %w", n.name, errLate)
-			return timedOut(&UnavailableError{Key: l.key, Err: late}, time.Duration(by-begin))
+			return &UnavailableError{Key: l.key, Timeout: l.timeout, Err: late}
 		}
 		o.give(list, decided)
 		l.learn(o.after, sent)

@@ -15,9 +15,8 @@ type circuit struct {
 
 	mu       sync.Mutex
 	failures int
-	probing  bool
-	probed   chan struct{} // closed when the probe ends; nil: no caller waits for it
-	found    int           // answers in a row to callers that probe
+	probed   chan struct{} // closed when the probe ends; nil: there is none
+	awaited  bool          // by all callers, not only by the caller that began it
 	until    int64         // when the next may probe; 0: the circuit is closed
 	pause    int64
 	last     error
@@ -31,7 +30,7 @@ const (
 	lastPause  = 8 * firstPause
 )
 
-// enter tells the caller to probe, and then to call tried; or to wait for probed, if not nil.
+// enter tells the caller to begin a probe, and to wait for probed, if not nil.
 func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err error) {
 	if !c.troubled.Load() {
 		return false, nil, nil
@@ -41,14 +40,13 @@ func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err erro
 	switch {
 	case c.until == 0:
 		return false, nil, nil
-	case now < c.until || c.probing:
-		return false, c.probed, c.last
+	case c.probed != nil && c.awaited:
+		return false, c.probed, nil
+	case c.probed != nil || now < c.until:
+		return false, nil, c.last
 	}
-	c.probing = true
-	if now-c.until > c.pause {
-		c.probed = make(chan struct{})
-	}
-	return true, nil, nil
+	c.probed, c.awaited = make(chan struct{}), now-c.until > c.pause
+	return true, c.probed, nil
 }
 
 // outcome returns the last failure, or nil if the circuit is closed.
@@ -63,7 +61,7 @@ func (c *circuit) outcome() error {
 
 func (c *circuit) isOpen() bool { return c.outcome() != nil }
 
-// report records a call, whose failure counts as so many: 0 if it is not the server's.
+// report records a call, whose failure counts as so many.
 func (c *circuit) report(now int64, err error, failures int) {
 	if err == nil {
 		c.answered.Store(max(1, now))
@@ -76,36 +74,29 @@ func (c *circuit) report(now int64, err error, failures int) {
 	switch {
 	case err == nil && c.until == 0: // one of before it opened says nothing
 		c.close()
-	case err != nil && failures > 0:
+	case err != nil:
 		c.failures += failures - 1
 		c.fail(now, err)
 	}
 }
 
-func (c *circuit) tried(now int64, answers int, err error) (closed bool) {
+// probedWith records a probe: an error, or enough answers in a row.
+func (c *circuit) probedWith(now int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.probing = false
-	if c.probed != nil {
-		close(c.probed)
-		c.probed = nil
+	close(c.probed)
+	c.probed = nil
+	if err == nil {
+		c.answered.Store(max(1, now))
+		c.close()
+		return
 	}
-	if err != nil {
-		c.found = 0
-		c.fail(now, err)
-		c.wait(now, min(2*c.pause, lastPause))
-		return false
-	}
-	if c.found += answers; c.found < tolerated {
-		return false
-	}
-	c.answered.Store(max(1, now))
-	c.close()
-	return true
+	c.fail(now, err)
+	c.wait(now, min(2*c.pause, lastPause))
 }
 
 func (c *circuit) close() {
-	c.failures, c.found, c.until, c.pause, c.last = 0, 0, 0, 0, nil
+	c.failures, c.until, c.pause, c.last = 0, 0, 0, nil
 	c.troubled.Store(false)
 }
 

@@ -16,7 +16,7 @@
 //
 // Requests that arrive during a call share the next call: with 64 goroutines four times as many decisions as with a
 // call each, for a fifth of the server's time. Calls for many keys go as one pipeline. Within a process, callers
-// queue first come, first served. A call that reaches the store after its callers' time charges nothing. The first
+// queue first come, first served. A caller that leaves ends no call, and its permits go back with the next. The first
 // call asks twice, to learn the store's clock. Each server of a cluster or ring has its own clock, pipeline and
 // circuit.
 //
@@ -24,7 +24,8 @@
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
 // buys ahead: 963/s with 1 caller each, in two fifths of the calls.
 //
-// A limiter has nothing to close, and no goroutine (but see [WithAhead]).
+// A limiter has nothing to close. A goroutine makes the calls of callers with less time than the timeout, the probes,
+// and what [WithAhead] gives back; it ends with the call.
 //
 // # When the store fails
 //

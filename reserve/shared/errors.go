@@ -1,7 +1,6 @@
 package shared
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -66,7 +65,7 @@ var wrong = []string{
 	"can't run this command", "ACL failure", // Redis 7, Valkey 8: the user may run the script, but not a command in it
 }
 
-func failure(key string, err error) error {
+func failure(key string, err error, timeout time.Duration) error {
 	var refused *ConfigError
 	var unreadable *StateError
 	switch {
@@ -75,12 +74,13 @@ func failure(key string, err error) error {
 	case errors.As(err, &unreadable):
 		return &ConfigError{Key: key, Err: err}
 	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		text := err.Error()
-		for _, w := range wrong {
-			if strings.Contains(text, w) {
-				return &ConfigError{Key: key, Err: err}
-			}
+	if late(err) {
+		return &UnavailableError{Key: key, Timeout: timeout, Err: err}
+	}
+	text := err.Error()
+	for _, w := range wrong {
+		if strings.Contains(text, w) {
+			return &ConfigError{Key: key, Err: err}
 		}
 	}
 	return &UnavailableError{Key: key, Err: err}

@@ -24,7 +24,7 @@ func TestRefusals(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory":                                                                     false,
 	} {
 		var config *ConfigError
-		require.Equal(t, refused, errors.As(failure("pace:{a}", errors.New(text)), &config), text)
+		require.Equal(t, refused, errors.As(failure("pace:{a}", errors.New(text), time.Second), &config), text)
 	}
 }
 
@@ -42,6 +42,6 @@ func TestLateStore(t *testing.T) {
 type lateStore struct{ Store }
 
 func (s *lateStore) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
-	time.Sleep(time.Second)
+	<-ctx.Done()
 	return s.Store.Update(context.WithoutCancel(ctx), key, f)
 }

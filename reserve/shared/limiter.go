@@ -24,8 +24,8 @@ import (
 //
 // Methods that ask the store return an *[UnavailableError] if that fails, a *[ConfigError] if the store refuses the
 // key, and the cause of a context that is done. A request waits for its own call and for the one or two before it
-// (more where over 256 requests wait), and fails with the call that it waits for. A caller whose context ends leaves
-// at once if another caller makes its call, and otherwise after the call ([WithTimeout]).
+// (more where over 256 requests wait), and fails with the call that it waits for. A caller leaves at its deadline. One
+// whose context is cancelled may be making a call: then it leaves after that ([WithTimeout]).
 type Limiter struct {
 	*family
 	key   string // in the store
@@ -84,8 +84,7 @@ func prepare(of opener, policy *reserve.Policy, opts []Option) (f *family, t *te
 func newLimiter(f *family, name string, t *terms) *Limiter {
 	l := &Limiter{family: f, key: f.prefix + ":{" + name + "}"}
 	l.terms.Store(t)
-	l.queue.send = l.send
-	l.queue.fill = l.fill
+	l.queue.send, l.queue.fill, l.queue.most = l.send, l.fill, f.timeout
 	l.stock.most, l.stock.flush = f.ahead, l.flush
 	return l
 }
@@ -225,18 +224,16 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 	r.by = min(cmp.Or(r.by, r.deadline), saturate.Add(now, 2*timeout))
 	n := l.node()
 	probe, probed, err := n.circuit.enter(now)
-	switch {
-	case probe:
-		err = l.try(ctx, n, min(r.by, now+timeout))
-	case probed != nil: // another caller's probe
+	if probe {
+		go l.probe(context.WithoutCancel(ctx), n)
+	}
+	if probed != nil {
 		wake.Sleep(ctx, time.Duration(min(r.by-now, timeout)), probed)
 		err = cmp.Or(done.Cause(ctx), n.circuit.outcome())
+		r.by = min(r.by, now+timeout/2*3)
 	}
 	if err != nil {
 		return err
-	}
-	if probe || probed != nil {
-		r.by = min(r.by, now+timeout/2*3)
 	}
 	patience := time.Duration(r.by - l.now())
 	if err := l.queue.do(ctx, r, patience); err == errPatience {

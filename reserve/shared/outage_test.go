@@ -81,6 +81,7 @@ func outage(t *testing.T, mode Option, test func(t *testing.T, l *Limiter, s *ge
 		s := &generous{}
 		l, err := New(s, "outage", reserve.Must(pace.Bursty(10, pace.WithCapacity(20))), mode, WithTimeout(50*time.Millisecond))
 		require.NoError(t, err)
+		defer time.Sleep(10 * l.timeout) // until no call is under way
 		test(t, l, s)
 	})
 }
@@ -223,8 +224,9 @@ func TestSecondOutageOfTheImpatient(t *testing.T) {
 		defer cancel()
 		_, err = l.Reserve(ctx, 1)
 		require.NoError(t, err)
-		s.deaf = false
 		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.deaf = false
 		_, err = l.Stored(t.Context())
 		require.NoError(t, err)
 		s.down = true
@@ -316,7 +318,8 @@ func TestCircuitReports(t *testing.T) {
 		})
 	}
 	all.Wait()
-	c.tried(0, tolerated, nil)
+	c.probed = make(chan struct{})
+	c.probedWith(0, nil)
 	probe, _, err := c.enter(0)
 	require.False(t, probe)
 	require.NoError(t, err)

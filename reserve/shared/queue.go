@@ -10,12 +10,13 @@ import (
 	"github.com/nextfree/pace/internal/saturate"
 )
 
-// A queue sends entries in lists. Entries that arrive during calls share the next. The first caller of a list makes
-// the call, then wakes a caller that has arrived meanwhile. A limiter's entries are requests; a server's are the calls
-// for many keys.
+// A queue sends entries in lists. Entries that arrive during calls share the next. A caller that has the time for a
+// whole call makes it, else a goroutine does: no caller that leaves ends a call, which costs the client a connection.
+// A limiter's entries are requests; a server's are the calls for many keys.
 type queue[T queued[T]] struct {
 	send func(context.Context, []T) error // a returned error is for the waiting entries too
 	fill func(T) bool                     // answers an entry that has waited without a call, if it can; or nil
+	most time.Duration                    // a call's time
 
 	mu      sync.Mutex
 	waiting []T // first come, first served
@@ -31,10 +32,13 @@ type queued[T any] interface {
 
 // A place is an entry's in its queue.
 type place struct {
-	by    int64         // the answer is wanted by then
-	err   error         // there was no answer
-	stage stage         // guarded by the queue's lock
-	wake  chan struct{} // nil: no caller waits for the answer
+	by    int64 // the answer is wanted by then
+	err   error // there was no answer
+	panic any   // the client's, for this caller
+
+	ctx   context.Context // the caller's, of which the call has the values; nil: no caller waits
+	stage stage           // guarded by the queue's lock
+	done  chan struct{}   // closed when it is answered
 }
 
 func (p *place) at() *place { return p }
@@ -52,7 +56,6 @@ type stage int
 
 const (
 	waits stage = iota
-	leads       // its caller is to take a list to the server
 	sent
 	left // its caller does not wait for the answer any more
 	answered
@@ -61,58 +64,58 @@ const (
 const never = saturate.Never
 
 // do returns the context's cause if that ends first, and errPatience after the patience. A call's error is in the
-// entry.
+// entry. If the client panics, so does a caller of the call.
 func (q *queue[T]) do(ctx context.Context, r T, patience time.Duration) error {
+	p := r.at()
+	p.ctx = ctx
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
-	if q.calls < q.allowed() {
-		q.calls++
-		q.lead(ctx, r)
-		return nil
+	var over error
+	if q.calls < q.allowed() && len(q.waiting) == 1 && patience >= q.most {
+		list := q.take()
+		q.mu.Unlock()
+		q.call(list)
+	} else {
+		p.done = make(chan struct{})
+		q.begin()
+		q.mu.Unlock()
+		over = p.await(patience)
 	}
-	r.at().wake = make(chan struct{}, 1)
-	q.mu.Unlock()
+	if over != nil && q.leave(r) {
+		return over
+	}
+	if p.panic != nil {
+		panic(p.panic)
+	}
+	return nil
+}
+
+func (p *place) await(patience time.Duration) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for {
-		var over error
-		select {
-		case <-r.at().wake:
-		case <-late.C:
-			over = errPatience
-		case <-ctx.Done():
-			over = context.Cause(ctx)
-		}
-		q.mu.Lock()
-		if over != nil && r.at().stage != answered {
-			q.leave(ctx, r)
-			return over
-		}
-		switch r.at().stage {
-		case leads:
-			q.lead(ctx, r)
-			return nil
-		case answered:
-			q.mu.Unlock()
-			return nil
-		}
-		q.mu.Unlock() // another caller has taken it along
+	select {
+	case <-p.done:
+		return nil
+	case <-late.C:
+		return errPatience
+	case <-p.ctx.Done():
+		return context.Cause(p.ctx)
 	}
 }
 
-// leave removes a waiting entry, or marks it as left. It unlocks the queue.
-func (q *queue[T]) leave(ctx context.Context, r T) {
-	was := r.at().stage
-	r.at().stage = left
-	if was != sent {
+// leave reports whether the caller leaves before the answer.
+func (q *queue[T]) leave(r T) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := r.at()
+	switch p.stage {
+	case answered:
+		return false
+	case waits:
 		q.waiting = slices.DeleteFunc(q.waiting, func(other T) bool { return other == r })
 	}
-	if was == leads && !q.handOver() {
-		q.calls++
-		q.lead(ctx, r)
-		return
-	}
-	q.mu.Unlock()
+	p.stage = left
+	return true
 }
 
 func (q *queue[T]) allowed() int {
@@ -122,69 +125,63 @@ func (q *queue[T]) allowed() int {
 	return maxCalls
 }
 
-// lead unlocks the queue. Permits of callers that have left go back with the next list, or in a call of their own.
-func (q *queue[T]) lead(ctx context.Context, leader T) {
-	for again := true; again; {
-		n := min(len(q.waiting), maxList)
-		if i := slices.Index(q.waiting, leader); i >= n {
-			n = i + 1
-		}
-		list := slices.Clone(q.waiting[:n])
-		q.waiting = slices.Delete(q.waiting, 0, n)
-		for _, r := range list {
-			if r.at().stage == leads && r != leader {
-				q.calls-- // it need not any more
-			}
-			r.at().stage = sent
-		}
-		q.wakeLeader()
-		q.mu.Unlock()
-		again = q.take(ctx, list)
+// begin begins calls while there is anything to ask, and room.
+func (q *queue[T]) begin() {
+	for len(q.waiting) > 0 && q.calls < q.allowed() {
+		go q.call(q.take())
 	}
-	q.mu.Unlock()
 }
 
-// take returns with the queue locked, and reports whether the caller is to make another call. If the client panics,
-// the queue is as after a failed call, and unlocked.
-func (q *queue[T]) take(ctx context.Context, list []T) (again bool) {
-	returned, failed := false, true
+// take returns the list of the next call.
+func (q *queue[T]) take() []T {
+	q.calls++
+	list := slices.Clone(q.waiting[:min(len(q.waiting), maxList)])
+	q.waiting = slices.Delete(q.waiting, 0, len(list))
+	for _, r := range list {
+		r.at().stage = sent
+	}
+	return list
+}
+
+func (q *queue[T]) call(list []T) {
+	failed := true
 	defer func() {
+		v := recover() // nil as well if the client has ended the goroutine
 		q.mu.Lock()
-		q.finishList(list, failed)
-		if again = !q.handOver(); again {
-			q.calls++
-		}
-		if !returned {
-			q.mu.Unlock()
-		}
+		defer q.mu.Unlock()
+		q.finish(list, failed, v)
+		q.calls--
+		q.begin()
 	}()
+	ctx := context.Background()
+	if of := slices.IndexFunc(list, func(r T) bool { return r.at().ctx != nil }); of >= 0 {
+		ctx = context.WithoutCancel(list[of].at().ctx)
+	}
 	failed = q.send(ctx, list) != nil
-	returned = true
-	return false
 }
 
-// finishList answers entries. If the call failed, the waiting entries fail too.
-func (q *queue[T]) finishList(list []T, failed bool) {
+// finish answers entries. If the call failed, the waiting entries fail too.
+func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	err := errAborted
 	for _, r := range list {
-		if r.at().stage == left {
+		p := r.at()
+		if p.stage == left {
 			if undo, has := r.undo(); has {
 				q.waiting = append(q.waiting, undo)
 			}
+		} else if p.ctx != nil {
+			p.panic, panicked = panicked, nil
 		}
-		if failed && r.at().err != nil {
-			err = r.at().err
+		if failed && p.err != nil {
+			err = p.err
 		}
-		r.at().finish()
+		p.finish()
 	}
 	if !failed {
 		q.fillWaiting()
 		return
 	}
 	for _, r := range q.waiting {
-		if r.at().stage == leads {
-			q.calls--
-		}
 		r.at().err = err
 		r.at().finish()
 	}
@@ -193,7 +190,7 @@ func (q *queue[T]) finishList(list []T, failed bool) {
 
 func (q *queue[T]) fillWaiting() {
 	q.waiting = slices.DeleteFunc(q.waiting, func(r T) bool {
-		filled := r.at().stage == waits && q.fill != nil && q.fill(r)
+		filled := q.fill != nil && q.fill(r)
 		if filled {
 			r.at().finish()
 		}
@@ -203,38 +200,7 @@ func (q *queue[T]) fillWaiting() {
 
 func (p *place) finish() {
 	p.stage = answered
-	if p.wake != nil {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+	if p.done != nil {
+		close(p.done)
 	}
-}
-
-// handOver ends a call. If no caller waits for the entries that are left, it reports false: this caller takes them.
-func (q *queue[T]) handOver() bool {
-	q.calls--
-	return q.wakeLeader()
-}
-
-// wakeLeader wakes the next leader, if one may call: the caller with the most time, so that no caller has to wait for
-// another's. It reports false if there is nobody to wake.
-func (q *queue[T]) wakeLeader() bool {
-	var next *place
-	for _, r := range q.waiting {
-		p := r.at()
-		if q.calls >= q.allowed() || p.stage == leads {
-			return true
-		}
-		if p.wake != nil && (next == nil || p.by > next.by) {
-			next = p
-		}
-	}
-	if next == nil {
-		return len(q.waiting) == 0 || q.calls > 0
-	}
-	next.stage = leads
-	q.calls++
-	next.wake <- struct{}{}
-	return true
 }

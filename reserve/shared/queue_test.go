@@ -69,6 +69,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 		require.Equal(t, [][]int{{1}, {2, 3, 4, 5, 6, 7, 8, 9}}, s.lists)
 		require.Equal(t, 2*time.Second, time.Since(begin))
 		require.Equal(t, 1, s.most)
+		synctest.Wait()
 		require.Zero(t, q.calls)
 	})
 }
@@ -82,6 +83,7 @@ func TestQueueSendsTwoCalls(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, [][]int{{1}, {2}, {3, 4, 5, 6, 7}}, s.lists)
 		require.Equal(t, maxCalls, s.most)
+		synctest.Wait()
 		require.Zero(t, q.calls)
 		require.Empty(t, q.waiting)
 	})
@@ -130,7 +132,10 @@ func TestQueueIsLeft(t *testing.T) {
 		synctest.Wait()
 		leave(200, 1500*time.Millisecond) // under way
 		wg.Wait()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		require.Equal(t, [][]int{{1}, {7, 200}, {-200}}, s.lists)
+		synctest.Wait()
 		require.Zero(t, q.calls)
 		require.Empty(t, q.waiting)
 	})
@@ -147,7 +152,9 @@ func TestQueueFailsTogether(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, time.Second, time.Since(begin))
 		require.Len(t, s.lists, maxCalls)
+		synctest.Wait()
 		require.Zero(t, q.calls)
+		synctest.Wait()
 		s.fail = nil
 		join(t, &q, &s, 1, &wg)
 		wg.Wait()
@@ -159,9 +166,6 @@ func TestCircuit(t *testing.T) {
 	down := errors.New("down")
 	now := int64(0)
 	step := func(err error, failures int) { c.report(now, err, failures) }
-	for range 10 {
-		step(down, 0) // the callers' own doing
-	}
 	step(down, 1)
 	step(nil, 1)
 	const begin = 4 * time.Second
@@ -183,17 +187,13 @@ func TestCircuit(t *testing.T) {
 		require.True(t, probe)
 		_, _, err = c.enter(now) // one tries, the others go on without
 		require.Equal(t, down, err)
-		require.False(t, c.tried(now, 2, down))
+		c.probedWith(now, down)
 	}
 	now += int64(time.Second)
 	probe, _, err := c.enter(now)
 	require.NoError(t, err)
 	require.True(t, probe)
-	require.False(t, c.tried(now, 2, nil)) // not enough answers yet: the next one goes on
-	probe, _, err = c.enter(now)
-	require.NoError(t, err)
-	require.True(t, probe)
-	require.True(t, c.tried(now, 1, nil))
+	c.probedWith(now, nil)
 	probe, _, err = c.enter(now)
 	require.NoError(t, err)
 	require.False(t, probe)

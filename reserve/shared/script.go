@@ -17,8 +17,8 @@ import (
 // Eval runs the script on one key with one argument and returns its answer, a string of bytes. It must run it at
 // most once (a repeated charge counts twice), return when the context ends, and not keep arg. It should send the
 // script's hash (EVALSHA), and the source (EVAL) if the server answers NOSCRIPT. The text of a server's error begins
-// with Redis's own: "WRONGTYPE", "OOM". A panic reaches Eval's caller; other callers of the call get an
-// *[UnavailableError].
+// with Redis's own: "WRONGTYPE", "OOM". A panic reaches one of the call's callers; the others get an
+// *[UnavailableError]. A probe's counts as a failure.
 //
 // A Scripter may also have these methods:
 //
@@ -78,14 +78,14 @@ type keyCall struct {
 
 func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
 
-// eval lets calls for several keys go together. A call with little time goes alone: it would fail with the others'.
+// eval lets calls for several keys go together.
 func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte, error) {
-	until, _ := ctx.Deadline()
-	left := int64(time.Until(until))
-	if k.many.send == nil || left < int64(k.settings.timeout)/4 {
+	if k.many.send == nil {
 		return k.Eval(ctx, k.settings.script, key, arg)
 	}
-	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: k.settings.now() + left}}
+	until, _ := ctx.Deadline()
+	by := k.settings.now() + int64(time.Until(until))
+	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: by}}
 	if err := k.many.do(ctx, c, time.Duration(never)); err != nil {
 		return nil, err
 	}
@@ -93,18 +93,18 @@ func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte
 }
 
 func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
-	if c := list[0]; len(list) == 1 {
-		c.Answer, c.Err = k.Eval(ctx, k.settings.script, c.Key, c.Arg)
-		return nil
-	}
 	calls, by := make([]*Call, len(list)), int64(0)
 	for i, c := range list {
 		calls[i] = &c.Call
 		by = max(by, c.by)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(by-k.settings.now()))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(by-k.settings.now()))
 	defer cancel()
-	k.Scripter.(PipelineScripter).EvalEach(ctx, k.settings.script, calls)
+	if c := calls[0]; len(calls) == 1 {
+		c.Answer, c.Err = k.Eval(ctx, k.settings.script, c.Key, c.Arg)
+	} else {
+		k.Scripter.(PipelineScripter).EvalEach(ctx, k.settings.script, calls)
+	}
 	return nil
 }
 

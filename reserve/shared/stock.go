@@ -71,10 +71,10 @@ type errand struct {
 	changes       int // of the limiter, when it began
 }
 
-// errand returns what goes with a list. A hasty call has none: its answer is lost too often.
-func (l *Limiter) errand(list []*request, begin, by int64) (e errand) {
+// errand returns what goes with a list.
+func (l *Limiter) errand(list []*request, begin int64) (e errand) {
 	s, c := &l.stock, l.terms.Load().curve
-	if s.most == 0 || l.hasty(by-begin) {
+	if s.most == 0 {
 		return e
 	}
 	s.mu.Lock()
