@@ -177,7 +177,7 @@ func Tamper(in Store, args ...any) (any, error) {
 // GiveBack gives back what was bought ahead.
 func (l *Limiter) GiveBack() {
 	l.stock.mu.Lock()
-	l.stock.expire(never)
+	l.stock.renew()
 	if l.stock.timer != nil {
 		l.stock.timer.Stop()
 	}

@@ -18,7 +18,6 @@ type stock struct {
 
 	mu      sync.Mutex
 	lots    []*request // granted, by their time; callers use a part each
-	refunds []*request // of what nobody wanted; they go with the next call
 	changes int        // of the limiter: lots of before one are not for callers after it
 	begin   int64      // of the last call
 	granted int        // requests since then
@@ -44,9 +43,10 @@ func (l *Limiter) fill(r *request) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire(now)
 	latest := min(r.deadline, saturate.Add(now, r.maxWait))
-	i := slices.IndexFunc(s.lots, func(of *request) bool { return of.permits >= r.permits && of.ready <= latest })
+	i := slices.IndexFunc(s.lots, func(of *request) bool {
+		return of.permits >= r.permits && of.ready <= latest && !s.stale(of, now)
+	})
 	if i < 0 {
 		return false
 	}
@@ -79,7 +79,7 @@ func (l *Limiter) errand(list []*request, begin int64) (e errand) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.refunds, e.changes, s.refunds = s.refunds, s.changes, nil
+	e.refunds, e.changes = s.giveBack(begin), s.changes
 	wanted := slices.ContainsFunc(list, func(r *request) bool { return r.permits > 0 })
 	if !wanted || slices.ContainsFunc(list, (*request).alone) {
 		return e
@@ -122,7 +122,7 @@ func (s *stock) answered(list []*request, e errand) {
 	}
 	slices.SortStableFunc(s.lots, func(a, b *request) int { return cmp.Compare(a.ready, b.ready) })
 	if e.changes != s.changes {
-		s.expire(never)
+		s.renew()
 	}
 	s.watch()
 }
@@ -134,17 +134,23 @@ func (s *stock) took(trip int64) {
 	s.trip += (trip - s.trip) / 8
 }
 
-func (s *stock) expire(now int64) {
-	for len(s.lots) > 0 && saturate.Add(s.lots[0].ready, keptCalls*s.trip) < now {
-		back, _ := s.lots[0].undo()
-		s.lots, s.refunds = s.lots[1:], append(s.refunds, back)
+// stale reports whether nobody may use a lot any more. It goes back with the next call.
+func (s *stock) stale(of *request, now int64) bool {
+	return saturate.Add(of.ready, keptCalls*s.trip) < now
+}
+
+func (s *stock) giveBack(now int64) (refunds []*request) {
+	for len(s.lots) > 0 && s.stale(s.lots[0], now) {
+		refund, _ := s.lots[0].undo()
+		s.lots, refunds = s.lots[1:], append(refunds, refund)
 	}
+	return refunds
 }
 
 // watch looks again soon. A lot is for two calls' time after the store's answer, and kept for as long: so what is left
 // goes back within six.
 func (s *stock) watch() {
-	if s.timer == nil && len(s.lots)+len(s.refunds) > 0 {
+	if s.timer == nil && len(s.lots) > 0 {
 		s.timer = time.AfterFunc(time.Duration(keptCalls*s.trip)+1, s.flush)
 	}
 }
@@ -152,42 +158,46 @@ func (s *stock) watch() {
 func (s *stock) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.lots)+len(s.refunds) == 0
+	return len(s.lots) == 0
 }
 
-// change gives back what was bought before it.
-func (l *Limiter) change(ctx context.Context, c change) error {
-	defer l.stock.renew()
-	return l.do(ctx, changes(c))
-}
-
+// renew makes all lots stale. The lock is held.
 func (s *stock) renew() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.changes++
-	s.expire(never)
+	for _, of := range s.lots {
+		of.ready = math.MinInt64
+	}
 }
 
-// flush gives back what nobody has wanted, if no call has come that takes it along. It is a goroutine's, whose panic
-// nobody could recover.
+// change changes the limiter. What was bought before goes back.
+func (l *Limiter) change(ctx context.Context, c change) error {
+	err := l.do(ctx, changes(c))
+	if err == nil && c.terms != nil {
+		l.terms.Store(c.terms)
+	}
+	l.stock.mu.Lock()
+	defer l.stock.mu.Unlock()
+	l.stock.renew()
+	return err
+}
+
+// flush gives back what nobody has wanted, if no call has come that takes it along. If that fails, it is lost.
 func (l *Limiter) flush() {
 	s := &l.stock
 	s.mu.Lock()
-	s.expire(l.now())
-	s.timer = nil
-	unsent := len(s.refunds) > 0
+	left := len(s.lots) > 0 && s.stale(s.lots[0], l.now())
 	s.mu.Unlock()
-	failed := unsent
 	defer func() {
-		_ = recover()
+		_ = recover() // nobody else could
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if failed { // the permits are lost
-			s.refunds = nil
+		if left {
+			s.giveBack(l.now())
 		}
+		s.timer = nil
 		s.watch()
 	}()
-	if unsent {
-		failed = l.do(context.Background(), looks()) != nil
+	if left {
+		left = l.do(context.Background(), looks()) != nil
 	}
 }

@@ -30,8 +30,6 @@ func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if err := l.change(ctx, change{terms: t}); err != nil {
 		return err
 	}
-	l.terms.Store(t)
-	l.stock.renew() // calls that have begun meanwhile had the old terms
 	l.busy.Store(0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
