@@ -75,10 +75,12 @@ func (l *Limiter) probe(ctx context.Context, n *node) {
 	}
 	for range tolerated {
 		now := l.node() // the key may be elsewhere now
-		if err = l.call(ctx, now, []*request{looks()}); err != nil {
+		if failed := l.call(ctx, now, []*request{looks()}); failed != nil {
+			err = failed
 			return
 		}
 	}
+	err = nil
 }
 
 // report tells the circuit how a call went that began then. An error of the server is an answer.

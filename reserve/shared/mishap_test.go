@@ -93,6 +93,35 @@ func TestPanicOfTheClient(t *testing.T) {
 	}
 }
 
+// A client that panics, or ends the goroutine, at the second call of a probe has not answered three times.
+func TestPanicInAProbe(t *testing.T) {
+	for _, jumps := range []func(){func() { panic("a hook's") }, runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &jumpy{}
+			l, err := New(s, "jumpy", reserve.Must(pace.Bursty(10)))
+			require.NoError(t, err)
+			_, err = l.Stored(t.Context())
+			require.NoError(t, err)
+			s.down = true
+			for range certain {
+				_, err = l.Stored(t.Context())
+				require.Error(t, err)
+			}
+			s.down, s.asked = false, 0
+			s.jumps = func() {
+				if s.asked == 1 {
+					s.asked++
+					jumps()
+				}
+			}
+			time.Sleep(time.Second)
+			_, err = l.Stored(t.Context())
+			require.Error(t, err)
+			require.True(t, l.Stats().Open)
+		})
+	}
+}
+
 // Callers with less time than the timeout get the fallback before their time is up, and three of
 // them are enough to know that the server is away.
 func TestFallbackOfTheHurried(t *testing.T) {
