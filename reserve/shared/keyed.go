@@ -142,5 +142,5 @@ func (k *Keyed) leave(e *entry) {
 
 func (l *Limiter) forgettable() bool {
 	now := l.now()
-	return now >= l.busy.Load() && l.stock.empty() && l.owed.forgotten(now, l.terms.Load().curve)
+	return now >= l.busy.Load() && l.queue.idle() && l.stock.empty() && l.owed.forgotten(now, l.terms.Load().curve)
 }

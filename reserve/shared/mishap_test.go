@@ -307,6 +307,31 @@ func TestMaxKeys(t *testing.T) {
 	})
 }
 
+// A key is remembered during a call that its caller has left: if it fails, what it was to charge is owed still.
+func TestKeyOfACallThatWasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{&away{Store: Memory()}}
+		k, err := NewKeyedIn(s, reserve.Must(pace.Bursty(100)), FailOpen())
+		require.NoError(t, err)
+		s.down.Store(true)
+		_, err = k.TryAcquire(t.Context(), "x", 5)
+		require.NoError(t, err)
+		s.down.Store(false)
+		_, err = k.TryAcquire(t.Context(), "y", 1) // the store is known to answer
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = k.TryAcquire(ctx, "x", 1)
+		require.NoError(t, err)
+		s.down.Store(true)
+		time.Sleep(30 * time.Millisecond)
+		_, err = k.TryAcquire(t.Context(), "z", 1) // looks for keys to forget
+		require.NoError(t, err)
+		require.NotNil(t, k.keys["x"])
+		require.EqualValues(t, 6, k.keys["x"].Owed())
+	})
+}
+
 // A bucket is a server that limits: 2000/s, of which it stores 20.
 type bucket struct {
 	mu    sync.Mutex

@@ -125,6 +125,13 @@ func (q *queue[T]) allowed() int {
 	return maxCalls
 }
 
+// idle reports whether no call is under way: one that its caller has left may find out that permits are owed.
+func (q *queue[T]) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.calls == 0
+}
+
 // begin begins calls while there is anything to ask, and room.
 func (q *queue[T]) begin() {
 	for len(q.waiting) > 0 && q.calls < q.allowed() {
