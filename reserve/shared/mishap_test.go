@@ -236,6 +236,28 @@ func TestTheImpatientEndNoCall(t *testing.T) {
 	})
 }
 
+// Whatever a caller asks, it leaves at its deadline.
+func TestEveryCallerLeavesAtItsDeadline(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *Limiter) error{
+		"Reserve": func(ctx context.Context, l *Limiter) error { return second(l.Reserve(ctx, 1)) },
+		"Decide":  func(ctx context.Context, l *Limiter) error { return second(l.Decide(ctx, 1)) },
+		"Stored":  func(ctx context.Context, l *Limiter) error { return second(l.Stored(ctx)) },
+		"SetRate": func(ctx context.Context, l *Limiter) error { return l.SetRate(ctx, 5) },
+		"Reset":   func(ctx context.Context, l *Limiter) error { return l.Reset(ctx) },
+	} {
+		outage(t, FailClosed(), func(t *testing.T, l *Limiter, s *generous) {
+			s.trip = 20 * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			begin := time.Now()
+			require.ErrorIs(t, ask(ctx, l), context.DeadlineExceeded, name)
+			require.Equal(t, 5*time.Millisecond, time.Since(begin), name)
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // Processes that lost the server at different times find it again together, within a millisecond.
 func TestComingBackTogether(t *testing.T) {
 	down := errors.New("down")

@@ -68,10 +68,12 @@ const never = saturate.Never
 func (q *queue[T]) do(ctx context.Context, r T, patience time.Duration) error {
 	p := r.at()
 	p.ctx = ctx
+	until, limited := ctx.Deadline()
+	hurried := patience < q.most || limited && time.Until(until) < q.most
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
 	var over error
-	if q.calls < q.allowed() && len(q.waiting) == 1 && patience >= q.most {
+	if q.calls < q.allowed() && len(q.waiting) == 1 && !hurried {
 		list := q.take()
 		q.mu.Unlock()
 		q.call(list)
