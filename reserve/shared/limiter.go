@@ -163,15 +163,15 @@ func (l *Limiter) reserve(ctx context.Context, r *request) (reserve.Promise, err
 	if err := l.do(ctx, r); err != nil {
 		return l.unanswered(ctx, r, maxWait, err)
 	}
-	p := &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}
-	late := r.granted && r.ready > r.deadline // on the way back
-	if late {
-		p.Cancel()
-	}
-	if late || !r.granted {
+	gone := done.Cause(ctx)
+	switch {
+	case !r.granted:
 		return nil, refused(ctx, r, maxWait)
+	case r.ready > r.deadline || gone != nil: // on the way back
+		l.queue.giveBack(r)
+		return nil, cmp.Or(gone, refused(ctx, r, maxWait))
 	}
-	return p, nil
+	return &promise{limiter: l, slot: r.slot, permits: r.permits, ready: r.ready}, nil
 }
 
 func (l *Limiter) check(n int) error {

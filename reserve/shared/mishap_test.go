@@ -256,6 +256,45 @@ func TestEveryCallerLeavesAtItsDeadline(t *testing.T) {
 	}
 }
 
+// slowBack is a store whose answers take a while.
+type slowBack struct{ Store }
+
+func (s slowBack) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	err := s.Store.Update(ctx, key, f)
+	time.Sleep(60 * time.Millisecond)
+	return err
+}
+
+// A caller that can't use what its call was granted makes no other call to give it back.
+func TestNoCallerWaitsToGiveBack(t *testing.T) {
+	for _, cancelled := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			policy := reserve.Must(pace.Bursty(100, pace.WithCapacity(20)))
+			l, err := NewIn(slowBack{Memory()}, "x", policy, WithTimeout(70*time.Millisecond))
+			require.NoError(t, err)
+			_, _ = l.Stored(t.Context()) // learns the store's clock
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if cancelled {
+				time.AfterFunc(10*time.Millisecond, cancel)
+			} else { // the answer comes too late
+				_, err = l.Reserve(t.Context(), 33)
+				require.NoError(t, err)
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+			}
+			begin := time.Now()
+			_, err = l.Acquire(ctx, 1)
+			require.Error(t, err)
+			require.Equal(t, 60*time.Millisecond, time.Since(begin), err)
+			time.Sleep(time.Second)
+			stored, err := l.Stored(t.Context())
+			require.NoError(t, err)
+			require.InDelta(t, 20, stored, 1e-6)
+		})
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // Processes that lost the server at different times find it again together, within a millisecond.

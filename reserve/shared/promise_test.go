@@ -60,6 +60,8 @@ func TestAnswerTooLate(t *testing.T) {
 		var refused *reserve.WaitError
 		require.ErrorAs(t, err, &refused)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, []int{0, 1}, s.refunds)
 	})
 }

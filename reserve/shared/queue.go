@@ -175,9 +175,7 @@ func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 	for _, r := range list {
 		p := r.at()
 		if p.stage == left {
-			if undo, has := r.undo(); has {
-				q.waiting = append(q.waiting, undo)
-			}
+			q.undo(r)
 		} else if p.ctx != nil {
 			p.panic, panicked = panicked, nil
 		}
@@ -195,6 +193,20 @@ func (q *queue[T]) finish(list []T, failed bool, panicked any) {
 		r.at().finish()
 	}
 	q.waiting = nil
+}
+
+// giveBack takes back an entry that was answered, without waiting for that.
+func (q *queue[T]) giveBack(r T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.undo(r)
+	q.begin()
+}
+
+func (q *queue[T]) undo(r T) {
+	if undo, has := r.undo(); has {
+		q.waiting = append(q.waiting, undo)
+	}
 }
 
 func (q *queue[T]) fillWaiting() {
