@@ -24,8 +24,8 @@
 // trips: of 1,000/s, four processes with 1 caller each get 39/s, with 4 each 121/s, and with 64 each all. [WithAhead]
 // buys ahead: 963/s with 1 caller each, in two fifths of the calls.
 //
-// A limiter has nothing to close. A goroutine makes the calls of callers with less time than the timeout, the probes,
-// and what [WithAhead] gives back; it ends with the call.
+// A limiter has nothing to close. Goroutines make the calls of callers that queue, or have less time than the timeout;
+// and they probe, and give permits back. Each ends with its call.
 //
 // # When the store fails
 //

@@ -53,7 +53,7 @@ func (e *CurveError) Error() string { return "shared: the policy can't be shared
 // errLate says that the store ran the call after its time, and so decided nothing.
 var errLate = errors.New("after its time")
 
-// errPatience ends a call early: its caller needs the rest of its time for the fallback.
+// errPatience is for a caller that leaves: it needs the rest of its time for the fallback.
 var errPatience = errors.New("shared: no answer in time")
 
 // errAborted is for the other callers of a call when the client panics.

@@ -543,7 +543,7 @@ func TestOneFallbackBeforeTheFirstAnswer(t *testing.T) {
 		l, err := NewIn(hasty{}, "x", policy, Local(1))
 		require.NoError(t, err)
 		granted := 0
-		for _, within := range []time.Duration{time.Second / 10, time.Second / 10, 10 * time.Second, 10 * time.Second} { // a quarter of the timeout is 250 ms
+		for _, within := range []time.Duration{time.Second / 10, time.Second / 10, 10 * time.Second, 10 * time.Second} {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			if ok, _ := l.TryAcquire(ctx, 4); ok {
 				granted += 4

@@ -171,7 +171,7 @@ func TestPipesFail(t *testing.T) {
 		require.Equal(t, 20, granted+failed+panicked)
 		require.LessOrEqual(t, granted, maxCalls)
 		require.GreaterOrEqual(t, panicked, 1)
-		require.LessOrEqual(t, panicked, maxCalls, "only callers that took a list along")
+		require.LessOrEqual(t, panicked, maxCalls, "one caller of each list")
 		p.jump = false
 		time.Sleep(2 * time.Second)
 		_, err = k.Acquire(t.Context(), "and again", 1)
