@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -139,6 +140,42 @@ func TestQueueIsLeft(t *testing.T) {
 		require.Zero(t, q.calls)
 		require.Empty(t, q.waiting)
 	})
+}
+
+// A caller that makes its call itself returns with its answer: no other caller's goroutine has taken its request along.
+// With one processor, a lock that was waited for goes to the next in line, and so does the processor.
+func TestQueueCallsForItself(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	q := queue[*request]{most: time.Second, send: func(_ context.Context, list []*request) error {
+		runtime.Gosched()
+		for _, r := range list {
+			r.granted = true
+		}
+		return nil
+	}}
+	whileTheyWait := func() {
+		for range 10 {
+			runtime.Gosched()
+		}
+		for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; {
+		}
+	}
+	var all sync.WaitGroup
+	q.mu.Lock()
+	for _, patience := range []time.Duration{time.Hour, time.Second / 2} {
+		all.Go(func() {
+			r := buys(1, 0, never)
+			if err := q.do(context.Background(), r, patience); err != nil || !r.granted {
+				t.Error(patience, err, r.granted)
+			}
+		})
+		whileTheyWait()
+	}
+	q.mu.Unlock()
+	q.mu.Lock() // before the first has woken: now it waits in line
+	whileTheyWait()
+	q.mu.Unlock()
+	all.Wait()
 }
 
 // Those who wait behind a call that fails have waited long enough.
