@@ -32,7 +32,6 @@ type queued[T any] interface {
 
 // A place is an entry's in its queue.
 type place struct {
-	by    int64 // the answer is wanted by then
 	err   error // there was no answer
 	panic any   // the client's, for this caller
 

@@ -2,11 +2,12 @@ package shared
 
 // A request is for permits, for a change of the state, or only for the state.
 type request struct {
-	purchase         // of no permits: none
-	change           // the zero change: none
-	place            // by is on the limiter's clock
-	charged  bool    // although there was none the store may have granted the permits
-	after    outlook // the requests of the list
+	purchase // of no permits: none
+	change   // the zero change: none
+	place
+	by      int64   // on the limiter's clock: its caller leaves then
+	charged bool    // although there was none the store may have granted the permits
+	after   outlook // the requests of the list
 }
 
 type purchase struct {

@@ -73,7 +73,8 @@ type scriptKeeper struct {
 
 type keyCall struct {
 	Call
-	place // by is on the limiter's clock
+	place
+	by int64 // on the limiter's clock: the call's end
 }
 
 func (c *keyCall) undo() (*keyCall, bool) { return nil, false }
@@ -85,7 +86,7 @@ func (k *scriptKeeper) eval(ctx context.Context, key string, arg []byte) ([]byte
 	}
 	until, _ := ctx.Deadline()
 	by := k.settings.now() + int64(time.Until(until))
-	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, place: place{by: by}}
+	c := &keyCall{Call: Call{Key: key, Arg: arg, Err: errAborted}, by: by}
 	if err := k.many.do(ctx, c, time.Duration(never)); err != nil {
 		return nil, err
 	}
