@@ -236,6 +236,9 @@ func (l *Limiter) do(ctx context.Context, r *request) error {
 		return err
 	}
 	patience := time.Duration(r.by - l.now())
+	if r.charge.permits > 0 { // its caller must know whether it was charged
+		patience = time.Duration(never)
+	}
 	if err := l.queue.do(ctx, r, patience); err == errPatience {
 		return &UnavailableError{Key: l.key, Timeout: patience.Round(time.Millisecond), Err: err}
 	} else if err != nil {

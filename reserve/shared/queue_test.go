@@ -275,3 +275,24 @@ func TestLeaversLookAtNothing(t *testing.T) {
 		})
 	}
 }
+
+// What a reservation is settled at more is charged once, also behind more requests than a call can take.
+func TestSettleBehindMany(t *testing.T) {
+	outage(t, FailClosed(), func(t *testing.T, l *Limiter, s *generous) {
+		r, err := l.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		s.trip = 20 * time.Millisecond
+		var all sync.WaitGroup
+		for range 5000 {
+			all.Go(func() { _, _ = l.Reserve(context.Background(), 1) })
+		}
+		time.Sleep(time.Millisecond)
+		r.Settle(1 + 1e6)
+		all.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Greater(t, s.charged, int(1e6))
+		require.Less(t, s.charged, int(2e6))
+		require.Zero(t, l.owed.permits.Load(), "it would be charged again")
+	})
+}
