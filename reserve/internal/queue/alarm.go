@@ -12,6 +12,9 @@ func (q *Queue) arm(now int64) {
 			at = min(at, add(c.lapse[0].key, 1))
 		}
 	}
+	if q.several && now < q.renewed {
+		at = min(at, q.renewed)
+	}
 	for _, p := range q.passed {
 		at = min(at, q.alarmOf(now, p.hold))
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -366,5 +367,37 @@ func TestPlacesOfTwoQueues(t *testing.T) {
 		}
 		l.all.Wait()
 		require.Equal(t, []string{"0 0s", "1 1s", "2 2s", "3 3s", "4 4s"}, l.went)
+	})
+}
+
+// A request that moves to another option gives others room at a limit of all, and three queues give way to each other:
+// each at most once a millisecond. Before, they did so without end, on one processor.
+func TestQueuesGiveWayForAWhile(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	bubble(t, func(t *testing.T, l *log) {
+		all, first, second := evenly(2), evenly(1000), evenly(1000)
+		require.True(t, all.TryAcquire(1))
+		first.PauseUntil(l.begin.Add(700 * time.Millisecond))
+		options := []queue.Option{
+			option(queue.Limit{By: all}, queue.Limit{By: first}), option(queue.Limit{By: all}, queue.Limit{By: second}),
+		}
+		const many = 20_000
+		var choices atomic.Int64
+		prefers := func(*queue.Place) int {
+			if choices.Add(1) > many {
+				return -1
+			}
+			return 1
+		}
+		for i := range 3 {
+			q := queue.New(queue.Settings{Prefers: prefers}, options)
+			l.ask(q, fmt.Sprint(i), &queue.Place{Permits: 1, Options: options}, reserve.Forever)
+		}
+		second.PauseUntil(l.begin.Add(800 * time.Millisecond))
+		l.all.Wait()
+		require.Less(t, choices.Load(), int64(many))
+		for i, at := range []string{"700ms", "1.2s", "1.7s"} {
+			require.Equal(t, at, l.went[i][2:], l.went)
+		}
 	})
 }

@@ -136,7 +136,11 @@ func (q *Queue) advance(now int64, p *Place) bool {
 		q.bind(p, nil, p.remaining(now))
 		return true
 	}
-	if p.passed && h.own() && !q.stillFirst(p) || q.better(h) {
+	if p.passed && h.own() && !q.stillFirst(p) {
+		return q.takeBack(q.release(p))
+	}
+	if now >= q.renewed && q.better(h) { // two queues at the same limits would give way to each other without end
+		q.renewed = add(now, time.Millisecond)
 		return q.takeBack(q.release(p))
 	}
 	switch delay := h.delay(); {
