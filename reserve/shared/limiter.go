@@ -192,6 +192,12 @@ func (l *Limiter) unanswered(
 	}
 	if errors.Is(why, errPatience) { // the request may be under way still
 		r = buys(r.permits, 0, r.deadline)
+		now, due := l.now(), l.due.Load()
+		slow := l.mode == open && !l.node().circuit.troubled.Load() // it has not failed: its last answer counts
+		if slow && due > min(r.deadline, saturate.Add(now, int64(maxWait))) {
+			r.wait = due - now
+			return nil, refused(ctx, r, maxWait)
+		}
 	}
 	// The caller's context is about to say so.
 	if r.deadline != never && l.mode == closed && l.now() >= r.deadline {

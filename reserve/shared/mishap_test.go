@@ -297,6 +297,44 @@ func TestNoCallerWaitsToGiveBack(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// A store that is slower than its callers' time has not failed: while its last answer shows that there is nothing for
+// them, FailOpen grants them nothing.
+func TestFailOpenAtASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lag{Store: Memory()}
+		l, err := NewIn(store, "slow", reserve.Must(pace.Bursty(10, pace.WithCapacity(2))), FailOpen())
+		require.NoError(t, err)
+		_, err = l.Reserve(t.Context(), 50) // the next permit comes in 5 s
+		require.NoError(t, err)
+		store.by = 40 * time.Millisecond
+		granted := 0
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			_, err := l.Acquire(ctx, 1)
+			cancel()
+			var wait *reserve.WaitError
+			if err == nil {
+				granted++
+			} else {
+				require.ErrorAs(t, err, &wait)
+			}
+		}
+		require.Zero(t, granted)
+		time.Sleep(time.Second)
+	})
+}
+
+// A lag is a store that answers late.
+type lag struct {
+	Store
+	by time.Duration
+}
+
+func (s *lag) Update(ctx context.Context, key string, f func(time.Time, []byte) ([]byte, time.Duration, error)) error {
+	time.Sleep(s.by)
+	return s.Store.Update(ctx, key, f)
+}
+
 // Processes that lost the server at different times find it again together, within a millisecond.
 func TestComingBackTogether(t *testing.T) {
 	down := errors.New("down")

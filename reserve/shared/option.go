@@ -116,7 +116,8 @@ func failing(as mode) Option {
 //
 // The permits are charged when the store is back: of single calls that failed in full, of an outage (an open
 // circuit) up to a capacity, less what calls without an answer may have charged. The store gets at most three
-// quarters of a caller's time until its deadline.
+// quarters of a caller's time until its deadline. If it takes longer without having failed, its last answer counts: a
+// caller for whom that shows no permit in time is refused.
 func FailOpen() Option { return failing(open) }
 
 // Local limits each process alone while the store fails, at a share of the rate in (0, 1]. It begins with nothing
