@@ -17,6 +17,7 @@ type circuit struct {
 	failures int
 	probed   chan struct{} // closed when the probe ends; nil: there is none
 	awaited  bool          // by all callers, not only by the caller that began it
+	begun    int64         // when the last probe began
 	until    int64         // when the next may probe; 0: the circuit is closed
 	pause    int64
 	last     error
@@ -45,7 +46,7 @@ func (c *circuit) enter(now int64) (probe bool, probed <-chan struct{}, err erro
 	case c.probed != nil || now < c.until:
 		return false, nil, c.last
 	}
-	c.probed, c.awaited = make(chan struct{}), now-c.until > c.pause
+	c.probed, c.awaited, c.begun = make(chan struct{}), now-c.until > c.pause, now
 	return true, c.probed, nil
 }
 
@@ -92,7 +93,7 @@ func (c *circuit) probedWith(now int64, err error) {
 		return
 	}
 	c.fail(now, err)
-	c.wait(now, min(2*c.pause, lastPause))
+	c.wait(c.begun, min(2*c.pause, lastPause))
 }
 
 func (c *circuit) close() {

@@ -335,6 +335,23 @@ func (s *lag) Update(ctx context.Context, key string, f func(time.Time, []byte) 
 	return s.Store.Update(ctx, key, f)
 }
 
+// The distance of probes is from beginning to beginning: one that waits for its timeout is followed by the next.
+func TestProbesThatTakeLong(t *testing.T) {
+	var c circuit
+	down := errors.New("down")
+	now := int64(time.Hour)
+	for range tolerated {
+		c.report(now, down, 1)
+	}
+	for range 8 {
+		now += lastPause * 3 / 2 // the distance, at a multiple of it
+		probe, _, err := c.enter(now)
+		require.NoError(t, err)
+		require.True(t, probe)
+		c.probedWith(now+int64(500*time.Millisecond), down)
+	}
+}
+
 // Processes that lost the server at different times find it again together, within a millisecond.
 func TestComingBackTogether(t *testing.T) {
 	down := errors.New("down")
