@@ -31,8 +31,8 @@
 //
 // [FailClosed] (the default) refuses every request, [FailOpen] grants every request, and [Local] limits each process
 // alone. Grants of the last two are charged when the store is back, as of their time. After an outage all processes
-// together charge about two capacities at most, so no caller is refused for long. A store that answers after its callers
-// have left is no outage: all grants of [FailOpen] are charged.
+// together charge about two capacities at most, so no caller is refused for long. A store that answers after its
+// callers have left has not failed: its last answer counts, and all that [FailOpen] grants is charged.
 //
 // A store that refuses every fourth call for hours costs at most one capacity above the limit. So does an outage
 // with [Local], if the shares add up to 1. A proxy that repeats answers, which TCP never does, costs up to four
