@@ -58,7 +58,7 @@ type Queue struct {
 	cost      int64    // how long a call to a distant limit took lately
 	timer     stopper  // looks again
 	timed     int64    // when; or never
-	renewed   int64    // anew waits until then
+	renewed   int64    // anew and moves to other options wait until then
 	compared  int64    // the epoch that anew has seen
 }
 
