@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 // All returns a Reserver for a request that is limited several times: per second and per hour, or per key and overall.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 // A WaitError reports a request that would have waited too long. Nothing was taken.

@@ -1,11 +1,11 @@
 package reserve
 
-import "github.com/nextfree/pace/reserve/internal/engine"
+import "github.com/nextfree/pace/internal/engine"
 
 // A Ledger is the arithmetic behind a [Limiter]: when a request is granted, and what a refund is worth. Write one for a
 // [Variant] of your own. Its methods, and what they mean, are listed by
 //
-//	go doc github.com/nextfree/pace/reserve/internal/engine.Ledger
+//	go doc github.com/nextfree/pace/internal/engine.Ledger
 //
 // A ledger that can do more implements [Observer] or [UseTracker].
 type Ledger = engine.Ledger

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 // A Limiter hands out permits at a rate. Most callers should use [Limiter.Acquire], which waits for them. Callers that

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 

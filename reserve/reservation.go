@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/isnil"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A Reservation is a promise of permits at a known time. From then on the caller may use them; otherwise it should call

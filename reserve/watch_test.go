@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 // A watcher learns of each change of promised times, until it returns false.

@@ -14,9 +14,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // valueError makes the error for a bad value.

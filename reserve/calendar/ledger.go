@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // A ledger holds the present period and what is used of its quota. Times are Unix nanoseconds on the wall clock, unless

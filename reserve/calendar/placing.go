@@ -3,8 +3,8 @@ package calendar
 import (
 	"math"
 
+	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // open returns the state at a time, of this period or a later one.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/line"
+	"github.com/nextfree/pace/internal/line"
 )
 
 // AppendState includes charges behind waiting requests. Times are the wall clock's.

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 

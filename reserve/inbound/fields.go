@@ -8,8 +8,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 const (

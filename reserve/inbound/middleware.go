@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/nextfree/pace/internal/allornothing"
+	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/done"
 	"github.com/nextfree/pace/internal/invalid"
-	"github.com/nextfree/pace/reserve/internal/allornothing"
-	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
 // A Middleware lets requests pass that all its tiers allow. It must not be copied. All methods may be called

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/allornothing"
+	"github.com/nextfree/pace/internal/allornothing"
 )
 
 // ErrQueueFull is the reason of a refusal where the wait was short enough, but too many requests waited, in all or

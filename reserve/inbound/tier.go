@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/internal/isnil"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/bykey"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 

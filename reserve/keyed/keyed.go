@@ -5,9 +5,9 @@ import (
 	"iter"
 	"time"
 
+	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/internal/invalid"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/bykey"
 )
 
 var valueError = invalid.In("keyed")

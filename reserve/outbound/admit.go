@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // errChanged tells a waiting call that its limits have changed.

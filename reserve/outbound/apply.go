@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 

@@ -1,8 +1,8 @@
 package outbound
 
 import (
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve/fair"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // WithClasses orders waiting requests with the same keys as package fair does: people before a batch, tenants by their

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/bykey"
-	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // tunable is a limiter that can be adapted; if it has Retime, waiting callers follow the rate.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/adapt"
+	"github.com/nextfree/pace/internal/adapt"
 )
 
 // derate derates a limit.

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/adapt"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
 // Whatever a server's refusals say, over real connections: they are returned, and

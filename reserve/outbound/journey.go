@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/redirect"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )

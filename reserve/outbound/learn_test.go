@@ -18,8 +18,8 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/internal/judge/limitertest"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/keyed"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )

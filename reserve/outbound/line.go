@@ -4,7 +4,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/internal/queue"
 )
 
 // A line is where calls with the same limits and keys wait.

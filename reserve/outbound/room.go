@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/queue"
+	"github.com/nextfree/pace/internal/queue"
 )
 
 // A room bounds how many calls of a limit's key are out, if its limiter has no rate.

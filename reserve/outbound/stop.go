@@ -3,10 +3,10 @@ package outbound
 import (
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
-	"github.com/nextfree/pace/reserve/internal/bykey"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 

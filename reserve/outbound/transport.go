@@ -10,8 +10,8 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )
 

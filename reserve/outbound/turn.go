@@ -3,8 +3,8 @@ package outbound
 import (
 	"time"
 
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve/fair"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // soon is how early a call is granted, so that waking late loses nothing.

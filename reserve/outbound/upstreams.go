@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound/internal/health"
 )
 

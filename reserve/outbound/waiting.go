@@ -8,8 +8,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 const (

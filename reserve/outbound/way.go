@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/isnil"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // A way is what a call asks of its limits at one upstream, or at the only server.

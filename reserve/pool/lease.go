@@ -1,8 +1,8 @@
 package pool
 
 import (
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 )
 
 // A Lease is a reservation at a member of a pool. Its At and Delay may change, and are a forecast while others are in

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A Limiter is shared by all processes that use its name and store. It is a [reserve.Reserver]; its methods are

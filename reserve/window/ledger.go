@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"sort"
 
+	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
-	"github.com/nextfree/pace/reserve/internal/line"
 	"github.com/nextfree/pace/smooth"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/nextfree/pace/reserve/internal/line"
+	"github.com/nextfree/pace/internal/line"
 )
 
 // AppendState appends the rest of a pause and of a stop, then the permits and age of each request granted within the

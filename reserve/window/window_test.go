@@ -11,9 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/judge/limitertest"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/reserve/window"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 type awaited struct {

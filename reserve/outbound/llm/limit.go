@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // limit is the lower of what the user gave and what the server told.

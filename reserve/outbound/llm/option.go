@@ -7,9 +7,9 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/nextfree/pace/internal/invalid"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/fair"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/outbound"
 )
 

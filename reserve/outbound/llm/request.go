@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve/outbound"
 	"github.com/nextfree/pace/reserve/outbound/internal/reply"
 )

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A share is this program's part of a limit that others use as well. While little is left, it is a rate: a program

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nextfree/pace/internal/adapt"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/adapt"
 )
 
 // tunable is what an adaptive retryer needs of its limiter.

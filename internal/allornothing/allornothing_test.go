@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/reserve/internal/allornothing"
+	"github.com/nextfree/pace/internal/allornothing"
 )
 
 var errRefused = errors.New("refused")

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/bykey"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/bykey"
 	"github.com/nextfree/pace/reserve/keyed"
 )
 

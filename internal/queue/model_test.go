@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nextfree/pace"
+	"github.com/nextfree/pace/internal/queue"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/queue"
 	"github.com/nextfree/pace/reserve/window"
 )
 

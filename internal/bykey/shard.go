@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 // A shard is a part of the keys, behind a lock.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // Settings are those of a queue.

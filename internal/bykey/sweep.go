@@ -1,7 +1,7 @@
 package bykey
 
 import (
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 // Each call looks at two entries on average, and drops the untouched ones. So in a flood of keys that come once each,

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/allornothing"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/allornothing"
 )
 
 // patience bounds the rounds: two busy limits may never both have room.

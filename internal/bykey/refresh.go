@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/nextfree/pace/reserve/internal/engine"
+	"github.com/nextfree/pace/internal/engine"
 )
 
 func (k *Limiters[K]) Refresh(key K) error {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/nextfree/pace/internal/done"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 

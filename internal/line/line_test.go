@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/nextfree/pace/reserve/internal/line"
+	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/smooth"
 )
 

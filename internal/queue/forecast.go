@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // hopeless returns a place that is certain to be too late, and its earliest time; or nil.

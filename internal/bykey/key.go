@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/engine"
 )
 
 // A Key is a key's limiter, of any type of key: what For returns.

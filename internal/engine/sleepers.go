@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nextfree/pace/internal/line"
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/wake"
-	"github.com/nextfree/pace/reserve/internal/line"
 )
 
 // sleepers are the waiting callers in order. Only the first two have timers, since times move with every refund; the

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/nextfree/pace/internal/allornothing"
+	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/engine"
 	"github.com/nextfree/pace/reserve"
-	"github.com/nextfree/pace/reserve/internal/allornothing"
-	"github.com/nextfree/pace/reserve/internal/bykey"
-	"github.com/nextfree/pace/reserve/internal/engine"
 	"github.com/nextfree/pace/smooth"
 )
 
