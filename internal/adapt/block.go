@@ -16,6 +16,8 @@ type Block struct {
 	since    time.Time // the first refusal in a row
 	refusals int       // in a row
 	gap      time.Duration
+	next     time.Time // the end of the gap
+	asked    time.Time // when the gap began: refusals of calls sent before are of the same round
 	accepted time.Time // when the latest accepted call was sent
 	crowded  bool      // it is about too many calls
 }
@@ -40,6 +42,9 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 		b.since, b.crowded, b.gap = now, false, 0
 	}
 	b.crowded = b.crowded || !busy
+	if b.gap > 0 && !sent.After(b.asked) {
+		return max(b.next.Sub(now), leastGap)
+	}
 	lasts := now.Sub(b.since)
 	switch {
 	case lasts < blockAfter || b.refusals < blockRefusals:
@@ -49,6 +54,7 @@ func (b *Block) Refused(now, sent time.Time, busy bool) time.Duration {
 	default:
 		b.gap = min(max(firstGap, time.Duration(gapGrowth*float64(b.gap))), remembered)
 	}
+	b.asked, b.next = now, now.Add(b.gap)
 	return b.gap
 }
 

@@ -40,6 +40,27 @@ func TestBlock(t *testing.T) {
 	require.Less(t, refused, 50)
 }
 
+// What is refused together counts once: an outage of a minute does not end after ten.
+func TestBlockOfVolleys(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		for _, calls := range []int{1, 5, 64, 600} {
+			var b Block
+			now := 0.
+			for now < 60 {
+				sent, gap := now, time.Duration(0)
+				for i := range calls {
+					now = sent + 0.05 + float64(i)/1e4
+					if next := b.Refused(at(now), at(sent), busy); next > 0 {
+						gap = next
+					}
+				}
+				now = sent + max(1, (time.Duration((now-sent)*1e9)+gap).Seconds())
+			}
+			require.Less(t, now, 60*gapGrowth+10, "%d calls, %v", calls, busy)
+		}
+	}
+}
+
 // A block begins only if nothing was accepted for 30 s, and there were 10 refusals; it is for those
 // who sent too many calls to remember how long it lasted.
 func TestBlockBegins(t *testing.T) {

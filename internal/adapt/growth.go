@@ -31,7 +31,7 @@ func (r *Rate) pass(now time.Time) float64 {
 
 func (r *Rate) grow(now time.Time) {
 	passed := r.pass(now)
-	if !r.proven { // no call after the cut is answered yet
+	if !r.proven || passed == 0 { // no call after the cut is answered yet
 		return
 	}
 	r.grown += passed

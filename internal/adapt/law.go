@@ -88,7 +88,7 @@ func (r *Rate) blame(now, sent time.Time, stop time.Duration) (rate, take float6
 	}
 	switch {
 	case r.searching:
-		rate = max(rate*math.Exp2(-now.Sub(sent).Seconds()/doubling), firstRate*r.cost/2)
+		rate = max(rate*math.Exp2(-max(0, now.Sub(sent).Seconds())/doubling), firstRate*r.cost/2)
 		r.guesses = guesses + 1
 	case answered > 0:
 		rate = min(rate, max(answered, rate/2))

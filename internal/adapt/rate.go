@@ -73,6 +73,7 @@ func (r *Rate) Cost() float64 { return r.cost }
 
 // Sent counts a call that goes out now.
 func (r *Rate) Sent(now time.Time, permits float64) {
+	permits = max(permits, 1)
 	if r.last.IsZero() {
 		r.cost, r.last = permits, now
 	}
@@ -86,7 +87,7 @@ func (r *Rate) Sent(now time.Time, permits float64) {
 // once, unless a refusal has shown that it is too high. If rest is not 0, it is what is left over the rest of a time,
 // and if spread, that of a window, which a program that uses it alone may spend at once.
 func (r *Rate) Said(now, sent time.Time, rate float64, rest time.Duration, spread bool) {
-	if sent.Before(r.heard) {
+	if sent.Before(r.heard) || !(rate > 0) {
 		return
 	}
 	r.heard, r.rest, r.until = sent, rest > 0, now.Add(cmp.Or(rest, remembered))

@@ -90,7 +90,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A probe that fails, or that is given up, leaves the next one to be it.
+// A probe without an answer lets the others go. Before, 50 callers of a host that was down waited for each other's timeouts.
 func TestProbeFails(t *testing.T) {
 	bubble(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("RateLimit-Policy", `"a";q=50;w=1`)
@@ -135,13 +135,42 @@ func TestProbeFails(t *testing.T) {
 		hold <- struct{}{}
 		require.ErrorIs(t, <-errs, errGone)
 		synctest.Wait()
-		require.Equal(t, int64(2), n.Load(), "the next probe")
+		require.Equal(t, int64(4), n.Load(), "all others")
 		hold <- struct{}{}
 		for range 3 {
 			err := <-errs
 			require.True(t, err == nil || errors.Is(err, errGone))
 		}
 		require.Equal(t, int64(4), n.Load())
+	})
+}
+
+// A probe that its caller gives up says nothing of the server: the next one is alone, too.
+func TestProbeGivenUp(t *testing.T) {
+	bubble(t, answer, func(t *testing.T, _ *http.Transport) {
+		var n atomic.Int64
+		transport := reserve.Must(New(tripper(func(r *http.Request) (*http.Response, error) {
+			n.Add(1)
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), nil, Adaptive()))
+		ctx, cancel := context.WithCancel(t.Context())
+		rest, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range 4 {
+			own := rest
+			if i == 0 {
+				own = ctx
+			}
+			all.Go(func() { transport.RoundTrip(httptest.NewRequestWithContext(own, http.MethodGet, "http://a/", nil)) })
+			synctest.Wait()
+		}
+		require.Equal(t, int64(1), n.Load())
+		cancel()
+		synctest.Wait()
+		require.Equal(t, int64(2), n.Load())
+		end()
+		all.Wait()
 	})
 }
 

@@ -56,7 +56,7 @@ func TestBegin(t *testing.T) {
 	})
 }
 
-// A probe that is closed without an answer leaves the next one to be it.
+// A probe that is closed without an answer lets the others go.
 func TestBeginProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := reserve.Must(pace.NewBursty(math.Inf(1), pace.WithBurst(0)))

@@ -31,6 +31,7 @@ type controller struct {
 	mu    sync.Mutex
 	rate  adapt.Rate
 	probe *queue.Places // one call at a time while the rate is unknown
+	blind bool          // one had no answer: others need not wait to know as much
 }
 
 func newController(l tunable) *controller {
@@ -92,9 +93,17 @@ func (c *controller) cost() (mean float64) {
 
 func (c *controller) unknown() bool { return c.is((*adapt.Rate).Unknown) }
 
+// lost counts a call without an answer.
+func (c *controller) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blind = true
+	c.admit()
+}
+
 // admit lets one call probe at a time while the rate is unknown. The controller must be locked.
 func (c *controller) admit() {
-	if c.rate.Unknown() {
+	if c.rate.Unknown() && !c.blind {
 		c.probe.Resize(1)
 	} else {
 		c.probe.Resize(math.MaxInt)

@@ -1,6 +1,8 @@
 package outbound
 
 import (
+	"context"
+	"errors"
 	"io"
 
 	"github.com/nextfree/pace/reserve/outbound/internal/bodies"
@@ -50,6 +52,9 @@ func (c *call) closeBodies() {
 }
 
 func (c *call) lose(a *charge) {
+	if a.rate != nil && !errors.Is(c.request.Context().Err(), context.Canceled) { // that of a caller who left says nothing
+		a.rate.lost()
+	}
 	if a.limit.lost != nil {
 		if n, known := a.limit.lost(c.subject); known {
 			c.settled(a, n)
