@@ -78,6 +78,11 @@ var rateKinds = map[string]kind{
 	"Cancel": cancel, "CancelAt": cancel,
 }
 
+// makesFew has the packages whose New makes what a program has once: for all keys, hosts or clients.
+var makesFew = map[string]bool{
+	pace + "/reserve/keyed": true, pace + "/reserve/outbound": true, pace + "/reserve/inbound": true,
+}
+
 func paceKind(fn *types.Func) kind {
 	name, results, method := fn.Name(), fn.Signature().Results(), fn.Signature().Recv()
 	returns := func(typ string) bool { return results.Len() > 0 && isNamed(results.At(0).Type(), pace+"/reserve", typ) }
@@ -92,6 +97,8 @@ func paceKind(fn *types.Func) kind {
 		return hold
 	case name == "Cancel" && method != nil && isNamed(method.Type(), pace+"/reserve", "Reservation"):
 		return cancel
+	case method == nil && name == "New" && makesFew[fn.Pkg().Path()], method == nil && name == "NewUpstreams":
+		return create
 	case returns("Limiter"):
 		if method == nil && strings.HasPrefix(name, "New") || method != nil && name == "Limiter" {
 			return create

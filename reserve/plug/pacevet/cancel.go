@@ -29,7 +29,7 @@ leaves without having used the tokens:
 	}
 
 It leaves alone: a Cancel under a condition; a function that calls Settle, hands its reservation of pace on, or
-only looks at the time; tests.`,
+only looks at the time.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#DeferCancel",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      deferCancel,
@@ -41,7 +41,7 @@ func deferCancel(pass *analysis.Pass) (any, error) {
 		d := c.Node().(*ast.DeferStmt)
 		call := certainCancel(info, d)
 		around, _ := enclosing(c)
-		if call == nil || around == nil || inTest(pass, d) {
+		if call == nil || around == nil {
 			continue
 		}
 		r := variable(info, receiver(call))

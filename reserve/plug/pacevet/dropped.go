@@ -23,7 +23,7 @@ Use Allow (TryAcquire) for calls that are dropped, Wait (Acquire) for calls that
 look at its Delay. For permits that are taken after the fact write _ = lim.ReserveN(now, n).
 
 It names a call whose reservation is not kept, or asked only for OK, and one of pace of which only the error is
-kept. It leaves tests alone, and a reservation that is assigned to the blank identifier.`,
+kept. It leaves alone: a reservation that is assigned to the blank identifier; a test that looks at the error only.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Dropped",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      dropped,
@@ -34,7 +34,7 @@ func dropped(pass *analysis.Pass) (any, error) {
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
 		u := useOf(info, call)
-		if u.kind != hold || inTest(pass, call) || u.n != nil && isNegative(info, u.n) { // the last is named by negative
+		if u.kind != hold || u.n != nil && isNegative(info, u.n) { // the last is named by negative
 			continue
 		}
 		say := func(why string) {
@@ -52,7 +52,7 @@ func dropped(pass *analysis.Pass) (any, error) {
 			if len(p.Rhs) != 1 {
 				continue
 			}
-			if len(p.Lhs) == 2 && isBlank(p.Lhs[0]) && !isBlank(p.Lhs[1]) {
+			if len(p.Lhs) == 2 && isBlank(p.Lhs[0]) && !isBlank(p.Lhs[1]) && !inTest(pass, call) {
 				say("")
 			}
 			around, _ := enclosing(c)

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
-// Ignored names calls that wait for permits, and whose error is not looked at.
+// Ignored names calls whose answer, a grant or a refusal, is not looked at.
 var Ignored = &analysis.Analyzer{
 	Name: "ignored",
-	Doc: `ignored: the error of Wait or Acquire is ignored
+	Doc: `ignored: the answer of Wait, Acquire or Allow is ignored
 
 Wait returns an error when there are no permits: the context has ended, its deadline would come first, or more
 than the burst is asked for. A caller that ignores it goes without permits.
@@ -21,9 +21,15 @@ than the burst is asked for. A caller that ignores it goes without permits.
 		return err
 	}
 
-It leaves alone: an error that is assigned to the blank identifier; one permit under context.Background() or
-TODO(); a call whose next statement asks the context; tests. In a function whose only result is an error it
-offers a fix.`,
+Allow returns false when there is no permit now. A caller that ignores it goes all the same:
+
+	if !lim.Allow() {
+		return errBusy
+	}
+
+It leaves alone: an answer that is assigned to the blank identifier; one permit under context.Background() or
+TODO(); a call whose next statement asks the context; AllowN and TryAcquire of more than one permit, which empty a
+bucket on purpose; benchmarks, for Allow. Where the function's only result is an error it offers a fix for Wait and Acquire.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Ignored",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      ignored,
@@ -39,14 +45,17 @@ func ignored(pass *analysis.Pass) (any, error) {
 		case *ast.GoStmt:
 			call = n.Call
 		}
-		if call == nil || len(call.Args) == 0 || inTest(pass, call) {
+		if call == nil {
 			continue
 		}
 		u := useOf(info, call)
-		if u.kind != wait {
+		around, fn := enclosing(c)
+		if u.kind == take && u.fn.Name() != "TakeUpTo" && u.isOne(info) && !isBenchmark(info, fn) {
+			pass.ReportRangef(call, "the result of %s is ignored: callers without a permit go too", u.fn.Name())
+		}
+		if u.kind != wait || len(call.Args) == 0 {
 			continue
 		}
-		around, fn := enclosing(c)
 		if neverEnds(info, around, call.Args[0]) && (!u.isRate() || u.isOne(info)) {
 			continue
 		}
@@ -84,16 +93,25 @@ func asksContext(info *types.Info, n ast.Node) bool {
 	return false
 }
 
-func returnsError(info *types.Info, fn ast.Node) bool {
+// isBenchmark reports whether a function has a *testing.B or a *testing.PB.
+func isBenchmark(info *types.Info, fn ast.Node) bool {
+	sig := signature(info, fn)
+	return sig != nil && (has(sig.Params(), "testing", "B") || has(sig.Params(), "testing", "PB"))
+}
+
+func signature(info *types.Info, fn ast.Node) *types.Signature {
 	var t types.Type
 	switch fn := fn.(type) {
 	case *ast.FuncDecl:
 		t = info.TypeOf(fn.Name)
 	case *ast.FuncLit:
 		t = info.TypeOf(fn)
-	default:
-		return false
 	}
-	r := t.(*types.Signature).Results()
-	return r.Len() == 1 && isError(r.At(0).Type())
+	sig, _ := t.(*types.Signature)
+	return sig
+}
+
+func returnsError(info *types.Info, fn ast.Node) bool {
+	sig := signature(info, fn)
+	return sig != nil && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
 }

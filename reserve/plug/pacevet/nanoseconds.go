@@ -22,8 +22,13 @@ Write the unit:
 	window.New(100, 60*time.Second)
 	fair.Class{Name: "batch", MaxAge: 30 * time.Second}
 
-It names a constant below a millisecond that is made of plain numbers, as an argument of a function of pace or in
-one of its structs. It leaves alone: 0, constants of type time.Duration, and numbers from a million on.`,
+A conversion has no unit either: time.Duration(seconds) is as many nanoseconds. Write
+
+	window.New(100, time.Duration(seconds)*time.Second)
+
+It names a constant below a millisecond that is made of plain numbers, and a bare conversion of an integer, as an
+argument of a function of pace or in one of its structs. It leaves alone: 0, constants of type time.Duration, numbers
+from a million on, and conversions of what is named for nanoseconds (timeoutNs, nanos).`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#Nanoseconds",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      nanoseconds,
@@ -31,9 +36,13 @@ one of its structs. It leaves alone: 0, constants of type time.Duration, and num
 
 func nanoseconds(pass *analysis.Pass) (any, error) {
 	check := func(wanted types.Type, e ast.Expr) {
-		if isNamed(wanted, "time", "Duration") && isUnitless(pass.TypesInfo, e) {
+		switch {
+		case !isNamed(wanted, "time", "Duration"):
+		case isUnitless(pass.TypesInfo, e):
 			value := pass.TypesInfo.Types[e].Value
 			pass.ReportRangef(e, "%s without a unit is %[1]s ns: multiply it by time.Second, or by another unit", value)
+		case isConverted(pass.TypesInfo, e):
+			pass.ReportRangef(e, "a converted number is nanoseconds: multiply it by time.Second, or by another unit")
 		}
 	}
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil)) {
@@ -103,6 +112,33 @@ func isUnitless(info *types.Info, e ast.Expr) bool {
 		return true
 	})
 	return !unit
+}
+
+// isConverted reports whether e is time.Duration(n), n being an integer variable that is not named for nanoseconds.
+func isConverted(info *types.Info, e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 || !info.Types[call.Fun].IsType() || info.Types[e].Value != nil {
+		return false
+	}
+	name := nameOf(call.Args[0])
+	t, ok := types.Unalias(info.TypeOf(call.Args[0])).(*types.Basic)
+	return ok && t.Info()&types.IsInteger != 0 && name != "" &&
+		!strings.HasSuffix(name, "ns") && !strings.Contains(name, "nano")
+}
+
+// nameOf returns the name of a variable, a field or a called function in lower case, or "".
+func nameOf(e ast.Expr) string {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return strings.ToLower(e.Name)
+	case *ast.SelectorExpr:
+		return strings.ToLower(e.Sel.Name)
+	case *ast.CallExpr:
+		return nameOf(e.Fun)
+	case *ast.StarExpr:
+		return nameOf(e.X)
+	}
+	return ""
 }
 
 func valueOf(info *types.Info, e ast.Expr) constant.Value {

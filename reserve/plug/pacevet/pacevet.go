@@ -9,12 +9,14 @@
 // Each analyzer's Doc has the reason, what it leaves alone, and what to write instead:
 //
 //	defercancel  a deferred Cancel gives back what was used
-//	perrequest   a limiter that is made for each request limits nothing
+//	perrequest   a limiter, transport or middleware that is made for each request limits nothing
 //	negative     a negative number of tokens, to give some back
 //	errortext    a limiter's error is recognized by its text
 //	dropped      a reservation is taken, and nobody waits for it
-//	ignored      the error of Wait or Acquire is ignored, so refused callers go too
+//	ignored      the answer of Wait, Acquire or Allow is ignored, so refused callers go too
 //	nanoseconds  a duration without a unit: window.New(100, 60) is 100 in 60 ns
+//	remoteaddr   a key with the client's port: each connection is another client
+//	tenants      a tenant of a queue that is made without WithTenants
 //
 // An analyzer would rather miss a mistake than name code that is right. Assign to the blank identifier what is dropped
 // on purpose (_ = lim.Wait(ctx)).
@@ -24,5 +26,5 @@ import "golang.org/x/tools/go/analysis"
 
 // Analyzers are all of this package. The slice is the caller's.
 func Analyzers() []*analysis.Analyzer {
-	return []*analysis.Analyzer{DeferCancel, PerRequest, Negative, ErrorText, Dropped, Ignored, Nanoseconds}
+	return []*analysis.Analyzer{DeferCancel, PerRequest, Negative, ErrorText, Dropped, Ignored, Nanoseconds, RemoteAddr, Tenants}
 }

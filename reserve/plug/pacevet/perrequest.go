@@ -4,10 +4,12 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // PerRequest names limiters that are made for each request.
@@ -23,9 +25,10 @@ A new limiter is full, so its first request always goes. Make one for all reques
 of the handler. For a limiter for each client use pace's keyed.
 
 It names a limiter that is made where it is asked, or made in an HTTP handler (also gin's, echo's, fiber's), a
-RoundTrip, a gRPC interceptor or the body of a loop, and only asked there. It leaves alone: a limiter that is
+RoundTrip, a gRPC interceptor or the body of a loop, and only asked there; likewise keyed's and shared's limiters, a
+transport of outbound, also as an http.Client's, and a middleware of inbound. It leaves alone: a limiter that is
 stored, returned, handed on or captured; one that is asked in a loop inside, as for the chunks of a download; one
-in a loop whose rate depends on the loop's variables; tests.`,
+in a loop whose rate depends on the loop's variables; in a test, one that is made where it is asked, or for each round of a loop.`,
 	URL:      "https://pkg.go.dev/github.com/nextfree/pace/reserve/plug/pacevet#PerRequest",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      perRequest,
@@ -35,17 +38,20 @@ func perRequest(pass *analysis.Pass) (any, error) {
 	info := pass.TypesInfo
 	for c := range root(pass).Preorder((*ast.CallExpr)(nil)) {
 		call := c.Node().(*ast.CallExpr)
-		if useOf(info, call).kind != create || inTest(pass, call) {
+		if useOf(info, call).kind != create {
 			continue
 		}
 		made := whole(info, c)
 		if asked, ok := made.Parent().Parent().Node().(*ast.CallExpr); ok && receiver(asked) == made.Node() {
-			if k := useOf(info, asked).kind; k == wait || k == take || k == hold {
+			if isAsked(info, asked) && !inTest(pass, call) {
 				pass.ReportRangef(call, "a limiter that is made where it is asked limits nothing: make one for all")
 			}
 			continue
 		}
 		v, often := local(info, made), repeated(info, made, call)
+		if inTest(pass, call) && often == eachRound {
+			continue
+		}
 		if v != nil && often != "" && onlyAsked(info, made, v) {
 			pass.ReportRangef(call, "a limiter that is made for %s limits nothing: make one for all", often)
 		}
@@ -53,7 +59,8 @@ func perRequest(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// whole returns the expression around a call that makes a limiter: with pace.Must, and parentheses.
+// whole returns the expression around a call that makes a limiter: with pace.Must, parentheses, and an http.Client
+// whose transport it is.
 func whole(info *types.Info, made inspector.Cursor) inspector.Cursor {
 	for {
 		p := made.Parent()
@@ -62,13 +69,23 @@ func whole(info *types.Info, made inspector.Cursor) inspector.Cursor {
 			if n.Fun == made.Node() || !isMust(info, n) {
 				return made
 			}
-		case *ast.ParenExpr:
+		case *ast.ParenExpr, *ast.KeyValueExpr:
+		case *ast.CompositeLit:
+			if !isNamed(info.TypeOf(n), "net/http", "Client") {
+				return made
+			}
+		case *ast.UnaryExpr:
+			if n.Op != token.AND {
+				return made
+			}
 		default:
 			return made
 		}
 		made = p
 	}
 }
+
+const eachRound = "each round of a loop"
 
 // repeated says for what a limiter is made again and again, or "".
 func repeated(info *types.Info, made inspector.Cursor, call *ast.CallExpr) string {
@@ -77,7 +94,7 @@ func repeated(info *types.Info, made inspector.Cursor, call *ast.CallExpr) strin
 	case fn == nil:
 	case loop != nil:
 		if !dependsOn(info, call, loop) {
-			return "each round of a loop"
+			return eachRound
 		}
 	case isHandler(info, fn):
 		return "each request"
@@ -157,19 +174,34 @@ func onlyAsked(info *types.Info, made inspector.Cursor, v *types.Var) bool {
 		if info.Uses[id] != v {
 			continue
 		}
-		call, ok := c.Parent().Parent().Node().(*ast.CallExpr)
+		call, ok := c.Parent().Node().(*ast.CallExpr) // a middleware is a func
+		if ok && call.Fun == ast.Expr(id) {
+			asked = true
+			continue
+		}
+		call, ok = c.Parent().Parent().Node().(*ast.CallExpr)
 		if !ok || receiver(call) != ast.Expr(id) {
 			return false
 		}
-		if k := useOf(info, call).kind; k == wait || k == take || k == hold {
-			asked = true
-		}
+		asked = asked || isAsked(info, call)
 		if l, f := around(c); l != loop || f != fn {
 			return false
 		}
 	}
 	return asked
 }
+
+// isAsked reports whether a call asks a limiter, sends a request by a transport or a client, or wraps a handler.
+func isAsked(info *types.Info, call *ast.CallExpr) bool {
+	switch useOf(info, call).kind {
+	case wait, take, hold:
+		return true
+	}
+	fn, _ := typeutil.Callee(info, call).(*types.Func)
+	return fn != nil && fn.Signature().Recv() != nil && slices.Contains(sends, fn.Name())
+}
+
+var sends = []string{"RoundTrip", "Do", "Get", "Head", "Post", "PostForm", "Wrap", "Handler"}
 
 func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
 	for c.Node() != n {
@@ -179,13 +211,9 @@ func up(c inspector.Cursor, n ast.Node) inspector.Cursor {
 }
 
 func isHandler(info *types.Info, fn ast.Node) bool {
-	var sig *types.Signature
-	name := ""
-	switch fn := fn.(type) {
-	case *ast.FuncDecl:
-		sig, name = info.TypeOf(fn.Name).(*types.Signature), fn.Name.Name
-	case *ast.FuncLit:
-		sig = info.TypeOf(fn).(*types.Signature)
+	sig, name := signature(info, fn), ""
+	if fn, ok := fn.(*ast.FuncDecl); ok {
+		name = fn.Name.Name
 	}
 	for _, t := range [][2]string{
 		{"github.com/gin-gonic/gin", "Context"},

@@ -11,7 +11,10 @@ require (
 	google.golang.org/grpc v1.0.0
 )
 
-require github.com/jonboulle/clockwork v0.5.0 // indirect
+require (
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
+)
 
 replace (
 	github.com/gin-gonic/gin => ./stub/gin

@@ -8,6 +8,6 @@ import (
 
 func TestA(t *testing.T) {
 	r := rate.NewLimiter(1, 1).Reserve()
-	defer r.Cancel()
+	defer r.Cancel() // want `a deferred Cancel gives back`
 	work()
 }

@@ -3,6 +3,7 @@ package a
 import (
 	"context"
 	"log"
+	"time"
 
 	"github.com/nextfree/pace"
 	body "github.com/nextfree/pace/reserve/plug/xtime/rate"
@@ -37,7 +38,23 @@ func ofPace(ctx context.Context, by pace.Reserver, lim *pace.Limiter) (int, erro
 	return 1, nil
 }
 
+func taken(lim *rate.Limiter, p *pace.Limiter, now time.Time) {
+	lim.Allow()        // want `the result of Allow is ignored: callers without a permit go too`
+	lim.AllowN(now, 1) // want `the result of AllowN is ignored`
+	p.Allow()          // want `the result of Allow is ignored`
+	p.TryAcquire(1)    // want `the result of TryAcquire is ignored`
+	go p.Allow()       // want `the result of Allow is ignored`
+	work()
+}
+
 // What is right.
+
+func emptied(lim *rate.Limiter, p *pace.Limiter, now time.Time, burst int) {
+	lim.AllowN(now, burst)
+	p.TryAcquire(10)
+	_ = lim.Allow()
+	p.TakeUpTo(1)
+}
 
 func handled(ctx context.Context, lim *rate.Limiter, p *pace.Limiter) error {
 	if err := lim.Wait(ctx); err != nil {

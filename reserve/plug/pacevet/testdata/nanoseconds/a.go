@@ -29,12 +29,31 @@ func numbers(l *pace.Limiter) {
 	_ = []fair.Class{{MaxAge: 30}}               // want `30 without a unit`
 }
 
-func right(l *pace.Limiter, d time.Duration, seconds int) {
+type config struct {
+	Seconds int64
+	WaitNs  int64
+}
+
+func converted(c *config, seconds int, per *int) {
+	window.New(100, time.Duration(seconds))              // want `a converted number is nanoseconds: multiply it by time.Second`
+	window.New(100, time.Duration(c.Seconds))            // want `a converted number is nanoseconds`
+	window.New(100, time.Duration(*per))                 // want `a converted number is nanoseconds`
+	window.New(100, (time.Duration(seconds)))            // want `a converted number is nanoseconds`
+	_ = fair.Class{MaxAge: time.Duration(c.Seconds)}     // want `a converted number is nanoseconds`
+	shared.WithTimeout(time.Duration(time.Now().Unix())) // want `a converted number is nanoseconds`
+}
+
+func right(l *pace.Limiter, d time.Duration, seconds int, c *config, timeoutNs int64) {
+	window.New(100, time.Duration(c.WaitNs))
+	window.New(100, time.Duration(timeoutNs))
+	window.New(100, time.Duration(d.Nanoseconds()))
+	window.New(100, time.Duration(time.Now().UnixNano()))
 	window.New(100, 60*time.Second)
 	window.New(100, short)
 	window.New(100, d)
 	window.New(100, time.Duration(seconds)*time.Second)
-	window.New(100, time.Duration(seconds))
+	window.New(100, time.Duration(float64(seconds)*1e9))
+	window.New(100, time.Duration(seconds*1e9))
 	pace.Per(100, 1e9)
 	pace.NewBursty(5, pace.WithBurst(0))
 	l.ReserveWithin(context.Background(), 30, 0)

@@ -9,6 +9,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/reserve/inbound"
+	"github.com/nextfree/pace/reserve/keyed"
+	"github.com/nextfree/pace/reserve/outbound"
 	body "github.com/nextfree/pace/reserve/plug/xtime/rate"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -181,4 +184,48 @@ func notARequest(ctx context.Context) {
 func onlySettings(w http.ResponseWriter, r *http.Request) {
 	lim := rate.NewLimiter(10, 1)
 	io.WriteString(w, http.StatusText(lim.Burst()))
+}
+
+// What a program has once.
+
+func keyedPerRequest(w http.ResponseWriter, r *http.Request) {
+	perUser := keyed.New(policy) // want `a limiter that is made for each request`
+	if !perUser.TryAcquire("a", 1) {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+}
+
+func transportPerRequest(w http.ResponseWriter, r *http.Request) {
+	client := &http.Client{Transport: pace.Must(outbound.New(nil, nil))} // want `a limiter that is made for each request`
+	resp, err := client.Get("http://example.com")
+	if err == nil {
+		resp.Body.Close()
+	}
+}
+
+func roundTripPerRequest(w http.ResponseWriter, r *http.Request) {
+	t, err := outbound.New(nil, nil) // want `a limiter that is made for each request`
+	if err == nil {
+		t.RoundTrip(r)
+	}
+}
+
+func middlewarePerRequest(next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		pace.Must(inbound.New(nil)).Handler(next).ServeHTTP(w, r) // want `a limiter that is made where it is asked`
+		m := pace.Must(inbound.New(nil))                          // want `a limiter that is made for each request`
+		m.Handler(next).ServeHTTP(w, r)
+	}
+}
+
+func policy(string) (*reserve.Policy, error) { return pace.Bursty(1) }
+
+var (
+	perUser = keyed.New(policy)
+	api     = &http.Client{Transport: pace.Must(outbound.New(nil, nil))}
+)
+
+func once(mux *http.ServeMux) http.Handler {
+	m := pace.Must(inbound.New(nil))
+	return m.Handler(mux)
 }
