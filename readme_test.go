@@ -1,6 +1,8 @@
 package pace_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,8 +39,8 @@ var imports = []string{
 	"github.com/nextfree/pace/warmup",
 }
 
-// TestDocuments vets the Go snippets of README.md and guide.md in a module that requires pace, as a user's does, and
-// runs the ones that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
+// TestDocuments vets the Go snippets of README.md and guide.md in a module that has got pace as a user's does, and runs
+// the ones that are tests. The one that needs a client of Redis is compiled in reserve/shared/goredis.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
@@ -73,23 +75,83 @@ func TestDocuments(t *testing.T) {
 	}
 	require.Equal(t, []int{3, 1}, []int{tests, clients})
 
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		write(name, string(text))
-	}
-	run := func(args ...string) string {
+	run := install(t, dir)
+	output := run("test", "-vet=all", "-v", "./...")
+	require.Equal(t, tests, strings.Count(output, "--- PASS"), output)
+}
+
+// TestFirstProgram runs README.md's first program in a module that has nothing but a published copy of pace.
+func TestFirstProgram(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	program := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$").FindSubmatch(text)
+	require.NotNil(t, program)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), program[1], 0o666))
+	require.Equal(t, 6, strings.Count(install(t, dir)("run", "."), "call "))
+}
+
+// install makes a module of a folder, as README.md says: go get of a copy of pace that is published in a folder, and go
+// mod tidy. What it returns runs go there. Other modules come from the cache of modules, or else from the proxy.
+func install(t *testing.T, dir string) (run func(args ...string) string) {
+	proxy, cache := publish(t), t.TempDir()
+	downloaded, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	require.NoError(t, err)
+	of := strings.Fields(string(downloaded))
+	run = func(args ...string) string {
 		command := exec.Command("go", args...)
 		command.Dir = dir
-		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		command.Env = append(os.Environ(), "GOFLAGS=-modcacherw", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+cache,
+			"GOPROXY=file://"+proxy+",file://"+filepath.ToSlash(of[0])+"/cache/download,"+of[1])
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", output)
 		return string(output)
 	}
-	run("mod", "edit", "-module", "example.com/documents",
-		"-require", "github.com/nextfree/pace@v0.0.0", "-replace", "github.com/nextfree/pace="+root)
-	output := run("test", "-vet=all", "-v", "./...")
-	require.Equal(t, tests, strings.Count(output, "--- PASS"), output)
+	run("mod", "init", "example.com/first")
+	run("get", "github.com/nextfree/pace@v0.1.0")
+	run("mod", "tidy")
+	return run
+}
+
+// publish writes pace's module as a proxy has it, and returns the folder.
+func publish(t *testing.T) (proxy string) {
+	proxy = t.TempDir()
+	at := filepath.Join(proxy, "github.com/nextfree/pace/@v")
+	require.NoError(t, os.MkdirAll(at, 0o777))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o666))
+	}
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	write("list", "v0.1.0\n")
+	write("v0.1.0.info", `{"Version": "v0.1.0"}`)
+	write("v0.1.0.mod", string(mod))
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	require.NoError(t, filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			_, other := os.Stat(filepath.Join(name, "go.mod"))
+			if name == ".git" || name != "." && other == nil {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		w, err := z.Create("github.com/nextfree/pace@v0.1.0/" + filepath.ToSlash(name))
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}))
+	require.NoError(t, z.Close())
+	write("v0.1.0.zip", b.String())
+	return proxy
 }
 
 // header returns what must stand before a snippet so that it is a file: its package and its imports.

@@ -13,26 +13,41 @@ import (
 
 	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/bench/internal/demo"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/outbound"
+	"github.com/nextfree/pace/reserve/window"
 )
 
-// xtime is the part that waits for golang.org/x/time/rate before each attempt, at the right rate.
-const xtime = "x/time/rate"
+// The parts. x/time/rate waits for a permit before each attempt, at the right rate.
+const (
+	unlimited = "no limiter"
+	even      = "x/time/rate, burst 1"
+	bursts    = "x/time/rate, burst 100"
+	paced     = "pace"
+	threeTold = "x/time/rate in each"
+	threePace = "pace in each, told nothing"
+)
 
-// newClient returns the client of a part. All that pace changes is in here.
-func newClient(name string) *http.Client {
-	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: goroutines}
-	switch name {
-	case xtime:
-		transport = waiting{transport, rate.NewLimiter(callsPerSecond, burst)}
-	case demo.Paced:
-		// What the API's documentation says: 50 calls/s, and 10 at one moment, that is 9
-		// stored ones and the one that is always prepaid.
-		limiter := reserve.Must(pace.NewBursty(callsPerSecond, pace.WithCapacity(burst-1)))
-		transport = reserve.Must(outbound.New(transport, limiter))
+// newClients returns the clients of a part, one for each program. All that pace changes is in here.
+func newClients(name string) (clients []*http.Client) {
+	programs := 1
+	if name == threeTold || name == threePace {
+		programs = 3
 	}
-	return &http.Client{Transport: transport}
+	for range programs {
+		var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: goroutines}
+		switch name {
+		case even, threeTold:
+			transport = waiting{transport, rate.NewLimiter(callsPerSecond, 1)}
+		case bursts:
+			transport = waiting{transport, rate.NewLimiter(callsPerSecond, allowed)}
+		case paced:
+			transport = pace.Must(outbound.New(transport, pace.Must(window.New(allowed, per))))
+		case threePace:
+			transport = pace.Must(outbound.New(transport, nil, outbound.Adaptive()))
+		}
+		clients = append(clients, &http.Client{Transport: transport})
+	}
+	return clients
 }
 
 // waiting waits for a permit before each request.
@@ -51,28 +66,35 @@ func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
 // A half is what became of the calls of a part.
 type half struct {
 	demo.Outcome
-	seen []demo.Call // by the API
+	calls int
+	seen  []demo.Call // by the API
 }
 
 // makeCalls makes all calls, or those for which there is time. An error that is no refusal ends them.
-func makeCalls(ctx context.Context, name, url string) (half, error) {
+func makeCalls(ctx context.Context, name, url string, calls int) (half, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	client := newClient(name)
-	defer client.CloseIdleConnections()
-	o := demo.Work(ctx, name, goroutines, make([]struct{}, calls), func(ctx context.Context, _ struct{}) error {
+	clients := newClients(name)
+	jobs := make([]*http.Client, calls)
+	for i := range jobs {
+		jobs[i] = clients[i%len(clients)]
+	}
+	o := demo.Work(ctx, name, goroutines, jobs, func(ctx context.Context, client *http.Client) error {
 		err := callUntilAnswered(ctx, client, url)
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			fail(err)
 		}
 		return err
 	})
+	for _, client := range clients {
+		client.CloseIdleConnections()
+	}
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return half{}, err
 	}
-	return half{Outcome: o}, nil
+	return half{Outcome: o, calls: calls}, nil
 }
 
 // callUntilAnswered calls the API until it does not refuse.
@@ -125,21 +147,37 @@ func callOnce(ctx context.Context, client *http.Client, url string) (retryAfter 
 	}
 }
 
-// Row is the half's in the table.
-func (h half) Row() []string {
-	refused := 0
+// refused counts the calls that the API refused.
+func (h half) refused() (n int) {
 	for _, c := range h.seen {
 		if c.Refused {
-			refused++
+			n++
 		}
 	}
+	return n
+}
+
+// first returns when the API had answered that many calls.
+func (h half) first(n int) time.Duration {
+	for _, c := range h.seen {
+		if !c.Refused {
+			if n--; n == 0 {
+				return c.At
+			}
+		}
+	}
+	return h.Took
+}
+
+// Row is the half's in the table.
+func (h half) Row() []string {
 	return []string{
 		h.Name,
-		h.Time(h.Answered < calls),
+		fmt.Sprintf("%.1f s", h.first(allowed).Seconds()),
+		h.Time(h.Answered < h.calls),
 		fmt.Sprint(h.Answered),
 		fmt.Sprint(len(h.seen)),
-		fmt.Sprint(refused),
-		fmt.Sprintf("%.0f %%", 100*float64(refused)/float64(max(1, len(h.seen)))),
-		fmt.Sprintf("%.1f s", h.Longest.Seconds()),
+		fmt.Sprint(h.refused()),
+		fmt.Sprintf("%.0f %%", 100*float64(h.refused())/float64(max(1, len(h.seen)))),
 	}
 }

@@ -31,7 +31,7 @@ func TestCallOnce(t *testing.T) {
 			w.Header().Set("Retry-After", tt.retryAfter)
 			w.WriteHeader(tt.status)
 		}))
-		got, err := callOnce(context.Background(), newClient(demo.Paced), server.URL)
+		got, err := callOnce(context.Background(), newClients(paced)[0], server.URL)
 		if tt.wantErr == "" {
 			require.NoError(t, err)
 		} else {
@@ -44,11 +44,11 @@ func TestCallOnce(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	seen := []demo.Call{{At: 0}, {At: 99 * time.Millisecond, Refused: true}, {At: 250 * time.Millisecond}}
-	o := demo.Outcome{Name: demo.Unpaced, Took: 300 * time.Millisecond, Answered: 2, Longest: 200 * time.Millisecond}
-	h := half{o, seen}
-	require.Equal(t, []string{"unpaced", "stopped after 0.3 s", "2", "3", "1", "33 %", "0.2 s"}, h.Row())
+	h := half{demo.Outcome{Name: unlimited, Took: 300 * time.Millisecond, Answered: 2}, 3, seen}
+	require.Equal(t, []string{"no limiter", "0.3 s", "stopped after 0.3 s", "2", "3", "1", "33 %"}, h.Row())
+	require.Equal(t, 250*time.Millisecond, h.first(2))
 	var b bytes.Buffer
-	require.NoError(t, draw(&b, []half{h, h}))
+	require.NoError(t, draw(&b, "title", []half{h, h}))
 	_, err := png.Decode(&b)
 	require.NoError(t, err)
 }
@@ -57,6 +57,6 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	out := filepath.Join(t.TempDir(), "demo.png")
-	require.ErrorIs(t, theDemo().Run(ctx, "127.0.0.1:0", out), context.Canceled)
+	require.ErrorIs(t, oneProgram().Run(ctx, "127.0.0.1:0", out), context.Canceled)
 	require.NoFileExists(t, out)
 }

@@ -1,7 +1,8 @@
-// Command demo shows what pace is for. It starts an HTTP API on this machine that allows 50 calls a second, with a
-// burst of 10, and answers 429 to others. Then 64 goroutines make 300 calls to it: unpaced, behind
-// golang.org/x/time/rate at the right rate, and paced by pace. It ends by itself in under 40 seconds with a table and a
-// picture.
+// Command demo shows what pace is for. It starts an HTTP API on this machine that allows 100 calls in any 2 seconds, as
+// an API that says "100 a minute" does in its minute, and answers 429 to others. 64 goroutines make 250 calls to it:
+// without a limiter, behind golang.org/x/time/rate at the right rate, with both bursts that it could be given, and with
+// pace's window. Then three programs that know nothing of each other make 300 calls with one key. It ends by itself in
+// under a minute with two tables and two pictures.
 //
 // With -shared it shows a limit that three processes share through a file, one of which is killed, in 8 seconds:
 //
@@ -16,22 +17,22 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/nextfree/pace"
 	"github.com/nextfree/pace/bench/internal/command"
 	"github.com/nextfree/pace/bench/internal/demo"
 	"github.com/nextfree/pace/bench/internal/sharing"
-	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/reserve/pacetest"
 )
 
 const (
-	callsPerSecond = 50 // that the API allows
-	burst          = 10 // at one moment
-	calls          = 300
+	allowed        = 100 // calls in any stretch of per
+	per            = 2 * time.Second
+	callsPerSecond = allowed / 2 // on average
 	goroutines     = 64
-	// A half is stopped after this, so that the demo ends in any case. Unpaced calls
-	// that meet each other again and again take 29 s, at worst.
+	// A part is stopped after this, so that the demo ends in any case.
 	limit = 20 * time.Second
 )
 
@@ -46,7 +47,10 @@ func main() {
 		if *shared {
 			return e.Run(ctx, *out)
 		}
-		return theDemo().Run(ctx, *addr, *out)
+		if err := oneProgram().Run(ctx, *addr, *out); err != nil {
+			return err
+		}
+		return threePrograms().Run(ctx, *addr, strings.TrimSuffix(*out, ".png")+"-programs.png")
 	})
 }
 
@@ -59,31 +63,48 @@ func newAPI() *pacetest.Server {
 		time.Sleep(fastest + rand.N(slowest-fastest))
 		io.WriteString(w, "done\n")
 	})
-	return reserve.Must(pacetest.New(pacetest.Bucket(callsPerSecond, burst), pacetest.WithHandler(answer)))
+	return pace.Must(pacetest.New(pacetest.Window(allowed, per), pacetest.WithHandler(answer)))
 }
 
-func theDemo() demo.Demo[*pacetest.Server, half] {
-	return demo.Demo[*pacetest.Server, half]{
-		Parts:  []string{demo.Unpaced, xtime, demo.Paced},
-		Server: newAPI,
-		Intro: func(url string) string {
-			return fmt.Sprintf(`%s is an API that allows %d calls/s with a burst of %d, and answers any other
-with 429 and Retry-After: 1. A call takes it %d to %d ms. %d goroutines make %d calls; one
+// An experiment is one table and one picture.
+type experiment = demo.Demo[*pacetest.Server, half]
+
+func oneProgram() experiment {
+	const calls = 250
+	return newExperiment(calls, []string{unlimited, even, bursts, paced},
+		fmt.Sprintf(`is an API that allows %d calls in any %v, and answers any other
+with 429 and Retry-After. A call takes it %d to %d ms. %d goroutines make %d calls; one
 that is refused waits as long as Retry-After says, and tries again.
-`, url, callsPerSecond, burst, fastest.Milliseconds(), slowest.Milliseconds(), goroutines, calls)
-		},
+`, allowed, per, fastest.Milliseconds(), slowest.Milliseconds(), goroutines, calls),
+		"100 calls in any 2 s are allowed: x/time/rate is slow or refused, pace is neither")
+}
+
+func threePrograms() experiment {
+	const calls = 300
+	return newExperiment(calls, []string{threeTold, threePace},
+		fmt.Sprintf(`is the same API. Three programs use one key, and know nothing of each
+other: together they make %d calls. x/time/rate is told the whole limit in each of them,
+pace is told nothing.
+`, calls),
+		"Three programs use one key and do not know it: pace finds its part")
+}
+
+func newExperiment(calls int, parts []string, intro, title string) experiment {
+	return experiment{
+		Parts:  parts,
+		Server: newAPI,
+		Intro:  func(url string) string { return url + " " + intro },
 		Half: func(ctx context.Context, name, url string, api *pacetest.Server) (half, error) {
-			h, err := makeCalls(ctx, name, url)
+			h, err := makeCalls(ctx, name, url, calls)
 			all := api.Calls()
 			for _, c := range all {
 				h.seen = append(h.seen, demo.Call{At: c.At.Sub(all[0].At), Refused: !c.Accepted})
 			}
 			return h, err
 		},
-		Header: []string{"", ">time", ">calls answered", ">calls sent", ">refused", ">wasted", ">longest wait"},
-		Outro: fmt.Sprintf("At best it takes %.1f s: %d calls at once, and the other %d at %d/s. "+
-			"The picture shows the calls in every %v.",
-			(time.Duration(calls-burst) * time.Second / callsPerSecond).Seconds(), burst, calls-burst, callsPerSecond, step),
-		Draw: draw,
+		Header: []string{"", ">first 100 after", ">all after", ">answered", ">sent", ">refused", ">wasted"},
+		Outro: fmt.Sprintf("At best all are answered after %.1f s. The picture shows the calls in every %v.",
+			(time.Duration((calls-1)/allowed) * per).Seconds(), step),
+		Draw: func(w io.Writer, halves []half) error { return draw(w, title, halves) },
 	}
 }

@@ -16,8 +16,8 @@ import (
 // step is the time that a bar of the picture stands for.
 const step = 100 * time.Millisecond
 
-// draw draws the calls of each half over time, one part below the other, in the same scales.
-func draw(w io.Writer, halves []half) error {
+// draw draws the calls of each part over time, one part below the other, in the same scales.
+func draw(w io.Writer, title string, halves []half) error {
 	var end time.Duration
 	tallest := 0.
 	bars := make([][2]*plotter.Histogram, len(halves))
@@ -33,26 +33,19 @@ func draw(w io.Writer, halves []half) error {
 	}
 	var plots [][]*plot.Plot
 	for i, h := range halves {
-		row := h.Row()
-		p := picture.Plot(fmt.Sprintf("%s: %s, %s calls sent, %s refused, longest wait %s",
-			row[0], row[1], row[3], row[4], row[6]), "seconds", "calls in 100 ms")
+		p := picture.Plot(fmt.Sprintf("%s: %d refused, the first %d answered after %.1f s, all after %.1f s",
+			h.Name, h.refused(), allowed, h.first(allowed).Seconds(), h.Took.Seconds()), "", "calls in 100 ms")
+		if i == len(halves)-1 {
+			p.X.Label.Text = "seconds"
+		}
 		p.X.Min, p.X.Max = 0, end.Seconds()
 		p.Y.Min, p.Y.Max = 0, tallest*1.05
-		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(1), picture.Every(20)
+		p.X.Tick.Marker, p.Y.Tick.Marker = picture.Every(1), picture.Every(max(10, int(tallest/40)*10))
 		// Calls that were answered stand before all calls, so that refused ones are seen above them.
-		p.Add(picture.Grid(), bars[i][0], bars[i][1], picture.Limit(allowed, end))
+		p.Add(picture.Grid(), bars[i][0], bars[i][1])
 		plots = append(plots, []*plot.Plot{p})
 	}
-	keys := []picture.Key{
-		{Name: "answered", Thumb: bars[0][1]},
-		{Name: "refused with 429", Thumb: bars[0][0]},
-		{Name: fmt.Sprintf("allowed: %.0f in 100 ms, %d more at once", allowed, burst), Thumb: picture.Limit(0, 0)},
-	}
-	return picture.WritePNG(w, picture.Width, 18*vg.Centimeter,
-		fmt.Sprintf("%d calls of %d goroutines to an API that allows %d/s with a burst of %d",
-			calls, goroutines, callsPerSecond, burst),
-		[][]picture.Key{keys}, plots)
+	keys := []picture.Key{{Name: "answered", Thumb: bars[0][1]}, {Name: "refused with 429", Thumb: bars[0][0]}}
+	height := vg.Length(3+4*len(halves)) * vg.Centimeter
+	return picture.WritePNG(w, picture.Width, height, title, [][]picture.Key{keys}, plots)
 }
-
-// allowed is how many calls the API allows in a step.
-const allowed = callsPerSecond * float64(step) / float64(time.Second)

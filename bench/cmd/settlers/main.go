@@ -1,5 +1,5 @@
 // Command settlers measures how much of a limiter's rate is used where callers estimate what a call costs, and settle
-// when they know. It prints a Markdown table and draws a picture.
+// when they know. It prints a Markdown table.
 //
 // Callers reserve, wait, take their time, settle at less, and begin again, in simulated time: nothing sleeps, and the
 // same seed gives the same numbers. The permits used count what calls really used after the warm-up, per
@@ -26,13 +26,15 @@ func main() {
 	warmUp := flag.Duration("warmup", 5*time.Minute, "simulated time before calls count")
 	counted := flag.Duration("for", 20*time.Minute, "simulated time in which they do")
 	seed := flag.Uint64("seed", 1, "of the times and amounts")
-	out := flag.String("out", "out/settlers.png", "the picture's file")
 	command.Main("settlers", func() string {
 		if *warmUp < 0 || *counted < time.Second {
 			return "-for must be at least 1 s, -warmup not negative"
 		}
 		return ""
-	}, func(context.Context) error { return run(os.Stdout, simulation{*warmUp, *counted, *seed}, *out) })
+	}, func(context.Context) error {
+		simulation{*warmUp, *counted, *seed}.table(os.Stdout)
+		return nil
+	})
 }
 
 var loads = []load{
@@ -55,26 +57,17 @@ type result struct {
 	pace, xtime outcome
 }
 
-func run(w io.Writer, s simulation, out string) error {
-	return command.Draw(w, out, func() (func(io.Writer) error, error) {
-		results := s.table(w)
-		return func(w io.Writer) error { return drawBars(w, results) }, nil
-	})
-}
-
 // table runs all loads, and prints what was used.
-func (s simulation) table(w io.Writer) (results []result) {
+func (s simulation) table(w io.Writer) {
 	fmt.Fprintf(w, "Simulated: %v after a warm-up of %v, seed %d.\n\n", s.counted, s.warmUp, s.seed)
 	var rows [][]string
 	for _, l := range loads {
 		r := result{load: l, pace: s.run(l, newPace(l)), xtime: s.run(l, newXTime(l))}
-		results = append(results, r)
 		rows = append(rows, []string{r.savedUp(), fmt.Sprint(r.callers), fmt.Sprint(r.reserves), r.settlesAt(), r.after(),
 			whole(r.pace.used), whole(r.xtime.used), whole(r.exceeds(r.pace)), whole(r.exceeds(r.xtime))})
 	}
 	report.Table(w, []string{"saved up", ">callers", ">reserve", "settle at", "when", ">pace uses/s",
 		">x/time/rate uses/s", ">pace exceeds by", ">x/time/rate exceeds by"}, rows)
-	return results
 }
 
 // exceeds returns by how many permits the worst stretch of time exceeds the rate and what is saved up.
