@@ -28,17 +28,17 @@ PLATFORMS   := linux/386 windows/amd64 darwin/arm64
 MORE        := freebsd/amd64 linux/arm linux/arm64 linux/loong64 linux/mips linux/mips64le linux/ppc64le linux/riscv64 \
                linux/s390x
 
-.PHONY: help test check lint apidiff figures race cross modules long valkey benches fuzz faults bench demo demo-llm demo-shared
+.PHONY: help test check lint apidiff figures race i386 cross modules long valkey benches fuzz faults bench demo demo-llm demo-shared
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 test: ## all tests of the library; installs a Redis server on Debian
-	@echo "The library's tests: about 4 minutes with empty caches, 2 with full ones. The first lines come after a minute."
+	@echo "The library's tests: about 4 minutes with empty caches, 2 with full ones."
 	@.ci/setup redis-server
-	@for m in $(LIBRARY); do (set -x; cd $$m && PACE_REQUIRE_REDIS=1 $(GO) test -timeout 5m ./...) || exit 1; done
+	@for m in $(LIBRARY); do (set -x; PACE_REQUIRE_REDIS=1 .ci/alive $(GO) test -C $$m -timeout 5m ./...) || exit 1; done
 
-check: lint modules apidiff race cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
+check: lint modules apidiff race i386 cross valkey benches ## all that test leaves out: the following, and the tests of the benchmarks
 
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
@@ -59,6 +59,9 @@ race: ## all tests of the library, stores and adapters with the race detector; i
 	@.ci/setup gcc redis-server postgresql
 	@for m in $(LIBRARY) $(STORES) $(PLUGS); do \
 	  (set -x; cd $$m && PACE_REQUIRE_REDIS=1 PACE_REQUIRE_POSTGRES=1 $(GO) test -race -timeout 8m ./...) || exit 1; done
+
+i386: ## the tests of the root module for a 32-bit processor
+	GOARCH=386 CGO_ENABLED=0 $(GO) test -timeout 8m ./...
 
 figures: ## how large the library is
 	@$(GO) run ./internal/judge/figures

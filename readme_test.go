@@ -196,6 +196,33 @@ func TestLinks(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 300, "what is longer belongs into guide.md")
 }
 
+// TestCommands looks for each target of make and each command of Go that a document names.
+func TestCommands(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	targets := regexp.MustCompile("(?m)(?:`|^    |= ?`?[0-9a-z]+ |and )make ([a-z0-9-]+)")
+	folders := regexp.MustCompile(`go (?:run|test)(?: -[^ ]+(?: '[^']*'| [0-9A-Z]\w*)?)* (\./[a-z/]+)`)
+	for document, from := range map[string][]string{
+		"README.md": {"."}, "guide.md": {"."}, "CONTRIBUTING.md": {".", "bench"}, "SECURITY.md": {"."},
+		"bench/README.md": {"bench", "bench/sdk", "bench/shared"},
+	} {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, match := range targets.FindAllStringSubmatch(string(text), -1) {
+			require.Regexp(t, "(?m)^"+match[1]+":", string(makefile), document)
+		}
+		for _, match := range folders.FindAllStringSubmatch(string(text), -1) {
+			name := strings.TrimSuffix(strings.TrimSuffix(match[1], "..."), "/")
+			found := false
+			for _, dir := range from {
+				_, err := os.Stat(filepath.Join(dir, name))
+				found = found || err == nil
+			}
+			require.True(t, found, "%s: %s", document, match[0])
+		}
+	}
+}
+
 // headings returns the anchors that GitHub makes of a document's headings.
 func headings(t *testing.T, name string) (anchors []string) {
 	text, err := os.ReadFile(name)
