@@ -201,7 +201,7 @@ func TestCommands(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
 	targets := regexp.MustCompile("(?m)(?:`|^    |= ?`?[0-9a-z]+ |and )make ([a-z0-9-]+)")
-	folders := regexp.MustCompile(`go (?:run|test)(?: -[^ ]+(?: '[^']*'| [0-9A-Z]\w*)?)* (\./[a-z/]+)`)
+	folders := regexp.MustCompile(`go (?:run|test)(?: -[^ ]+(?: '[^']*'| [0-9A-Z]\w*)?)* (\./[a-z0-9/]+)`)
 	for document, from := range map[string][]string{
 		"README.md": {"."}, "guide.md": {"."}, "CONTRIBUTING.md": {".", "bench"}, "SECURITY.md": {"."},
 		"bench/README.md": {"bench", "bench/sdk", "bench/shared"},
