@@ -24,7 +24,10 @@ func (c *call) obey() verdict {
 
 func (c *call) read() reply.Reply {
 	c.heard = c.t.now()
+	theirs := c.response.Request
+	c.response.Request = c.outgoing // an upstream's, and not its caller's
 	s := reply.Read(c.response, c.heard, c.t.dialects)
+	c.response.Request = theirs
 	c.listen(&s)
 	for i := range c.charges {
 		c.charges[i].Held.End() // the server has counted the call
@@ -37,8 +40,9 @@ func (c *call) read() reply.Reply {
 	if named(c.seats, s.Reason) >= 0 {
 		c.attempt.crowded = s.Reason
 	}
-	if c.attempt.crowded == "" {
+	if c.attempt.crowded == "" && !s.NotRate {
 		c.attempt.block = c.blocked(&s)
+		c.attempt.refusals = max(c.attempt.refusals, c.emptied(&s))
 	}
 	c.attempt.relieved = c.relieved()
 	return s
@@ -52,6 +56,8 @@ func (c *call) match(s *reply.Reply) {
 	for i := range s.Limits {
 		if j := target(all, s.Limits[i].Name, s.Reason); j >= 0 {
 			all[j].said = &s.Limits[i]
+		} else if stop := s.Limits[i].Stop; s.Refused && !s.Told && stop > 0 { // of a limit that is not the caller's
+			s.After, s.Told = stop, true
 		}
 	}
 	for i := range all {
@@ -74,6 +80,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	if !v.refused && !s.Cached {
 		for _, s := range c.states {
 			s.accepted.Store(c.heard.UnixNano())
+			s.emptied.Store(0)
 		}
 		c.unblock()
 		for i := range c.charges {
@@ -84,7 +91,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	c.stops(v, false) // before a new rate lets the next call go
 	c.settle(v.refused)
 	if v.refused {
-		c.throttled(v)
+		c.throttled(v, s)
 	}
 	all := c.concerned()
 	for i := len(all) - 1; i >= 0; i-- { // from the named limit on: another's rate wakes calls, which may go by this
@@ -94,7 +101,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 		c.tell(&all[i])
 	}
 	if !s.Cached {
-		c.makeRoom(v)
+		c.makeRoom(v, s.NotRate)
 	}
 	c.endProbes()    // the next call's turn
 	c.stops(v, true) // now the limits' debts are known
@@ -121,10 +128,10 @@ func (c *call) stops(v *verdict, owed bool) {
 	}
 }
 
-func (c *call) throttled(v *verdict) {
+func (c *call) throttled(v *verdict, s *reply.Reply) {
 	all := c.concerned()
 	var limits []string
-	if len(c.charges) == 0 || c.attempt.crowded != "" {
+	if len(c.charges) == 0 || c.attempt.crowded != "" || s.NotRate {
 		limits = append(limits, c.attempt.crowded)
 	}
 	for i := range all {
@@ -204,7 +211,7 @@ func (a *charge) leftFor(took time.Duration) int {
 	return int(left)
 }
 
-func (c *call) makeRoom(v *verdict) {
+func (c *call) makeRoom(v *verdict, notRate bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
 		if a.room == nil {
@@ -214,6 +221,8 @@ func (c *call) makeRoom(v *verdict) {
 		case a.room == nil:
 		case !v.refused:
 			a.room.accepted(c.sent, c.heard, a.leftFor(c.heard.Sub(c.sent)))
+		case notRate:
+			a.room.refused(c.sent, c.heard, firstBackoff, true)
 		case !ruling.blamed || c.attempt.block > 0 || a.rate != nil: // one goes at a time, or by the rate
 		case ruling.stop > 0 || c.response.StatusCode < 500 && !c.t.pauseRefused:
 			a.room.refused(c.sent, c.heard, cmp.Or(ruling.stop, firstBackoff), ruling.stop == 0)

@@ -8,8 +8,8 @@ import (
 )
 
 // A Dialect is how a family of servers tells what is left and until when. See [WithDialect]. Known are those of OpenAI,
-// Azure OpenAI, Anthropic, Google, GitHub, GitLab, Discord, Telegram, Shopify, Jira, Okta, X, Zendesk, Atlassian Data
-// Center, AWS, MediaWiki, Salesforce, Airtable and SEC EDGAR.
+// Azure OpenAI, Anthropic, OpenRouter, Google, GitHub, GitLab, Discord, Telegram, Matrix, Slack, Shopify, Jira, Linear,
+// monday.com, Okta, X, Zendesk, Atlassian Data Center, AWS, MediaWiki, Salesforce, Facebook, Airtable and SEC EDGAR.
 //
 //	outbound.WithDialect(outbound.Dialect{
 //		Name: "Acme", Remaining: "X-Acme-Left", Reset: "X-Acme-Until",
@@ -54,6 +54,8 @@ type Dialect struct {
 // A Sign makes a response a refusal, for a [Dialect], if all its set fields hold.
 type Sign struct {
 	Status int // 400, 403, 200; 0: any; with a Body a refusal's, or 403
+	// Host is the request's host, or a domain that it is in: "googleapis.com".
+	Host string
 	// Path is how the request's path ends.
 	Path string
 	// Header is present, with Value somewhere in it.
@@ -62,6 +64,9 @@ type Sign struct {
 	Body string
 	// Final: no retry can mend it, as at the end of a day's quota.
 	Final bool
+	// NotRate: it is not about the rate, but about too many calls at a time, or a lock (Stripe's lock_timeout). Only the
+	// refused call waits.
+	NotRate bool
 	// After is the Penalty of a [Limit], for everybody: 30 s at Airtable.
 	After time.Duration
 }
@@ -79,6 +84,7 @@ type Left struct {
 type RefusalBody struct {
 	RetryAfter time.Duration // 0: not told
 	Final      bool          // no retry can mend it
+	NotRate    bool          // it is not about the rate: see [Sign]
 	Whole      bool          // it concerns all calls to the server
 }
 
@@ -88,16 +94,19 @@ func (d Dialect) expanded() reply.Dialect {
 		Every: d.Every, Refill: d.Refill, Reason: d.Reason, Key: d.Key, Whole: d.Whole,
 	}
 	for _, s := range d.Signs {
-		of.Signs = append(of.Signs, reply.Sign(s))
+		of.Signs = append(of.Signs, reply.Sign{
+			Status: s.Status, Host: s.Host, Path: s.Path, Header: s.Header, Value: s.Value, Body: s.Body,
+			Final: s.Final, NotRate: s.NotRate, After: s.After,
+		})
 	}
 	if d.Body != nil {
 		of.Body = func(r *http.Response, body []byte) (reply.Refusal, bool) {
 			b, ok := d.Body(r, body)
-			return reply.Refusal(b), ok
+			return reply.Refusal{RetryAfter: b.RetryAfter, Final: b.Final, NotRate: b.NotRate, Whole: b.Whole}, ok
 		}
 	}
 	if d.Read != nil {
-		of.Read = func(h http.Header) (left []reply.Left) {
+		of.Read = func(h http.Header, _ time.Time) (left []reply.Left) {
 			for _, l := range d.Read(h) {
 				left = append(left, reply.Left(l))
 			}

@@ -51,10 +51,15 @@
 //
 // All requests of a key stop when the server refuses one and says for how long (429, 503 or 529 with Retry-After,
 // GitHub's 403), or says that nothing is left until a time. Queued requests keep their distances, so there is no herd
-// at the end. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
+// at the end. That nothing is left holds also without a time, or with one that has passed: then all wait for a second,
+// and longer each time. If the limiter has no rate, one request goes first, and each accepted one lets two more go, up to those
 // that were out and not refused, and never more than the server says are left. After a refusal without a time only
 // the refused request waits: a second, and longer each time while nothing is accepted. Without a rate, a refusal
 // other than a 5xx also bounds how many requests are out, as above; but not if at most 4 % of the requests are refused.
+//
+// A refusal may have another status: GraphQL's 200 with the code RATE_LIMITED, AWS's 400, Slack's {"ok":false}. It may
+// not be about the rate: Stripe's lock_timeout, Okta's limit on calls at a time. Then only its call waits. [Sign] tells
+// of others.
 //
 // A refusal may concern all calls: Discord's with X-RateLimit-Global or, with learned keys, one that says that the
 // named limit has room, as GitHub's secondary limits. It stops the limiter given to [New] or a [Limit] without keys,
@@ -77,12 +82,13 @@
 //
 // The first of these that is present counts.
 //
-//   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, Retry-After, and the bodies of refusals by Google,
-//     Discord, Telegram, Shopify's GraphQL and GitHub. Retry-After may be seconds, decimals, one of HTTP's three date
+//   - How long to stay away: Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After, Retry-After, other spellings
+//     (X-RateLimit-Retry-After), and the bodies of refusals by Google, Discord, Telegram, Matrix, monday.com, OpenRouter,
+//     Shopify's GraphQL and GitHub, also in gzip or deflate, or in words ("try again in 20s"). Retry-After may be seconds, decimals, one of HTTP's three date
 //     forms, or RFC 1123 with UTC. 1e9 and more is a time since 1970. More than 32 days is malformed.
 //   - What is left: RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11, and 3 to 7 before it), and
 //     the headers of a [Dialect].
 //
 // If the local clock is more than 1.5 s away from the response's Date, times are compared with Date. Malformed headers
-// and responses from a cache are ignored. Refusals that no retry can mend are returned at once.
+// and responses from a cache are ignored, but for the Retry-After of a refusal, less its Age. Refusals that no retry can mend are returned at once.
 package outbound

@@ -43,7 +43,8 @@ func TestProviders(t *testing.T) {
 			`{"error":{"code":"rate_limit_exceeded"}}`, 120 * time.Millisecond},
 		{"OpenAI, the last call", 200, "x-ratelimit-limit-requests: 5000\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 60s", `{}`, 12 * time.Millisecond},
 		{"OpenAI, no tokens left", 200, "x-ratelimit-limit-tokens: 30000\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-tokens: 30s", `{}`, 100 * time.Millisecond},
-		{"OpenAI, no money left", 429, "", `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`, never},
+		{"api.openai.com, no money left", 429, "", `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`, never},
+		{"another that speaks as OpenAI, a limit a minute", 429, "", `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`, time.Second},
 		{"OpenAI, a request too large", 429, "", `{"error":{"message":"Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000.",` +
 			`"type":"tokens","code":"rate_limit_exceeded"}}`, never},
 		{"OpenAI, x-should-retry", 429, "retry-after: 1\nx-should-retry: false", `{}`, never},
@@ -81,6 +82,19 @@ func TestProviders(t *testing.T) {
 		{"Atlassian Data Center", 429, "X-RateLimit-Limit: 100\nX-RateLimit-Remaining: 0\nX-RateLimit-FillRate: 10\nX-RateLimit-Interval-Seconds: 2", ``, 200 * time.Millisecond},
 		{"Atlassian Data Center, the last call", 200, "X-RateLimit-Limit: 100\nX-RateLimit-Remaining: 0\nX-RateLimit-FillRate: 10\nX-RateLimit-Interval-Seconds: 2", `{}`, 200 * time.Millisecond},
 		{"Okta", 429, "X-Rate-Limit-Limit: 600\nX-Rate-Limit-Remaining: 0\nX-Rate-Limit-Reset: 1795262447", `{"errorCode":"E0000047"}`, 47 * time.Second},
+		{"Okta, too many at a time", 429, "X-Rate-Limit-Limit: 0\nX-Rate-Limit-Remaining: 0\nX-Rate-Limit-Reset: 1795262460", `{"errorCode":"E0000047"}`, time.Second},
+		{"Stripe, a lock", 429, "", `{"error":{"code":"lock_timeout","type":"invalid_request_error"}}`, time.Second},
+		{"OpenRouter, another's headers in the body", 429, "", `{"error":{"message":"Rate limit exceeded: free-models-per-min. ","code":429,"metadata":{"headers":` +
+			`{"X-RateLimit-Limit":"20","X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1795262442000"},"provider_name":null}},"user_id":"user_x"}`, 42 * time.Second},
+		{"Matrix", 429, "", `{"errcode":"M_LIMIT_EXCEEDED","error":"Too Many Requests","retry_after_ms":2345}`, 2345 * time.Millisecond},
+		{"X-RateLimit-Retry-After", 429, "X-RateLimit-Retry-After: 9", ``, 9 * time.Second},
+		{"Bucket4j", 429, "X-Rate-Limit-Retry-After-Seconds: 9", ``, 9 * time.Second},
+		{"AWS, milliseconds", 429, "X-Amz-Retry-After: 1500", ``, 1500 * time.Millisecond},
+		{"Groq, in words", 429, "", `{"error":{"message":"Rate limit reached for model x on tokens per minute (TPM): Limit 6000, Used 5000, Requested 1500. Please try again in 7.66s. Visit","code":"rate_limit_exceeded"}}`, 7660 * time.Millisecond},
+		{"Azure OpenAI, in words", 429, "", `{"error":{"code":"429","message":"Requests have exceeded call rate limit of your current pricing tier. Please retry after 26 seconds."}}`, 26 * time.Second},
+		{"a subscription to Claude", 429, "anthropic-ratelimit-unified-status: rejected\nanthropic-ratelimit-unified-reset: 1795262580", `{"type":"error","error":{"type":"rate_limit_error"}}`, 3 * time.Minute},
+		{"a subscription to Claude, not used up", 529, "anthropic-ratelimit-unified-status: allowed\nanthropic-ratelimit-unified-reset: 1795262580", `{"type":"error","error":{"type":"overloaded_error"}}`, time.Second},
+		{"Binance, a ban", 418, "Retry-After: 90", `{"code":-1003,"msg":"Way too many requests; IP banned."}`, 90 * time.Second},
 		{"Twilio", 429, "", `{"code":20429,"message":"Too Many Requests","status":429}`, time.Second},
 		{"Zendesk", 429, "Retry-After: 93", `{"error":"APIRateLimitExceeded"}`, 93 * time.Second},
 		{"Zendesk, the last call", 200, "ratelimit-limit: 700\nratelimit-remaining: 0\nratelimit-reset: 41", `{}`, 41 * time.Second},
@@ -104,7 +118,11 @@ func TestProviders(t *testing.T) {
 				fast := func() *reserve.Limiter { return reserve.Must(pace.NewBursty(1e9)) }
 				transport := reserve.Must(New(base, fast(), WithRetries(1), WithLimit(Limit{Name: "tokens", Limiter: fast(), Cost: func(*http.Request) int { return 100 }})))
 				client := &http.Client{Transport: transport}
-				url := "https://shop.example.com/admin/api/2026-10/graphql.json"
+				host, _, known := strings.Cut(c.provider, ",")
+				if !known || !strings.Contains(host, ".") {
+					host = "shop.example.com"
+				}
+				url := "https://" + host + "/admin/api/2026-10/graphql.json"
 				response, err := client.Get(url)
 				require.NoError(t, err)
 				got, err := io.ReadAll(response.Body)

@@ -64,6 +64,7 @@ type limitState struct {
 	refused   atomic.Uint64
 	stopped   atomic.Int64 // the end of the stop, in nanoseconds since 1970
 	accepted  atomic.Int64 // the latest acceptance, as stopped
+	emptied   atomic.Int32 // refusals in a row
 	block     atomic.Pointer[adapt.Block]
 	derated   atomic.Pointer[derating]
 	room      atomic.Pointer[room]

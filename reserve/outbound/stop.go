@@ -42,6 +42,20 @@ func (c *call) blocked(s *reply.Reply) (wait time.Duration) {
 	return wait
 }
 
+// emptied counts refusals in a row that say that nothing is left, and not until when. Those of calls that were out
+// together are one.
+func (c *call) emptied(s *reply.Reply) (before int) {
+	for i, all := 0, c.concerned(); i < len(all) && s.Empty; i++ {
+		if state := all[i].state; blamed(all, i, s) {
+			if c.sent.UnixNano() >= state.stopped.Load() {
+				state.emptied.Add(1)
+			}
+			before = max(before, int(state.emptied.Load())-1)
+		}
+	}
+	return before
+}
+
 // unblock ends the blocks of an accepted call's limits, which then avoid the rate that led to it.
 func (c *call) unblock() {
 	for i, all := 0, c.concerned(); i < len(all); i++ {

@@ -72,7 +72,7 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ru
 	case s.Refused:
 		r.refusal(s, charges, a, &v)
 	default:
-		r.acceptance(s, charges, &v)
+		r.acceptance(charges, &v)
 	}
 	for i := range charges {
 		if a := &charges[i]; a.said != nil && a.said.Rate > 0 && !s.Cached && !a.tooLittle {
@@ -82,9 +82,8 @@ func (r *rules) decide(s *reply.Reply, charges []charge, a attempt, rulings []ru
 	return v
 }
 
-// acceptance stops limits with nothing left, but not before a redirect is followed.
-func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
-	redirect := s.Status >= 300 && s.Status < 400
+// acceptance stops limits with nothing left.
+func (r *rules) acceptance(charges []charge, v *verdict) {
 	for i := range charges {
 		a, ruling := &charges[i], &v.rulings[i]
 		ruling.lesson = accepted
@@ -94,7 +93,7 @@ func (r *rules) acceptance(s *reply.Reply, charges []charge, v *verdict) {
 		if a.said.Short && a.said.Rate == 0 {
 			ruling.lesson = short
 		}
-		if a.limit.exact || redirect {
+		if a.limit.exact {
 			continue
 		}
 		ruling.stop = min(a.said.Stop, r.maxRetryAfter)
@@ -120,13 +119,17 @@ func (r *rules) refusal(s *reply.Reply, charges []charge, a attempt, v *verdict)
 		v.after, v.stop = a.block, a.block
 	default:
 		v.backOff(a)
+		if s.Empty {
+			v.stop, v.resume = v.after, 0
+		}
 	}
-	alone := a.crowded != "" || r.pauseRefused && a.block == 0 || byChance(charges, s)
+	notRate := a.crowded != "" || s.NotRate
+	alone := notRate || r.pauseRefused && a.block == 0 || byChance(charges, s)
 	if alone && v.stop > 0 {
 		v.resume = v.stop
 	}
 	v.again = wanted <= most && r.mayRepeat(s, wanted, a)
-	if a.crowded != "" {
+	if notRate {
 		return
 	}
 	blame := ruling{blamed: true}

@@ -55,8 +55,8 @@ func TestDecide(t *testing.T) {
 			"but no longer than WithMaxRetryAfter", ordinary, reply.Reply{Status: 200}, []charge{asked("", 1, gone(time.Hour))}, first,
 			verdict{rulings: []ruling{{lesson: accepted, stop: 5 * time.Minute}}},
 		}, {
-			"not before a redirect is followed", ordinary, reply.Reply{Status: 302}, []charge{asked("", 1, gone(7*s))}, first,
-			verdict{rulings: []ruling{is(accepted)}},
+			"also a redirect's, which nobody may follow", ordinary, reply.Reply{Status: 302}, []charge{asked("", 1, gone(7*s))}, first,
+			verdict{rulings: []ruling{{lesson: accepted, stop: 7 * s}}},
 		}, {
 			"nor a limit that counts as the server does", ordinary, reply.Reply{Status: 200},
 			[]charge{exactly(asked("", 1, gone(7*s)))}, first,

@@ -17,7 +17,7 @@ type Dialect struct {
 	Reason, Key, Whole      string
 	Body                    func(r *http.Response, body []byte) (Refusal, bool)
 	Signs                   []Sign
-	Read                    func(h http.Header) []Left
+	Read                    func(h http.Header, now time.Time) []Left
 
 	each  bool    // see Key
 	names []names // for each of Of
@@ -26,11 +26,13 @@ type Dialect struct {
 
 // A Sign is outbound's.
 type Sign struct {
-	Status              int
-	Path, Header, Value string
-	Body                string
-	Final               bool
-	After               time.Duration
+	Status                    int
+	Host, Path, Header, Value string
+	Body                      string
+	Final, NotRate            bool
+	After                     time.Duration
+
+	asks bool // the dialect's Body must say so, too
 }
 
 // A Left is outbound's.
@@ -44,9 +46,10 @@ type Left struct {
 
 // A Refusal is outbound's RefusalBody.
 type Refusal struct {
-	RetryAfter time.Duration
-	Final      bool
-	Whole      bool
+	RetryAfter            time.Duration
+	Final, NotRate, Whole bool
+
+	headers http.Header // that the body has
 }
 
 // names are a dialect's headers for one limit, in canonical form.

@@ -11,9 +11,10 @@ var Dialects = expanded([]Dialect{
 	{Name: "OpenAI, Azure OpenAI",
 		Limit: "X-Ratelimit-Limit-*", Remaining: "X-Ratelimit-Remaining-*", Reset: "X-Ratelimit-Reset-*",
 		Of: []string{"requests", "tokens"}, Bucket: true, Signs: []Sign{
-			{Body: `"insufficient_quota"`, Final: true},
+			{Host: "openai.com", Body: `"insufficient_quota"`, Final: true},
 			{Body: `"Request too large`, Final: true},
 		}},
+	{Name: "Anthropic's subscriptions", Read: subscription},
 	{Name: "Anthropic",
 		Limit: "Anthropic-Ratelimit-*-Limit", Remaining: "Anthropic-Ratelimit-*-Remaining",
 		Reset: "Anthropic-Ratelimit-*-Reset",
@@ -23,9 +24,12 @@ var Dialects = expanded([]Dialect{
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset-After",
 		Body: retryAfterInBody, Key: "X-Ratelimit-Bucket", each: true, Whole: "X-Ratelimit-Scope"},
 	{Name: "Discord, without a scope", Whole: "X-Ratelimit-Global"},
-	{Name: "Telegram", Body: telegram},
+	{Name: "OpenRouter", Body: headersInBody},
 	{Name: "Jira", Reason: "Ratelimit-Reason"},
-	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason"},
+	{Name: "Stripe", Reason: "Stripe-Rate-Limited-Reason", Signs: []Sign{
+		{Status: 429, Body: `"lock_timeout"`, NotRate: true},
+		{Status: 429, Header: "Stripe-Rate-Limited-Reason", Value: "concurrency", NotRate: true},
+	}},
 	{Name: "GitHub and many others",
 		Limit: "X-Ratelimit-Limit", Remaining: "X-Ratelimit-Remaining", Reset: "X-Ratelimit-Reset",
 		Key: "X-Ratelimit-Resource", Signs: []Sign{ // the documentation says a minute
@@ -35,11 +39,15 @@ var Dialects = expanded([]Dialect{
 	{Name: "the draft's versions 0 to 6, GitLab, Zendesk",
 		Limit: "Ratelimit-Limit", Remaining: "Ratelimit-Remaining", Reset: "Ratelimit-Reset"},
 	{Name: "Okta, X", Limit: "X-Rate-Limit-Limit", Remaining: "X-Rate-Limit-Remaining", Reset: "X-Rate-Limit-Reset"},
+	{Name: "Linear", Limit: "X-Ratelimit-*-Limit", Remaining: "X-Ratelimit-*-Remaining", Reset: "X-Ratelimit-*-Reset",
+		Of: []string{"requests", "complexity"}},
 	{Name: "Google", Body: retryInfo, Signs: []Sign{
 		{Body: `"userRateLimitExceeded"`},
 		{Body: `"rateLimitExceeded"`},
-		{Body: `"quotaExceeded"`, Final: true},
-		{Body: `"dailyLimitExceeded`, Final: true},
+		{Host: "googleapis.com", Body: `"quotaExceeded"`, Final: true},
+		{Host: "googleapis.com", Body: `"dailyLimitExceeded`, Final: true},
+		{Body: `"quotaExceeded"`},
+		{Body: `"dailyLimitExceeded`},
 	}},
 	{Name: "AWS", Signs: []Sign{
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "Throttl"},
@@ -48,6 +56,7 @@ var Dialects = expanded([]Dialect{
 		{Status: 400, Header: "X-Amzn-Errortype", Value: "ProvisionedThroughputExceeded"},
 		{Status: 400, Header: "X-Amzn-Requestid", Body: "ThrottlingException"},
 		{Status: 400, Header: "X-Amzn-Requestid", Body: "ProvisionedThroughputExceededException"},
+		{Status: 400, Header: "X-Amzn-Requestid", Body: "<Code>Throttling"},
 	}},
 	{Name: "MediaWiki", Signs: []Sign{
 		{Status: 200, Header: "Mediawiki-Api-Error", Value: "maxlag"},
@@ -55,6 +64,8 @@ var Dialects = expanded([]Dialect{
 	}},
 	{Name: "Salesforce", Signs: []Sign{
 		{Status: 403, Body: "TotalRequests Limit exceeded", Final: true},
+		{Status: 403, Body: "ConcurrentRequests Limit exceeded", NotRate: true},
+		{Status: 403, Body: "ConcurrentPerOrgLongTxn Limit exceeded", NotRate: true},
 		{Status: 403, Body: `"REQUEST_LIMIT_EXCEEDED"`},
 	}},
 	{Name: "SEC EDGAR", Signs: []Sign{{Status: 403, Body: "Request Rate Threshold Exceeded", After: 10 * time.Minute}}},
@@ -62,12 +73,36 @@ var Dialects = expanded([]Dialect{
 	{Name: "Zendesk's exports", Read: zendesk},
 	{Name: "Shopify REST", Refill: 2, Read: shopify},
 	{Name: "Shopify GraphQL", Body: throttleStatus, Signs: []Sign{
-		{Status: 200, Path: "/graphql.json", Header: "X-Shopid", Body: `"THROTTLED"`},
+		{Status: 200, Path: "/graphql.json", Header: "X-Shopid", asks: true},
 	}},
+	{Name: "Binance", Signs: []Sign{{Status: 418, Header: "Retry-After"}}},
+	{Name: "Facebook", Signs: []Sign{
+		{Status: 400, Host: "graph.facebook.com", Body: "request limit reached"},
+		{Status: 400, Host: "graph.facebook.com", Body: "exceeded the rate limit"},
+	}},
+	{Name: "a code in the body", Body: codeInBody, Signs: []Sign{
+		{Status: 200, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // GitHub
+		{Status: 400, Path: "/graphql", Header: "Content-Type", Value: "json", asks: true}, // Linear
+		{Status: 200, Host: "monday.com", asks: true},
+		{Status: 200, Host: "slack.com", Header: "Content-Type", Value: "json", asks: true},
+		{Status: 200, Host: "maps.googleapis.com", Header: "Content-Type", Value: "json", asks: true},
+		{Status: 200, Host: "api.kraken.com", asks: true},
+		{Status: 200, Host: "api.vk.com", asks: true},
+	}},
+	{Name: "a wait in words", Body: waitInWords},
 }...)
 
+// subscription reads until when a subscription to Claude is used up.
+func subscription(h http.Header, now time.Time) []Left {
+	last, _, ok := untilThen(get(h, "Anthropic-Ratelimit-Unified-Reset"), clock{received: now})
+	if !ok || get(h, "Anthropic-Ratelimit-Unified-Status") != "rejected" {
+		return nil
+	}
+	return []Left{{Reset: last}}
+}
+
 // atlassian reads a bucket that gets FillRate permits in each interval.
-func atlassian(h http.Header) []Left {
+func atlassian(h http.Header, _ time.Time) []Left {
 	left, leftOK := number(get(h, "X-Ratelimit-Remaining"))
 	fill, _ := number(get(h, "X-Ratelimit-Fillrate"))
 	interval, _ := number(get(h, "X-Ratelimit-Interval-Seconds"))
@@ -78,7 +113,7 @@ func atlassian(h http.Header) []Left {
 }
 
 // zendesk reads the limit of exports: "total=10; remaining=0; resets=57".
-func zendesk(h http.Header) []Left {
+func zendesk(h http.Header, _ time.Time) []Left {
 	v := get(h, "Zendesk-Ratelimit-Incremental-Exports")
 	if v == "" {
 		return nil
@@ -99,7 +134,7 @@ func zendesk(h http.Header) []Left {
 }
 
 // shopify reads "32/40": a bucket of 40, of which 32 are used.
-func shopify(h http.Header) []Left {
+func shopify(h http.Header, _ time.Time) []Left {
 	used, size, ok := strings.Cut(get(h, "X-Shopify-Shop-Api-Call-Limit"), "/")
 	u, uOK := number(used)
 	n, nOK := number(size)

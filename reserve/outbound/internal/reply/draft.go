@@ -34,6 +34,8 @@ func readDraft(h http.Header, s *Reply) (read bool) {
 		}
 		if t, ok := integer(item.Params, "t"); ok {
 			s.limit("").left(float64(r), times(float64(t), time.Second), false)
+		} else {
+			s.Empty = s.Empty || r == 0
 		}
 	}
 	return readDraft7(fields, s) || read

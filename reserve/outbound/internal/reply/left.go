@@ -17,7 +17,7 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 		switch {
 		case d.rates && !rates:
 		case d.Read != nil:
-			for _, l := range d.Read(h) {
+			for _, l := range d.Read(h, clock.now()) {
 				d.left(s, l)
 			}
 		case !found:
@@ -30,7 +30,7 @@ func readDialects(h http.Header, clock clock, dialects []Dialect, s *Reply) {
 
 func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool {
 	left, leftTold := number(get(h, names.remaining))
-	size, _ := number(get(h, names.limit))
+	size, sized := number(get(h, names.limit))
 	if d.Every > 0 || d.Refill > 0 {
 		if leftTold {
 			d.left(s, Left{Of: names.of, Permits: left, Limit: size})
@@ -39,7 +39,11 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool 
 	}
 	last, epoch, ok := untilThen(get(h, names.reset), clock)
 	switch {
+	case leftTold && left < 1 && sized && size == 0 && !d.Bucket: // Okta's limit on calls at a time
+		s.NotRate = !s.Told
+		return false
 	case !ok || last <= 0 || last > Longest:
+		s.Empty = s.Empty || leftTold && left < 1 && !d.Bucket || get(h, names.remaining) == "" && epoch && !d.Bucket
 		return false
 	case leftTold && d.Bucket:
 		if epoch { // a whole second, like Date: while little is used, the rate would come out far too low
@@ -60,7 +64,11 @@ func (d *Dialect) read(h http.Header, clock clock, names *names, s *Reply) bool 
 }
 
 func (d *Dialect) left(s *Reply, left Left) {
-	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0 && left.Reset <= Longest) {
+	if !(left.Permits >= 0 && left.Limit >= 0 && left.Reset >= 0) {
+		return
+	}
+	if left.Reset > Longest {
+		s.Empty = s.Empty || left.Permits < 1
 		return
 	}
 	l := s.limit(left.Of)
@@ -74,6 +82,7 @@ func (d *Dialect) left(s *Reply, left Left) {
 		l.left(left.Permits, left.Reset, true)
 	default:
 		l.Left = left.Permits
+		s.Empty = s.Empty || d.Every <= 0 && left.Permits < 1
 		if d.Every > 0 && left.Permits < 1 {
 			l.Stop = d.Every
 		}

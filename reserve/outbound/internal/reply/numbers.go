@@ -26,17 +26,16 @@ const (
 	maxField = 4096
 )
 
-func cached(h http.Header) bool {
-	if get(h, "X-From-Cache") != "" { // of github.com/gregjones/httpcache
-		return true
-	}
-	age, ok := number(get(h, "Age"))
-	return ok && age > 0
+// cachedFor returns for how long a cache has kept a response.
+func cachedFor(h http.Header) (age time.Duration, cached bool) {
+	n, _ := number(get(h, "Age"))
+	return times(n, time.Second), n > 0 || get(h, "X-From-Cache") != "" // of github.com/gregjones/httpcache
 }
 
 type clock struct {
 	of       http.Header
-	received time.Time // by the local clock
+	received time.Time     // by the local clock
+	age      time.Duration // in a cache
 }
 
 // now returns the time of receipt, by Date if the local clock is wrong.
@@ -46,6 +45,7 @@ func (c clock) now() time.Time {
 		return c.received
 	}
 	t, err := http.ParseTime(date)
+	t = t.Add(c.age)
 	if off := c.received.Sub(t); err != nil || off > -skew && off < skew {
 		return c.received
 	}

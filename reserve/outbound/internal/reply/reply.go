@@ -20,6 +20,8 @@ type Reply struct {
 	Key     Key           // which calls share the limits; zero: not told
 	Whole   bool          // the refusal concerns all calls
 	Reason  string        // the name of the limit that refused; "": not told
+	Empty   bool          // the server says that nothing is left, and not until when
+	NotRate bool          // the refusal is not about the rate: too many calls at a time, or a lock
 	Cached  bool          // all else is zero
 	Limits  []Limit
 }
@@ -72,29 +74,34 @@ func (s *Reply) HasRoom() bool {
 
 // Read reads a response received at that time. It ignores malformed headers, and puts back what it reads of the body.
 func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
-	if cached(r.Header) {
+	clock := clock{of: r.Header, received: received}
+	cached := false
+	if clock.age, cached = cachedFor(r.Header); cached && !refuses(r.StatusCode) {
 		return Reply{Cached: true}
 	}
 	s.Status = r.StatusCode
-	clock := clock{r.Header, received}
 	readRetryAfter(r.Header, clock, &s)
-	if !readDraft(r.Header, &s) {
-		readDialects(r.Header, clock, dialects, &s)
+	if !cached {
+		readLimits(r.Header, clock, dialects, &s)
 	}
 	s.Refused = refused(r, &s)
-	body := body{of: r}
+	body := body{of: r, clock: clock}
 	sign := body.sign(dialects, s.Refused || r.StatusCode == http.StatusForbidden)
 	if sign != nil {
 		s.Refused, s.Final, s.Penalty = true, sign.Final, sign.After
+		s.NotRate = s.NotRate || sign.NotRate
 	}
 	if s.Refused || r.StatusCode == http.StatusForbidden {
 		body.read(dialects, &s)
+	}
+	if sign != nil && sign.asks && !s.Told { // of a query that costs more than is left
+		s.usedUp()
 	}
 	if d, name := told(r.Header, dialects, func(d *Dialect) string { return d.Key }); s.Key.Name == "" && d != nil {
 		s.Key = Key{cut(name), d.each}
 	}
 	if !s.Refused {
-		s.Final = false
+		s.Final, s.NotRate = false, false
 		return s
 	}
 	s.Final = s.Final || r.Header.Get("X-Should-Retry") == "false" || r.Header.Get("Stripe-Should-Retry") == "false"
@@ -106,16 +113,34 @@ func Read(r *http.Response, received time.Time, dialects []Dialect) (s Reply) {
 	return s
 }
 
-// refused reports whether the status refuses: 429, 503, 529; or GitHub's 403 with Retry-After, nothing left, or only a
-// reset.
-func refused(r *http.Response, s *Reply) bool {
-	switch r.StatusCode {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, 529:
-		return true
-	case http.StatusForbidden:
-		return s.Told || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Stop > 0 || l.Short })
+// readLimits reads what is left.
+func readLimits(h http.Header, clock clock, dialects []Dialect, s *Reply) {
+	if !readDraft(h, s) {
+		readDialects(h, clock, dialects, s)
 	}
-	return false
+}
+
+// usedUp stops windows of which too little is left.
+func (s *Reply) usedUp() {
+	for i := range s.Limits {
+		if l := &s.Limits[i]; l.Ends > 0 {
+			*l = Limit{Name: l.Name, Size: l.Size, Stop: l.Ends, Ends: l.Ends, Undated: l.Undated}
+		}
+	}
+}
+
+func refuses(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529
+}
+
+// refused reports whether the status refuses: 429, 503, 529; or GitHub's 403 with Retry-After, nothing left, or only a
+// reset, whenever that is.
+func refused(r *http.Response, s *Reply) bool {
+	if r.StatusCode != http.StatusForbidden {
+		return refuses(r.StatusCode)
+	}
+	return s.Told || get(r.Header, "Retry-After") != "" || s.Empty || s.NotRate ||
+		slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Stop > 0 || l.Short })
 }
 
 func (s *Reply) limit(name string) *Limit {

@@ -7,16 +7,27 @@ import (
 	"time"
 )
 
-// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after Azure's and OpenAI's more precise milliseconds.
+// readRetryAfter reads Retry-After (RFC 9110, 10.2.3), after more precise milliseconds (OpenAI's, Azure's, AWS'), and
+// before other spellings. A cache may have kept them for a while.
 func readRetryAfter(h http.Header, clock clock, s *Reply) {
-	for _, name := range [...]string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
-		if n, ok := number(get(h, name)); ok && n*float64(time.Millisecond) <= float64(Longest) {
-			s.After, s.Told = times(n, time.Millisecond), true
+	for _, name := range [...]string{
+		"Retry-After-Ms", "X-Ms-Retry-After-Ms", "X-Amz-Retry-After", "Retry-After",
+		"X-Ratelimit-Retry-After", "X-Rate-Limit-Retry-After-Seconds", "X-Retry-After",
+	} {
+		v := get(h, name)
+		if v == "" {
+			continue
+		}
+		if strings.HasSuffix(name, "-Ms") || name == "X-Amz-Retry-After" {
+			v += "ms"
+		}
+		if after, point, ok := untilThen(v, clock); ok && after <= Longest {
+			if !point {
+				after = max(0, after-clock.age)
+			}
+			s.After, s.Told, s.Undated = after, true, point && get(h, "Date") == ""
 			return
 		}
-	}
-	if after, epoch, ok := untilThen(get(h, "Retry-After"), clock); ok && after <= Longest {
-		s.After, s.Told, s.Undated = after, true, epoch && get(h, "Date") == ""
 	}
 }
 

@@ -1,8 +1,10 @@
 package reply
 
 import (
+	"cmp"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +16,7 @@ import (
 func TestSigns(t *testing.T) {
 	const google = `{"error":{"errors":[{"domain":"usageLimits","reason":"%s"}],"code":403}}`
 	for _, c := range []struct {
-		name           string
+		name, url      string
 		status         int
 		header         []string
 		body           string
@@ -23,7 +25,9 @@ func TestSigns(t *testing.T) {
 	}{
 		{name: "Google, a user", status: 403, body: strings.ReplaceAll(google, "%s", "userRateLimitExceeded"), refused: true},
 		{name: "Google, a project", status: 403, body: strings.ReplaceAll(google, "%s", "rateLimitExceeded"), refused: true},
-		{name: "Google, a day", status: 403, body: strings.ReplaceAll(google, "%s", "dailyLimitExceeded"), refused: true, final: true},
+		{name: "Google, a day", url: "https://www.googleapis.com/", status: 403, body: strings.ReplaceAll(google, "%s", "dailyLimitExceeded"), refused: true, final: true},
+		{name: "Google, YouTube's day", url: "https://youtube.googleapis.com/", status: 403, body: strings.ReplaceAll(google, "%s", "quotaExceeded"), refused: true, final: true},
+		{name: "Google's words elsewhere", url: "https://notgoogleapis.com/", status: 403, body: strings.ReplaceAll(google, "%s", "quotaExceeded"), refused: true},
 		{name: "Google, forbidden", status: 403, body: strings.ReplaceAll(google, "%s", "insufficientPermissions")},
 		{name: "AWS, header", status: 400, header: []string{"X-Amzn-Errortype: ThrottlingException:http://x"}, refused: true},
 		{name: "AWS, body", status: 400, header: []string{"X-Amzn-Requestid: 1"},
@@ -39,12 +43,14 @@ func TestSigns(t *testing.T) {
 		{name: "SEC", status: 403, body: "<html><title>Request Rate Threshold Exceeded</title></html>", refused: true, penalty: 10 * time.Minute},
 		{name: "Airtable", status: 429, body: `{"errors":[{"error":"RATE_LIMIT_REACHED"}]}`, refused: true, penalty: 30 * time.Second},
 		{name: "GitHub", status: 403, body: `{"message":"You have exceeded a secondary rate limit."}`, refused: true, penalty: time.Minute},
-		{name: "OpenAI", status: 429, body: `{"error":{"code": "insufficient_quota"}}`, refused: true, final: true},
+		{name: "OpenAI", url: "https://api.openai.com/v1/x", status: 429, body: `{"error":{"code": "insufficient_quota"}}`, refused: true, final: true},
+		{name: "OpenAI's words for a limit a minute of another's", status: 429, body: `{"error":{"code": "insufficient_quota"}}`, refused: true},
 		{name: "a text of theirs", status: 200, body: `"insufficient_quota"`},
 		{name: "forbidden", status: 403, body: "<html>Forbidden</html>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &http.Response{StatusCode: c.status, Header: headers(c.header...), Body: io.NopCloser(strings.NewReader(c.body))}
+			r.Request = httptest.NewRequest(http.MethodPost, cmp.Or(c.url, "https://api.example.com/"), nil)
 			s := Read(r, received, Dialects)
 			require.Equal(t, c.refused, s.Refused)
 			require.Equal(t, c.final, s.Final)
@@ -61,7 +67,7 @@ func TestSigns(t *testing.T) {
 func TestLefts(t *testing.T) {
 	hubSpot := Dialect{Limit: "X-HubSpot-RateLimit-Max", Remaining: "X-HubSpot-RateLimit-Remaining", Every: 10 * time.Second}
 	azure := Dialect{Remaining: "X-Ms-Ratelimit-Remaining-Subscription-Reads", Refill: 25}
-	usage := Dialect{Read: func(h http.Header) []Left {
+	usage := Dialect{Read: func(h http.Header, _ time.Time) []Left {
 		var used, of float64
 		_, v, _ := strings.Cut(h.Get("Sforce-Limit-Info"), "=")
 		u, n, _ := strings.Cut(v, "/")
