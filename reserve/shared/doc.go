@@ -48,8 +48,9 @@
 // # What differs from a limiter in one process
 //
 //   - A limiter that the store does not know is full (a warming-up one is cold). One of package keyed begins empty.
-//   - Each process has its own rate ([Limiter.SetRate]). Stored permits scale with the capacity when a process with
-//     another rate asks.
+//   - Each process has its own policy and rate ([Limiter.SetRate]), and changes the limiter by asking. Permits stay as
+//     far as they fit, or times if both capacities are times (pace.WithBurst). Where stored permits have a price, they
+//     scale with the capacity. Processes with two policies together get at most the larger capacity and rate.
 //   - Promised times don't move. In a Store, permits that are given back go to later requests, at once if that delays
 //     no promise. Requests older than the last 512, or than a setback of the store's clock, give nothing back.
 //   - In Redis, the queue shortens by the newest request if it is given back. Earlier refunds directly before it count
@@ -73,6 +74,6 @@
 // When a master dies, permits that its replica has not heard of are granted again: at most one capacity.
 //
 // An ACL user needs ~pace:* +eval +evalsha +get +set +time: the last three are commands in the script. A key takes
-// 136 bytes (MEMORY USAGE) after one request, and 392 when drained. It lives for its debt, the time to fill, and a
+// 152 bytes (MEMORY USAGE) after one request, and 392 when drained. It lives for its debt, the time to fill, and a
 // second. Eviction, by volatile-* or allkeys-*, forgets debt.
 package shared

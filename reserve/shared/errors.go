@@ -31,14 +31,20 @@ func (e *UnavailableError) Error() string {
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // A ConfigError says that the limiter can't work until its configuration is changed: the key holds something else
-// (WRONGTYPE, a [StateError]), or the user may not use it (NOPERM, NOAUTH). No fallback hides it.
+// (WRONGTYPE, a [StateError]), as after a change of the algorithm, or the user may not use it (NOPERM, NOAUTH). In the
+// first case [Limiter.Reset] makes the key a new limiter's. No fallback hides it.
 type ConfigError struct {
 	Key string // as in the store
 	Err error  // the store's answer
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("shared: the key %q is refused: %v", e.Key, e.Err)
+	var unreadable *StateError
+	advice := ""
+	if errors.As(e.Err, &unreadable) || strings.Contains(e.Err.Error(), "WRONGTYPE") {
+		advice = "; Reset makes the key a new limiter's, or delete it"
+	}
+	return fmt.Sprintf("shared: the key %q is refused: %v%s", e.Key, e.Err, advice)
 }
 
 // Unwrap returns Err.

@@ -44,7 +44,12 @@ func (l *Limiter) Empty(micros float64, store bool) string {
 		j.saved = smooth.New(t.curve, now, 0, t.upfront).AppendState(nil, now)
 		return string(j.encode())
 	}
-	return string(doubles([]byte("pac\x03"), micros, micros, l.terms.Load().capacity, 0, 1, micros))
+	t := l.terms.Load()
+	head, span := append([]byte("pac\x05"), byte(t.measure())), 0.0
+	if !t.unlimited() {
+		span = t.capacity / t.curve.Refill
+	}
+	return string(doubles(head, t.capacity, t.curve.Refill, span, micros, micros, 0, 1, micros))
 }
 
 // A Sale is what the script said about one request.

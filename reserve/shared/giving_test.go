@@ -268,7 +268,7 @@ func TestGivingBackAfterManyWent(t *testing.T) {
 			}
 			length, err := c.Do(t.Context(), "STRLEN", l.Key())
 			require.NoError(t, err)
-			require.LessOrEqual(t, length, int64(52+16*16))
+			require.LessOrEqual(t, length, int64(69+15*16))
 			returned := 0.0
 			before := o.level()
 			for _, i := range random.Perm(1000)[:300+random.IntN(600)] {

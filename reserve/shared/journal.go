@@ -73,9 +73,11 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	for _, r := range o.refunds {
 		written = j.giveBack(r) || written
 	}
-	if err := j.change(o); err != nil {
+	changed, err := j.change(o)
+	if err != nil {
 		return false, 0, err
 	}
+	written = written || changed
 	if err := j.open(len(o.asked)); err != nil {
 		return false, 0, err
 	}
@@ -94,19 +96,20 @@ func (j *journal) decide(o *order, now int64) (written bool, keep time.Duration,
 	return written, j.keep(o.after.wait), nil
 }
 
-func (j *journal) change(o *order) error {
+// change reports whether the terms have changed, which a refused request finds out, too.
+func (j *journal) change(o *order) (changed bool, err error) {
 	j.closeUp()
-	j.adopt(o.terms)
+	changed = j.adopt(o.terms)
 	if o.next != nil {
 		j.adopt(o.next)
 	}
 	j.pause(o.pause)
 	for _, c := range o.charges {
 		if err := j.charge(c); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 // setClock reports whether the store's clock was set back: then no time has passed.
@@ -182,14 +185,16 @@ func (j *journal) closeUp() {
 }
 
 // adopt leaves waiting requests their times and costs.
-func (j *journal) adopt(t *terms) {
+func (j *journal) adopt(t *terms) (differ bool) {
 	if t.other != nil {
-		return
+		return false
 	}
-	if now := t.limits(); now != j.limitsAfter(len(j.records)) {
+	now := t.limits()
+	if differ = now != j.limitsAfter(len(j.records)); differ {
 		j.add(record{at: j.lastGrant(), kind: changed, limits: now})
 	}
 	j.terms = t
+	return differ
 }
 
 func (j *journal) pause(d int64) {

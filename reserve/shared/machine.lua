@@ -9,14 +9,20 @@
 --             requests that would have to wait, and are stored when the debt is paid.
 --   headrooms what would still have fitted (capacity - level) just before permits were taken at once:
 --             {time, headroom}, oldest first, rising. A late refund is worth at most the least of
---             them since: the rest would have overflowed. There are at most 16, and 12 in a debt: so a key that is
+--             them since: the rest would have overflowed. There are at most 15, and 12 in a debt: so a key that is
 --             drained takes less than 400 bytes of Redis.
 --   held      stored permits of requests that wait for the pause to end: they would miss them if it ended now.
 --   peak      the largest promise that may still be running: newer of those after the fence, peak of all before.
 --   hold      when a pause ends.
+--   last      when the last request that had to wait is granted: what is owed after that is promised to nobody.
 --   born      when the key was made; slots sold before are not known here.
 -- Times are the limiter's own (time, in microseconds): the server's, but never running back. The queue's are
 -- nanoseconds after the epoch, which is when the debt began; so they are exact for 104 days of debt.
+--
+-- A caller with other terms changes the limiter from then on, also if it is refused, as the ledger's SetCurve does:
+-- capacities that are times keep time, others keep permits, and where stored permits have a price the share that is
+-- stored stays. Promised times stay. The key lives for as long as the slowest of the terms need to fill the
+-- store: if it were forgotten earlier, it would be full for them.
 --
 -- More of ARGV[1]: the interval, the price of stored permits (base, threshold, slope; no base: they are free), and flags
 -- (1: paid upfront, 2: full after a time without a limit). Then how much is asked for beside permits (0: nothing; else 1
@@ -34,7 +40,7 @@ local upfront, full = flags % 2 == 1, flags >= 2
 local store = max(0, capacity)
 local bursty = base == 0 and interval > 0 -- stored permits are free, so they may be used at any time
 local longest = 9.2e18
-local long, long_form, long_size = 'pac\4', '<c4ddddddddddddddH', 118
+local long, long_form, long_size = 'pac\6', '<c4BdddddddddddddddddH', 143
 
 -- squeeze leaves at most so many headrooms, or a few less. Neighbours merge where that loses least: the later time,
 -- the lower headroom.
@@ -66,56 +72,38 @@ local function note(headrooms, time, before)
     if t == time then before = math.min(before, r) elseif r < before then break end
     n = n - 16
   end
-  return squeeze(string.sub(headrooms, 1, n) .. struct.pack('<dd', time, before), 16)
+  return squeeze(string.sub(headrooms, 1, n) .. struct.pack('<dd', time, before), 15)
 end
 
-local anchor, of, stored, debt, time, slot, born = now, capacity, store, 0, now, 1, now
+local span = interval > 0 and store / refill or 0
+local of, holds, flow, slowest = kind, capacity, refill, span -- the terms until now
+local anchor, stored, debt, time, slot, born = now, store, 0, now, 1, now
 local deferred, runs, headrooms = 0, '', ''
-local peak, newer, fence, hold, held, epoch = 0, 0, 0, 0, 0, now
+local peak, newer, fence, hold, held, last, epoch = 0, 0, 0, 0, 0, 0, now
 local overflow, owed = 0, 0
+local pause_at = 89 + 16 * max(1, count)
+local reset = more > 0 and unpack('<d', arg, pause_at) == -2
 if text then
-  local kind, _, n = sub(text, 1, 4)
-  if kind == short and #text >= short_size then
-    _, anchor, time, of, stored, slot, born = unpack(short_form, text)
+  local magic, _, n
+  if type(text) == 'string' then magic = sub(text, 1, 4) end
+  if magic == short and #text >= short_size then
+    _, of, holds, flow, slowest, anchor, time, stored, slot, born = unpack(short_form, text)
     epoch, headrooms = time, sub(text, short_size + 1)
-  elseif kind == long and #text >= long_size then
-    _, anchor, time, of, stored, debt, deferred, peak, newer, fence, hold, held, epoch, slot, born, n =
-      unpack(long_form, text)
+  elseif magic == long and #text >= long_size then
+    _, of, holds, flow, slowest, anchor, time, stored, debt, deferred, peak, newer, fence, hold, held, last, epoch, slot,
+      born, n = unpack(long_form, text)
     n = long_size + n * 40
     runs, headrooms = sub(text, long_size + 1, n), sub(text, n + 1)
-  else
-    return redis.error_reply('WRONGTYPE the value is not the state of a limiter')
+  elseif not reset then
+    return magic and redis.error_reply('WRONGTYPE the value is not the state of a limiter') or text
   end
 end
 local passed = max(0, now - anchor)
 -- A clock that was set back is written at once, or callers who are refused would wait until it is where it was.
 local changed = now < anchor or more > 0
 
-if of ~= capacity then -- this caller has another rate: stored permits scale with the store
-  if of < 0 or capacity < 0 then
-    stored, deferred, held, headrooms, runs = full and store or 0, 0, 0, '', ''
-    slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
-  elseif of == 0 then
-    stored, deferred, held, headrooms = 0, 0, 0, pack('<dd', time, 0) -- nothing fitted
-  else
-    local scale = capacity / of
-    stored, deferred, held = min(stored * scale, 1.7e308), min(deferred * scale, 1.7e308), held * scale
-    peak, newer = peak * scale, newer * scale
-    local parts = {}
-    for i = 1, #headrooms, 16 do
-      local t, headroom = unpack('<dd', headrooms, i)
-      parts[#parts + 1] = pack('<dd', t, headroom * scale)
-    end
-    headrooms, parts = table.concat(parts), {}
-    for i = 1, #runs, 40 do
-      local low, high, begin, length, kept = unpack('<ddddd', runs, i)
-      parts[#parts + 1] = pack('<ddddd', low, high, begin, length, kept * scale)
-    end
-    runs = table.concat(parts)
-  end
-end
-
--- The state is brought up to now.
+-- The state is brought up to now, under the terms until now.
+local room, free = max(0, holds), of < 2 and holds >= 0
 time = time + passed
 local at = (time - epoch) * 1000
 passed = passed * 1000
@@ -123,8 +111,8 @@ while runs ~= '' do -- runs whose time has come were idle
   local low, high, begin, length, kept = unpack('<ddddd', runs)
   if begin >= at then break end
   local stop, from = min(at, begin + length), max(begin, hold) -- nothing is saved up in a pause
-  local idle, headroom = 0, store - stored - deferred
-  if bursty and stop > from then idle = (stop - from) * refill end
+  local idle, headroom = 0, room - stored - deferred
+  if free and stop > from then idle = (stop - from) * flow end
   runs = sub(runs, 41)
   if begin + length <= at then
     idle = idle + kept
@@ -136,16 +124,54 @@ while runs ~= '' do -- runs whose time has come were idle
 end
 local unnoted -- headroom; a request may have been granted meanwhile
 if passed > 0 then
-  if debt > 0 and bursty and upfront then unnoted = max(0, store - stored - deferred - max(peak, newer)) end
+  if debt > 0 and free and upfront then unnoted = max(0, room - stored - deferred - max(peak, newer)) end
   if passed < debt then
     debt = debt - passed
   else
     if debt > 0 then -- all is paid
-      stored, deferred, runs, peak, newer = min(store, stored + deferred), 0, '', 0, 0
+      stored, deferred, runs, peak, newer = min(room, stored + deferred), 0, '', 0, 0
     end
-    stored = stored + (passed - debt) * refill
-    if stored > store then overflow, stored = stored - store, store end
-    debt, epoch, at, hold, fence = 0, time, 0, 0, 0
+    stored = stored + (passed - debt) * flow
+    if stored > room then overflow, stored = stored - room, room end
+    debt, epoch, at, hold, last, fence = 0, time, 0, 0, 0, 0
+  end
+end
+if of ~= kind or holds ~= capacity or flow ~= refill then
+  local by = 1 -- what a permit becomes
+  changed, slowest = true, max(slowest, span)
+  if holds < 0 or capacity < 0 then
+    stored, deferred, held, headrooms, runs, unnoted = full and store or 0, 0, 0, '', '', nil
+    slot, born = slot + 1, time + 1 -- what was sold before has nothing to do with this store
+  else
+    if of == 2 or kind == 2 then
+      by = holds == 0 and 0 or capacity / holds
+    elseif of == 0 and kind == 0 then
+      by = refill / flow
+    end
+    by = min(by, 1.7e308)
+    if unnoted then headrooms, unnoted = note(headrooms, time, unnoted), nil end
+    stored = min(stored * by, store)
+    deferred = min(deferred * by, store - stored)
+    held, peak, newer = min(held * by, store), min(peak * by, longest), min(newer * by, longest)
+    local parts = {}
+    for i = 1, #headrooms, 16 do
+      local t, headroom = unpack('<dd', headrooms, i)
+      parts[#parts + 1] = pack('<dd', t, min(headroom * by, 1.7e308))
+    end
+    headrooms, parts = table.concat(parts), {}
+    for i = 1, #runs, 40 do
+      local low, high, begin, length, kept = unpack('<ddddd', runs, i)
+      parts[#parts + 1] = pack('<ddddd', low, high, begin, length, min(kept * by, 1.7e308))
+    end
+    runs = table.concat(parts)
+    if bursty then
+      headrooms = note(headrooms, time, max(0, store - stored - deferred - (upfront and debt > 0 and max(peak, newer) or 0)))
+    end
+    local rest = debt - min(debt, max(0, last - at, hold - at))
+    if of + kind > 0 and of < 2 and rest > 0 and interval * flow ~= 1 then -- these are permits, too
+      debt = min(debt + rest * (interval * flow - 1), longest)
+      slot, fence = slot + 1, max(fence, at + debt) -- what was sold before has another length
+    end
   end
 end
 if at >= hold then held = 0 end
@@ -224,15 +250,14 @@ if more > 0 then -- refunds, a pause
       end
       if debt < 0.5 then -- but for what was rounded: all is paid
         stored, deferred, debt, runs, peak, newer = min(store, stored + deferred), 0, 0, '', 0, 0
-        epoch, hold, at, fence = time, max(0, hold - at), 0, 0
+        epoch, hold, last, at, fence = time, max(0, hold - at), 0, 0, 0
       end
       if kept > 0 then deposit(kept, 0, 0, 0, 0, math.huge) end
     until not fell
   end
 
-  local place = 89 + 16 * max(1, count)
-  local pause, granted, age = unpack('<ddd', arg, place)
-  place = place + 24
+  local pause, granted, age = unpack('<ddd', arg, pause_at)
+  local place = pause_at + 24
   if interval > 0 and debt <= max(1, store) * interval then owed = granted - min(overflow, age * refill) end
   for i = 1, more - 1 do
     local number, sold, begin, length, ready, kept, worth, whole, most = unpack('<ddddddddd', arg, place)
@@ -268,9 +293,9 @@ if more > 0 then -- refunds, a pause
   note_grants(time)
   if pause > 0 then
     hold = max(hold, at + pause)
-  elseif pause == -2 then -- a reset: what was sold before does not come back
+  elseif reset then -- what was sold before does not come back
     stored, debt, deferred, slot, born, runs, headrooms = store, 0, 0, slot + 1, time + 1, '', ''
-    peak, newer, fence, hold, held, epoch, at = 0, 0, 0, 0, 0, time, 0
+    peak, newer, fence, hold, held, last, epoch, at, slowest = 0, 0, 0, 0, 0, 0, time, 0, span
   elseif pause < 0 and held < 1e-6 then -- no stored permits were promised for its end
     hold = 0
     fall()
@@ -339,6 +364,7 @@ for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
     end
     stored, debt, changed = stored - taken, min(debt + cost, longest), true
     if bursty and wait > 0 and (cost == 0 or not upfront) then held = held + taken end
+    if wait > 0 then last = at + wait end
     if cost > 0 then
       slot, newer = slot + 1, max(newer, permits)
       if upfront then deferred = min(deferred, max(0, store - max(peak, newer))) end
@@ -348,15 +374,13 @@ for i = owed > 0 and 0 or 1, count do -- what is owed is the first request
 end
 
 if changed then
-  local fill = 0
-  if refill > 0 then fill = (store - stored) / refill end
-  local ttl = min((debt + fill) / 1e6 + 1001, 9e12)
+  local ttl = min((debt + slowest) / 1e6 + 1001, 9e12)
   if debt == 0 then
-    text = pack(short_form, short, now, time, capacity, stored, slot, born) .. headrooms
+    text = pack(short_form, short, kind, capacity, refill, slowest, now, time, stored, slot, born) .. headrooms
   else
     headrooms = squeeze(headrooms, 12)
-    text = pack(long_form, long, now, time, capacity, stored, debt, deferred, peak, newer, fence, hold, held,
-      epoch, slot, born, #runs / 40) .. runs .. headrooms
+    text = pack(long_form, long, kind, capacity, refill, slowest, now, time, stored, debt, deferred, peak, newer, fence,
+      hold, held, last, epoch, slot, born, #runs / 40) .. runs .. headrooms
   end
   redis.call('SET', KEYS[1], text, 'PX', ttl - ttl % 1)
 end

@@ -110,6 +110,7 @@ func (k *scriptKeeper) sendMany(ctx context.Context, list []*keyCall) error {
 }
 
 func (k *scriptKeeper) decide(ctx context.Context, key string, o *order) error {
+	o.terms = cmp.Or(o.next, o.terms)
 	for _, c := range o.charges {
 		if !c.bounded {
 			o.asked = append(o.asked, wanted{permits: c.permits, limit: never})
@@ -148,9 +149,9 @@ func (o *order) append(b []byte) []byte {
 		first = o.asked[0]
 	}
 	if len(o.asked) == 1 && more == 0 && t.line.Base == 0 && t.capacity >= 0 && first.limit >= 0 {
-		simple = 1
+		simple = 4
 	}
-	b = doubles(b, simple, t.capacity, t.curve.Refill, float64(max(1, o.notAfter/1000)))
+	b = doubles(b, simple+t.measure(), t.capacity, t.curve.Refill, float64(max(1, o.notAfter/1000)))
 	b = doubles(b, float64(first.permits), float64(first.limit))
 	b = append(b, t.packed...)
 	b = doubles(b, more, float64(len(o.asked)))

@@ -136,11 +136,9 @@ func (r refund) comeback(now *terms) comeback {
 	case now == then:
 	case now.unlimited() || then.unlimited():
 		kept = 0
-	case now.curve.Capacity != then.curve.Capacity: // as what is stored scales
-		by := scale(then.curve.Capacity, now.curve.Capacity)
-		kept, used = kept*by, used*by
 	default:
-		kept *= min(1, then.curve.Interval/now.curve.Interval)
+		by := then.scale(now)
+		kept, used = kept*by, used*by
 	}
 	most := math.Inf(1)
 	if now.upfront && !now.unlimited() { // of a request that was larger than the capacity no more is left
@@ -149,9 +147,16 @@ func (r refund) comeback(now *terms) comeback {
 	return comeback{s.number, s.sold, begin, length, ready, kept, worth, whole, most}
 }
 
-func scale(then, now float64) float64 {
-	if then == 0 {
+// scale returns what a stored permit becomes under other terms: see machine.lua.
+func (t *terms) scale(now *terms) float64 {
+	switch from, to := t.curve, now.curve; {
+	case from.Free() && to.Free() && (from.Fixed || to.Fixed):
+		return 1
+	case from.Free() && to.Free():
+		return min(to.Refill/from.Refill, math.MaxFloat64)
+	case from.Capacity == 0:
 		return 0
+	default:
+		return min(to.Capacity/from.Capacity, math.MaxFloat64)
 	}
-	return now / then
 }

@@ -79,7 +79,10 @@ func (k *storeKeeper) decide(ctx context.Context, key string, o *order) error {
 			return nil, 0, errUnchanged
 		}
 		if err := j.decode(old, o.terms, now); err != nil {
-			return nil, 0, err
+			if o.pause != reset {
+				return nil, 0, err
+			}
+			_ = j.decode(nil, o.terms, now) // of another algorithm; nil can always be read
 		}
 		written, keep, err := j.decide(o, now)
 		if err != nil || !written {

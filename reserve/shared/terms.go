@@ -80,6 +80,17 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	return t, nil
 }
 
+// measure tells the script what the capacity is: 0 a time, 1 permits, 2 of permits with a price.
+func (t *terms) measure() float64 {
+	switch {
+	case !t.curve.Free():
+		return 2
+	case t.curve.Fixed:
+		return 1
+	}
+	return 0
+}
+
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
 
 func (t *terms) limits() limits { return limits{t.curve.Rate, t.curve.Capacity} }

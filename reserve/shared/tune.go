@@ -10,10 +10,10 @@ import (
 // Rate returns this process's fresh permits per second.
 func (l *Limiter) Rate() float64 { return l.terms.Load().curve.Rate }
 
-// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs. Promised times stay,
-// also with a capacity in permits, and stored permits scale with the capacity. It returns a *[reserve.ValueError] for a
-// rate that is not positive, and a *[reserve.OptionError] for a window or a calendar. After any error the old rate
-// stays.
+// SetRate changes the rate of this process's requests, from now on. Other processes keep theirs. Promised times stay.
+// Stored permits stay with a capacity in permits, and otherwise scale with the capacity. It returns a
+// *[reserve.ValueError] for a rate that is not positive, and a *[reserve.OptionError] for a window or a calendar. After
+// any error the old rate stays.
 func (l *Limiter) SetRate(ctx context.Context, permitsPerSecond float64) error {
 	if !(permitsPerSecond > 0) {
 		return valueError("rate", permitsPerSecond, "a positive number of permits per second")
