@@ -7,8 +7,12 @@ import "github.com/nextfree/pace/internal/engine"
 //
 //	go doc github.com/nextfree/pace/internal/engine.Ledger
 //
-// A ledger that can do more implements [Observer] or [UseTracker].
+// A ledger that can do more implements [Changer], [Observer] or [UseTracker].
 type Ledger = engine.Ledger
+
+// A Changer is a [Ledger] whose terms, what its policy says, can be replaced. It has the methods AppendTerms(b []byte)
+// []byte and Change(now int64, to Ledger): see engine.Changer, beside the Ledger.
+type Changer = engine.Changer
 
 // An Observer is a [Ledger] that can be told what a server says. It has the methods Stop(now, until int64) bool and
 // Said(now int64, left float64, end int64): see engine.Observer, beside the Ledger.

@@ -129,13 +129,12 @@ type Variant struct {
 	Stored float64
 
 	// Ledger makes the ledger of a limiter that begins now. Wall returns the wall clock at a time of the limiter's
-	// clock. Change gives this policy to the ledger of another policy of this kind; if it is nil, [Limiter.SetPolicy]
-	// fails.
+	// clock. If it is a [Changer], it can be given another policy of this kind: see [Limiter.SetPolicy].
 	Ledger func(now int64, wall func(now int64) time.Time) Ledger
-	Change func(now int64, of Ledger)
-	// Load makes a ledger of what AppendState had appended at the time then: see [Limiter.AppendBinary]. If it is nil,
-	// the variant's limiters have no state to save.
-	Load func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
+	// Load makes a ledger of what AppendState had appended at the time then: see [Limiter.AppendBinary]. Terms are what
+	// a Changer's AppendTerms had appended, perhaps of another policy, which the ledger has then; they are empty if the
+	// ledger is no Changer. A nil state is a new ledger's. If Load is nil, the variant's limiters have no state to save.
+	Load func(terms, state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
 	// Recheck is how often the limiter looks again at times that follow the wall clock and so may become earlier.
 	// Default: 0, never.
@@ -170,7 +169,7 @@ func NewPolicy(v Variant, permitsPerSecond float64, opts ...Option) (*Policy, er
 	}
 	t := engine.Terms{
 		Clock: general.clock.Begun(), MaxWait: general.maxWait, Stored: pay.stored, Upfront: pay.upfront,
-		Slack: general.slack, Package: v.Package, Limiter: v.Limiter, New: v.Ledger, Change: v.Change, Load: v.Load,
+		Slack: general.slack, Package: v.Package, Limiter: v.Limiter, New: v.Ledger, Load: v.Load,
 		Recheck: v.Recheck, StallIsPause: v.StallIsPause, Errors: refusals{},
 	}
 	if v.Curve != nil {

@@ -13,13 +13,13 @@ func (e *StateError) Error() string { return "pace: these bytes are no state to 
 // Waiting requests are left out, as if they had given up, but a warming-up limiter stays as warm as they made it.
 // Granted permits count as used: a restart loses at most what the process had reserved and not settled.
 //
-// A bursty limiter's state takes some 50 bytes, a window's 2 to 12 for each call in it: see FORMATS.md.
+// A bursty limiter's state takes some 75 bytes, a window's 2 to 12 for each call in it: see FORMATS.md.
 //
 // It returns an error for a variant of your own without Load.
 func (l *Limiter) AppendBinary(b []byte) ([]byte, error) { return l.engine().AppendBinary(b) }
 
 // Restore returns a limiter of this policy with a state that [Limiter.AppendBinary] has saved, as if idle since. The
-// policy may have another rate or capacity, but not another variant. Permits stored beyond the capacity are lost.
+// policy may be another of the same variant: then the limiter changes now, as by [Limiter.SetPolicy].
 //
 // The time between is the wall clock's. If that was set back, no time has passed: what is owed is owed from now on.
 //

@@ -22,6 +22,12 @@ func (l *Ledger) SetCurve(now int64, curve *Curve) {
 	l.change(now, curve, scale)
 }
 
+// Adopt is SetCurve, and says whether requests pay upfront from now on.
+func (l *Ledger) Adopt(now int64, curve *Curve, upfront bool) {
+	l.SetCurve(now, curve)
+	l.upfront = upfront
+}
+
 // Retime is SetRate, but permits stay in any case.
 func (l *Ledger) Retime(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.curve.Rate {
@@ -35,8 +41,11 @@ func (l *Ledger) change(now int64, curve *Curve, scale float64) {
 	l.advance(now)
 	l.note(now)
 	h, old := l.history, l.curve
-	if scale == 1 || !curve.Free() {
+	switch {
+	case !curve.Free() || !old.Free(): // it stays as cold as it is
 		l.stored = scaleStore(l.stored, old, curve)
+	case scale == 1 && l.stored > 0 && !curve.unlimited(): // they are time, too
+		l.stored = min(l.stored*(old.Interval/curve.Interval), math.MaxFloat64)
 	}
 	if scale != 1 {
 		if !l.waits && l.span > 0 && l.level(now) >= 0 {

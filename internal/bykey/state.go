@@ -134,7 +134,7 @@ type fresh struct {
 
 func (k *Limiters[K]) untouched(p *engine.Policy) fresh {
 	t := p.Terms()
-	l, _ := p.Ledger(nil, k.beginOf(t), t.Time)
+	l := p.Ledger(k.beginOf(t), t.Time)
 	now := t.Now()
 	return fresh{now: now, rate: l.Rate(), stored: l.Stored(now)}
 }

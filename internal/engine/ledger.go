@@ -14,7 +14,7 @@ import (
 //
 // Times are nanoseconds on a clock that never runs back. A number of permits is at least 1.
 //
-// A ledger that can do more implements [Observer] or [UseTracker].
+// A ledger that can do more implements [Changer], [Observer] or [UseTracker].
 type Ledger interface {
 	// Reserve promises permits if they are ready by latest. Otherwise it returns false and the ready time, and takes
 	// nothing.
@@ -67,6 +67,15 @@ type Ledger interface {
 	// AppendState appends what is left if all waiting requests give up now, for Variant.Load. Times are relative to
 	// now, or the wall clock's. It is not called without a Variant.Load.
 	AppendState(b []byte, now int64) []byte
+}
+
+// A Changer is a Ledger whose terms, what its policy says, can be replaced.
+type Changer interface {
+	// AppendTerms appends the terms, for Variant.Load.
+	AppendTerms(b []byte) []byte
+	// Change gives it the terms of another ledger of its kind, from now on. It is how every change is made: by
+	// Limiter.SetPolicy, by a restart, and in a store.
+	Change(now int64, to Ledger)
 }
 
 // An Observer is a Ledger that can be told what a server says.

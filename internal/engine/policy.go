@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -22,10 +23,9 @@ type Terms struct {
 
 	Package, Limiter string // in errors: "warmup", "a warming-up limiter"
 
-	// Those of reserve.Variant. New is its Ledger, nil where the policy has a curve. Change and Load may be nil.
-	New    func(now int64, wall func(now int64) time.Time) Ledger
-	Change func(now int64, of Ledger)
-	Load   func(state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
+	// Those of reserve.Variant. New is its Ledger, nil where the policy has a curve. Load may be nil.
+	New  func(now int64, wall func(now int64) time.Time) Ledger
+	Load func(terms, state []byte, then int64, wall func(t int64) time.Time) (Ledger, error)
 
 	// How often a time that follows the wall clock is looked at again; 0: never.
 	Recheck      time.Duration
@@ -42,20 +42,48 @@ func NewPolicy(t Terms) *Policy { return &Policy{terms: t} }
 
 func (p *Policy) Terms() *Terms { return &p.terms }
 
-// Ledger returns a new ledger, or one that AppendState saved at the time then. Wall returns the wall clock's time.
-func (p *Policy) Ledger(saved []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
+// Ledger returns a new ledger. Wall returns the wall clock's time.
+func (p *Policy) Ledger(now int64, wall func(t int64) time.Time) Ledger {
+	if t := &p.terms; t.Curve != nil {
+		return smooth.New(t.Curve, now, t.Stored, t.Upfront)
+	}
+	return p.terms.New(now, wall)
+}
+
+// Load returns the ledger that AppendState saved at the time then, under the terms that AppendTerms saved; nil: the
+// policy's. It needs Change if these are others.
+func (p *Policy) Load(terms, state []byte, then int64, wall func(t int64) time.Time) (Ledger, error) {
 	t := &p.terms
 	switch {
-	case saved == nil && t.Curve != nil:
-		return smooth.New(t.Curve, then, t.Stored, t.Upfront), nil
-	case saved == nil:
-		return t.New(then, wall), nil
-	case t.Curve != nil:
-		return smooth.Load(t.Curve, t.Upfront, saved, then)
-	case !p.Saves():
+	case t.Curve == nil && t.Load == nil:
 		return nil, errors.New(t.Limiter + " has no state that can be restored")
+	case t.Curve == nil:
+		return t.Load(terms, state, then, wall)
+	case len(terms) == 0 || bytes.Equal(terms, t.Curve.AppendTerms(nil, t.Upfront)):
+		return smooth.Load(t.Curve, t.Upfront, state, then)
 	}
-	return t.Load(saved, then, wall)
+	curve, upfront, err := smooth.LoadTerms(terms)
+	if err != nil {
+		return nil, err
+	}
+	return smooth.Load(curve, upfront, state, then)
+}
+
+// Change gives a ledger of this kind the policy's terms from now on, if that can be.
+func (p *Policy) Change(now int64, of Ledger, wall func(t int64) time.Time) {
+	if s, ok := of.(*smooth.Ledger); ok {
+		s.Adopt(now, p.terms.Curve, p.terms.Upfront)
+	} else if c, ok := of.(Changer); ok {
+		c.Change(now, p.terms.New(now, wall))
+	}
+}
+
+// TermsOf returns the terms of a ledger, or nil.
+func TermsOf(l Ledger) []byte {
+	if c, ok := l.(interface{ AppendTerms(b []byte) []byte }); ok {
+		return c.AppendTerms(nil)
+	}
+	return nil
 }
 
 // differs says what policy could replace p, or "" if other can.
@@ -67,8 +95,6 @@ func (p *Policy) differs(other *Policy) string {
 		return "a policy with the same clock"
 	case (p.terms.Curve == nil) != (other.terms.Curve == nil) || other.terms.Upfront != p.terms.Upfront:
 		return "a policy that is paid in the same way"
-	case p.terms.Curve == nil && other.terms.Change == nil:
-		return "a policy of a variant with Change"
 	}
 	return ""
 }
@@ -78,8 +104,7 @@ func (p *Policy) Limiter() *Limiter { return p.New(p.terms.Now()) }
 
 // New returns a limiter without requests since begin.
 func (p *Policy) New(begin int64) *Limiter {
-	ledger, _ := p.Ledger(nil, begin, p.terms.Time) // a new one needs nothing that could fail
-	return p.With(begin, ledger)
+	return p.With(begin, p.Ledger(begin, p.terms.Time))
 }
 
 // With returns a limiter with that ledger.

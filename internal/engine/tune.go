@@ -3,8 +3,6 @@ package engine
 import (
 	"slices"
 	"time"
-
-	"github.com/nextfree/pace/smooth"
 )
 
 // SetRate needs a positive rate, and so does Retime.
@@ -35,15 +33,14 @@ func (l *Limiter) replace(t int64, p *Policy, retime bool) (want string) {
 	if want := l.cold.policy.differs(p); want != "" {
 		return want
 	}
+	if _, ok := l.ledger.(Changer); !ok && p.terms.Curve == nil {
+		return "a policy of a variant whose ledger is a Changer"
+	}
 	if retime && p.terms.Curve != nil {
 		l.ledger.Retime(now, p.terms.Curve.Rate)
 	}
 	l.cold.policy = p
-	if p.terms.Curve != nil {
-		l.ledger.(*smooth.Ledger).SetCurve(now, p.terms.Curve)
-	} else {
-		p.terms.Change(now, l.ledger)
-	}
+	p.Change(now, l.ledger, l.clock.Time)
 	l.changed(now, true)
 	return ""
 }

@@ -15,7 +15,7 @@ import (
 	"hash/crc32"
 )
 
-const magic, version = "pace", 1
+const magic, version = "pace", 2
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

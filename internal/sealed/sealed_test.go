@@ -27,5 +27,5 @@ func TestOpen(t *testing.T) {
 	}
 	b[4]++
 	_, err = Open(b, "window")
-	require.EqualError(t, err, "they are of version 2; this pace reads version 1")
+	require.EqualError(t, err, "they are of version 3; this pace reads version 2")
 }

@@ -37,9 +37,12 @@ func Policy(n int, per Period, opts ...reserve.Option) (*reserve.Policy, error) 
 	p, err := reserve.NewPolicy(reserve.Variant{
 		Package: "calendar", Limiter: "a calendar's quota", Settings: &s,
 		Ledger: func(now int64, wall func(now int64) time.Time) reserve.Ledger { return newLedger(r, now, wall) },
-		Change: func(now int64, of reserve.Ledger) { of.(*ledger).change(now, r) },
-		Load: func(state []byte, then int64, wall func(int64) time.Time) (reserve.Ledger, error) {
-			return r.load(state, then, wall)
+		Load: func(terms, state []byte, then int64, wall func(int64) time.Time) (reserve.Ledger, error) {
+			of, err := r.loadTerms(terms)
+			if err != nil {
+				return nil, err
+			}
+			return of.load(state, then, wall)
 		},
 		Recheck: time.Minute, // the wall clock may have been set, or the machine slept
 	}, r.rate, opts...)

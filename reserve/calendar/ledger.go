@@ -19,7 +19,7 @@ type ledger struct {
 	state    state  // after the requests that were granted
 	last     uint64 // the number of the newest request that was granted
 	boundary uint64 // of the newest one that was granted before the present period
-	undo     int64  // state.paced as it was before the newest grant
+	undo     pacing // of the state before the newest grant
 
 	out    int64  // permits in use: see use.go
 	opener uint64 // the request that was in the server's period by what is known: the first one, or the first that ended
@@ -45,8 +45,15 @@ type state struct {
 	span
 	used   int64 // permits; what exceeds the quota is owed to later periods
 	beyond int64 // of the excess: not owed, since a larger quota was in force
-	paced  int64 // the next request is not granted before
 	at     int64 // when the latest request was granted
+	pacing
+}
+
+// A pacing says what the latest grant of a period means for the next one.
+type pacing struct {
+	paced int64 // the next request is not granted before
+	from  int64 // as paced from there on,
+	paid  int64 // for so many permits; 0: there was no grant
 }
 
 var closed = span{math.MinInt64, math.MinInt64}
@@ -63,7 +70,7 @@ func newLedger(r *rule, now int64, wall func(now int64) time.Time) *ledger {
 	l := &ledger{rule: r, wall: wall}
 	l.Line = line.Of[state](l)
 	l.Now, l.Offset = t, saturate.Add(t, -now)
-	l.state = l.open(state{span: closed, paced: math.MinInt64, at: math.MinInt64}, t)
+	l.state = l.open(state{span: closed, at: math.MinInt64, pacing: pacing{paced: math.MinInt64}}, t)
 	return l
 }
 
@@ -84,7 +91,7 @@ func (l *ledger) toWall(t int64) int64 { return saturate.Add(t, l.Offset) }
 // shift moves promised times on the wall clock, which was set, so that they stay on the limiter's clock.
 func (l *ledger) shift(step int64) {
 	if l.state.paced > math.MinInt64 {
-		l.state.paced = saturate.Add(l.state.paced, step)
+		l.state.paced, l.state.from = saturate.Add(l.state.paced, step), saturate.Add(l.state.from, step)
 	}
 	l.Shift(step)
 }

@@ -17,7 +17,7 @@ func (l *ledger) open(s state, t int64) state {
 		switch ended := s.end; {
 		case over <= 0 && l.period.kind == fromFirst:
 			if s.end != closed.end {
-				s = state{span: closed, paced: saturate.Add(s.end, l.margin), at: s.at}
+				s = state{span: closed, at: s.at, pacing: pacing{paced: saturate.Add(s.end, l.margin)}}
 			}
 			return s
 		case over <= 0:
@@ -26,7 +26,7 @@ func (l *ledger) open(s state, t int64) state {
 			n := l.period.passed(ended, t, over/l.quota)
 			s.used, s.begin, s.end = over-n*l.quota+out, l.period.nth(ended, n), l.period.nth(ended, n+1)
 		}
-		s.paced = saturate.Add(s.begin, l.margin)
+		s.pacing = pacing{paced: saturate.Add(s.begin, l.margin)}
 		s.beyond = max(0, min(s.beyond, out-l.quota)) // only what is in use counts in this period
 	}
 	return s
@@ -57,7 +57,8 @@ func (l *ledger) After(s state, permits, latest int64) state {
 		if at < s.end || at > latest || at == never {
 			s.at = max(t, min(at, latest))
 			s.used = saturate.Add(s.used, permits)
-			s.paced = l.pace(max(s.at, s.paced), last, permits, left) // a charge goes before that, and moves it on
+			s.from, s.paid = max(s.at, s.paced), permits // a charge goes before that, and moves it on
+			s.paced = l.pace(s.from, last, permits, left)
 			return s
 		}
 		usedUp := l.period.nth(s.end, max(0, l.owes(s)/l.quota))
@@ -77,14 +78,26 @@ func (l *ledger) pace(t, last, permits, left int64) int64 {
 	}
 }
 
+// repaced returns when the next request may be granted if the present rule was in force at the latest grant, too.
+func (l *ledger) repaced(s state) int64 {
+	switch {
+	case s.paid > 0:
+		return l.pace(s.from, l.untilAtLeast(s)-l.margin, s.paid, l.quota-(s.used-s.paid))
+	case s.end == closed.end || l.period.kind == fromFirst:
+		return min(s.paced, l.Now)
+	default:
+		return saturate.Add(s.begin, l.margin)
+	}
+}
+
 // Grant implements [line.Kind].
 func (l *ledger) Grant(number uint64, permits int64, after state) {
 	l.begin(l.open(l.state, after.at))
 	if after.begin != l.state.begin { // a period that opens with this request
-		l.begin(state{span: after.span, paced: l.state.paced})
+		l.begin(state{span: after.span, pacing: l.state.pacing})
 		l.opener, l.unsure, l.early.permits = number, true, 0
 	}
-	l.undo, l.state, l.last = l.state.paced, after, number
+	l.undo, l.state, l.last = l.state.pacing, after, number
 	if after.used > l.quota {
 		l.over = append(l.over, item{number, permits})
 	}

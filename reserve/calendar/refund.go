@@ -27,9 +27,9 @@ func (l *ledger) Refund(slot smooth.Slot, kept int) {
 	l.state.used, l.state.beyond = max(0, l.state.used-back), max(0, l.state.beyond-back)
 	switch {
 	case l.state.used == 0 && l.period.kind == fromFirst: // it was not opened
-		l.state = state{span: closed, paced: l.state.begin, at: l.state.at}
+		l.state = state{span: closed, at: l.state.at, pacing: pacing{paced: l.state.begin}}
 	case slot.Number == l.last && kept == 0:
-		l.state.paced = l.undo
+		l.state.pacing = l.undo
 		fallthrough
 	case kept == 0:
 		l.gone(slot.Number)

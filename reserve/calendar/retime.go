@@ -1,6 +1,9 @@
 package calendar
 
-import "github.com/nextfree/pace/internal/saturate"
+import (
+	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
+)
 
 func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	changed := *l.rule
@@ -14,6 +17,9 @@ func (l *ledger) Retime(now int64, permitsPerSecond float64) {
 	l.Advance(now)
 }
 
+// Change implements [reserve.Changer].
+func (l *ledger) Change(now int64, to reserve.Ledger) { l.change(now, to.(*ledger).rule) }
+
 // change replaces the rule. What is used of this period counts in the new rule's.
 func (l *ledger) change(now int64, r *rule) {
 	l.Advance(now)
@@ -25,10 +31,10 @@ func (l *ledger) change(now int64, r *rule) {
 		case l.state.end != closed.end:
 			l.state.end = max(saturate.Add(l.state.begin, int64(r.period.length)), l.Now+1)
 		}
-		l.state.paced = min(l.state.paced, l.Now)
 	}
 	// What was used within the old quota is not owed to later periods.
 	l.state.beyond = max(0, min(l.state.used, l.quota+l.state.beyond)-r.quota)
 	l.rule = r
+	l.state.paced = l.repaced(l.state)
 	l.Advance(now)
 }

@@ -19,7 +19,7 @@ func (l *ledger) Said(now int64, left float64, reset int64) {
 	switch by := l.state.end - end; {
 	case l.period.kind == fromFirst:
 		if l.state.end == closed.end {
-			l.state = state{span: span{begin: l.Now}, paced: l.Now, at: l.state.at}
+			l.state = state{span: span{begin: l.Now}, at: l.state.at, pacing: pacing{paced: l.Now}}
 		}
 		l.state.end = min(end, saturate.Add(l.Now, length))
 		l.said = l.state.end

@@ -1,6 +1,8 @@
 package calendar
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -17,26 +19,90 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	if charges := l.Permits(true); charges > 0 {
 		s = l.After(s, charges, line.Asap)
 	}
-	numbers := []int64{s.begin, s.end, s.used, s.paced, l.toWall(max(l.Stopped, now)), s.beyond}
-	if s.beyond == 0 {
-		numbers = numbers[:5]
-	}
-	for _, n := range numbers {
+	for _, n := range []int64{
+		s.begin, s.end, s.used, s.beyond, s.paced, s.from, s.paid, l.toWall(max(l.Stopped, now)),
+	} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }
 
+// AppendTerms appends the rule.
+func (r *rule) AppendTerms(b []byte) []byte {
+	p := r.period
+	for _, n := range []uint64{math.Float64bits(r.rate), math.Float64bits(r.spread), uint64(r.quota), uint64(r.margin)} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	for _, n := range []int64{int64(p.kind), int64(p.at), int64(p.weekday), int64(p.day), int64(p.length)} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	if p.loc != nil {
+		b = append(b, p.loc.String()...)
+	}
+	return b
+}
+
+// loadTerms returns the rule that AppendTerms has saved; without terms r.
+func (r *rule) loadTerms(terms []byte) (*rule, error) {
+	if len(terms) == 0 || bytes.Equal(terms, r.AppendTerms(nil)) {
+		return r, nil
+	}
+	bad := errors.New("they have terms that no calendar has")
+	if len(terms) < 32 {
+		return nil, bad
+	}
+	double := func(at int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(terms[at:])) }
+	of := &rule{
+		rate: double(0), spread: double(8),
+		quota: int64(binary.LittleEndian.Uint64(terms[16:])), margin: int64(binary.LittleEndian.Uint64(terms[24:])),
+	}
+	var n [5]int64
+	for i, rest := 0, terms[32:]; i < len(n); i++ {
+		number, size := binary.Uvarint(rest)
+		if size <= 0 {
+			return nil, bad
+		}
+		n[i], rest = int64(number), rest[size:]
+		terms = rest
+	}
+	of.period = Period{
+		kind: kind(n[0]), at: time.Duration(n[1]), weekday: time.Weekday(n[2]), day: int(n[3]), length: time.Duration(n[4]),
+	}
+	if n[0] < int64(every) {
+		of.period.loc = r.place(string(terms))
+	}
+	if n[0] > int64(fromFirst) || of.period.check() != nil || of.quota < 1 || of.margin < 0 || !(of.rate > 0 && of.spread >= 1) {
+		return nil, bad
+	}
+	return of, nil
+}
+
+// place returns a location by name: this rule's if the name is its own, or unknown here.
+func (r *rule) place(name string) *time.Location {
+	if own := r.period.loc; own != nil && own.String() == name {
+		return own
+	}
+	if loc, err := time.LoadLocation(name); err == nil && name != "" {
+		return loc
+	}
+	return cmp.Or(r.period.loc, time.UTC)
+}
+
 func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
-	var n [6]int64
-	numbers := len(saved) / 8
-	if len(saved)%8 != 0 || numbers != 5 && numbers != 6 {
+	var n [8]int64
+	if saved == nil {
+		return newLedger(r, then, wall), nil
+	}
+	if len(saved) != 8*len(n) {
 		return nil, errors.New("they have another length than a calendar's")
 	}
-	for i := range numbers {
+	for i := range n {
 		n[i] = int64(binary.LittleEndian.Uint64(saved[8*i:]))
 	}
-	of := state{span: span{begin: n[0], end: n[1]}, used: n[2], paced: n[3], at: math.MinInt64}
+	of := state{
+		span: span{begin: n[0], end: n[1]}, used: n[2], beyond: max(0, n[3]), at: math.MinInt64,
+		pacing: pacing{paced: n[4], from: n[5], paid: max(0, n[6])},
+	}
 	if of.used < 0 || of.span != closed && of.begin >= of.end {
 		return nil, errors.New("they have a period that ends before it begins, or a negative use")
 	}
@@ -44,7 +110,6 @@ func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*le
 	if of.span == closed && r.period.kind != fromFirst {
 		return l, nil // of another kind of period, and nothing used
 	}
-	of.beyond = max(0, min(n[5], of.used-r.quota))
 	l.state = of
 	if end := l.state.end; r.period.kind != fromFirst && end > l.Now {
 		// The zone's rules, or the kind of period, may have changed.
@@ -52,7 +117,7 @@ func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*le
 			l.state.span = of.span // the clock was set back: it goes on
 		}
 	}
-	if stopped := n[4] - l.Offset; stopped > then {
+	if stopped := n[7] - l.Offset; stopped > then {
 		l.Stopped = stopped
 	}
 	l.state = l.open(l.state, l.Now)

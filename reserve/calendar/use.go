@@ -77,7 +77,7 @@ func (l *ledger) untilAtLeast(s state) int64 {
 
 // opened returns the state of a period of FromFirst whose first request is granted at a time.
 func (l *ledger) opened(t int64) state {
-	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, paced: t}
+	s := state{span: span{t, saturate.Add(t, int64(l.period.length))}, pacing: pacing{paced: t}}
 	if t == l.Now {
 		s.used = l.out
 	}

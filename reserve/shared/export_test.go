@@ -40,7 +40,7 @@ func (l *Limiter) Key() string { return l.key }
 // Empty is the state of the limiter with nothing stored, in Redis and in a store.
 func (l *Limiter) Empty(micros float64, store bool) string {
 	if t, now := l.terms.Load(), int64(micros)*1000; store {
-		j := &journal{terms: t, then: now, last: now, limits: t.limits(), newest: 1}
+		j := &journal{terms: t, then: now, last: now, rules: t.rules, newest: 1}
 		j.saved = smooth.New(t.curve, now, 0, t.upfront).AppendState(nil, now)
 		return string(j.encode())
 	}

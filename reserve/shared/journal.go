@@ -17,7 +17,7 @@ type journal struct {
 	terms   *terms
 	saved   []byte // AppendState's, at then; nil: a new ledger's
 	then    int64
-	limits  limits // the ledger's, then
+	rules   *rules // the ledger's, then
 	last    int64  // when the journal was written
 	newest  uint64 // number of a record
 	gaps    bool   // something was given back while others wait
@@ -30,8 +30,6 @@ type journal struct {
 	from    int64          // when the last of them is granted
 }
 
-type limits struct{ rate, capacity float64 }
-
 // mostAmount has 60 bits, as a saved record has room for: a pause of 36 years.
 const mostAmount = 1<<60 - 1
 
@@ -40,7 +38,7 @@ type record struct {
 	number uint64
 	kind   kind
 	amount int64  // permits, or nanoseconds of a pause
-	limits limits // of a changed record
+	rules  *rules // of a changed record
 	since  int64  // so long a request waits for its own permits, if stored ones have a price
 }
 
@@ -49,7 +47,7 @@ type kind byte
 const (
 	granted kind = iota // the permits of a request, at the time that it was promised
 	used                // permits that were used without a promise
-	changed             // another rate
+	changed             // other terms
 	paused
 	resumed
 	lastKind = resumed
@@ -101,7 +99,7 @@ func (j *journal) change(o *order) (changed bool, err error) {
 	j.closeUp()
 	changed = j.adopt(o.terms)
 	if o.next != nil {
-		j.adopt(o.next)
+		changed = j.adopt(o.next) || changed
 	}
 	j.pause(o.pause)
 	for _, c := range o.charges {
@@ -184,17 +182,18 @@ func (j *journal) closeUp() {
 	}
 }
 
-// adopt leaves waiting requests their times and costs.
+// adopt leaves waiting requests their times and costs: those of a bucket know nothing of the change until they go.
 func (j *journal) adopt(t *terms) (differ bool) {
-	if t.other != nil {
+	j.terms = t
+	if differ = !t.rules.same(j.rulesAfter(len(j.records))); !differ {
 		return false
 	}
-	now := t.limits()
-	if differ = now != j.limitsAfter(len(j.records)); differ {
-		j.add(record{at: j.lastGrant(), kind: changed, limits: now})
+	at := j.now
+	if t.other == nil {
+		at = j.lastGrant()
 	}
-	j.terms = t
-	return differ
+	j.add(record{at: at, kind: changed, rules: t.rules})
+	return true
 }
 
 func (j *journal) pause(d int64) {
@@ -204,7 +203,7 @@ func (j *journal) pause(d int64) {
 	case d == resume:
 		j.add(record{at: j.now, kind: resumed})
 	case d == reset:
-		j.saved, j.then, j.limits, j.records = nil, j.now, j.terms.limits(), j.records[:0]
+		j.saved, j.then, j.rules, j.records = nil, j.now, j.terms.rules, j.records[:0]
 	}
 }
 
@@ -212,7 +211,7 @@ func (j *journal) pause(d int64) {
 func (j *journal) charge(c charge) error {
 	if c.bounded {
 		l, err := j.replay(j.begun())
-		if err != nil || l.Level(j.now) < -max(1, j.terms.limits().capacity) {
+		if err != nil || l.Level(j.now) < -max(1, j.terms.curve.Capacity) {
 			return err
 		}
 	}
@@ -239,7 +238,8 @@ func (j *journal) open(more int) (err error) {
 	}
 	if j.from == j.now {
 		j.behind, j.gaps = j.current, false
-		if of := j.terms.limits(); len(j.records) > 0 && j.current.Stored(j.now) >= of.capacity && j.wait(1) == 0 {
+		full := j.terms.curve.Capacity
+		if len(j.records) > 0 && j.current.Stored(j.now) >= full && j.wait(1) == 0 {
 			return j.fold(len(j.records), j.now) // it is full, so a refund is worth nothing
 		}
 	}
@@ -251,7 +251,7 @@ func (j *journal) fold(n int, at int64) error {
 	if err != nil {
 		return err
 	}
-	j.saved, j.then, j.limits = l.AppendState(nil, at), at, j.limitsAfter(n)
+	j.saved, j.then, j.rules = l.AppendState(nil, at), at, j.rulesAfter(n)
 	j.records = slices.Delete(j.records, 0, n)
 	return nil
 }

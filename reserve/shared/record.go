@@ -3,7 +3,7 @@ package shared
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/nextfree/pace/internal/saturate"
 	"github.com/nextfree/pace/internal/sealed"
@@ -19,25 +19,31 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("shared: a value of %d bytes is not the state of this limiter: %s", e.Size, e.Why)
 }
 
+// The flags of a value: something was given back while others wait; records say for how long they wait.
+const (
+	hasGaps = 1 << iota
+	hasSince
+)
+
 // encode writes the form that FORMATS.md has.
 func (j *journal) encode() []byte {
 	first := j.newest
 	if len(j.records) > 0 {
 		first = j.records[0].number - 1
 	}
-	gaps := uint64(0)
+	flags := uint64(0)
 	if j.gaps {
-		gaps = 1
+		flags |= hasGaps
 	}
-	b := make([]byte, 0, 96+len(j.saved)+6*len(j.records))
+	if slices.ContainsFunc(j.records, func(r record) bool { return r.since != 0 }) {
+		flags |= hasSince
+	}
+	b := make([]byte, 0, 128+len(j.saved)+6*len(j.records))
 	b = sealed.Begin(b, j.terms.kind)
-	for _, n := range []uint64{uint64(j.last), uint64(j.then), j.newest, first, gaps, uint64(len(j.saved))} {
+	for _, n := range []uint64{uint64(j.last), uint64(j.then), j.newest, first, flags} {
 		b = binary.AppendUvarint(b, n)
 	}
-	if j.terms.other == nil {
-		b = doubles(b, j.limits.rate, j.limits.capacity)
-	}
-	b = append(b, j.saved...)
+	b = appendBytes(appendBytes(b, j.rules.saved), j.saved)
 	at := j.then
 	for _, r := range j.records {
 		b = binary.AppendUvarint(b, uint64(r.at-at))
@@ -50,8 +56,8 @@ func (j *journal) encode() []byte {
 		}
 		switch {
 		case r.kind == changed:
-			b = doubles(b, r.limits.rate, r.limits.capacity)
-		case j.terms.upfront && j.terms.line.Base > 0:
+			b = appendBytes(b, r.rules.saved)
+		case flags&hasSince != 0:
 			b = binary.AppendUvarint(b, uint64(r.since))
 		}
 		at, first = r.at, r.number
@@ -61,7 +67,7 @@ func (j *journal) encode() []byte {
 
 // decode reads a journal: nil is a new limiter's. now is the store's time.
 func (j *journal) decode(b []byte, t *terms, now int64) error {
-	*j = journal{terms: t, then: now, last: now, limits: t.limits(), newest: uint64(max(1, now)), records: j.records[:0]}
+	*j = journal{terms: t, then: now, last: now, rules: t.rules, newest: uint64(max(1, now)), records: j.records[:0]}
 	if b == nil {
 		return nil
 	}
@@ -71,12 +77,10 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 	}
 	r := reader{rest: body}
 	j.last, j.then, j.newest = int64(r.number()), int64(r.number()), r.number()
-	number, gaps, size := r.number(), r.number(), r.number()
-	j.gaps = gaps != 0
-	if t.other == nil {
-		j.limits = r.limits()
-	}
-	j.saved = append([]byte(nil), r.bytes(size)...) // nil if there is none
+	number, flags := r.number(), r.number()
+	j.gaps = flags&hasGaps != 0
+	j.rules = r.rules(t)
+	j.saved = append([]byte(nil), r.bytes(r.number())...) // nil if there is none
 	for at := j.then; len(r.rest) > 0; {
 		at = saturate.Add(at, int64(r.number()))
 		code := r.number()
@@ -86,8 +90,8 @@ func (j *journal) decode(b []byte, t *terms, now int64) error {
 		}
 		switch of.number = number; {
 		case of.kind == changed:
-			of.limits = r.limits()
-		case t.upfront && t.line.Base > 0:
+			of.rules = r.rules(t)
+		case flags&hasSince != 0:
 			of.since = int64(r.number())
 		}
 		r.bad = r.bad || of.kind > lastKind || at < j.then
@@ -134,14 +138,13 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
-func (r *reader) limits() limits {
-	if b := r.bytes(16); b != nil {
-		rate := math.Float64frombits(binary.LittleEndian.Uint64(b))
-		capacity := math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-		if rate > 0 && capacity >= 0 {
-			return limits{rate, capacity}
-		}
+func (r *reader) rules(t *terms) *rules {
+	of, err := t.rulesOf(r.bytes(r.number()))
+	if err != nil {
+		r.bad = true
+		return t.rules
 	}
-	r.bad = true
-	return limits{rate: 1}
+	return of
 }
+
+func appendBytes(b, of []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(of))), of...) }

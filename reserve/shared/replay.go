@@ -1,21 +1,21 @@
 package shared
 
 import (
+	"slices"
 	"time"
 
 	"github.com/nextfree/pace/reserve"
 	"github.com/nextfree/pace/smooth"
 )
 
-func (j *journal) restore(saved []byte, then int64, of limits) (reserve.Ledger, error) {
-	var l reserve.Ledger
-	var err error
-	if t := j.terms; t.other != nil {
-		l, err = t.other.Ledger(saved, then, wall)
-	} else if curve := t.curveOf(of); saved == nil {
-		return smooth.New(curve, then, curve.Capacity, t.upfront), nil
-	} else {
-		l, err = smooth.Load(curve, t.upfront, saved, then)
+func (j *journal) restore(saved []byte, then int64, of *rules) (l reserve.Ledger, err error) {
+	switch {
+	case of.curve == nil:
+		l, err = j.terms.other.Load(of.saved, saved, then, wall)
+	case saved == nil:
+		return smooth.New(of.curve, then, of.curve.Capacity, of.upfront), nil
+	default:
+		l, err = smooth.Load(of.curve, of.upfront, saved, then)
 	}
 	if err != nil {
 		return nil, &StateError{Size: len(saved), Why: err.Error()}
@@ -25,14 +25,14 @@ func (j *journal) restore(saved []byte, then int64, of limits) (reserve.Ledger, 
 
 // replay makes the ledger after the first n records.
 func (j *journal) replay(n int) (reserve.Ledger, error) {
-	l, err := j.restore(j.saved, j.then, j.limits)
+	l, err := j.restore(j.saved, j.then, j.rules)
 	if err == nil {
-		j.apply(l, j.then, j.limits, j.records[:n])
+		j.apply(l, j.then, j.rules, j.records[:n])
 	}
 	return l, err
 }
 
-func (j *journal) apply(l reserve.Ledger, at int64, of limits, records []record) {
+func (j *journal) apply(l reserve.Ledger, at int64, of *rules, records []record) {
 	for _, r := range records {
 		switch r.kind {
 		case granted:
@@ -44,8 +44,11 @@ func (j *journal) apply(l reserve.Ledger, at int64, of limits, records []record)
 		case used:
 			l.Charge(r.at, int(r.amount))
 		case changed:
-			l.(*smooth.Ledger).SetCurve(r.at, j.terms.curveOf(r.limits))
-			of = r.limits
+			if of = r.rules; of.curve != nil {
+				l.(*smooth.Ledger).Adopt(r.at, of.curve, of.upfront)
+			} else if c, ok := l.(reserve.Changer); ok {
+				c.Change(r.at, of.like)
+			}
 		case paused:
 			l.Pause(r.at, r.at+r.amount)
 		case resumed:
@@ -57,16 +60,16 @@ func (j *journal) apply(l reserve.Ledger, at int64, of limits, records []record)
 
 // collects returns when a request begins to hold permits: when granted. If it waits for its own permits and is
 // larger than the capacity, when the bucket is full; with priced stored permits, at once.
-func (j *journal) collects(r record, of limits, earliest int64) int64 {
+func (j *journal) collects(r record, of *rules, earliest int64) int64 {
 	switch {
-	case !j.terms.upfront:
+	case !of.upfront:
 		return r.at
-	case j.terms.line.Base > 0:
+	case !of.curve.Free():
 		return max(earliest, r.at-r.since)
-	case float64(r.amount) <= of.capacity:
+	case float64(r.amount) <= of.curve.Capacity:
 		return r.at
 	}
-	return max(earliest, r.at-toWait((float64(r.amount)-of.capacity)*smooth.Interval(of.rate)))
+	return max(earliest, r.at-toWait((float64(r.amount)-of.curve.Capacity)*of.curve.Interval))
 }
 
 // tail returns the ledger behind all waiting requests. Permits given back before them are for requests that go at
@@ -94,7 +97,7 @@ func (j *journal) tail() reserve.Ledger {
 
 // fits reports whether a request can go now without delaying others.
 func (j *journal) fits(permits int) bool {
-	if !j.gaps || j.terms.other == nil && j.present() != j.terms.limits() || ready(j.current, j.now, permits) > j.now {
+	if !j.gaps || !j.present().same(j.terms.rules) || ready(j.current, j.now, permits) > j.now {
 		return false
 	}
 	l, err := j.restore(j.current.AppendState(nil, j.now), j.now, j.present())
@@ -123,17 +126,16 @@ func (j *journal) begun() int {
 	return n
 }
 
-func (j *journal) present() limits { return j.limitsAfter(j.granted()) }
+func (j *journal) present() *rules { return j.rulesAfter(j.granted()) }
 
-// limitsAfter returns the limits after the first n records.
-func (j *journal) limitsAfter(n int) limits {
-	of := j.limits
-	for _, r := range j.records[:n] {
+// rulesAfter returns the rules after the first n records.
+func (j *journal) rulesAfter(n int) *rules {
+	for _, r := range slices.Backward(j.records[:n]) {
 		if r.kind == changed {
-			of = r.limits
+			return r.rules
 		}
 	}
-	return of
+	return j.rules
 }
 
 func wall(t int64) time.Time { return time.Unix(0, t) }

@@ -60,15 +60,15 @@ func (j *journal) look() outlook {
 // keep returns how long the journal is needed: until all is paid, and the store is full. For a window and a calendar
 // that is three lengths, and one more for each that the requests use up.
 func (j *journal) keep(wait int64) time.Duration {
-	of := j.terms.limits()
-	length := of.capacity / of.rate * 1e9
+	of := j.terms.curve
+	length := of.Capacity / of.Rate * 1e9
 	d := float64(wait) + length + 1e9
 	if j.terms.other != nil {
 		sum := 0.0
 		for _, r := range j.records {
 			sum += float64(r.amount)
 		}
-		d += length * (2 + sum/of.capacity)
+		d += length * (2 + sum/of.Capacity)
 	}
 	return time.Duration(min(d, longest))
 }

@@ -24,7 +24,7 @@ import (
 // of the writer looks like time that has passed. f has no effects, may be called more than once, and does not keep
 // old.
 //
-// A value takes some 100 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
+// A value takes some 120 bytes, and 4 to 8 for each of the last 512 requests since the limiter was full; a window's
 // 2 to 12 for each other request in it. A key is the prefix and the name: "pace:{api}".
 //
 // An error that wraps [ErrNotWritten] says that nothing was written for sure: no permits count as charged. A

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/nextfree/pace/internal/engine"
@@ -18,7 +19,34 @@ type terms struct {
 	capacity float64            // for the script; -1: no limit
 	line     smooth.LinearPrice // the price of stored permits; zero: they are free
 	packed   []byte             // for the script: see machine.lua
+	rules    *rules
 }
+
+// rules are terms as they are saved, of any process.
+type rules struct {
+	saved   []byte
+	curve   *smooth.Curve // nil: the ledger is not smooth's
+	upfront bool
+	like    reserve.Ledger // one that has these rules, if it is not smooth's
+}
+
+func (r *rules) same(of *rules) bool { return r == of || bytes.Equal(r.saved, of.saved) }
+
+// rulesOf reads rules of any process for a limiter of this kind.
+func (t *terms) rulesOf(saved []byte) (r *rules, err error) {
+	if bytes.Equal(saved, t.rules.saved) {
+		return t.rules, nil
+	}
+	r = &rules{saved: bytes.Clone(saved)}
+	if t.other != nil {
+		r.like, err = t.other.Load(saved, nil, int64(epoch), wall)
+	} else {
+		r.curve, r.upfront, err = smooth.LoadTerms(saved)
+	}
+	return r, err
+}
+
+const epoch = int64(1e18)
 
 // adopt takes the longest wait of a policy, and returns its terms.
 func (f *family) adopt(p *reserve.Policy) (*terms, error) {
@@ -37,7 +65,7 @@ func (f *family) adopt(p *reserve.Policy) (*terms, error) {
 		const full = "a shared limiter, which starts with a full store"
 		return nil, &reserve.OptionError{Package: "shared", Option: "WithStored", Limiter: full}
 	}
-	return newTerms(t.Curve, t.Upfront)
+	return newTerms(t.Curve, t.Upfront, t.Package)
 }
 
 // newVariant returns terms whose curve has only a rate and a capacity.
@@ -45,21 +73,18 @@ func newVariant(p *engine.Policy) (*terms, error) {
 	if !p.Saves() {
 		return nil, &CurveError{Why: "its ledger can't be saved"}
 	}
-	const epoch = int64(1e18)
-	l, err := p.Ledger(nil, epoch, wall)
-	if err != nil {
-		return nil, err
-	}
+	l := p.Ledger(epoch, wall)
 	t := &terms{other: p, curve: &smooth.Curve{
 		Rate: l.Rate(), Capacity: l.Stored(epoch), Interval: smooth.Interval(l.Rate()), Refill: l.Rate() / 1e9,
 	}}
 	t.kind = p.Terms().Package
 	_, t.most = l.Size()
+	t.rules = &rules{saved: engine.TermsOf(l), like: l}
 	return t, nil
 }
 
-func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
-	t := &terms{curve: c, upfront: upfront, kind: "smooth", most: math.MaxInt, capacity: c.Capacity}
+func newTerms(c *smooth.Curve, upfront bool, kind string) (*terms, error) {
+	t := &terms{curve: c, upfront: upfront, kind: kind, most: math.MaxInt, capacity: c.Capacity}
 	switch {
 	case c.Line != nil && c.Line.Base == 0 && !t.unlimited(): // to the script, 0 is no line
 		return nil, &CurveError{Why: "the first of its stored permits are free, and others are not"}
@@ -76,6 +101,7 @@ func newTerms(c *smooth.Curve, upfront bool) (*terms, error) {
 	if c.Free() {
 		flags += 2
 	}
+	t.rules = &rules{saved: c.AppendTerms(nil, upfront), curve: c, upfront: upfront}
 	t.packed = doubles(nil, c.Interval, t.line.Base, t.line.Threshold, t.line.Slope, flags)
 	return t, nil
 }
@@ -92,14 +118,3 @@ func (t *terms) measure() float64 {
 }
 
 func (t *terms) unlimited() bool { return t.curve.Interval == 0 }
-
-func (t *terms) limits() limits { return limits{t.curve.Rate, t.curve.Capacity} }
-
-func (t *terms) curveOf(of limits) *smooth.Curve {
-	if of == t.limits() {
-		return t.curve
-	}
-	curve := *t.curve.AtRate(of.rate)
-	curve.Capacity = of.capacity
-	return &curve
-}

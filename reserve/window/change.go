@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/nextfree/pace/internal/saturate"
+	"github.com/nextfree/pace/reserve"
 )
 
 func (l *ledger) Pause(now, until int64) bool {
@@ -61,6 +62,13 @@ func (l *ledger) SetRate(now int64, permitsPerSecond float64) {
 	if permitsPerSecond != l.rate {
 		l.change(now, int(l.size), l.length(permitsPerSecond), permitsPerSecond)
 	}
+}
+
+// Change implements [reserve.Changer].
+func (l *ledger) Change(now int64, to reserve.Ledger) {
+	of := to.(*ledger)
+	l.change(now, int(of.size), of.per, of.rate)
+	l.margin = of.margin
 }
 
 func (l *ledger) Retime(now int64, permitsPerSecond float64) {

@@ -270,7 +270,7 @@ func (r *run) end(which int) {
 func (r *run) restore(by int) {
 	state := r.ledger.AppendState(nil, r.model.now)
 	l := newLedger(r.model.now, r.model.size, r.model.per, r.ledger.rate)
-	require.NoError(r, l.load(state))
+	require.NoError(r, l.load(nil, state))
 	r.ledger, r.open = l, nil
 	for i := range r.model.asked {
 		a := &r.model.asked[i]

@@ -8,6 +8,14 @@ import (
 	"github.com/nextfree/pace/internal/line"
 )
 
+// AppendTerms appends how many permits there are, in how long, including the margin, and the rate.
+func (l *ledger) AppendTerms(b []byte) []byte {
+	for _, n := range []int64{l.size, l.per, l.margin} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(l.rate))
+}
+
 // AppendState appends the rest of a pause and of a stop, then the permits and age of each request granted within the
 // last per. The age counts from the end of use; permits in use, and charges that wait, have age 0.
 func (l *ledger) AppendState(b []byte, now int64) []byte {
@@ -30,17 +38,31 @@ func (l *ledger) AppendState(b []byte, now int64) []byte {
 	return b
 }
 
-func (l *ledger) load(saved []byte) error {
+// load reads terms, if there are any, and the state.
+func (l *ledger) load(terms, saved []byte) error {
 	var failed error
-	next := func() int64 {
-		n, size := binary.Uvarint(saved)
-		if size <= 0 || n > math.MaxInt64/2 {
+	read := func(from *[]byte, most uint64) int64 {
+		n, size := binary.Uvarint(*from)
+		if size <= 0 || n > most {
 			failed, saved = errors.New("they have no number where a window's have one"), nil
 			return 0
 		}
-		saved = saved[size:]
+		*from = (*from)[size:]
 		return int64(n)
 	}
+	if len(terms) > 0 {
+		l.size, l.per, l.margin = read(&terms, math.MaxInt64), read(&terms, longest), read(&terms, math.MaxInt64)
+		if failed == nil && len(terms) == 8 {
+			l.rate = math.Float64frombits(binary.LittleEndian.Uint64(terms))
+		}
+		if failed != nil || l.size < 1 || len(terms) != 8 || !(l.rate > 0) {
+			return errors.New("they have terms that no window has")
+		}
+	}
+	if saved == nil {
+		return nil
+	}
+	next := func() int64 { return read(&saved, math.MaxInt64/2) }
 	begin, pause := l.Now, next()
 	l.until += pause
 	l.Offset -= pause

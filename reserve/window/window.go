@@ -109,14 +109,9 @@ func newPolicy(n int, per time.Duration, opts ...reserve.Option) (*reserve.Polic
 	return reserve.NewPolicy(reserve.Variant{
 		Package: "window", Limiter: "a window", Settings: s,
 		Ledger: func(now int64, _ func(int64) time.Time) reserve.Ledger { return fresh(now) },
-		Change: func(now int64, of reserve.Ledger) {
-			l := of.(*ledger)
-			l.change(now, n, length(), rate)
-			l.margin = int64(s.margin)
-		},
-		Load: func(state []byte, then int64, _ func(int64) time.Time) (reserve.Ledger, error) {
+		Load: func(terms, state []byte, then int64, _ func(int64) time.Time) (reserve.Ledger, error) {
 			l := fresh(then)
-			return l, l.load(state)
+			return l, l.load(terms, state)
 		},
 		// Otherwise callers whose times passed during a stall would all go at once.
 		StallIsPause: true,
