@@ -229,7 +229,7 @@ func TestStateErrors(t *testing.T) {
 		state  []byte
 	}{
 		`they are of "window"; want "pace"`:                    {"bursty", state},
-		"they are of version 9; this pace reads version 1":     {"window", newer},
+		"they are of version 9; this pace reads version 2":     {"window", newer},
 		"their checksum is wrong: they are cut off or damaged": {"window", damaged},
 		"they do not begin with pace's mark":                   {"window", nil},
 		"they are cut off":                                     {"window", short},
