@@ -2,7 +2,6 @@ package calendar
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -37,9 +36,15 @@ func (r *rule) AppendTerms(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	if p.loc != nil {
-		b = append(b, p.loc.String()...)
+		b = append(binary.AppendVarint(b, int64(offset(p.loc))), p.loc.String()...)
 	}
 	return b
+}
+
+// offset returns a place's distance to UTC in 1970, in seconds.
+func offset(loc *time.Location) int {
+	_, seconds := time.Unix(0, 0).In(loc).Zone()
+	return seconds
 }
 
 // loadTerms returns the rule that AppendTerms has saved; without terms r.
@@ -69,7 +74,11 @@ func (r *rule) loadTerms(terms []byte) (*rule, error) {
 		kind: kind(n[0]), at: time.Duration(n[1]), weekday: time.Weekday(n[2]), day: int(n[3]), length: time.Duration(n[4]),
 	}
 	if n[0] < int64(every) {
-		of.period.loc = r.place(string(terms))
+		seconds, size := binary.Varint(terms)
+		if size <= 0 {
+			return nil, bad
+		}
+		of.period.loc = r.place(string(terms[size:]), int(seconds))
 	}
 	if n[0] > int64(fromFirst) || of.period.check() != nil || of.quota < 1 || of.margin < 0 || !(of.rate > 0 && of.spread >= 1) {
 		return nil, bad
@@ -77,15 +86,16 @@ func (r *rule) loadTerms(terms []byte) (*rule, error) {
 	return of, nil
 }
 
-// place returns a location by name: this rule's if the name is its own, or unknown here.
-func (r *rule) place(name string) *time.Location {
-	if own := r.period.loc; own != nil && own.String() == name {
-		return own
+// place returns a location by its name and offset: this rule's, if it is that, or one that this machine knows.
+func (r *rule) place(name string, seconds int) *time.Location {
+	is := func(loc *time.Location) bool { return loc != nil && loc.String() == name && offset(loc) == seconds }
+	if is(r.period.loc) {
+		return r.period.loc
 	}
-	if loc, err := time.LoadLocation(name); err == nil && name != "" {
+	if loc, err := time.LoadLocation(name); err == nil && is(loc) {
 		return loc
 	}
-	return cmp.Or(r.period.loc, time.UTC)
+	return time.FixedZone(name, seconds)
 }
 
 func (r *rule) load(saved []byte, then int64, wall func(t int64) time.Time) (*ledger, error) {
