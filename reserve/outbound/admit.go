@@ -40,7 +40,7 @@ func (c *call) admit() error {
 		if a.rate != nil {
 			a.rate.change(func(rate *adapt.Rate) { rate.Sent(c.sent, float64(a.Permits)) })
 		} else {
-			a.hold(c.sent)
+			c.believes(a, func(told *adapt.Told) { a.inUse = told.Sent(c.sent, float64(a.Permits)) })
 		}
 	}
 	return nil
@@ -90,7 +90,8 @@ func (c *call) acquire(maxWait time.Duration) error {
 	if err := c.place.Wait(ctx); err != nil {
 		return err
 	}
-	if c.place.Renew != nil && c.changed(&c.ways[c.place.Option()]) { // after the last Renew, before the grant
+	w := &c.ways[c.place.Option()]
+	if c.place.Renew != nil && c.changed(w) || w.respaced() { // after the last Renew, before the grant
 		c.place.Cancel()
 		return errChanged
 	}

@@ -85,7 +85,7 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 		c.unblock()
 		for i := range c.charges {
 			a := &c.charges[i]
-			a.derated(func(r *adapt.Rate) { r.Accepted(c.heard, c.sent, float64(a.Permits)) })
+			c.believes(a, func(told *adapt.Told) { told.Accepted(c.heard, c.sent, float64(a.Permits)) })
 		}
 	}
 	c.stops(v, false) // before a new rate lets the next call go
@@ -108,15 +108,15 @@ func (c *call) apply(v *verdict, s *reply.Reply) {
 	c.attempt.refusals = v.refusals
 }
 
-// stops applies the stops that include what the limits owe, or the others, and derates refused limits of a fixed rate.
+// stops applies the stops that include what the limits owe, or the others, and doubts refused limits that are told.
 func (c *call) stops(v *verdict, owed bool) {
 	for i, all := 0, c.concerned(); i < len(all); i++ {
 		a, ruling := &all[i], &v.rulings[i]
 		if ruling.owed != owed {
 			continue
 		}
-		if ruling.blamed && a.rate == nil {
-			a.derate(func(rate *adapt.Rate) { rate.Refused(c.heard, c.sent, c.heard.Add(v.stop), false) })
+		if ruling.blamed {
+			c.doubt(a, v.stop)
 		}
 		wait := ruling.stop
 		if l, ok := a.By.(interface{ NextFree() time.Time }); ok && ruling.owed {

@@ -20,11 +20,14 @@ type charge struct {
 	limit  *limit
 	key    any
 	state  *limitState
-	rate   *controller  // nil: not adaptive
-	room   *room        // nil: the limit has a rate
-	place  *queue.Place // its shares are of this limit's permits; nil: of another's, or there are no classes
-	said   *reply.Limit // by the response; nil: nothing
-	chance bool         // a refusal would be by chance
+	rate   *controller      // nil: not adaptive
+	belief *belief          // of a told limit; nil: it is adaptive
+	even   *reserve.Limiter // spaces its calls; nil: they go as told
+	inUse  float64          // of the limit's permits, when the call was sent
+	room   *room            // nil: the limit has a rate
+	place  *queue.Place     // its shares are of this limit's permits; nil: of another's, or there are no classes
+	said   *reply.Limit     // by the response; nil: nothing
+	chance bool             // a refusal would be by chance
 
 	tooLittle bool // is left, as the response says: see tooLittleLeft
 	named     bool // by the response only: the call was not paced by it

@@ -162,7 +162,7 @@ func TestClassesAndRefusals(t *testing.T) {
 		require.ErrorAs(t, <-call(soon, "people", 8), &late)
 		all.Wait()
 		require.Equal(t, []string{
-			"batch 1 0s", "people 7 1s", "batch 2 2s", "batch 3 3s", "batch 3 14s", "batch 4 15.04081077s",
+			"batch 1 0s", "people 7 1s", "batch 2 2s", "batch 3 3s", "batch 3 14s", "batch 4 15.04081078s",
 		}, sent)
 		require.Equal(t, uint64(6), limiter.Snapshot().Granted-limiter.Snapshot().GivenBack)
 	})

@@ -159,10 +159,3 @@ func (c *controller) restore() {
 func (c *controller) probes() bool { return c.unknown() && c.probe.Out() > 0 }
 
 type pausable interface{ PauseUntil(t time.Time) }
-
-// A refused limit of a fixed rate is derated by the law of adaptive rates. Its limiter keeps its rate, but each call
-// holds it longer.
-type derating struct {
-	mu   sync.Mutex
-	rate adapt.Rate
-}

@@ -154,7 +154,7 @@ func PauseRefused() Option { return set(func(s *settings) { s.pauseRefused = tru
 // at any rate, the rate falls to about 1/(25 p) a second, 1.0/s at 3 %. Use a fixed rate there, or [PauseRefused].
 //
 // A limit that is not adaptive keeps its rate. If it is refused all the same, its requests go 4 % slower by the same
-// law, 8 % at most.
+// law, 8 % at most; and what goes at once is found: see [New].
 //
 // With a limiter at +Inf, or none, the first request goes alone. If its response states no rate, the rate starts at 16
 // requests/s and doubles every 0.3 s until the first refusal. Give requests a deadline, or [WithMaxWait], if a server

@@ -2,11 +2,11 @@ package outbound
 
 import "github.com/nextfree/pace/reserve"
 
-// spaced yields the charges of windows whose calls a second limiter spaces, each with the place of that in asks.
+// spaced yields the charges whose calls a second limiter spaces, each with the place of that in asks.
 func (w *way) spaced(yield func(at int, a *charge) bool) {
 	at := len(w.charges) + len(w.seats)
 	for i := range w.charges {
-		if a := &w.charges[i]; a.rate != nil && a.rate.even != nil {
+		if a := &w.charges[i]; a.even != nil {
 			if !yield(at, a) {
 				return
 			}
@@ -23,14 +23,14 @@ func (w *way) spaces() (n int) {
 	return n
 }
 
-// A spacedPromise is a window's reservation. That of the limiter that spaces its calls is settled with it.
+// A spacedPromise is a limit's reservation. That of the limiter that spaces its calls is settled with it.
 type spacedPromise struct {
 	*reserve.Reservation
 	even *reserve.Reservation
 }
 
-func together(window, even *reserve.Reservation) *reserve.Reservation {
-	r := reserve.NewReservation(spacedPromise{window, even})
+func together(limit, even *reserve.Reservation) *reserve.Reservation {
+	r := reserve.NewReservation(spacedPromise{limit, even})
 	return &r
 }
 

@@ -66,7 +66,7 @@ type limitState struct {
 	accepted  atomic.Int64 // the latest acceptance, as stopped
 	emptied   atomic.Int32 // refusals in a row
 	block     atomic.Pointer[adapt.Block]
-	derated   atomic.Pointer[derating]
+	belief    atomic.Pointer[belief]
 	room      atomic.Pointer[room]
 	clock     serverClock
 }
@@ -83,6 +83,9 @@ func (l *limitState) look(now time.Time) LimitState {
 	if c := l.rate.Load(); c != nil {
 		s.Rate = min(s.Rate, c.limiter.Rate())
 	}
+	if even := l.even(); even != nil {
+		s.Rate = min(s.Rate, even.Rate())
+	}
 	if by, ok := l.by.(interface{ Stored() float64 }); ok {
 		s.Stored = by.Stored()
 	}
@@ -94,6 +97,17 @@ func (l *limitState) stop(now time.Time) time.Time {
 		return time.Unix(0, end)
 	}
 	return time.Time{}
+}
+
+// even returns the limiter that spaces the limit's calls; nil: there is none.
+func (l *limitState) even() *reserve.Limiter {
+	if c := l.rate.Load(); c != nil {
+		return c.even
+	}
+	if b := l.belief.Load(); b != nil {
+		return b.even.Load()
+	}
+	return nil
 }
 
 type limitStates struct {
@@ -173,10 +187,10 @@ func (l *limitState) until(now time.Time) time.Time {
 		return time.Time{}
 	}
 	at, rate := by.NextFree(), by.Rate()
-	if c := l.rate.Load(); c != nil && c.even != nil {
-		rate = min(rate, c.even.Rate())
-		if even := c.even.NextFree(); even.After(at) {
-			at = even
+	if even := l.even(); even != nil {
+		rate = min(rate, even.Rate())
+		if free := even.NextFree(); free.After(at) {
+			at = free
 		}
 	}
 	ahead := float64(max(0, l.waiting.Load()-2)) / rate // the first has reserved, one is the call itself

@@ -70,7 +70,7 @@ func (c *call) unblock() {
 		case a.rate != nil:
 			a.rate.change(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
 		default:
-			a.derate(func(rate *adapt.Rate) { rate.Blocked(c.heard, lasted) })
+			c.believes(a, func(told *adapt.Told) { told.Blocked(c.heard, lasted) })
 		}
 	}
 }

@@ -41,6 +41,14 @@ type Transport struct {
 // A *[reserve.Limiter], or a key's of package keyed, is stopped by its PauseUntil: queued requests keep their
 // distances. Requests of other Reservers are stopped by the transport and reserve again afterwards.
 //
+// The limiter's rate is kept. How many requests may go at once is a guess about how the server counts: if requests
+// within the rate are refused, what was accepted of them goes at once from then on, and further ones are spaced at the
+// rate. Of window.New(50, time.Second), at a server that is a bucket of 10, some 8 go at once and 50 a second. A little
+// more is tried after 8 s or five stops, then twice as much each time; a trial that is refused is undone, and the next
+// comes after four times the time. So a neighbour that came once is forgotten within a minute. Where requests arrive
+// less evenly than they were sent, and are refused for that, the distances grow by what the answers' times differ. This
+// does not hold for limits of more than ten minutes, nor for an Exact [Limit].
+//
 // Other parts of the program may use the limiter too. Only the first waiting request of each set of keys is in its
 // queue.
 //

@@ -110,7 +110,7 @@ func (c *call) asks(w *way, limits []queue.Limit) []queue.Limit {
 		limits = append(limits, queue.Limit{By: w.seats[i].By, Permits: 1})
 	}
 	for _, a := range w.spaced {
-		limits = append(limits, queue.Limit{By: a.rate.even, Permits: a.Permits})
+		limits = append(limits, queue.Limit{By: a.even, Permits: a.Permits})
 	}
 	for i := range w.charges {
 		limits = w.charges[i].gates(limits)

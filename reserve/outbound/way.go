@@ -161,14 +161,17 @@ func (c *call) charge(l *limit, key any, by reserve.Reserver, permits int) {
 }
 
 func (c *call) use(a *charge) {
-	if c.watchState(a); a.limit.upstream {
-		return
-	}
-	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive {
+	c.watchState(a)
+	if adaptable, ok := a.By.(tunable); ok && c.t.adaptive && !a.limit.upstream {
 		a.rate = c.t.controllerOf(adaptable, a)
 		a.state.rate.Store(a.rate)
+		a.even = a.rate.even
+	} else {
+		a.believe()
 	}
-	a.room = a.roomOf()
+	if !a.limit.upstream {
+		a.room = a.roomOf()
+	}
 }
 
 // sit adds a limit on calls in flight, with places of its own or of the transport's (nil).

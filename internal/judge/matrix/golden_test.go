@@ -41,7 +41,7 @@ var figures = map[string][2]float64{
 	"N2 a daily quota, refused for 3 h/known, adaptive":                      {1.000, 0.003},
 	"N2 a daily quota, refused for 3 h/60 % too high":                        {1.003, 0.010},
 	"N2 a daily quota, refused for 3 h/unknown":                              {1.002, 0.011},
-	"N5 5 a minute, sliding/known":                                           {1.103, 0.085},
+	"N5 5 a minute, sliding/known":                                           {1.110, 0.096},
 	"N5 5 a minute, sliding/unknown":                                         {0.954, 0.157},
 	"N5 5 a minute, windows/known":                                           {0.987, 0.000},
 	"N5 5 a minute, windows/unknown":                                         {0.940, 0.157},

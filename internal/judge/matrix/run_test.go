@@ -55,6 +55,7 @@ type Outcome struct {
 	Longest float64 // call, in seconds
 	Median  float64 // call, in seconds
 	Done    int     // calls that were answered
+	Failed  int     // times that a call came back without its answer
 	Calls   int
 	Peak    int     // the most calls that the server saw in 50 ms after the first second
 	Herd    float64 // Peak, in units of what 50 ms of the rate would be, at least 1
@@ -87,6 +88,7 @@ func Run(k Kind, c Client, s Setting) Outcome {
 	var mu sync.Mutex
 	var calls []float64
 	var last time.Time
+	failed := 0
 	var all sync.WaitGroup
 	for range s.Goroutines {
 		all.Go(func() {
@@ -100,12 +102,15 @@ func Run(k Kind, c Client, s Setting) Outcome {
 						mu.Unlock()
 						break
 					}
+					mu.Lock()
+					failed++
+					mu.Unlock()
 				}
 			}
 		})
 	}
 	all.Wait()
-	o := Outcome{Calls: s.Calls, Done: len(calls)}
+	o := Outcome{Calls: s.Calls, Done: len(calls), Failed: failed}
 	o.Seconds = last.Sub(begin).Seconds()
 	o.Took, o.Lost = o.Seconds/ideal.Seconds(), o.Seconds-ideal.Seconds()
 	server.mu.Lock()

@@ -1,0 +1,168 @@
+package outbound
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/nextfree/pace/internal/adapt"
+	"github.com/nextfree/pace/internal/bykey"
+	"github.com/nextfree/pace/internal/engine"
+	"github.com/nextfree/pace/internal/queue"
+	"github.com/nextfree/pace/reserve"
+	"github.com/nextfree/pace/smooth"
+)
+
+// A belief is what refusals have shown of a limit whose rate is told: see [adapt.Told]. The limit's own limiter goes on
+// counting. Another one beside it spaces the calls.
+type belief struct {
+	even atomic.Pointer[reserve.Limiter] // nil: calls go as told
+
+	told   *adapt.Told // nil: no rate is told
+	mu     sync.Mutex  // for told and the rest
+	saved  float64     // even's capacity
+	stored float64     // in the limit's own limiter, at the latest refusal
+}
+
+// believe finds what is believed of the charge's limit, if it tells a rate. If the rate has changed, that begins anew.
+// A limit that is Exact is known.
+func (a *charge) believe() {
+	b := a.state.belief.Load()
+	if b == nil || b.even.Load() != nil && b.told.Rate() != toldBy(a.By).rate {
+		b = a.believeAnew(b)
+	}
+	a.belief, a.even = b, b.even.Load()
+}
+
+func (a *charge) believeAnew(old *belief) *belief {
+	limit := toldBy(a.By)
+	fresh := new(belief)
+	if limit.rate > 0 && !a.limit.exact {
+		fresh.told = adapt.NewTold(limit.rate, limit.burst)
+	}
+	a.state.belief.CompareAndSwap(old, fresh)
+	return a.state.belief.Load()
+}
+
+// respaced reports whether a refusal has changed what spaces the way's calls since it was charged.
+func (w *way) respaced() bool {
+	for i := range w.charges {
+		if a := &w.charges[i]; a.belief != nil && a.belief.even.Load() != a.even {
+			return true
+		}
+	}
+	return false
+}
+
+// believes changes what is believed of the charge's limit, and lets what spaces its calls follow.
+func (c *call) believes(a *charge, something func(*adapt.Told)) {
+	b := a.belief
+	if b == nil || b.told == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	something(b.told)
+	b.follow(c.t.clock)
+}
+
+// doubt tells the belief of a refusal after which the server wants no calls for so long. Nothing is saved up meanwhile.
+func (c *call) doubt(a *charge, stop time.Duration) {
+	if a.belief == nil {
+		return
+	}
+	stored := 0.
+	if by, ok := a.By.(interface{ Stored() float64 }); ok && a.belief.even.Load() == nil {
+		stored = by.Stored() // not under the belief's lock
+	}
+	c.believes(a, func(told *adapt.Told) {
+		busy := c.response.StatusCode >= 500
+		stop = told.Refused(c.heard, c.sent, stop, float64(a.Permits), a.inUse, busy)
+		a.belief.stored = stored
+	})
+	if even := a.belief.even.Load(); even != nil && stop > 0 && !c.t.pauseRefused {
+		even.PauseUntil(c.heard.Add(stop))
+	}
+}
+
+// follow sets what spaces the calls. The belief must be locked.
+func (b *belief) follow(clock clockwork.Clock) {
+	rate, saved, less := b.told.Pace()
+	even := b.even.Load()
+	switch {
+	case !less && even == nil:
+	case !less:
+		b.even.Store(nil)
+		_ = even.Retime(math.Inf(1)) // for calls that wait there
+	case even == nil:
+		stored := 0.
+		if b.told.Keeps() {
+			stored = min(saved, b.stored)
+		}
+		b.saved = saved
+		b.even.Store(spacing(clock, rate, saved, stored).Limiter())
+	default:
+		if saved != b.saved {
+			b.saved = saved
+			_ = even.SetPolicy(spacing(clock, rate, saved, 0)) // of the same kind
+		}
+		if rate != even.Rate() {
+			_ = even.Retime(rate)
+		}
+	}
+}
+
+// spacing is the policy of limiters that space calls and save up a few permits.
+func spacing(clock clockwork.Clock, rate, saved, stored float64) *reserve.Policy {
+	opts := []reserve.Option{reserve.WithStored(stored)}
+	if clock != nil {
+		opts = append(opts, reserve.WithClock(clock))
+	}
+	var curve func(rate float64) *smooth.Curve
+	curve = func(rate float64) *smooth.Curve {
+		return &smooth.Curve{
+			Rate: rate, Capacity: saved, Interval: smooth.Interval(rate), Refill: rate / 1e9, Fixed: true, AtRate: curve,
+		}
+	}
+	variant := reserve.Variant{Package: "outbound", Limiter: "a limiter that spaces calls", Curve: curve}
+	return reserve.Must(reserve.NewPolicy(variant, rate, opts...))
+}
+
+// A toldLimit is so many permits per second, 0 if no rate is told, and so many at once.
+type toldLimit struct{ rate, burst float64 }
+
+// toldBy returns what a limiter says. Of an All that is the fastest rate, at which its calls may be spaced, and the
+// smallest burst. Quotas of more than ten minutes space no calls.
+func toldBy(by reserve.Reserver) (limit toldLimit) {
+	for _, part := range queue.Limits(by) {
+		one := toldByPart(part.By)
+		if one.rate == 0 || one.burst > longest.Seconds()*one.rate {
+			continue
+		}
+		if limit.rate == 0 || one.burst < limit.burst {
+			limit.burst = one.burst
+		}
+		limit.rate = max(limit.rate, one.rate)
+	}
+	return limit
+}
+
+func toldByPart(by reserve.Reserver) (limit toldLimit) {
+	var o engine.Outlook
+	switch by := by.(type) {
+	case *reserve.Limiter:
+		o = (*engine.Limiter)(by).Outlook()
+	case bykey.Key:
+		o, _ = by.Outlook()
+	case interface{ Rate() float64 }:
+		o.Rate = by.Rate()
+		o.Capacity = o.Rate // it does not say: a second's worth
+	}
+	if math.IsInf(o.Rate, 1) || !(o.Rate > 0) {
+		return toldLimit{}
+	}
+	return toldLimit{o.Rate, o.Capacity}
+}
