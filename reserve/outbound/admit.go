@@ -79,6 +79,11 @@ func (c *call) wait() error {
 }
 
 func (c *call) acquire(maxWait time.Duration) error {
+	for _, w := range c.served {
+		if w.respaced() { // since the call's last attempt
+			return errChanged
+		}
+	}
 	if err := c.ask(); err != nil {
 		return err
 	}
